@@ -1,0 +1,34 @@
+# One command for each thing. Every target sets up what it needs, in .venv and .cache.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+MODEL  := .cache/home
+
+.PHONY: run test check docs bench clean
+
+run: $(READY)            ## set up, then show Reverie at work on real input
+	@REVERIE_HOME=$(MODEL) $(BIN)/reverie tour
+
+test: $(READY)           ## set up, then run every test
+	REVERIE_TEST_CACHE=$(CURDIR)/$(MODEL)/cache $(BIN)/python -m pytest
+
+check: $(READY)          ## lint, types, architecture
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/test_architecture.py
+
+docs: $(READY)           ## write the reference pages from the code
+	$(BIN)/python -m tools.reference
+
+bench: $(READY)          ## every benchmark; results as files in bench/results
+	$(BIN)/python -m bench --cache $(MODEL)
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev,bench]'
+	$(BIN)/python -m compileall -q src
+	@touch $@
+
+clean:                   ## remove everything that can be made again
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
