@@ -1,0 +1,49 @@
+"""The only place that reads time or makes names that nobody used before.
+
+Ids sort by the moment they were made, also within one millisecond and also when the machine's clock
+jumps back: then they go on from the last moment seen in this process.
+`tests/test_architecture.py` fails if another module reads time or makes ids.
+"""
+
+import os
+import threading
+import time
+
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"    # Crockford's base 32: no i, l, o, u
+
+_lock = threading.Lock()
+_last = 0
+
+
+def now() -> float:
+    """Seconds since 1970, UTC."""
+    return time.time()
+
+
+def ticks() -> float:
+    """Seconds on a clock that never jumps; only differences mean something."""
+    return time.perf_counter()
+
+
+def sleep(seconds: float) -> None:
+    """Wait. Never called in a caller's path, only by background threads and retries."""
+    time.sleep(seconds)
+
+
+def new_id(prefix: str = "mem") -> str:
+    """A name nobody used before: `<prefix>_` and 26 characters, like a ULID (48 bits time, 80 bits chance)."""
+    global _last
+    with _lock:
+        fresh = (int(time.time() * 1000) << 80) | int.from_bytes(os.urandom(10), "big")
+        # A ULID made later must sort later: the same millisecond or a clock that jumped back counts on.
+        _last = fresh if fresh > _last else _last + 1
+        number = _last
+    return f"{prefix}_{_base32(number)}"
+
+
+def _base32(number: int) -> str:
+    digits = []
+    for _ in range(26):
+        digits.append(ALPHABET[number & 31])
+        number >>= 5
+    return "".join(reversed(digits))

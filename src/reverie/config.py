@@ -1,0 +1,204 @@
+"""Settings, and the only place that reads the environment, the working directory or the user's home.
+
+A surface builds one frozen `Settings` and hands it down. Values come, in this order, from the environment
+(`REVERIE_HOME`, `REVERIE_OFF`, `REVERIE_OFFLINE`, `REVERIE_EMBEDDER`, `REVERIE_API_KEY`), then `config.toml` in the
+home, then the defaults here. Every setting has a sentence in docs/reference/settings.md; a test fails without it.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from reverie.errors import BadInput
+
+ME = "me"    # the user's own space, seen from every project
+
+
+class Settings(NamedTuple):
+    """Everything that can be chosen. The comment on each line is its documentation."""
+
+    home: Path                        # folder of the database, cache, backups and config.toml
+    store: str = ""                   # store URL; empty: sqlite in the home
+    enabled: bool = True              # False: nothing is remembered and nothing surfaces
+    off: tuple[str, ...] = ()         # spaces in which memory is switched off, with all below them
+    embedder: str = "minilm"          # minilm, minilm:int8, toy, none, or openai:<base url>#<model>
+    api_key: str = ""                 # for a remote embedder
+    models: str = ""                  # folder of the model's files; empty: `cache` in the home, or in the usual home
+    offline: bool = False             # never open a connection, not even to fetch the model
+    limit: int = 5                    # memories in one injected block, at most
+    budget: int = 600                 # tokens in one injected block, at most
+    deadline: float = 0.03            # seconds the first turn of a session may search by words
+    idle: float = 60.0                # seconds without work after which a detached worker exits
+    backups: int = 3                  # daily copies of the database that are kept; 0: none
+
+    @property
+    def url(self) -> str:
+        """Where the store is."""
+        return self.store or f"sqlite:///{self.home / 'reverie.db'}"
+
+    @property
+    def cache(self) -> Path:
+        """Model files and other things that can be made again."""
+        return Path(self.models) if self.models else self.home / "cache"
+
+    def is_off(self, space: str) -> bool:
+        """Whether memory is switched off in this space or above it."""
+        return not self.enabled or any(space == off or space.startswith(off + "/") for off in self.off)
+
+
+def default_home() -> Path:
+    """`REVERIE_HOME`, or `~/.reverie`."""
+    return Path(os.environ.get("REVERIE_HOME") or Path.home() / ".reverie").expanduser().absolute()
+
+
+def load(home: Path | None = None) -> Settings:
+    """Settings of a home: the environment over config.toml over the defaults."""
+    home = (home or default_home()).expanduser().absolute()
+    own = home == default_home() or (home / "cache" / "models").is_dir()
+    # 90 MB are fetched once for a machine, not once for every home.
+    settings = Settings(home=home, models="" if own else str(default_home() / "cache"))
+    path = home / "config.toml"
+    if path.is_file():
+        settings = settings._replace(**read_toml(path))
+    return settings._replace(**from_environment())
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The values of config.toml, checked."""
+    import tomllib
+    try:
+        values = tomllib.loads(path.read_text("utf-8-sig"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as err:
+        raise BadInput(f"{path} cannot be read: {err}") from err
+    known = [name for name in Settings._fields if name != "home"]
+    for name, value in values.items():
+        if name not in known:
+            raise BadInput(f"{path}: there is no setting {name!r}; there are {', '.join(known)}")
+        values[name] = checked(path, name, value)
+    return values
+
+
+def checked(path: Path, name: str, value: Any) -> Any:
+    """A value of the type that its setting has."""
+    default = Settings._field_defaults[name]
+    if isinstance(default, tuple) and isinstance(value, list) and all(isinstance(v, str) for v in value):
+        return tuple(value)
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not type(default):
+        raise BadInput(f"{path}: {name} must be of the same type as its default {default!r}, not {value!r}")
+    return value
+
+
+def from_environment() -> dict[str, Any]:
+    """The settings that the environment overrides."""
+    found: dict[str, Any] = {}
+    if os.environ.get("REVERIE_OFF", "") not in ("", "0"):
+        found["enabled"] = False
+    if os.environ.get("REVERIE_OFFLINE", "") not in ("", "0"):
+        found["offline"] = True
+    for name, variable in (("embedder", "REVERIE_EMBEDDER"), ("api_key", "REVERIE_API_KEY")):
+        if value := os.environ.get(variable):
+            found[name] = value
+    return found
+
+
+def save(settings: Settings, **values: Any) -> None:
+    """Change some lines of config.toml and leave every other line, comments too, as it stands."""
+    path = settings.home / "config.toml"
+    lines = path.read_text("utf-8-sig").splitlines() if path.is_file() else []
+    for name, value in values.items():
+        line = f"{name} = {toml(value)}"
+        places = [i for i, old in enumerate(lines) if re.match(rf"\s*{name}\s*=", old)]
+        if places:
+            lines[places[0]] = line
+        else:
+            lines.append(line)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    half = path.with_name(f"{path.name}.{os.getpid()}.part")
+    half.write_text("\n".join(lines) + "\n", "utf-8")
+    try:
+        read_toml(half)      # an array over several lines, say, cannot be changed line by line
+    except BadInput as err:
+        half.unlink()
+        raise BadInput(f"{path} was left as it is, change {', '.join(values)} by hand: {err}") from err
+    half.replace(path)
+
+
+def toml(value: bool | float | str | tuple[str, ...]) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(toml, value))}]"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    escaped = "".join(f"\\u{ord(ch):04x}" if ch in '"\\\x7f' or ch < " " else ch for ch in value)
+    return f'"{escaped}"'
+
+
+def here() -> Path:
+    """The working directory."""
+    return Path.cwd()
+
+
+def project_root(folder: Path) -> Path:
+    """The repository that a folder belongs to, or the folder itself. A work tree belongs to its repository."""
+    for place in (folder, *folder.parents):
+        git = place / ".git"
+        if git.is_dir():
+            return place
+        if git.is_file():
+            return main_tree(git) or place
+    return folder
+
+
+def main_tree(git: Path) -> Path | None:
+    """The repository behind a work tree's `.git` file ("gitdir: …/.git/worktrees/name"); None for submodules."""
+    try:
+        target = git.read_text("utf-8", "replace").removeprefix("gitdir:").strip()
+    except OSError:
+        return None
+    common, found, _ = target.partition("/.git/worktrees/")
+    return (git.parent / common).resolve() if found else None
+
+
+def space_of(folder: Path) -> str:
+    """The space of the project in a folder: `me/<name>-<six hex digits of its path>`.
+
+    The digits keep two projects of the same name apart: neither may ever see the other's memories (CC-11).
+    """
+    from hashlib import sha256  # OpenSSL takes 4 ms to load
+    root = project_root(folder.resolve())
+    digits = sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:6]
+    return f"{ME}/{slug(root.name) or 'root'}-{digits}"
+
+
+def default_space() -> str:
+    """The space that the working directory belongs to."""
+    return space_of(here())
+
+
+def slug(name: str) -> str:
+    """A name that can stand in a space's path."""
+    return re.sub(r"[^\w.-]+", "-", name.lower()).strip("-.")[:48]
+
+
+def home_of(where: str | Path | None) -> Path | None:
+    """The home that an address names: a folder is one; for a file, `:memory:` or a URL it is the usual one."""
+    if where is None or str(where) == ":memory:" or "://" in str(where) or str(where).endswith(".db"):
+        return None
+    return Path(where).expanduser().absolute()
+
+
+def store_url(where: str | Path | None, settings: Settings) -> str:
+    """The store URL of an address."""
+    text = "" if where is None else str(where)
+    if text == ":memory:":
+        return "sqlite://:memory:"
+    if "://" in text:
+        return text
+    if text.endswith(".db"):
+        return f"sqlite:///{Path(text).expanduser().absolute()}"
+    return settings.url

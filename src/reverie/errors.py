@@ -1,0 +1,93 @@
+"""What can go wrong, as a tree. The docstring of each class is its default message.
+
+ReverieError
+├── BadInput                what the caller passed cannot be used
+│   ├── UnknownKind
+│   ├── UnknownScheme
+│   └── BadTranscript
+├── NotFound                no such memory or event
+├── Conflict                the thing changed meanwhile
+├── Disabled                memory is switched off here
+├── StoreError
+│   ├── StoreBusy           another process kept the store locked for too long
+│   ├── StoreDamaged        the database file is not readable
+│   ├── StoreReadOnly       the home cannot be written
+│   ├── StoreFull           the disk is full
+│   └── NewerStore          written by a newer version of Reverie
+├── ModelUnavailable        the embedding model's weights are not to be had
+├── EmbedderUnavailable     a remote embedder does not answer
+└── ExtraMissing            an optional dependency is not installed
+
+"Nothing found" is never an error: it is an empty list.
+"""
+
+
+class ReverieError(Exception):
+    """Something went wrong in Reverie."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or " ".join((type(self).__doc__ or "").split()))
+
+
+class BadInput(ReverieError, ValueError):
+    """That input cannot be used."""
+
+
+class UnknownKind(BadInput):
+    """That is not a kind of memory. `reverie kinds` lists them."""
+
+
+class UnknownScheme(BadInput):
+    """That address names no backend that Reverie knows."""
+
+
+class BadTranscript(BadInput):
+    """That file is not a conversation in a format that Reverie reads."""
+
+
+class NotFound(ReverieError, LookupError):
+    """There is no memory or event with that id."""
+
+
+class Conflict(ReverieError):
+    """What you want to change was changed by somebody else meanwhile. Look at it again, then repeat."""
+
+
+class Disabled(ReverieError):
+    """Memory is switched off here. `reverie on` switches it on again."""
+
+
+class StoreError(ReverieError):
+    """The memory store could not do that."""
+
+
+class StoreBusy(StoreError):
+    """Another process kept the memory store locked for too long. Nothing was changed: try again."""
+
+
+class StoreDamaged(StoreError):
+    """The memory file is damaged. `reverie verify --repair` keeps what is readable."""
+
+
+class StoreReadOnly(StoreError):
+    """The memory store cannot be written. Check who may write to the folder, or set REVERIE_HOME."""
+
+
+class StoreFull(StoreError):
+    """The disk is full: nothing was changed. Free some space and try again."""
+
+
+class NewerStore(StoreError):
+    """This memory store was written by a newer Reverie. Upgrade with: pip install --upgrade reverie."""
+
+
+class ModelUnavailable(ReverieError):
+    """The embedding model could not be fetched. Words keep working meanwhile."""
+
+
+class EmbedderUnavailable(ReverieError):
+    """The remote embedder does not answer. Words keep working meanwhile."""
+
+
+class ExtraMissing(ReverieError):
+    """This feature needs an optional dependency that is not installed."""

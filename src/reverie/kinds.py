@@ -1,0 +1,99 @@
+"""The kinds of memory, one row each, and how a memory fades.
+
+A kind names its memory type (the six of Zuckerman's design), its half-life, and a few flags. No class per type
+and no store per type: adding a kind is adding a row. A kind that is not in the table is welcome too: it is custom,
+behaves like the row `CUSTOM`, and keeps its name.
+
+Half-lives are CONSTANTS rows 4–6 and "half-life …": true half-lives, 2^(−age/h), not e^(−age/h).
+"""
+
+import math
+from typing import NamedTuple
+
+from reverie.model import Memory
+
+DAY = 86_400.0
+FOREVER = math.inf
+
+
+class Kind(NamedTuple):
+    """How memories of one kind behave."""
+
+    name: str
+    type: str                    # working, episodic, semantic, procedural, prospective, emotional
+    half_life: float             # days until its retention halves; FOREVER never fades
+    meaning: str                 # for people and for models that choose a kind
+    contradictable: bool = True  # a newer one about the same subject may replace it
+    group: str = "Notes"         # the heading it is rendered under
+    surfaces: bool = True        # may pop up by itself
+
+
+KINDS: dict[str, Kind] = {
+    row.name: row
+    for row in (
+        Kind("correction", "semantic", 365, "the user put us right: what to do or believe instead",
+             group="Corrections"),
+        Kind("negative", "procedural", 365, "something never to do, called up by its trigger patterns",
+             contradictable=False, group="Never do"),
+        Kind("fact", "semantic", 30, "how something in this codebase or project is", group="Facts"),
+        Kind("knowledge", "semantic", 180, "a fact about the user or the world, not about code", group="Facts"),
+        Kind("preference", "semantic", 90, "how the user likes things", group="Preferences"),
+        Kind("decision", "semantic", 180, "what was decided, and why", group="Decisions"),
+        Kind("entity", "semantic", 60, "a person, service, machine or thing, and what it is", group="Entities"),
+        Kind("learning", "semantic", 60, "a lesson from a mistake or a debugging session", group="Learnings"),
+        Kind("note", "semantic", 45, "anything else worth keeping", group="Notes"),
+        Kind("observation", "semantic", 7, "something concluded, with little certainty", group="Notes"),
+        Kind("procedure", "procedural", 60, "how to do something: trigger and ordered steps",
+             group="Procedures"),
+        Kind("skill", "procedural", FOREVER, "something the agent can do", contradictable=False,
+             group="Procedures"),
+        Kind("event", "episodic", 14, "something that happened: who, what, when, where, why",
+             contradictable=False, group="What happened"),
+        Kind("task", "episodic", 14, "a piece of work and its outcome", contradictable=False,
+             group="What happened"),
+        Kind("intention", "prospective", FOREVER, "something to do later, at a time or in a context",
+             contradictable=False, group="To do"),
+        Kind("goal", "prospective", FOREVER, "what is being worked towards", contradictable=False,
+             group="To do"),
+        Kind("feeling", "emotional", 30, "how something felt, and how strongly", contradictable=False,
+             group="Feelings"),
+        Kind("scratch", "working", 1 / 24, "the current task's scratch pad: expires within the hour",
+             contradictable=False, group="Now", surfaces=False),
+    )
+}
+
+CUSTOM = Kind("custom", "semantic", 45, "a kind of somebody's own", group="Notes")
+
+TYPES = ("working", "episodic", "semantic", "procedural", "prospective", "emotional")
+
+# Read by people top-down: what must not be overlooked comes first (CC-49).
+GROUPS = ("Corrections", "Never do", "To do", "Facts", "Preferences", "Decisions", "Entities", "Procedures",
+          "Learnings", "What happened", "Feelings", "Now", "Notes")
+
+# An inference fades within days whatever its kind says (A74, B58).
+INFERRED_HALF_LIFE = 7.0
+
+ACCESS_GAIN = 0.1    # retention gain per e-fold of uses (CONSTANTS row 6; B59)
+
+
+def kind_of(name: str) -> Kind:
+    """The row of that kind; a custom kind gets the row CUSTOM."""
+    return KINDS.get(name, CUSTOM)
+
+
+def half_life(memory: Memory) -> float:
+    """Days after which its retention halves (A71–A74, B58)."""
+    days = kind_of(memory.kind).half_life
+    if memory.kind == "fact" and "/" not in memory.space:
+        days = KINDS["knowledge"].half_life       # a fact about the user, not about one project's code
+    return min(days, INFERRED_HALF_LIFE) if memory.provenance == "inferred" else days
+
+
+def retention(memory: Memory, now: float) -> float:
+    """How much of it is left at `now`, 0..1: 2^(−age/half-life) · (1 + 0.1·ln(uses + 1)), at most 1.
+
+    Age counts from when it was said or, later, proved useful. Retention lowers rank; it never deletes (CC-50, CC-51).
+    """
+    age = max(0.0, now - max(memory.at, memory.last_accessed_at or memory.at)) / DAY
+    left: float = 2.0 ** (-age / half_life(memory)) * (1 + ACCESS_GAIN * math.log(memory.access_count + 1))
+    return min(1.0, left)

@@ -1,0 +1,167 @@
+"""A host's messages, read in the caller's path: who said what, and which of it is new.
+
+Taken are lists of messages in OpenAI or Anthropic shape, as mappings or as objects with the same names. What a tool
+answered is never the user's word, whoever's message it stands in: it becomes a message of the role "tool". Everything
+here is a matter of microseconds; secrets are taken out later, in the background, so more is kept of a long message
+than will be written down: no cut may go through a secret that is still to be found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reverie.errors import BadInput
+
+HEAD, TAIL = 8_000, 16_000     # characters of one message that are kept in the end: its beginning and its end
+MOST_CHARS = HEAD + TAIL
+SPARE = 20_000                 # characters beyond each cut that are looked at for secrets; none is longer
+GAP = "\n…\n"
+DEPTH = 4                      # lists within lists in one message
+LOOK, TAILS = 60, 40           # newest messages that are compared, and prints kept of the turn before
+ROLE = 200                     # characters of a role that are looked at
+TEXT_PARTS = (None, "", "text", "input_text")    # types of parts that are the speaker's own words
+
+Print = int
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message of a conversation. `place` is its number there, where that is known."""
+
+    role: str
+    text: str
+    place: int = 0
+
+
+def trimmed(text: str) -> str:
+    """A text without the middle that is never looked at."""
+    if len(text) <= MOST_CHARS + 2 * SPARE:
+        return text
+    return text[:HEAD + SPARE] + GAP + text[-(TAIL + SPARE):]
+
+
+def text_of(content: Any, depth: int = DEPTH) -> str:
+    """The text of a message's content: a string, or the text parts of OpenAI- and Anthropic-shaped lists."""
+    if isinstance(content, str):
+        return trimmed(content)
+    if depth == 0 or not isinstance(content, (list, tuple)):
+        return ""
+    return trimmed("\n".join(text for part in content if (text := part_text(part, depth))))
+
+
+def part_text(part: Any, depth: int = DEPTH) -> str:
+    """The text of one part of a content."""
+    if part is None or isinstance(part, str):
+        return ""
+    inner = named(part, "text") or named(part, "content") or named(part, "output") or ""
+    return text_of(inner, depth - 1)
+
+
+def named(thing: Any, name: str) -> Any:
+    """A value of a mapping or an attribute of an object; None where there is none."""
+    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
+
+
+def said_by(message: Any, place: int) -> list[Said]:
+    """What one message says: its speaker's words, and in a user's message, apart from them, what tools answered."""
+    role, content = role_of(message), named(message, "content")
+    if role != "user" or not isinstance(content, (list, tuple)):
+        return [Said(role, text_of(content), place)]
+    own = [part for part in content if named(part, "type") in TEXT_PARTS and isinstance(named(part, "text"), str)]
+    tools = text_of([part for part in content if not any(part is mine for mine in own)])
+    words = text_of(own)
+    answered = [Said("tool", tools, place)] if tools else []
+    return [*answered, Said(role, words, place)] if words or not answered else answered
+
+
+def role_of(message: Any) -> str:
+    """Who speaks; a message that does not say is the user's."""
+    if isinstance(message, Mapping) and "role" not in message:
+        return "user"
+    role = named(message, "role")
+    role = getattr(role, "value", role)
+    return role if isinstance(role, str) and len(role) <= ROLE else "other"
+
+
+def listed(messages: Any) -> Sequence[Any]:
+    """The messages as a list, or BadInput that says what is wanted."""
+    if isinstance(messages, (str, bytes, bytearray, Mapping)) or not isinstance(messages, Sequence):
+        raise BadInput('turn() takes a list of messages such as [{"role": "user", "content": "…"}], not '
+                       f"{type(messages).__name__}")
+    found = messages if isinstance(messages, (list, tuple)) else list(messages)
+    for message in found[-LOOK:]:
+        if not isinstance(message, Mapping) and not (hasattr(message, "role") and hasattr(message, "content")):
+            raise BadInput('turn() takes a list of messages such as [{"role": "user", "content": "…"}]; one of these '
+                           f"is a {type(message).__name__}")
+    return found
+
+
+def print_of(message: Any) -> Print:
+    """What tells a message from others, cheaply."""
+    content = named(message, "content")
+    text = content if isinstance(content, str) else text_of(content)
+    parts = len(content) if isinstance(content, (list, tuple)) else -1
+    return hash((role_of(message), parts, len(text), text[:200], text[-200:]))
+
+
+@dataclass(slots=True)
+class Heard:
+    """What was there at the last turn."""
+
+    total: int = 0                    # messages in the host's list
+    end: int = 0                      # number of the next message of the conversation
+    tail: tuple[Print, ...] = ()      # of the newest of them
+
+    def news(self, messages: Any, most: int) -> tuple[tuple[Said, ...], int]:
+        """The messages that were not there at the last turn, at most so many, and the number of the first of them."""
+        try:
+            return self._news(listed(messages), most)
+        except BadInput:
+            raise
+        except Exception as err:    # a message is the host's object: anything may happen when it is looked at
+            raise BadInput(f"These messages cannot be read: {type(err).__name__}: {err}") from err
+
+    def _news(self, found: Sequence[Any], most: int) -> tuple[tuple[Said, ...], int]:
+        total = len(found)
+        prints = tuple(print_of(message) for message in found[-LOOK:])
+        offset = total - len(prints)
+        start = max(offset + fresh(prints, self.tail, self.total - offset, longer=total > self.total), total - most, 0)
+        first = max(start, self.end)
+        said = tuple(s for n, message in enumerate(found[start:]) for s in said_by(message, first + n))
+        self.total, self.end, self.tail = total, first + total - start, prints[-TAILS:] or self.tail
+        return said, first
+
+
+def fresh(prints: Sequence[Print], tail: Sequence[Print], known: int, *, longer: bool) -> int:
+    """Where in these prints begins what came after `tail`.
+
+    `known` is where it begins if the host passes the whole conversation. A host that passes only its newest messages
+    is told by the longest stretch that both share; its last message may have been altered since, as hosts do that put
+    a block into it. Where nothing is shared, a longer list has grown and a shorter one is new after what is known.
+    """
+    if not tail:
+        return 0
+    if longer and known >= 0 and (shared(prints, tail, known) or shared(prints, tail[:-1], known - 1)):
+        return known
+    found = [(shared(prints, tail, end), 0, -end) for end in range(1, len(prints) + 1)]
+    found += [(shared(prints, tail[:-1], end), -1, -end) for end in range(1, len(prints))]
+    length, altered, end = max(found, default=(0, 0, 0))
+    once = end == -1 or (prints.count(tail[-1]) == tail.count(tail[-1]) == 1)
+    if len(prints) > 1 and (length > 1 or (length == 1 and not altered and once)):
+        return -end - altered
+    if longer:
+        return max(known, 0)
+    old = set(tail)
+    return max((place + 1 for place, one in enumerate(prints[:-1]) if one in old), default=0)
+
+
+def shared(prints: Sequence[Print], tail: Sequence[Print], end: int) -> int:
+    """How many prints before `end` are the last ones of `tail`."""
+    count = 0
+    for one, other in zip(reversed(prints[:max(end, 0)]), reversed(tail), strict=False):
+        if one != other:
+            break
+        count += 1
+    return count

@@ -1,0 +1,234 @@
+"""Text → the words that full-text search knows: one rule for what is indexed and what is asked.
+
+`indexable` prepares a memory for the FTS5 column (`porter unicode61`), `query_terms` prepares a question.
+Both fold compatibility forms (NFKC), open up identifiers (`getUserName` is also *get*, *User*, *Name*)
+and turn scripts that are written without spaces into overlapping pairs of characters. Always true: what
+one of them keeps, the other can find; any `str` is accepted (quotes, NUL, lone surrogates, a megabyte);
+the work is linear in the length; a term never contains a double quote, so `"term"` is safe in MATCH.
+
+How we would notice if it were not so: `tests/unit/test_words.py` indexes and finds odd texts in a real
+FTS5 table.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from operator import add
+
+MAX_TERMS = 64
+"""Distinct terms of one query. Each costs a walk through its postings, and more of them say less."""
+
+MAX_SPLITS = 20_000
+"""Identifiers opened up in one text. Beyond it (a megabyte of nothing else) they stay whole."""
+
+MAX_IDENTIFIER, MAX_PARTS = 80, 8
+"""What is longer, or falls into more pieces, is a hash or base64 and not a name."""
+
+MAX_COMPOUND = 120
+"""A longer compound is asked for only in its parts: as a phrase of dozens of tokens it finds nothing."""
+
+MAX_QUERY = 20_000
+"""Characters of a query that are looked at; beyond it somebody has pasted a file."""
+
+_ENGLISH = """
+a about after again all also am an and any are aren as at be because been before being between both but by
+can could couldn did didn do does doesn doing don during each few for from further had has have haven
+having he her here hers him his how i if in into is isn it its itself just let me might more most much
+must my myself no nor not of off on once only or other ought our ours out over own please same shall she
+should so some such than that the their theirs them themselves then there these they this those through to
+too under until up upon us very was wasn we were weren what when where whether which while who whom whose
+why will with would wouldn you your yours yourself
+"""
+
+STOP = frozenset(_ENGLISH.split())
+"""Words that say how a thing is asked, not what about. Dropped from queries, never from the index."""
+
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f"
+    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7ff"
+    "\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u200c\u200d"
+_LETTER = f"(?:[^\\W_]|[{_MARKS}])"
+
+_JOINED = "(?:[-_./:@+#]{1,3}%s+)*"
+
+# Each expression is compiled when a text first needs it: all together take 8 ms, and a cold process cannot wait.
+
+
+@cache
+def _seam() -> re.Pattern[str]:
+    """Where an identifier comes apart."""
+    return re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z]{3}[0-9]")
+
+
+@cache
+def _identifier() -> re.Pattern[str]:
+    """A word in ASCII."""
+    return re.compile("[A-Za-z0-9]+")
+
+
+@cache
+def _part() -> re.Pattern[str]:
+    """A word within an identifier."""
+    return re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+@cache
+def _ending() -> re.Pattern[str]:
+    """What an apostrophe adds to a word."""
+    return re.compile(r"(?<=\w)['’](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
+
+
+@cache
+def _ascii_term() -> re.Pattern[str]:
+    """A word in ASCII, or several joined."""
+    return re.compile("[A-Za-z0-9]+" + _JOINED % "[A-Za-z0-9]")
+
+
+@cache
+def _run() -> re.Pattern[str]:
+    """A stretch of a script without spaces."""
+    return re.compile(f"[{_UNSPACED}]+")
+
+
+@cache
+def _no_word() -> re.Pattern[str]:
+    """What is not a word by itself, as a Han character or a Hangul syllable may be."""
+    return re.compile("[^\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]+")
+
+
+@cache
+def _wide_term() -> re.Pattern[str]:
+    """A word of any script, or several joined."""
+    return re.compile(f"{_LETTER}+" + _JOINED % _LETTER)
+
+
+@cache
+def _wide_piece() -> re.Pattern[str]:
+    """A word of any script."""
+    return re.compile(f"{_LETTER}+")
+
+
+def _pieces(text: str) -> list[str]:
+    """The words in a compound."""
+    return (_identifier() if text.isascii() else _wide_piece()).findall(text)
+
+
+def indexable(text: str) -> str:
+    """What goes into the full-text column: the text, with identifiers opened and pairs for unspaced scripts.
+
+    >>> indexable("call getUserName now")
+    'call getUserName get User Name now'
+    """
+    text = _clean(text)
+    words = text.split()
+    odd = (word for word in set(words) if not (word.isalpha() and word[1:].islower()))
+    seam = _seam().search
+    seamed = [word for word in odd if seam(word)]
+    if seamed:
+        opened = {word: _identifier().sub(_opened, word, count=MAX_SPLITS) for word in seamed[:MAX_SPLITS]}
+        text = " ".join(map(opened.get, words, words))
+    if not text.isascii():
+        text = _run().sub(_indexed_run, text)
+    return text
+
+
+def fingerprint(text: str) -> bytes:
+    """What identifies a text in the embedding cache: 16 bytes of BLAKE2b."""
+    from hashlib import blake2b  # OpenSSL takes 4 ms to load, and no question needs it
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def query_terms(text: str, rarity: Callable[[str], float] | None = None, limit: int = MAX_TERMS) -> list[str]:
+    """The distinct terms to look for, in the order of the question; the store asks for `"t1" OR "t2" OR …`.
+
+    A compound such as `src/heron.py` is a term as a whole (FTS5 reads it as a phrase) and in its parts.
+    Stop words are dropped unless nothing else is left. Beyond `limit` the rarest stay, or, without
+    `rarity`, the longest.
+
+    >>> query_terms("Where is the staging server?")
+    ['staging', 'server']
+    """
+    terms = list(dict.fromkeys(_terms(_unended(_clean(text[:MAX_QUERY])))))
+    telling = [term for term in terms if not _is_stop(term)] or terms
+    if len(telling) <= limit:
+        return telling
+    weigh = rarity or len
+    kept = set(sorted(telling, key=lambda term: (-weigh(term), term))[:limit])
+    return [term for term in telling if term in kept]
+
+
+def _unended(text: str) -> str:
+    """The text without what apostrophes add: the user's is the user."""
+    return _ending().sub("", text) if "'" in text or "’" in text else text
+
+
+def _clean(text: str) -> str:
+    """Compatibility forms folded, without NUL (ends a C string) or lone surrogates (not UTF-8)."""
+    if "\0" in text:
+        text = text.replace("\0", " ")
+    if text.isascii():
+        return text
+    text = text.encode("utf-8", "ignore").decode()
+    return text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)
+
+
+def _opened(match: re.Match[str]) -> str:
+    word = match[0]
+    parts = _parts(word)
+    return f"{word} {' '.join(parts)} " if parts else word
+
+
+def _parts(word: str) -> list[str]:
+    """The words within an identifier; none for what only looks like one (a hash, a base64 string)."""
+    if len(word) > MAX_IDENTIFIER or not _seam().search(word):
+        return []
+    parts = [part for part in _part().findall(word) if len(part) > 1]
+    return parts if len(parts) <= MAX_PARTS else []
+
+
+def _indexed_run(match: re.Match[str]) -> str:
+    """Pairs for phrases of the script, and single characters where one alone may be a word."""
+    run = match[0]
+    singles = _no_word().sub("", run) if len(run) > 1 else ""
+    return f" {' '.join(_pairs(run))} {' '.join(singles)} "
+
+
+def _pairs(run: str) -> Iterable[str]:
+    return map(add, run, run[1:]) if len(run) > 1 else (run,)
+
+
+def _terms(text: str) -> Iterator[str]:
+    for match in (_ascii_term() if text.isascii() else _wide_term()).finditer(text):
+        whole = match[0]
+        if not whole.isascii() and _run().search(whole):
+            yield from _mixed(whole)
+            continue
+        if len(whole) <= MAX_COMPOUND:
+            yield whole.lower()
+        yield from _inner(whole)
+
+
+def _inner(whole: str) -> Iterator[str]:
+    """The parts of a compound and of the identifiers in it."""
+    pieces = _pieces(whole)
+    for piece in pieces:
+        if len(pieces) > 1 and len(piece) > 1:
+            yield piece.lower()
+        yield from (part.lower() for part in _parts(piece))
+
+
+def _mixed(whole: str) -> Iterator[str]:
+    """A stretch in which scripts without spaces and others meet, such as `第3章` or `LINEで`."""
+    end = 0
+    for run in _run().finditer(whole):
+        yield from (piece.lower() for piece in _pieces(whole[end : run.start()]))
+        yield from _pairs(run[0])
+        end = run.end()
+    yield from (piece.lower() for piece in _pieces(whole[end:]))
+
+
+def _is_stop(term: str) -> bool:
+    return term in STOP or (not term.isalnum() and all(piece in STOP for piece in _pieces(term)))
