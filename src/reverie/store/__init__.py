@@ -1,0 +1,244 @@
+"""The waist: everything that Reverie asks of a database, and what is atomic about it.
+
+`Store` is a Protocol; a backend is one module with `open(url)` that passes `tests/contract/test_store.py`,
+and one row in `OPENERS`. Canonical are memories, events and edges. The word index, the vectors and the queue of
+texts that wait for a vector are derived: `verify(repair=True)` rebuilds them.
+
+A store may be used from many threads, and one database by many processes. Every writing method is one
+transaction: all of it or none, and durable when it returns. Reads see whole transactions only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from reverie.errors import UnknownScheme
+from reverie.model import NOTHING, Change, Edge, Event, Filter, Memory, Record
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    import numpy as np
+
+    from reverie.store.columns import Corpus, Floats
+
+
+class Problem(NamedTuple):
+    """Something `verify` found that should not be so."""
+
+    what: str                  # "words", "vectors", "edges", "file", …
+    message: str
+    repaired: bool = False
+
+
+class Stats(NamedTuple):
+    """How much is in the store."""
+
+    memories: int = 0          # that count
+    retired: int = 0
+    events: int = 0
+    edges: int = 0
+    vectors: int = 0
+    waiting: int = 0           # texts without a vector yet
+    bytes: int = 0             # on disk
+    kinds: Mapping[str, int] = NOTHING
+    spaces: Mapping[str, int] = NOTHING
+
+
+class Store(Protocol):
+    """Memories, events and edges, and the ways to find them."""
+
+    url: str
+
+    # Writing. Each call is one transaction.
+
+    def apply(self, changes: Sequence[Change], cause: Event, *, done: tuple[str, int] | None = None) -> int:
+        """Make all `changes`, record `cause`, move the cursor `done` (name, seq): all of it or none.
+
+        Returns the event's number. What was there before is kept with the event, so that it can be undone.
+        Changing or retiring what does not exist raises NotFound; adding an id twice raises Conflict, and so does a
+        cursor that has passed `done` already: somebody else has dealt with that event.
+        """
+        ...
+
+    def append(self, events: Sequence[Event]) -> list[int]:
+        """Record events that change no memory; all or none. Returns their numbers."""
+        ...
+
+    def advance(self, cursor: str, seq: int) -> None:
+        """Move a reader's cursor. Cursors never move back."""
+        ...
+
+    def purge(self, ids: Sequence[str]) -> int:
+        """Erase these memories, their words, vectors, edges and history, and blank their texts and ids in events.
+
+        Every text that a memory ever had is looked for; the rest of an event stays, so that nothing else is lost.
+        The only thing that cannot be undone. Returns how many memories were erased.
+        """
+        ...
+
+    def put_vectors(self, model: str, vectors: Mapping[str, np.ndarray], hashes: Mapping[str, bytes]) -> int:
+        """Keep the vectors of these memories, by id; they stop waiting. An id that is gone or whose text has
+
+        changed meanwhile (its hash differs) is passed over. Returns how many were kept.
+        """
+        ...
+
+    def await_vectors(self, model: str) -> int:
+        """Queue every memory whose vector is missing or of another model. Returns how many wait now."""
+        ...
+
+    def set_meta(self, name: str, value: str) -> None:
+        """Keep a small named value."""
+        ...
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Everything within is one transaction and nobody writes in between: for reading, deciding and writing.
+
+        An error within leaves nothing behind. Calls of the writing methods join it. Keep it short.
+        """
+        ...
+
+    # Coordination between processes.
+
+    def acquire(self, lease: str, holder: str, seconds: float, now: float) -> bool:
+        """Take or renew a lease for so long. True for at most one holder at any moment."""
+        ...
+
+    def release(self, lease: str, holder: str) -> None:
+        """Give the lease back, if it is still ours."""
+        ...
+
+    def holder(self, lease: str, now: float) -> str | None:
+        """Who holds the lease now."""
+        ...
+
+    # Reading.
+
+    def get(self, ids: Sequence[str]) -> list[Memory]:
+        """Memories by id, in the order asked, whatever their state; unknown ids are left out."""
+        ...
+
+    def browse(self, where: Filter) -> list[Memory]:
+        """Memories that fit, newest first."""
+        ...
+
+    def triggered(self, spaces: Sequence[str], *, within: float | None = None) -> list[Memory]:
+        """Memories that count and carry trigger patterns; of many, those that were read `within` so many seconds."""
+        ...
+
+    def tagged(self, tags: Sequence[str], spaces: Sequence[str]) -> list[int]:
+        """The numbers, as in `Shard.num`, of memories that count and carry all of the tags."""
+        ...
+
+    def tags(self, spaces: Sequence[str]) -> dict[str, int]:
+        """How many memories that count carry each tag."""
+        ...
+
+    def edges(self, ids: Sequence[str], rels: Sequence[str] = ()) -> list[Edge]:
+        """Edges from or to any of these."""
+        ...
+
+    def events(self, *, after: int = 0, verbs: Sequence[str] = (), session: str | None = None,
+               space: str | None = None, newest: bool = False, limit: int = 1000) -> list[Event]:
+        """Events after a number, oldest first; with `newest`, the last ones, newest first."""
+        ...
+
+    def event(self, seq: int) -> Event | None:
+        """One event by number."""
+        ...
+
+    def history(self, memory_id: str) -> list[Record]:
+        """What was done to a memory, oldest first."""
+        ...
+
+    def changes_of(self, seq: int) -> list[Record]:
+        """What an event changed, in the order in which it was done."""
+        ...
+
+    def cursor(self, name: str) -> int:
+        """The number of the last event this reader has finished with; 0 at the start."""
+        ...
+
+    def meta(self, name: str) -> str | None:
+        """A small named value."""
+        ...
+
+    # Finding.
+
+    def words(self, terms: Sequence[str], spaces: Sequence[str], limit: int, *,
+              within: float | None = None, where: Filter | None = None,
+              now: float | None = None) -> list[tuple[str, float]]:
+        """(id, BM25) of memories that count and contain any of the terms, best first, ties by id.
+
+        Of `where`, kinds and tags restrict; with `now`, what has expired by then is left out. Needs no vectors and no
+        numpy: the first hit of a cold process comes from here. A search that takes longer than `within` seconds is
+        given up; it finds what it has found till then, which may be nothing.
+        """
+        ...
+
+    def corpus(self, model: str, spaces: Sequence[str]) -> Corpus:
+        """What ranking needs of all memories in these spaces, as columns in memory, up to date.
+
+        Vectors of other models are left out: vectors of different models are never compared.
+        """
+        ...
+
+    def scores(self, model: str, corpus: Corpus, terms: Sequence[str]) -> list[Floats]:
+        """BM25 of every row of every shard of a corpus that this store gave; 0 where no term occurs.
+
+        Frequencies are those of the corpus, so the score of a memory does not depend on spaces nobody asked about.
+        """
+        ...
+
+    def waiting(self, limit: int) -> list[tuple[str, str]]:
+        """(id, text) of memories that have no vector yet, newest first."""
+        ...
+
+    def known_vectors(self, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
+        """Vectors of texts that were embedded before, by the hash of the text: the embedding cache."""
+        ...
+
+    # Trust.
+
+    def verify(self, repair: bool = False) -> list[Problem]:
+        """What is not as it should be; with `repair`, derived data is rebuilt and what is readable is kept."""
+        ...
+
+    def stats(self) -> Stats:
+        """How much there is of everything."""
+        ...
+
+    def backup(self, target: Path) -> None:
+        """A consistent copy while others go on writing. Refuses to overwrite."""
+        ...
+
+    def dump(self) -> Iterator[dict[str, Any]]:
+        """Everything canonical and the vectors, as JSON-ready rows: {"type": "memory" | "event" | …, …}."""
+        ...
+
+    def load(self, rows: Iterable[dict[str, Any]]) -> dict[str, int]:
+        """Take in rows of `dump`. What is already there is left alone. Returns how many of each were new.
+
+        A row that cannot be taken in is left out and counted as "refused"; it never loses the others.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the database. The store cannot be used afterwards."""
+        ...
+
+
+OPENERS = {"sqlite": "sqlite"}    # url scheme → module in this package
+
+
+def open_store(url: str) -> Store:
+    """Open `sqlite:///path/to/file.db` or `sqlite://:memory:`."""
+    scheme = url.partition(":")[0]
+    if scheme not in OPENERS:
+        raise UnknownScheme(f"{scheme!r} is not one of {', '.join(sorted(OPENERS))}")
+    store: Store = import_module(f".{OPENERS[scheme]}", __name__).open(url)
+    return store

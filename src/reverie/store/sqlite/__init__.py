@@ -1,0 +1,303 @@
+"""The embedded backend: one SQLite file, or `:memory:`.
+
+`SqliteStore` says who may do what when (connections, transactions); the modules beside it say what is done: `write`,
+`read`, `shards` (columns in memory), `check`, `transfer`, `salvage`. Python's own sqlite3 must do: no extensions.
+
+A file that cannot be read raises StoreDamaged when it is opened; `repair(url)` mends it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reverie.errors import BadInput, StoreDamaged, StoreError, StoreReadOnly
+from reverie.model import Change, Edge, Event, Filter, Memory, Record
+from reverie.store import Problem, Stats
+from reverie.store.sqlite import read, write
+from reverie.store.sqlite.connection import Connections, translated
+from reverie.store.sqlite.migrate import LATEST, migrate, version
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from reverie.store.columns import Corpus, Floats
+    from reverie.store.sqlite.shards import Shards
+
+FUTURE = 2.0    # a lease that reaches further than this many times its length was taken before a clock jump
+
+
+def path_of(url: str) -> str:
+    """The file that a URL names: sqlite:///relative.db, sqlite:////absolute.db, sqlite://:memory:"""
+    rest = url.removeprefix("sqlite://")
+    return rest if rest == ":memory:" else rest.removeprefix("/")
+
+
+def open(url: str) -> SqliteStore:
+    """Open the store, creating it if it is not there."""
+    return SqliteStore(url)
+
+
+class SqliteStore:
+    """`Store` on SQLite. The protocol's docstrings hold; here is only how."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.path = path_of(url)
+        self._db = Connections(self.path)
+        self._writes = 0
+        self._shards: dict[str, tuple[Shards, sqlite3.Connection]] = {}
+        try:
+            if version(self._db.writer) != LATEST:
+                if self._db.read_only and version(self._db.writer) < LATEST:
+                    raise StoreReadOnly(f"The memory store at {self.path} has an older schema and cannot be written to "
+                                        "bring it up to date. Check who may write to the folder.")
+                migrate(self._db.writer)
+        except sqlite3.Error as err:
+            self._db.close()
+            raise translated(err, self.path) from err
+        except StoreError:
+            self._db.close()
+            raise
+
+    # Writing
+
+    def apply(self, changes: Sequence[Change], cause: Event, *, done: tuple[str, int] | None = None) -> int:
+        with self._db.writing() as db:
+            seq = write.insert_event(db, cause)
+            for place, change in enumerate(changes):
+                write.make(db, seq, place, change)
+            if done:
+                write.claim(db, *done)
+            self._writes += 1
+        return seq
+
+    def append(self, events: Sequence[Event]) -> list[int]:
+        with self._db.writing() as db:
+            return [write.insert_event(db, event) for event in events]
+
+    def advance(self, cursor: str, seq: int) -> None:
+        with self._db.writing() as db:
+            write.advance(db, cursor, seq)
+
+    def purge(self, ids: Sequence[str]) -> int:
+        from reverie.store.sqlite.purge import purge
+        with self._db.writing() as db:
+            erased = purge(db, ids)
+            self._writes += 1
+        if erased:
+            self._db.checkpoint()         # what was erased must not live on in the journal
+        return erased
+
+    def put_vectors(self, model: str, vectors: Mapping[str, np.ndarray], hashes: Mapping[str, bytes]) -> int:
+        from reverie.store.sqlite.vectors import put
+        with self._db.writing() as db:
+            self._writes += 1
+            return put(db, model, vectors, hashes)
+
+    def await_vectors(self, model: str) -> int:
+        from reverie.store.sqlite.vectors import enqueue
+        with self._db.writing() as db:
+            return enqueue(db, model)
+
+    def set_meta(self, name: str, value: str) -> None:
+        with self._db.writing() as db:
+            db.execute("insert into meta (name, value) values (?, ?) "
+                       "on conflict (name) do update set value = excluded.value", (name, value))
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        with self._db.writing():
+            yield
+
+    # Coordination
+
+    def acquire(self, lease: str, holder: str, seconds: float, now: float) -> bool:
+        with self._db.writing() as db:
+            row = db.execute("select holder, until from lease where name = ?", (lease,)).fetchone()
+            taken = row and row[0] != holder and now < row[1] < now + FUTURE * seconds
+            if not taken:
+                db.execute("insert into lease (name, holder, until) values (?, ?, ?) on conflict (name) "
+                           "do update set holder = excluded.holder, until = excluded.until",
+                           (lease, holder, now + seconds))
+            return not taken
+
+    def release(self, lease: str, holder: str) -> None:
+        with self._db.writing() as db:
+            db.execute("delete from lease where name = ? and holder = ?", (lease, holder))
+
+    def holder(self, lease: str, now: float) -> str | None:
+        row = self._db.one("select holder from lease where name = ? and until > ?", (lease, now))
+        return row[0] if row else None
+
+    # Reading
+
+    def get(self, ids: Sequence[str]) -> list[Memory]:
+        with self._db.reading() as db:
+            return read.get(db, ids)
+
+    def browse(self, where: Filter) -> list[Memory]:
+        with self._db.reading() as db:
+            return read.browse(db, where)
+
+    def triggered(self, spaces: Sequence[str], *, within: float | None = None) -> list[Memory]:
+        found: list[Memory] = []
+        with self._db.reading() as db, read.deadline(db, within):
+            for memory in read.triggered(db, spaces):
+                found.append(memory)  # noqa: PERF402 - what was read before the deadline stays
+        return found
+
+    def tagged(self, tags: Sequence[str], spaces: Sequence[str]) -> list[int]:
+        with self._db.reading() as db:
+            return read.tagged(db, tags, spaces)
+
+    def tags(self, spaces: Sequence[str]) -> dict[str, int]:
+        with self._db.reading() as db:
+            return read.tags(db, spaces)
+
+    def edges(self, ids: Sequence[str], rels: Sequence[str] = ()) -> list[Edge]:
+        with self._db.reading() as db:
+            return read.edges(db, ids, rels)
+
+    def events(self, *, after: int = 0, verbs: Sequence[str] = (), session: str | None = None,
+               space: str | None = None, newest: bool = False, limit: int = 1000) -> list[Event]:
+        with self._db.reading() as db:
+            return read.events(db, after=after, verbs=verbs, session=session, space=space, newest=newest, limit=limit)
+
+    def event(self, seq: int) -> Event | None:
+        with self._db.reading() as db:
+            return read.event(db, seq)
+
+    def history(self, memory_id: str) -> list[Record]:
+        with self._db.reading() as db:
+            return read.history(db, memory_id)
+
+    def changes_of(self, seq: int) -> list[Record]:
+        with self._db.reading() as db:
+            return read.changes_of(db, seq)
+
+    def cursor(self, name: str) -> int:
+        with self._db.reading() as db:
+            return read.cursor(db, name)
+
+    def meta(self, name: str) -> str | None:
+        row = self._db.one("select value from meta where name = ?", (name,))
+        return row[0] if row else None
+
+    # Finding
+
+    def words(self, terms: Sequence[str], spaces: Sequence[str], limit: int, *,
+              within: float | None = None, where: Filter | None = None,
+              now: float | None = None) -> list[tuple[str, float]]:
+        found: list[tuple[str, float]] = []
+        fits = (where or Filter())._replace(spaces=tuple(spaces))
+        with self._db.reading() as db, read.deadline(db, within):
+            for found in read.words(db, terms, fits, limit, now):  # noqa: B007 - a deadline leaves what was found
+                pass
+        return found
+
+    def corpus(self, model: str, spaces: Sequence[str]) -> Corpus:
+        from reverie.store.sqlite.shards import Shards
+        if model not in self._shards:
+            self._shards[model] = (Shards(model), self._db.extra())
+        shards, db = self._shards[model]
+        with self._db.holding():
+            return shards.corpus(db, self._writes, spaces)
+
+    def scores(self, model: str, corpus: Corpus, terms: Sequence[str]) -> list[Floats]:
+        shards, db = self._shards[model]
+        with self._db.holding():
+            return shards.scores(db, corpus, terms)
+
+    def waiting(self, limit: int) -> list[tuple[str, str]]:
+        return self._db.all("select m.id, m.text from pending p join memory m on m.num = p.memory "
+                            "order by p.memory desc limit ?", (limit,))
+
+    def known_vectors(self, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
+        from reverie.store.sqlite.vectors import known
+        with self._db.reading() as db:
+            return known(db, model, hashes)
+
+    # Trust
+
+    def verify(self, repair: bool = False) -> list[Problem]:
+        from reverie.store.sqlite.check import verify
+        if self._db.read_only and not repair:
+            with self._db.reading() as db:
+                return verify(db, repair)
+        with self._db.writing() as db:
+            self._writes += 1
+            return verify(db, repair)
+
+    def stats(self) -> Stats:
+        with self._db.reading() as db:
+            count = {table: db.execute(f"select count(*) from {table}").fetchone()[0]
+                     for table in ("memory", "event", "edge", "vector", "pending")}
+            kinds = dict(db.execute("select kind, count(*) from memory where retired_at is null group by kind"))
+            spaces = dict(db.execute("select space, count(*) from memory where retired_at is null group by space"))
+            pages, size = (db.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "page_size"))
+        alive = sum(kinds.values())
+        return Stats(memories=alive, retired=count["memory"] - alive, events=count["event"], edges=count["edge"],
+                     vectors=count["vector"], waiting=count["pending"], bytes=pages * size, kinds=kinds, spaces=spaces)
+
+    def backup(self, target: Path) -> None:
+        if target.exists():
+            raise BadInput(f"{target} exists already; choose another name")
+        half = target.with_name(target.name + ".part")
+        half.unlink(missing_ok=True)
+        try:
+            with self._db.snapshot() as db, closing(sqlite3.connect(half, isolation_level=None)) as copy:
+                db.backup(copy)
+                copy.execute("pragma journal_mode = delete")    # one file, whole by itself
+            half.replace(target)
+        except sqlite3.Error as err:
+            raise translated(err, str(target)) from err
+        finally:
+            half.unlink(missing_ok=True)
+
+    def dump(self) -> Iterator[dict[str, Any]]:
+        from reverie.store.sqlite.transfer import dump
+        with self._db.snapshot() as db:
+            # In memory all share one connection: others must not wait for a slow reader, nor alter what it reads.
+            yield from list(dump(db)) if self._db.private else dump(db)
+
+    def load(self, rows: Iterable[dict[str, Any]]) -> dict[str, int]:
+        from reverie.store.sqlite.transfer import load
+        with self._db.writing() as db:
+            self._writes += 1
+            return load(db, rows)
+
+    def close(self) -> None:
+        for shards, _ in self._shards.values():
+            shards.stemmer.close()
+        self._db.close()
+
+
+def repair(url: str, backups: Sequence[Path], stamp: str) -> list[Problem]:
+    """Mend a file that cannot be opened or fails its check: see `salvage`. `stamp` names the damaged copy.
+
+    The new file takes the place of the damaged one only when it is whole: an interrupt leaves everything as it was.
+    """
+    from reverie.store.sqlite.salvage import salvage
+    path = Path(path_of(url))
+    if not path.exists():
+        raise StoreDamaged(f"There is no file at {path}")
+    damaged = path.with_name(f"{path.name}.damaged-{stamp}")
+    half = path.with_name(path.name + ".part")
+    half.unlink(missing_ok=True)
+    try:
+        problems = salvage(half, path, list(backups))
+        for tail in ("-wal", "-shm", ""):
+            part = path.with_name(path.name + tail)
+            if part.exists():
+                part.rename(damaged.with_name(damaged.name + tail))
+        half.replace(path)
+    except sqlite3.Error as err:
+        raise translated(err, str(path)) from err
+    finally:
+        half.unlink(missing_ok=True)
+    return [problem._replace(message=problem.message.replace("a copy of it is kept", f"it is kept as {damaged.name}"))
+            for problem in problems]

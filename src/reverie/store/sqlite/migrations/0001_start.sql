@@ -1,0 +1,108 @@
+-- One thing worth knowing later. `num` is internal: the word index and the vectors use it.
+-- Lists are JSON, null when empty. Times are seconds since 1970.
+create table memory (
+    num              integer primary key,
+    id               text not null unique,
+    text             text not null,
+    space            text not null,
+    kind             text not null,
+    title            text not null default '',
+    tags             text,
+    session          text not null default '',
+    speaker          text not null default '',
+    messages         text,
+    files            text,
+    provenance       text not null,
+    triggers         text,
+    details          text,
+    trust            real not null,
+    confidence       real not null,
+    salience         real not null,
+    strength         integer not null,
+    access_count     integer not null,
+    reinforcements   text,
+    at               real not null,
+    created_at       real not null,
+    updated_at       real not null,
+    last_accessed_at real,
+    valid_from       real,
+    valid_to         real,
+    expires_at       real,
+    retired_at       real,
+    retired_why      text not null default '',
+    superseded_by    text,
+    conflicts_with   text
+);
+create index memory_by_space on memory (space);    -- SQLite appends num
+create index memory_by_session on memory (session, num) where session <> '';
+create index memory_by_trigger on memory (space) where triggers is not null;
+
+-- Thinking of src may bring up dst. Tags are edges to 'tag:<name>'.
+create table edge (
+    src    text not null,
+    rel    text not null,
+    dst    text not null,
+    weight real not null,
+    primary key (src, rel, dst)
+) without rowid;
+create index edge_by_dst on edge (dst, rel, src);
+
+-- Append-only: what happened. Provenance, audit trail, undo, timeline and work queue in one.
+create table event (
+    seq     integer primary key autoincrement,
+    at      real not null,
+    verb    text not null,
+    space   text not null,
+    session text not null default '',
+    payload text
+);
+create index event_by_session on event (session, seq) where session <> '';
+create index event_by_verb on event (verb, seq);
+
+-- What an event did to a memory, and what was there before (JSON of the fields that changed).
+create table change (
+    memory text not null,
+    seq    integer not null,
+    place  integer not null,
+    op     text not null,
+    before text,
+    after  text,
+    primary key (memory, seq, place)
+) without rowid;
+create index change_by_event on change (seq, place);
+
+-- How far each reader of the event log has come.
+create table cursor (
+    name text primary key,
+    seq  integer not null
+) without rowid;
+
+-- Who may settle now.
+create table lease (
+    name   text primary key,
+    holder text not null,
+    until  real not null
+) without rowid;
+
+create table meta (
+    name  text primary key,
+    value text not null
+) without rowid;
+
+-- Derived. Full text: prepared by reverie.words, one row per memory, rowid = memory.num.
+create virtual table words using fts5 (body, tokenize = 'porter unicode61 remove_diacritics 2');
+create virtual table vocabulary using fts5vocab (words, 'row');          -- how often each token occurs
+create virtual table occurrence using fts5vocab (words, 'instance');     -- and where
+
+-- Derived. One vector per memory, with the model that made it; `serial` grows with every write.
+create table vector (
+    serial integer primary key autoincrement,
+    memory integer not null unique,
+    model  text not null,
+    hash   blob not null,
+    vec    blob not null
+);
+create index vector_by_hash on vector (hash);
+
+-- Derived. Memories whose text has no vector yet.
+create table pending (memory integer primary key);

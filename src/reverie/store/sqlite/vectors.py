@@ -1,0 +1,47 @@
+"""Vectors in the table: little-endian float32, unit length, with the model that made them and their text's hash.
+
+The hash makes the table an embedding cache as well: a text that was embedded once is never embedded again (C71).
+It also keeps a slow embedder honest: a vector of a text that was revised meanwhile is thrown away.
+"""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from reverie.store.sqlite.read import BATCH, marks
+from reverie.store.sqlite.write import INSERT_PENDING
+from reverie.words import fingerprint
+
+
+def put(db: sqlite3.Connection, model: str, vectors: Mapping[str, np.ndarray], hashes: Mapping[str, bytes]) -> int:
+    """Keep vectors by memory id, if the text is still the one that was embedded."""
+    kept = 0
+    for id, vector in vectors.items():
+        row = db.execute("select num, text from memory where id = ?", (id,)).fetchone()
+        if row is None or fingerprint(row[1]) != hashes[id]:
+            continue
+        blob = np.ascontiguousarray(vector, "<f4").tobytes()
+        db.execute("insert or replace into vector (memory, model, hash, vec) values (?, ?, ?, ?)",
+                   (row[0], model, hashes[id], blob))
+        db.execute("delete from pending where memory = ?", (row[0],))
+        kept += 1
+    return kept
+
+
+def enqueue(db: sqlite3.Connection, model: str) -> int:
+    """Queue what has no vector of this model; old vectors stay until the new ones come, but are not compared."""
+    found = db.execute("select num from memory where num not in (select memory from vector where model = ?)", (model,))
+    db.executemany(INSERT_PENDING, found.fetchall())
+    waiting: int = db.execute("select count(*) from pending").fetchone()[0]
+    return waiting
+
+
+def known(db: sqlite3.Connection, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
+    """Vectors of texts embedded before."""
+    found: dict[bytes, np.ndarray] = {}
+    for start in range(0, len(hashes), BATCH):
+        some = tuple(hashes[start:start + BATCH])
+        sql = f"select hash, vec from vector where hash in ({marks(some)}) and model = ?"
+        found.update({h: np.frombuffer(v, "<f4") for h, v in db.execute(sql, (*some, model))})
+    return found

@@ -1,0 +1,790 @@
+# mypy: no-check-untyped-defs
+"""What every backend promises. A new backend joins by one row in BACKENDS.
+
+Real databases, no mocks; nothing here knows how a backend keeps things. What is SQLite's own is in test_sqlite.py.
+"""
+
+import json
+import threading
+
+import numpy as np
+import pytest
+
+from reverie.clock import new_id
+from reverie.errors import BadInput, Conflict, NotFound, UnknownScheme
+from reverie.model import Add, Edge, Event, Filter, Link, Memory, Reinforcement, Retire, Revise, lineage
+from reverie.store import open_store
+from reverie.testing import NOON, SPACE, a_memory, an_event
+from reverie.words import fingerprint, query_terms
+
+BACKENDS = {
+    "sqlite file": lambda folder: f"sqlite:///{folder / 'store.db'}",
+    "sqlite memory": lambda _: "sqlite://:memory:",
+}
+PRIVATE = {"sqlite memory"}    # what one of them keeps no other can see: one store, one process
+
+MODEL = "model/1"
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    return request.param
+
+
+@pytest.fixture
+def url(backend, tmp_path):
+    return BACKENDS[backend](tmp_path)
+
+
+@pytest.fixture
+def store(url):
+    store = open_store(url)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def other(backend, url, store):
+    """A second store object on the same database, as another process would have."""
+    if backend in PRIVATE:
+        pytest.skip("nobody else can see it")
+    other = open_store(url)
+    yield other
+    other.close()
+
+
+@pytest.fixture
+def empty(tmp_path_factory, backend):
+    """A further store with nothing in it."""
+    store = open_store(BACKENDS[backend](tmp_path_factory.mktemp("empty")))
+    yield store
+    store.close()
+
+
+def keep(store, *texts, **fields):
+    """Memories with these texts, kept one by one."""
+    kept = [a_memory(text, **fields) for text in texts]
+    for memory in kept:
+        store.apply([Add(memory=memory)], an_event(space=memory.space))
+    return kept if len(kept) > 1 else kept[0]
+
+
+def find(store, question, space=SPACE, limit=10):
+    return [id for id, _ in store.words(query_terms(question), lineage(space), limit)]
+
+
+def vector(*numbers):
+    row = np.zeros(8, np.float32)
+    row[: len(numbers)] = numbers
+    return row / np.linalg.norm(row)
+
+
+def embed(store, memory, *numbers, model=MODEL):
+    return store.put_vectors(model, {memory.id: vector(*numbers)}, {memory.id: fingerprint(memory.text)})
+
+
+def columns(store, spaces=(SPACE,), model=MODEL):
+    """What the corpus says of each memory that counts: None, or its vector's first two numbers."""
+    seen = {}
+    for shard in store.corpus(model, spaces).shards:
+        for row in range(shard.n):
+            if shard.counts[row]:
+                known = shard.known[row]
+                seen[shard.ids[row]] = tuple(round(float(x), 3) for x in shard.vectors[row][:2]) if known else None
+    return seen
+
+
+# Atomicity
+
+
+def broken(old):
+    """Changes of which one in the middle cannot be made."""
+    return [
+        [Add(memory=a_memory("one")), Revise(id=new_id(), fields={"text": "x"}), Add(memory=a_memory("two"))],
+        [Retire(id=old.id, at=NOON), Add(memory=old)],
+        [Revise(id=old.id, fields={"text": "other", "tags": ("t",)}), Retire(id=new_id(), at=NOON)],
+        [Link(edge=Edge(src=old.id, rel="relates_to", dst=old.id)), Revise(id=old.id, fields={"colour": "red"})],
+    ]
+
+
+@pytest.mark.parametrize("case", range(4))
+def test_all_or_nothing(store, case):
+    """A change that cannot be made leaves nothing: no event, no earlier change, no cursor (X20)."""
+    old = keep(store, "the old text")
+    before = (store.stats(), store.get([old.id]), store.events(), store.history(old.id))
+
+    with pytest.raises((NotFound, Conflict, BadInput)):
+        store.apply(broken(old)[case], an_event("sleep"), done=("reader", 99))
+
+    assert before == (store.stats(), store.get([old.id]), store.events(), store.history(old.id))
+    assert (store.cursor("reader"), find(store, "other one two"), store.verify()) == (0, [], [])
+
+
+def test_an_interrupt_leaves_nothing(store, monkeypatch):
+    """Ctrl-C in the middle of a transaction takes all of it back, and the store goes on (X20)."""
+    class Interrupting(dict):
+        def items(self):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.apply([Add(memory=a_memory("one")), Revise(id="x", fields=Interrupting())],
+                    an_event(payload=Interrupting(a=1)))
+    keep(store, "two")
+
+    assert store.stats().memories == 1
+    assert len(store.events()) == 1
+
+
+def test_everything_commits_together(store):
+    """Changes, their event and the reader's cursor are there together (DESIGN law 2)."""
+    one, two = a_memory("one"), a_memory("two")
+    seq = store.apply([Add(memory=one), Add(memory=two)], an_event("learn", payload={"n": 2}), done=("learn", 7))
+
+    assert store.get([two.id, "mem_none", one.id]) == [two, one]
+    assert store.event(seq) == an_event("learn", payload={"n": 2}, seq=seq)
+    assert store.cursor("learn") == 7
+
+
+def test_events_append_all_or_none(store):
+    """Several events are written in one transaction and numbered in order."""
+    numbers = store.append([an_event("turn", payload={"n": n}) for n in range(5)])
+    with pytest.raises(Exception):  # noqa: B017 - whatever the backend says to a session that is no text
+        store.append([an_event("turn"), an_event("turn", session=object())])
+
+    assert numbers == sorted(numbers)
+    assert [e.payload["n"] for e in store.events(verbs=["turn"])] == [0, 1, 2, 3, 4]
+
+
+# Memories
+
+
+def test_every_field_comes_back(store):
+    """Nothing of a memory is lost on the way to the disk and back (CC-1, A26–A39, B46–B53)."""
+    memory = Memory(
+        id=new_id(), text="text", space=SPACE, kind="decision", title="title", tags=("a", "b"), session="s",
+        speaker="Ann", messages=(3, 9), files=("src/a.py",), provenance="user_stated", triggers=("x*",),
+        details={"steps": ["a", {"b": 1.5}], "none": None}, trust=0.95, confidence=0.9, salience=0.7, strength=3,
+        access_count=2, reinforcements=(Reinforcement(session="s2", message=4, at=NOON),), at=NOON - 5,
+        created_at=NOON, updated_at=NOON + 1, last_accessed_at=NOON + 2, valid_from=1.0, valid_to=2.0, expires_at=3.0,
+        retired_at=NOON + 3, retired_why="superseded", superseded_by=None, conflicts_with=("mem_x",),
+    )
+    store.apply([Add(memory=memory)], an_event())
+
+    assert store.get([memory.id]) == [memory]
+
+
+def test_a_new_memory_is_fresh(store):
+    """Strength 1, never used, active, named mem_… (CC-1, A26, A33, A34, A37)."""
+    memory = store.get([keep(store, "fresh").id])[0]
+
+    assert (memory.strength, memory.access_count, memory.active, memory.id[:4]) == (1, 0, True, "mem_")
+
+
+def test_an_id_is_used_once(store):
+    """A second memory of the same id is refused, the first one stays."""
+    first = keep(store, "first")
+    with pytest.raises(Conflict):
+        store.apply([Add(memory=a_memory("second", id=first.id))], an_event())
+
+    assert store.get([first.id]) == [first]
+
+
+def test_history_keeps_what_was_there_before(store):
+    """Each change is kept with its event and the old values (A87)."""
+    memory = keep(store, "old", tags=("a",))
+    store.apply([Revise(id=memory.id, fields={"text": "new", "tags": ("b",), "title": ""})], an_event("revise"))
+    store.apply([Retire(id=memory.id, at=NOON + 9)], an_event("forget"))
+    add, revise, retire = store.history(memory.id)
+
+    assert (add.op, add.event.verb, dict(add.before)) == ("add", "remember", {})
+    assert (revise.op, dict(revise.before), dict(revise.after)) == \
+        ("revise", {"text": "old", "tags": ("a",)}, {"text": "new", "tags": ("b",)})
+    assert retire.before["retired_at"] is None
+    assert retire.after == {"retired_at": NOON + 9, "retired_why": "forgotten"}
+    assert store.changes_of(revise.event.seq) == [revise]
+
+
+def test_only_fields_of_a_memory_can_be_revised(store):
+    """An unknown field, and the id, are refused."""
+    memory = keep(store, "text")
+    for fields in ({"colour": "red"}, {"id": "mem_other"}):
+        with pytest.raises(BadInput):
+            store.apply([Revise(id=memory.id, fields=fields)], an_event())
+    assert store.get([memory.id]) == [memory]
+
+
+def test_what_is_not_there_cannot_be_changed(store):
+    """Changing or retiring an unknown id says so."""
+    for change in (Revise(id="mem_none", fields={"text": "x"}), Retire(id="mem_none", at=NOON)):
+        with pytest.raises(NotFound):
+            store.apply([change], an_event())
+
+
+# Tags, edges, superseding
+
+
+def test_tags_are_counted(store):
+    """Tags make edges and are counted, in this space and above it only (CC-2)."""
+    one, two = keep(store, "one", tags=("rust", "async")), keep(store, "two", tags=("rust",))
+    keep(store, "three", tags=("rust",), space="me/other")
+
+    assert store.tags(lineage(SPACE)) == {"rust": 2, "async": 1}
+    assert len(store.edges([one.id, two.id], ["has_tag"])) == 3
+
+
+def test_tagging_twice_counts_once(store):
+    """The same tag again adds nothing; untagging lowers the count (CC-3)."""
+    memory = keep(store, "one", tags=("rust",))
+    store.apply([Revise(id=memory.id, fields={"tags": ("rust", "async")})], an_event("tag"))
+    store.apply([Revise(id=memory.id, fields={"tags": ("rust", "async")})], an_event("tag"))
+    twice = store.tags([SPACE])
+    store.apply([Revise(id=memory.id, fields={"tags": ("async",)})], an_event("tag"))
+
+    assert (twice, store.tags([SPACE])) == ({"rust": 1, "async": 1}, {"async": 1})
+    assert store.get([memory.id])[0].tags == ("async",)
+    assert store.verify() == []
+
+
+def test_purging_takes_edges_and_counts_along(store):
+    """What is purged leaves no edge, no count, no word, no vector, no text behind (CC-4)."""
+    one, two = keep(store, "the heron secretly nests", "two", tags=("rust",))
+    store.apply([Link(edge=Edge(src=a, rel="relates_to", dst=b)) for a, b in ((one.id, two.id), (two.id, one.id))],
+                an_event("link"))
+    store.append([an_event("turn", payload={"messages": [{"text": "I said: the heron secretly nests!"}]})])
+    embed(store, one, 1)
+
+    assert store.purge([one.id, one.id, "mem_none"]) == 1
+    assert (store.get([one.id]), store.history(one.id), store.edges([one.id])) == ([], [], [])
+    assert (store.tags([SPACE]), find(store, "heron"), columns(store)) == ({"rust": 1}, [], {two.id: None})
+    assert "heron" not in json.dumps(list(store.dump()))
+    assert store.verify() == []
+
+
+def test_purging_one_leaves_the_others_whole(store):
+    """Those that pointed to a purged memory stay, can be read, and their changes can be taken back."""
+    old, new, friend = keep(store, "old", "new", "friend")
+    supersede = store.apply([Retire(id=old.id, at=NOON, why="superseded", superseded_by=new.id),
+                             Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id)),
+                             Link(edge=Edge(src=friend.id, rel="relates_to", dst=new.id)),
+                             Revise(id=friend.id, fields={"conflicts_with": (new.id, old.id)})], an_event("x"))
+    store.purge([new.id])
+    left, alone = store.get([old.id, friend.id])
+
+    assert (left.active, left.superseded_by, alone.conflicts_with) == (False, None, (old.id,))
+    assert [(r.memory_id, r.op, "retired_at" in r.before) for r in store.changes_of(supersede)] == \
+        [(old.id, "retire", True), (friend.id, "revise", False)]
+    assert new.id not in json.dumps(list(store.dump()))
+    assert store.verify() == []
+
+
+def test_superseding_keeps_the_older_readable(store):
+    """The older no longer counts, names its successor, and is still there by id (CC-5, A38, X25)."""
+    old, new = keep(store, "vim", "helix")
+    store.apply([Retire(id=old.id, at=NOON, why="superseded", superseded_by=new.id),
+                 Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id))], an_event("supersede"))
+    kept = store.get([old.id])[0]
+
+    assert (kept.active, kept.superseded_by, kept.text) == (False, new.id, "vim")
+    assert store.edges([old.id]) == [Edge(src=new.id, rel="supersedes", dst=old.id)]
+    assert find(store, "vim") == []
+
+
+def test_linking_again_sets_the_weight(store):
+    """A pair has one edge per relation; weight 0 takes it away; the history has what was before (CC-58)."""
+    one, two = keep(store, "one", "two")
+    for weight in (0.5, 0.6, 0.0):
+        store.apply([Link(edge=Edge(src=one.id, rel="relates_to", dst=two.id, weight=weight))], an_event("link"))
+
+    assert store.edges([two.id]) == []
+    assert [r.before["weight"] for r in store.history(one.id)[1:]] == [0.0, 0.5, 0.6]
+
+
+# Cursors, leases, meta
+
+
+def test_cursors_never_move_back(store):
+    """A reader that is told an older number stays where it is."""
+    store.advance("reader", 5)
+    store.advance("reader", 3)
+
+    assert (store.cursor("reader"), store.cursor("another")) == (5, 0)
+
+
+def test_a_lesson_is_learned_once(store):
+    """Who comes second to the same event changes nothing: a settler that slept too long cannot learn it again (A8)."""
+    store.apply([Add(memory=a_memory("lesson"))], an_event("learn"), done=("learn", 4))
+    with pytest.raises(Conflict):
+        store.apply([Add(memory=a_memory("lesson"))], an_event("learn"), done=("learn", 4))
+
+    assert (store.stats().memories, store.stats().events, store.cursor("learn")) == (1, 1, 4)
+
+
+def test_one_holder_at_a_time(store):
+    """A lease is for one; the holder renews it, another waits until it ends (A8)."""
+    assert store.acquire("settle", "one", 30, NOON)
+    assert store.acquire("settle", "one", 30, NOON + 10)
+    assert not store.acquire("settle", "two", 30, NOON + 39)
+    assert (store.holder("settle", NOON + 39), store.holder("settle", NOON + 41)) == ("one", None)
+    assert store.acquire("settle", "two", 30, NOON + 41)
+    assert not store.acquire("settle", "one", 30, NOON + 42)
+
+
+def test_only_the_holder_gives_back(store):
+    """Releasing somebody else's lease does nothing."""
+    store.acquire("settle", "one", 30, NOON)
+    store.release("settle", "two")
+    held = store.holder("settle", NOON)
+    store.release("settle", "one")
+
+    assert (held, store.holder("settle", NOON)) == ("one", None)
+
+
+def test_a_jumping_clock_blocks_nobody_for_long(store):
+    """After a jump back a lease from the future is taken over; after a jump forward it has ended."""
+    store.acquire("settle", "one", 30, NOON)
+    forward = store.acquire("settle", "two", 30, NOON + 86_400)
+    back = store.acquire("settle", "three", 30, NOON)
+
+    assert (forward, back) == (True, True)
+
+
+def test_meta_keeps_the_last_value(store):
+    """Small named values."""
+    store.set_meta("model", "a")
+    store.set_meta("model", "b")
+
+    assert (store.meta("model"), store.meta("none")) == ("b", None)
+
+
+# Events
+
+
+def test_events_are_found_by_session_verb_and_order(store):
+    """Filters combine; pages follow each other; the newest come newest first."""
+    seqs = store.append([an_event(verb, session=session) for session in ("s1", "s2", "") for verb in ("turn", "tool")])
+
+    def read(**asked):
+        return [(e.session, e.verb) for e in store.events(**asked)]
+
+    assert read(session="s1") == [("s1", "turn"), ("s1", "tool")]
+    assert read(session="") == [("", "turn"), ("", "tool")]
+    assert read(verbs=["turn"], newest=True, limit=2) == [("", "turn"), ("s2", "turn")]
+    assert read(verbs=["tool"], session="s2") == [("s2", "tool")]
+    assert read(verbs=["tool", "turn"], after=seqs[3]) == [("", "turn"), ("", "tool")]
+    assert [e.seq for e in store.events(after=seqs[0], limit=2)] == seqs[1:3]
+    assert store.events(space="me/none") == [] == store.events(limit=0)
+    assert store.event(10_000) is None
+
+
+def test_reading_the_queue_does_not_change_it(store):
+    """Asking what waits, twice, gives the same and moves nothing (CC-14)."""
+    kept = keep(store, "one", "two", "three")
+    store.append([an_event("turn")])
+    before = (store.waiting(10), store.events(), store.cursor("learn"), store.stats())
+
+    assert [id for id, _ in before[0]] == [m.id for m in reversed(kept)]
+    assert before == (store.waiting(10), store.events(), store.cursor("learn"), store.stats())
+
+
+# Browsing
+
+
+def test_browsing_filters_combine(store):
+    """By space, kind, all tags, session, state; newest first (A60)."""
+    a = keep(store, "a", tags=("x", "y"), kind="fact", session="s")
+    b = keep(store, "b", tags=("x",), kind="note", session="s")
+    c = keep(store, "c", space="me")
+    store.apply([Retire(id=b.id, at=NOON)], an_event("forget"))
+
+    def seen(**where):
+        return [m.text for m in store.browse(Filter(**where))]
+
+    assert seen() == ["c", "a"]
+    assert seen(active=None) == ["c", "b", "a"]
+    assert seen(active=False) == ["b"]
+    assert seen(spaces=(SPACE,)) == ["a"]
+    assert seen(tags=("x", "y")) == ["a"]
+    assert seen(tags=("x",), active=None) == ["b", "a"]
+    assert seen(kinds=("note",), active=None) == ["b"]
+    assert seen(session="s", kinds=("fact",)) == ["a"]
+    assert seen(limit=0) == []
+    assert seen(after=c.id) == ["a"]
+    assert seen(after=a.id) == []
+
+
+def test_pages_follow_each_other(store):
+    """Page after page gives each memory once."""
+    kept = keep(store, *(f"memory {n}" for n in range(10)))
+    pages, last = [], ""
+    while page := store.browse(Filter(limit=3, after=last)):
+        pages += page
+        last = page[-1].id
+
+    assert [m.id for m in pages] == [m.id for m in reversed(kept)]
+
+
+def test_triggered_memories_of_the_lineage(store):
+    """Only those that count, carry patterns and can be seen."""
+    met = keep(store, "never println", triggers=("println!",))
+    keep(store, "no pattern")
+    keep(store, "elsewhere", triggers=("x",), space="me/other")
+    gone = keep(store, "gone", triggers=("x",))
+    store.apply([Retire(id=gone.id, at=NOON)], an_event("forget"))
+
+    assert store.triggered(lineage(SPACE)) == [met]
+
+
+# Words
+
+
+def test_words_stay_in_their_space(store):
+    """A reader sees its space and those above, never a sibling or what lies below (CC-11, B85–B88)."""
+    for space in ("me", "me/demo", "me/demo/s1", "me/demo/s2", "me/demonstration", "you"):
+        keep(store, f"heron in {space}", space=space)
+
+    def seen(space):
+        return {m.space for m in store.get(find(store, "heron", space))}
+
+    assert seen("me/demo/s1") == {"me/demo/s1", "me/demo", "me"}
+    assert seen("me/demo") == {"me/demo", "me"}
+    assert seen("me/none") == {"me"}
+    assert seen("you/x") == {"you"}
+
+
+def test_what_no_longer_counts_is_not_found(store):
+    """Retired and superseded memories never surface; restored ones do (CC-25, X25)."""
+    memory = keep(store, "heron")
+    store.apply([Retire(id=memory.id, at=NOON)], an_event("forget"))
+    gone = find(store, "heron")
+    store.apply([Revise(id=memory.id, fields={"retired_at": None, "retired_why": ""})], an_event("restore"))
+
+    assert (gone, find(store, "heron")) == ([], [memory.id])
+
+
+def test_equal_scores_stand_in_order_of_id(store):
+    """The same question gives the same answer; nothing wanted, nothing given (CC-32)."""
+    kept = keep(store, *["the heron nests"] * 5)
+    found = find(store, "heron nests")
+
+    assert found == sorted(m.id for m in kept)
+    assert found == find(store, "heron nests")
+    assert find(store, "heron", limit=0) == []
+    assert len(find(store, "heron", limit=2)) == 2
+
+
+def test_a_better_match_scores_higher(store):
+    """More of the words, and rarer ones, score higher (CC-28, CC-23)."""
+    both, one = keep(store, "staging deploys to heron", "staging deploys to crane")
+    keep(store, "staging deploys often", "staging deploys at night")
+    found = store.words(query_terms("deploys heron"), [SPACE], 10)
+
+    assert found[0][0] == both.id
+    assert found[0][1] > found[1][1] > 0
+    assert one.id in dict(found)
+
+
+ODD = ["it's", '"quoted', "a-b", "AND", "OR", "NOT", "NEAR(a b)", "(", ")", "*", "^", "a:b", "body:heron", "heron*",
+       "'", "\x00", "\ud800", "🐦", "שלום", "日本", "", " ", ";drop table memory;", "{", "}", "+", "-heron", "%",
+       "_", "\\"]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_any_query_is_safe(store, odd):
+    """No text is an operator, an error, or a way into the database (CC-29)."""
+    keep(store, "a heron")
+
+    assert isinstance(find(store, odd), list)
+    assert len(find(store, f"heron {odd}")) == 1
+    assert len(find(store, f"{odd} heron")) == 1
+
+
+@pytest.mark.parametrize("text", ["error-handler", "error_handler", "error/handler", "error.handler"])
+@pytest.mark.parametrize("asked", ["error-handler", "error_handler", "error/handler", "error.handler", "error handler",
+                                   "  ERROR   handler "])
+def test_separators_do_not_matter(store, text, asked):
+    """`-`, `_`, `/`, `.` and spaces find the same memory (CC-31)."""
+    memory = keep(store, f"see the {text} first")
+
+    assert find(store, asked) == [memory.id]
+
+
+def test_title_tags_and_files_are_words_too(store):
+    """A memory is found by all that it says, and by what it says now (CC-30)."""
+    memory = keep(store, "body", title="headline", tags=("tagword",), files=("src/filename.py",))
+    found = [find(store, word) for word in ("headline", "tagword", "filename", "body")]
+    store.apply([Revise(id=memory.id, fields={"text": "corpus", "title": "", "tags": ()})], an_event("revise"))
+
+    assert found == [[memory.id]] * 4
+    assert [find(store, word) for word in ("headline", "tagword", "body", "corpus")] == [[], [], [], [memory.id]]
+
+
+def test_a_search_out_of_time_finds_nothing(store):
+    """The first turn's deadline gives an empty answer, not an error."""
+    store.apply([Add(memory=a_memory(f"heron {n}")) for n in range(500)], an_event())
+
+    assert store.words(["heron"], [SPACE], 10, within=-1.0) in ([], store.words(["heron"], [SPACE], 10))
+    assert len(store.words(["heron"], [SPACE], 10, within=60.0)) == 10
+
+
+# Vectors
+
+
+def test_models_are_never_mixed(store):
+    """A vector of another model is not compared; its memory is still found by words (CC-26, X13)."""
+    old, new = keep(store, "old heron", "new heron")
+    embed(store, old, 1, 0, model="model/1")
+    embed(store, new, 0, 1, model="model/2")
+
+    assert columns(store, model="model/1") == {old.id: (1.0, 0.0), new.id: None}
+    assert columns(store, model="model/2") == {old.id: None, new.id: (0.0, 1.0)}
+    assert find(store, "heron") == sorted([old.id, new.id])
+
+
+def test_a_change_of_model_queues_everything(store):
+    """Each text waits for its vector of the new model (X13)."""
+    one, two = keep(store, "one", "two")
+    embed(store, one, 1)
+    embed(store, two, 1)
+
+    assert (store.waiting(9), store.await_vectors(MODEL), store.await_vectors("model/2")) == ([], 0, 2)
+    assert store.waiting(9) == [(two.id, "two"), (one.id, "one")]
+    assert embed(store, one, 1, model="model/2") == 1
+    assert store.waiting(9) == [(two.id, "two")]
+
+
+def test_a_stale_vector_is_refused(store):
+    """A text that was revised or purged while it was embedded does not get the old text's vector."""
+    revised, purged = keep(store, "old", "gone")
+    store.apply([Revise(id=revised.id, fields={"text": "new"})], an_event("revise"))
+    store.purge([purged.id])
+    kept = store.put_vectors(MODEL, {revised.id: vector(1), purged.id: vector(1)},
+                             {revised.id: fingerprint("old"), purged.id: fingerprint("gone")})
+
+    assert (kept, store.waiting(9)) == (0, [(revised.id, "new")])
+    assert store.verify() == []
+
+
+def test_a_text_is_embedded_once(store):
+    """Vectors are found again by the hash of their text, for the same model only (C71)."""
+    memory = keep(store, "text")
+    embed(store, memory, 3, 4)
+    hash = fingerprint("text")
+
+    np.testing.assert_allclose(store.known_vectors(MODEL, [hash, b"other"])[hash][:2], [0.6, 0.8])
+    assert store.known_vectors("model/2", [hash]) == {} == store.known_vectors(MODEL, [])
+
+
+def test_columns_follow_every_change(store):
+    """Added, embedded, revised, retired, restored, moved, purged: the corpus is up to date at once."""
+    one, two = keep(store, "one", "two")
+    embed(store, one, 1, 0)
+    assert columns(store) == {one.id: (1.0, 0.0), two.id: None}
+
+    three = keep(store, "three")
+    embed(store, two, 0, 1)
+    assert columns(store) == {one.id: (1.0, 0.0), two.id: (0.0, 1.0), three.id: None}
+
+    store.apply([Revise(id=one.id, fields={"text": "uno"})], an_event("revise"))
+    assert columns(store) == {one.id: None, two.id: (0.0, 1.0), three.id: None}
+
+    store.apply([Retire(id=two.id, at=NOON)], an_event("forget"))
+    assert columns(store) == {one.id: None, three.id: None}
+
+    store.apply([Revise(id=two.id, fields={"retired_at": None, "retired_why": ""})], an_event("restore"))
+    assert columns(store) == {one.id: None, two.id: (0.0, 1.0), three.id: None}
+
+    store.apply([Revise(id=two.id, fields={"space": "me/other"})], an_event("revise"))
+    assert columns(store) == {one.id: None, three.id: None}
+    assert columns(store, ("me/other",)) == {two.id: (0.0, 1.0)}
+
+    store.purge([three.id])
+    assert columns(store) == {one.id: None}
+    assert columns(store, ("me/other", SPACE)) == {two.id: (0.0, 1.0), one.id: None}
+
+
+def test_columns_follow_other_processes(store, other):
+    """What another store object does is seen at the next question (CC-12)."""
+    one = keep(store, "one")
+    assert columns(other) == {one.id: None}
+
+    embed(store, one, 1, 0)
+    two = keep(other, "two")
+    assert columns(other) == columns(store) == {one.id: (1.0, 0.0), two.id: None}
+
+    other.apply([Retire(id=one.id, at=NOON)], an_event("forget"))
+    assert columns(store) == {two.id: None}
+
+    store.purge([two.id])
+    assert columns(other) == {}
+    assert find(other, "one two") == []
+
+
+def test_many_threads_read_and_write_at_once(store):
+    """Threads share a store: nothing is lost, no question fails (CC-12)."""
+    trouble = []
+
+    def work(name):
+        try:
+            for n in range(25):
+                memory = keep(store, f"heron {name} {n}")
+                embed(store, memory, 1, n)
+                assert find(store, name)
+                assert memory.id in columns(store)
+        except BaseException as err:
+            trouble.append(err)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("ann", "ben", "cat", "dan")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert trouble == []
+    assert (store.stats().memories, store.stats().vectors, store.verify()) == (100, 100, [])
+
+
+# Trust
+
+
+def filled(store):
+    """A store with some of everything."""
+    one, two, three = keep(store, "one", "two", "three", tags=("t",), details={"a": [1, {"b": None}]})
+    store.apply([Link(edge=Edge(src=one.id, rel="relates_to", dst=two.id, weight=0.3)),
+                 Retire(id=two.id, at=NOON, why="superseded", superseded_by=three.id),
+                 Link(edge=Edge(src=three.id, rel="supersedes", dst=two.id))], an_event("x"))
+    store.apply([Revise(id=one.id, fields={"tags": ("u",), "text": "uno"})], an_event("revise"), done=("learn", 2))
+    store.append([an_event("turn", session="s", payload={"messages": [{"role": "user", "text": "é"}]})] * 2)
+    embed(store, three, 1, 2)
+    return one, two, three
+
+
+def test_export_and_import_are_identical(store, empty):
+    """Memories, edges, history, events, vectors and cursors come back the same to the letter (CC-7, CC-90, A94)."""
+    filled(store)
+    rows = list(store.dump())
+    through_json = [json.loads(json.dumps(row)) for row in rows]
+    new = empty.load(through_json)
+
+    assert [json.dumps(row) for row in empty.dump()] == [json.dumps(row) for row in rows]
+    assert new["memory"] == 3
+    assert new["vector"] == 1
+    assert columns(empty) == columns(store)
+    assert find(empty, "three") == find(store, "three")
+    assert empty.verify() == []
+
+
+def test_importing_twice_adds_nothing(store, empty):
+    """What is already there is left alone, whatever happened to it since (CC-8, CC-90)."""
+    one, *_ = filled(store)
+    rows = list(store.dump())
+    empty.load(rows)
+    again = empty.load(rows)
+    before = list(store.dump())
+    same = store.load(rows)
+    store.apply([Revise(id=one.id, fields={"tags": ()})], an_event("tag"))
+    store.load(rows)
+
+    assert (again, same, list(empty.dump())) == ({}, {}, before)
+    assert store.get([one.id])[0].tags == ()
+    assert store.verify() == []
+
+
+def test_two_exports_come_together(store, empty):
+    """Importing into a store that has something keeps both, with both histories (CC-12)."""
+    mine = keep(empty, "mine")
+    theirs, *_ = filled(store)
+    empty.load(store.dump())
+
+    assert {m.text for m in empty.browse(Filter())} == {"mine", "uno", "three"}
+    assert [r.op for r in empty.history(theirs.id)] == [r.op for r in store.history(theirs.id)]
+    assert len(empty.history(mine.id)) == 1
+    assert empty.verify() == []
+
+
+def test_one_bad_row_never_loses_the_others(store, empty):
+    """Unknown keys are ignored, missing ones get defaults, broken rows are counted, the rest is kept (CC-9)."""
+    one, *_ = filled(store)
+    rows = list(store.dump())
+    bad = [{"type": "memory"}, {"type": "memory", "id": 5, "text": None}, {"type": "vector", "id": one.id, "vec": "?"},
+           {"type": "event"}, {"type": "edge", "src": "mem_none", "rel": "relates_to", "dst": one.id, "weight": 1.0},
+           {"type": "memory", "id": "mem_bad", "text": "x", "space": "me", "at": 1.0, "reinforcements": 7},
+           {"type": "edge", "src": one.id}, {"type": "novelty", "x": 1}, {}, [], None, "text",
+           {"type": "memory", "id": "mem_halved", "text": "\ud800", "space": "me", "at": 1.0}]
+    short = {"type": "memory", "id": "mem_short", "text": "short", "space": "me", "at": 5.0, "colour": "red"}
+    new = empty.load([*bad[:6], *rows, *bad[6:], short])
+
+    assert new["memory"] == 4
+    assert new["refused"] >= 8
+    kept = empty.get(["mem_short"])[0]
+    assert (kept.text, kept.created_at, kept.updated_at, kept.kind, kept.strength) == ("short", 5.0, 5.0, "fact", 1)
+    assert empty.verify() == []
+
+
+def test_an_export_is_one_moment(store, other):
+    """Whoever reads slowly still gets one consistent state, while others write."""
+    keep(store, "one", "two")
+    rows = store.dump()
+    first = next(rows)
+    keep(other, "three")
+    rest = list(rows)
+
+    assert len([r for r in (first, *rest) if r["type"] == "memory"]) == 2
+
+
+def test_a_backup_is_whole_and_refuses_to_overwrite(store, tmp_path):
+    """A copy taken while others write opens by itself with everything in it; a file that exists is kept (X20)."""
+    filled(store)
+    target = tmp_path / "copy.db"
+    store.backup(target)
+    keep(store, "later")
+    with pytest.raises(BadInput):
+        store.backup(target)
+    copy = open_store(f"sqlite:///{target}")
+    try:
+        assert copy.stats().memories == store.stats().memories - 1
+        assert copy.verify() == []
+    finally:
+        copy.close()
+    assert [p.name for p in tmp_path.glob("copy.db*")] == ["copy.db"]
+
+
+def test_stats_count_everything(store):
+    """Counts of each thing, by kind and space."""
+    filled(store)
+    stats = store.stats()
+
+    assert (stats.memories, stats.retired, stats.vectors, stats.waiting) == (2, 1, 1, 2)
+    assert (stats.kinds, stats.spaces) == ({"fact": 2}, {SPACE: 2})
+    assert stats.events == len(store.events())
+    assert stats.edges == 5
+    assert stats.bytes > 0
+
+
+def test_a_full_store_is_clean(store):
+    """`verify` has nothing to say about a store that nobody damaged."""
+    filled(store)
+
+    assert store.verify() == []
+    assert store.verify(repair=True) == []
+
+
+def test_an_unknown_address_is_refused():
+    """The message names the backends there are."""
+    with pytest.raises(UnknownScheme, match="sqlite"):
+        open_store("paper:///notes")
+
+
+def test_text_of_every_kind_survives(store):
+    """A megabyte, emoji, right-to-left and control characters come back as they were."""
+    texts = ["x" * 1_000_000, "👩‍👩‍👧 heron", "שלום עולם", "a\u202eb", "tab\tnew\nline", "日本語"]
+    kept = keep(store, *texts)
+
+    assert [m.text for m in store.get([k.id for k in kept])] == texts
+    assert store.verify() == []
+
+
+def test_an_event_needs_no_payload(store):
+    """An empty payload comes back empty."""
+    seq = store.append([Event(verb="turn", space="me", at=1.0)])[0]
+
+    assert store.event(seq) == Event(verb="turn", space="me", at=1.0, seq=seq)
