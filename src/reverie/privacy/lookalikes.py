@@ -1,0 +1,114 @@
+"""What only looks like a secret: where one goes (`<token>`), where one is kept (`os.environ[…]`), words."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import pairwise
+
+_STAND_IN = r"""(?ix) ^(?: <.*> | \[.*\] | \{\{.*\}\} | \{[\w.]*\} | \$\{.*  | \$\(.* | \$[a-z_]\w* | \$\{\{.*
+      | %\w+% | @\w+@ | %[a-z]
+      | [*x.\-_•\#?…0]+ | [\w\-]{0,12}(?:\.{3}|…)[\w\-]{0,6} | .*(?:\.{3}|…)
+      | (?:your|insert|enter|replace|paste|put)[-_ ].* | .*(?:change[-_]?me|placeholder|[-_]here)\b.*
+      | example.* | .*EXAMPLE(?:KEY)?
+      | none|null|nil|true|false|yes|no|on|off|undefined|redacted|hidden|masked|required|optional|missing
+      | invalid|expired|revoked|empty|unset|unknown|todo|tbd|n/?a
+      | string|str|bytes|text|char|varchar|bool|boolean|int|integer|number|object|any|void
+      | password|passwd|passphrase|pass|pwd|pw|secret|token|apikey|api[-_]key|username|user
+      | bearer|basic|oauth2?|jwt
+      | [-_]*(?:my|some|a|the|test|new|old|user|db|database)?[-_]?(?:password|secret|token|api[-_]?key)
+    )$"""
+_REFERENCE = r"""(?x) ^(?:
+        [A-Za-z_$][\w$.:>?-]*(?:\(\)?|\[|\([\w.]*|\([\w.,\ =]*\))[;,)]?  # get_token()  os.environ[  input(
+      | [A-Za-z_$][A-Za-z_$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][A-Za-z_$]*)+  # self.token  config::secret
+      | (?:self|this|process\.env|os\.environ|env|secrets|vars|settings|config|request|args|var|local|module
+         |data)\..*
+      | (?:vault|op|env|file|keyring|ssm|sm|secret|doppler|k8s|keychain)://?.* | arn:aws:.* | ref\+.*
+      | [!*&][A-Za-z].{0,40}
+      | (?:https?|ftp|ssh|git|file)://.*  # the URL rule looks inside
+      | (?:~|\.{1,2})?/(?:[A-Za-z0-9_.-]{1,24}/)*[A-Za-z0-9_.-]{0,40} | [A-Za-z]:\\.*  # a path
+      | [A-Za-z][\w.-]{0,24}(?:/[a-z][\w.-]{0,24})+  # prod/db/main
+    )$"""
+_SLUG = (
+    r"^(?:[A-Za-z]{1,24}|\d{1,4}|v\d+|[A-Za-z]{2,16}\d{1,2})"
+    r"(?:[-_.:@/](?:[A-Za-z]{1,24}|\d{1,4}|v\d+|[A-Za-z]{2,16}\d{1,2}))*$"
+)
+_PROSE = (
+    r"(?i)\b(?:must|required?|least|enter|invalid|incorrect|your|forgot|please|wrong|cannot|should|can"
+    r"|characters?|field|does|not|is|was|and|or|with|for|the|to|of)\b"
+)
+_COMMON_VARIABLE = frozenset([
+    "value", "values", "input", "data", "self", "args", "kwargs", "arg", "param", "params", "config",
+    "result", "response", "res", "body", "form", "field", "user_input", "env", "key", "name", "hash", "get",
+    "set", "new", "await", "let", "var", "const", "function", "lambda", "not", "if", "else", "return",
+    "default", "options", "opts", "prompt", "credentials", "credential", "creds", "auth", "response",
+    "request", "payload", "header", "headers", "raw", "plain", "plaintext", "encoded", "encrypted",
+    "hashed", "reset", "changed", "updated", "stored", "saved", "rotated", "generated", "stale", "valid",
+    "correct", "wrong", "authentication",
+])  # fmt: skip
+_MEASURE = (
+    r"(?i)^(?:base\d\d|sha-?\d+|md5|hs\d+|rs\d+|es\d+|aes-?\d+.*|oauth-?2.*|utf-?\d+|argon2\w*|pbkdf2\w*"
+    r"|ed25519|http/?\d.*|v?\d+(?:\.\d+)+\w*"
+    r"|\d+-?(?:char|character|byte|bit|digit|day|hour|minute|min|word|letter|time|year|month|week|second|sec"
+    r"|ms|kb|mb|px|k|x|s|h|d|m)\w*(?:-\w+)*|\d{4}-\d\d-\d\d.*|\d+%|\d+(?:st|nd|rd|th)|#\d+"
+    r"|\w+\.(?:py|js|ts|go|rs|md|json|ya?ml|toml|txt|env|sh))$"
+)
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The expression, compiled at its first use: an import pays for none of them."""
+    return re.compile(pattern, re.ASCII)
+
+
+def stands_in(value: str) -> bool:
+    """Whether it only shows where a secret would go: `<token>`, `${X}`, `xxxx`, `YOUR_KEY`."""
+    return len(value) < 200 and bool(compiled(_STAND_IN).match(value))
+
+
+def refers(value: str) -> bool:
+    """Whether it only tells where a secret is: `get_token()`, `self.token`, `vault://db`, `~/.ssh/id`."""
+    return len(value) < 400 and bool(compiled(_REFERENCE).match(value))
+
+
+def is_common_variable(value: str) -> bool:
+    """Whether it is a word that code passes along: `value`, `args`, `response`."""
+    return value.lower() in _COMMON_VARIABLE
+
+
+def is_prose(value: str) -> bool:
+    """Whether it talks: `must be at least 8 characters`."""
+    return bool(compiled(_PROSE).search(value))
+
+
+def is_measure(value: str) -> bool:
+    """Whether it names a thing that has a number in it: `sha256`, `24-hour`, `v1.2.3`, `main.py`."""
+    return bool(compiled(_MEASURE).match(value))
+
+
+def is_varied(secret: str) -> bool:
+    """Whether it is more than a pattern for the eye such as `ghp_xxxxxxxx` or `AKIA…EXAMPLE`."""
+    if len(set(secret)) < 10 and len(set(secret[-16:])) < 4:
+        return False
+    low = secret.lower()
+    return not (
+        "xxxx" in low or low.endswith("example") or "your-" in low or "your_" in low or "placeholder" in low
+    )
+
+
+def is_mixed(value: str) -> bool:
+    """Letters with digits or signs: what people mean by a strong password, and what prose hardly ever is."""
+    letters = any(c.isalpha() for c in value)
+    digits = any(c.isdigit() for c in value)
+    signs = any(c in "!@#$%^&*+=?~" for c in value[:-1])
+    return letters + digits + signs >= 2
+
+
+def is_random(value: str) -> bool:
+    """Letters and digits woven together, or both cases many times over."""
+    if not is_varied(value) or any(c.isspace() for c in value):
+        return False
+    if any(c.isdigit() for c in value) and any(c.isalpha() for c in value):
+        return not compiled(_SLUG).match(value) and not is_measure(value)
+    turns = sum(a.islower() and b.isupper() for a, b in pairwise(value))
+    return value.isascii() and len(value) >= 20 and turns * 5 >= len(value)
