@@ -1,0 +1,1 @@
+"""How good is what comes back? Data, measures, training of the ranker, evaluation against baselines."""

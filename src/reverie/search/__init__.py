@@ -1,0 +1,160 @@
+"""From a question to hits: query → channels → fuse → shape → gate → diversity. Each stage takes and returns values.
+
+A channel is one function that proposes memories: by words, by meaning, by trigger patterns, by recency. Fusion makes
+one ranking of what they propose; shaping weighs it, within bounds, by how fresh, trusted and proven a memory is; for a
+block that is injected by itself, the gate keeps only what stands out, which is usually nothing.
+
+Always true: the same question gives the same answer (ties break by id); what no longer counts never surfaces; vectors
+of another model are never compared; a store without any vector still answers by words.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from reverie.clock import ticks
+from reverie.errors import BadInput
+from reverie.model import Filter, Hit, Memory
+from reverie.search import shape, triggers
+from reverie.words import query_terms
+
+if TYPE_CHECKING:
+    from reverie.store import Store
+
+SOME = 20         # proposals beyond four times the limit: filters and priors choose among them
+WIDER = (1, 4, 16, 64)      # how many times the limit is looked for while too little of what is found counts
+SURE = 100        # so many, or the limit if that is less, are found at least, unless there are no more
+MODES = ("auto", "convex", "rrf", "dense", "words")
+
+
+class Query(NamedTuple):
+    """A question with all that bears on its answer."""
+
+    text: str
+    spaces: tuple[str, ...]                    # what the asker may see, nearest first
+    now: float
+    context: str = ""                          # what trigger patterns are held against
+    vector: Any = None                         # the text's vector, if there is a model
+    model: str = ""
+    mode: str = "auto"
+    limit: int = 10
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    automatic: bool = False                    # nobody asked: only what stands out may surface
+    not_session: str = ""                      # a conversation whose own memories are not echoed back to it
+    exclude: frozenset[str] = frozenset()
+    within: float | None = None                # seconds that words and triggers may take
+
+    @property
+    def terms(self) -> list[str]:
+        """The words worth looking for."""
+        return query_terms(self.text)
+
+
+def search(store: "Store", query: Query) -> list[Hit]:
+    """Hits for a query, best first, at most `query.limit`."""
+    if query.mode not in MODES:
+        raise BadInput(f"{query.mode!r} is not a way of searching; there are {', '.join(MODES)}")
+    if query.limit <= 0:
+        return []
+    if not query.text.strip():
+        return [] if query.automatic else newest(store, query)
+    end = None if query.within is None else ticks() + query.within
+    called = called_up(store, query, end)
+    hits: list[Hit] = []
+    for wider in WIDER:
+        found = fused(store, query._replace(limit=wider * query.limit, within=left(end)))
+        if len(found) < len(hits):      # out of time: what was found before is more
+            break
+        hits = found
+        if enough(found, query, wider) or left(end) == 0.0:
+            break
+    hits = triggers.merged(shape.shaped(hits, query.now), called)
+    return shape.settled(admitted(hits, query), query.limit, automatic=query.automatic)
+
+
+def left(end: float | None) -> float | None:
+    """Seconds until a moment; None if there is no hurry."""
+    return None if end is None else max(0.0, end - ticks())
+
+
+def called_up(store: "Store", query: Query, end: float | None) -> list[Hit]:
+    """What trigger patterns call up, as far as time allows."""
+    some = None if end is None else 0.5 * max(0.0, end - ticks())     # half of it: words want their share
+    until = None if some is None else ticks() + some
+    return triggers.met(store.triggered(query.spaces, within=some), query.context or query.text, until)
+
+
+def enough(found: Sequence[Hit], query: Query, wider: int) -> bool:
+    """Whether an answer is full, or nothing further can be found.
+
+    Equal texts, echoes and what is not told unasked may take the places of all that would count.
+    """
+    return (len(found) < min(wider * query.limit, SURE)
+            or len(shape.distinct(admitted(found, query))) >= query.limit)
+
+
+def fused(store: "Store", query: Query) -> list[Hit]:
+    """One ranking of what words and meaning propose."""
+    if query.vector is None or query.mode == "words":
+        return by_words(store, query)
+    from reverie.search.ranked import ranked
+    return ranked(store, query)
+
+
+def by_words(store: "Store", query: Query) -> list[Hit]:
+    """The lexical channel alone: needs no model and no numpy."""
+    where = Filter(kinds=query.kinds, tags=query.tags)
+    found = store.words(query.terms, query.spaces, 4 * query.limit + SOME, within=query.within, where=where,
+                        now=query.now)
+    if not found:
+        return []
+    score = dict(found)
+    terms = query.terms
+    return [Hit(memory, lexical(score[memory.id], coverage(terms, memory), echo(query, memory)),
+                (f"words {score[memory.id]:.1f}",))
+            for memory in store.get([id for id, _ in found])]
+
+
+def lexical(bm25: float, covered: float, echoed: float = 0.0) -> float:
+    """A score of 0..1 from BM25, the share of the question's words in the memory, and of the memory's in the question.
+
+    BM25 alone says little in a small store, where no word is rare; a share alone says little of a short text.
+    x / (x + 4) keeps BM25's order; 4 is a match of one fairly rare word.
+    """
+    return 0.5 * covered + 0.5 * max(bm25 / (bm25 + 4.0), echoed)
+
+
+def echo(query: Query, memory: Memory) -> float:
+    """The share of the memory's words that the question says, when nobody asked and the gate must decide."""
+    if not query.automatic:
+        return 0.0
+    asked = query.text.lower()
+    terms = query_terms(memory.text[:2_000])
+    return sum(term[:max(4, len(term) - 2)] in asked for term in terms) / max(1, len(terms))
+
+
+def coverage(terms: Sequence[str], memory: Memory) -> float:
+    """The share of the terms that the memory holds, endings aside."""
+    body = f"{memory.title} {memory.text} {' '.join(memory.tags)} {' '.join(memory.files)}".lower()
+    return sum(term[:max(4, len(term) - 2)] in body for term in terms) / max(1, len(terms))
+
+
+def newest(store: "Store", query: Query) -> list[Hit]:
+    """An empty question is answered with what is newest (A58)."""
+    where = Filter(spaces=query.spaces, kinds=query.kinds, tags=query.tags, limit=query.limit)
+    return [Hit(memory, 0.0, ("recent",)) for memory in store.browse(where) if alive(memory, query)]
+
+
+def admitted(hits: Sequence[Hit], query: Query) -> list[Hit]:
+    """Hits that this asker may be given."""
+    return [hit for hit in hits if alive(hit.memory, query)]
+
+
+def alive(memory: Memory, query: Query) -> bool:
+    """Whether a memory counts now, fits the filters, and is not an echo."""
+    return (memory.active and memory.id not in query.exclude
+            and (memory.expires_at is None or memory.expires_at > query.now)
+            and (not query.kinds or memory.kind in query.kinds)
+            and set(query.tags) <= set(memory.tags)
+            and not (query.not_session and memory.session == query.not_session)
+            and not (query.automatic and not shape.surfaces(memory, query.now)))

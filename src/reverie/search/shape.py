@@ -1,0 +1,100 @@
+"""From a ranking to an answer: bounded priors, the gate, diversity.
+
+Priors say how much a memory deserves to be believed and recalled, whatever is asked. Each moves the odds of a hit by a
+quarter at most, so that none can bury what fits the question well (CONSTANTS row 17). Reading never changes them.
+"""
+
+import math
+from collections.abc import Sequence
+
+from reverie.kinds import kind_of, retention
+from reverie.model import Hit, Memory
+
+BOUND = 0.25              # how far one prior may move the odds, either way
+RECENT_HOURS = 24.0       # recency boost 1 + 0.25·e^(−hours since last use / 24) (B57, bounded)
+EMOTION = {"low": 1.05, "medium": 1.15, "high": 1.25}
+
+GATE_KEEP, GATE_DROP = 0.90, 0.95    # CONSTANTS: score gate rel / drop
+GATE_FLOOR = 0.5          # below it nothing surfaces by itself
+
+
+def surfaces(memory: Memory, now: float) -> bool:
+    """Whether it may surface unasked: its kind does, and it is true now."""
+    return (kind_of(memory.kind).surfaces
+            and (memory.valid_from is None or memory.valid_from <= now)
+            and (memory.valid_to is None or memory.valid_to > now))
+
+
+def prior(memory: Memory, now: float) -> float:
+    """The product of the bounded priors: retention, recency, trust, strength, emotion."""
+    factors = (
+        0.9 + 0.2 * retention(memory, now),
+        recency(memory, now),
+        1.0 + 0.5 * (memory.trust * memory.confidence - 0.64),
+        1.0 + 0.05 * math.log(max(1, memory.strength)),
+        emotion(memory) if memory.details else 1.0,
+    )
+    product = 1.0
+    for factor in factors:
+        product *= 1 - BOUND if factor < 1 - BOUND else 1 + BOUND if factor > 1 + BOUND else factor
+    return product
+
+
+def recency(memory: Memory, now: float) -> float:
+    """What proved useful lately is likely to again."""
+    if memory.last_accessed_at is None:
+        return 1.0
+    return 1.0 + BOUND * math.exp(-max(0.0, now - memory.last_accessed_at) / 3_600 / RECENT_HOURS)
+
+
+def emotion(memory: Memory) -> float:
+    """What was felt strongly is remembered better (C51)."""
+    tag = memory.details.get("emotion")
+    return EMOTION.get(str(tag.get("intensity")), 1.0) if isinstance(tag, dict) else 1.0
+
+
+def shaped(hits: Sequence[Hit], now: float) -> list[Hit]:
+    """Hits with their odds weighed by the priors, best first, ties by id."""
+    weighed = [Hit(hit.memory, weigh(hit.score, prior(hit.memory, now)), hit.why) for hit in hits]
+    return sorted(weighed, key=lambda hit: (-hit.score, hit.memory.id))
+
+
+def weigh(score: float, factor: float) -> float:
+    """A score between 0 and 1 with its odds multiplied."""
+    score = min(max(score, 0.0), 1.0 - 1e-9)
+    odds = score / (1.0 - score) * factor
+    return odds / (1.0 + odds)
+
+
+def gate(scores: Sequence[float], most: int, keep: float = GATE_KEEP, drop: float = GATE_DROP) -> int:
+    """How many of some falling scores stand out: those within `keep` of the best, up to the first fall below `drop`
+
+    of the one before, but never more than `most` (X6; CC-27).
+    """
+    taken = 0
+    for place, score in enumerate(scores[:most]):
+        if place and (score < keep * scores[0] or score < drop * scores[place - 1]):
+            break
+        taken += 1
+    return taken
+
+
+def settled(hits: Sequence[Hit], limit: int, *, automatic: bool) -> list[Hit]:
+    """The final list: different from each other, and for an automatic one only what stands out."""
+    some = distinct(hits)
+    if automatic:
+        some = [hit for hit in some if hit.score >= GATE_FLOOR]
+        some = some[:gate([hit.score for hit in some], limit)]
+    return some[:limit]
+
+
+def distinct(hits: Sequence[Hit]) -> list[Hit]:
+    """Hits whose text nobody before them had, letter case and white space apart."""
+    seen: set[str] = set()
+    kept = []
+    for hit in hits:
+        words = " ".join(hit.memory.text.lower().split())
+        if words not in seen:
+            seen.add(words)
+            kept.append(hit)
+    return kept

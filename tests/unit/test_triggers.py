@@ -1,0 +1,42 @@
+"""Memories that a pattern in the context calls up."""
+
+from time import perf_counter
+
+import pytest
+
+from reverie.model import Hit
+from reverie.search.triggers import MET, meets, merged, met
+from reverie.testing import a_memory
+
+CASES = [
+    ("println!", "I add println!(x) here", True), ("PrintLn", "println is near", True), ("", "anything", False),
+    ("*.rs", "open src/main.rs now", True), ("*.rs", "open main.rst", False), ("te?t", "a test", True),
+    ("te?t", "a tempest", False), ("[a-z]*", "xyz", True), ("a b", "say a b c", True), ("(", "f(x)", True),
+    ("  ", "anything", False), ("日本", "これは日本です", True),
+]
+
+
+@pytest.mark.parametrize(("pattern", "context", "expected"), CASES)
+def test_literals_anywhere_globs_on_words(pattern, context, expected):
+    """A literal is found anywhere in any case, a glob fits a whole word, an empty one meets nothing (CC-66)."""
+    assert bool(met([a_memory("never do", triggers=[pattern])] if pattern else [a_memory("x")], context)) is expected
+    assert meets(pattern.strip().lower(), context.lower(), set(context.lower().split())) is expected
+
+
+def test_many_stars_are_not_slow():
+    """No pattern can take the turn hostage."""
+    memory = a_memory("x", triggers=["*a" * 30 + "*b"])
+    start = perf_counter()
+    met([memory], "a" * 19_000)
+
+    assert perf_counter() - start < 2.0
+
+
+def test_a_met_trigger_comes_first_and_says_why():
+    """It is stronger evidence than any resemblance; both reasons are kept (A2)."""
+    called, other = a_memory("never println", triggers=["println!"]), a_memory("other")
+    found = merged([Hit(other, 0.99, ("words",)), Hit(called, 0.2, ("words",))], met([called, other], "println!"))
+
+    assert [h.memory for h in found] == [called, other]
+    assert (found[0].score, found[0].why) == (MET, ("trigger 'println!'", "words"))
+    assert merged([Hit(other, 0.5)], []) == [Hit(other, 0.5)]
