@@ -1,0 +1,1 @@
+"""What becomes of memories: how they come in, are altered, used, explained and let go. Pure functions over values."""

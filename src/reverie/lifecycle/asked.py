@@ -1,0 +1,33 @@
+"""Arguments of questions: checked, so that a slip is named instead of finding nothing."""
+
+from collections.abc import Iterable, Mapping
+from operator import index
+from typing import Any
+
+from reverie.errors import BadInput
+from reverie.lifecycle.intake import clean
+
+
+def whole(limit: Any) -> int:
+    """How many, as a number."""
+    try:
+        return index(limit)
+    except TypeError:
+        raise BadInput(f"limit={limit!r} must be a whole number") from None
+
+
+def texts(values: object, what: str) -> tuple[str, ...]:
+    """Several texts that a store can be asked for."""
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise BadInput(f"The {what} are a list of texts, not {values!r}")
+    found = tuple(values)
+    if odd := [value for value in found if not isinstance(value, str)]:
+        raise BadInput(f"The {what} are a list of texts; {odd[0]!r} is none")
+    return tuple(map(clean, found))
+
+
+def question(text: object, what: str) -> str:
+    """A text that is asked with."""
+    if not isinstance(text, str):
+        raise BadInput(f"The {what} must be a str, not {type(text).__name__}")
+    return text

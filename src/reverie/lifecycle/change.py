@@ -1,0 +1,82 @@
+"""Decisions about single memories, as changes: use, rejection, replacement, and the way back.
+
+Pure: values in, changes out. `store.apply` makes them so.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from reverie.errors import BadInput
+from reverie.model import RELATIONS, Change, Edge, Link, Memory, Record, Reinforcement, Retire, Revise
+
+HELPFUL, UNHELPFUL = 0.05, -0.10    # what one explicit verdict does to confidence (B70, B71; CC-52)
+MOST_REINFORCEMENTS = 200           # breadcrumbs kept on one memory; `strength` counts them all
+
+
+def used(memory: Memory, now: float, *, helpful: bool, session: str = "") -> Revise:
+    """It was shown and did help, or did not."""
+    if not helpful:
+        return Revise(id=memory.id, fields={
+            "confidence": max(0.0, memory.confidence + UNHELPFUL), "updated_at": now})
+    trail = (*memory.reinforcements, Reinforcement(session=session, at=now))[-MOST_REINFORCEMENTS:]
+    return Revise(id=memory.id, fields={
+        "access_count": memory.access_count + 1, "strength": memory.strength + 1,
+        "confidence": min(1.0, memory.confidence + HELPFUL), "last_accessed_at": now, "updated_at": now,
+        "reinforcements": trail})
+
+
+def superseded(old: Memory, new: Memory, now: float) -> list[Change]:
+    """A newer memory takes the place of an older one, which can still be asked about (CC-5, A87)."""
+    if old.id == new.id:
+        raise BadInput("A memory cannot supersede itself")
+    return [Retire(id=old.id, at=now, why="superseded", superseded_by=new.id),
+            Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id))]
+
+
+def contradicting(one: Memory, other: Memory, now: float) -> list[Change]:
+    """Both are kept and flagged until somebody decides (CC-6, A86)."""
+    return [change for a, b in ((one, other), (other, one)) for change in (
+        Link(edge=Edge(src=a.id, rel="contradicts", dst=b.id)),
+        Revise(id=a.id, fields={"conflicts_with": tuple(dict.fromkeys((*a.conflicts_with, b.id))), "updated_at": now}),
+    )]
+
+
+def linked(src: str, dst: str, rel: str, weight: float) -> Link:
+    """An edge between two memories."""
+    if rel not in RELATIONS:
+        raise BadInput(f"{rel!r} is not a relation; there are {', '.join(RELATIONS)}")
+    if not 0.0 <= weight <= 1.0:
+        raise BadInput(f"weight={weight!r} must lie between 0 and 1")
+    if src == dst:
+        raise BadInput("A memory cannot be linked to itself")
+    return Link(edge=Edge(src=src, rel=rel, dst=dst, weight=weight))
+
+
+def restored(memory: Memory, successor_edges: Sequence[Edge], now: float) -> list[Change]:
+    """It counts again; what had superseded it no longer does."""
+    fields: dict[str, Any] = {"retired_at": None, "retired_why": "", "superseded_by": None, "updated_at": now}
+    return [Revise(id=memory.id, fields=fields),
+            *(Link(edge=Edge(src=e.src, rel=e.rel, dst=e.dst, weight=0.0)) for e in successor_edges)]
+
+
+def inverse(records: Sequence[Record], now: float) -> list[Change]:
+    """The changes that take an event back, last thing first. Something added is retired, not erased."""
+    return [undone(record, now) for record in reversed(records)]
+
+
+def undone(record: Record, now: float) -> Change:
+    """The change that takes one line of history back."""
+    match record.op:
+        case "add":
+            return Retire(id=record.memory_id, at=now, why="undone")
+        case "link":
+            return Link(edge=Edge(src=record.memory_id, rel=record.before["rel"], dst=record.before["dst"],
+                                  weight=record.before["weight"]))
+        case _:
+            return Revise(id=record.memory_id, fields=dict(record.before))
+
+
+def moved_on(record: Record, memory: Memory) -> list[str]:
+    """Fields that somebody else changed after this line of history: taking it back would lose their work."""
+    return [name for name, value in record.after.items()
+            if name != "updated_at" and getattr(memory, name, value) != value]

@@ -1,0 +1,213 @@
+"""From what a caller passes to a Memory: checked, cleaned of secrets, complete.
+
+Nothing that is refused is half-kept, and the message says what to do. What was redacted is named in
+`details["redacted"]`, never repeated.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+from reverie.errors import BadInput
+from reverie.model import TRUST, Memory
+
+if TYPE_CHECKING:
+    from reverie.privacy import Redaction
+
+Moment = float | int | str | datetime | date | None
+
+MOST_TEXT = 4_000_000      # characters of one memory
+MOST_TAGS, MOST_TAG = 64, 64
+MOST_DEPTH = 16            # segments of a space
+
+KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+SEGMENT = re.compile(r"[^\s/\x00-\x1f\x7f]{1,128}")
+
+SECONDS = re.compile(r"-?\d{6,12}(?:\.\d+)?")
+FARTHEST = 1e11            # seconds: the year 5138; what is larger was meant as milliseconds
+
+_LEADING = re.compile(r"^[\s#]+")
+_BROKEN = re.compile("[\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """Text that every database and terminal can hold: halves of characters become �, NUL becomes ␀."""
+    if text.isascii():
+        return text.replace("\x00", "␀") if "\x00" in text else text
+    return _BROKEN.sub("\ufffd", text.replace("\x00", "␀"))
+
+
+def checked_text(text: object, what: str = "text") -> str:
+    """A text worth keeping."""
+    if not isinstance(text, str):
+        raise BadInput(f"The {what} must be a str, not {type(text).__name__}")
+    if not text.strip():
+        raise BadInput(f"There is nothing to remember: the {what} is empty")
+    if len(text) > MOST_TEXT:
+        raise BadInput(f"The {what} has {len(text):,} characters; at most {MOST_TEXT:,} are kept as one memory. "
+                       "Split it")
+    return clean(text)
+
+
+def checked_space(space: str) -> str:
+    """A space is a path of names: "me/project/session"."""
+    parts = space.split("/") if isinstance(space, str) else []
+    if not parts or len(parts) > MOST_DEPTH or not all(SEGMENT.fullmatch(p) and p not in (".", "..") for p in parts):
+        raise BadInput(f"{space!r} is not a space. A space is a path such as me/project or me/project/session")
+    return clean(space)
+
+
+def private_space(space: str) -> str:
+    """A space to write in. A name that holds a secret cannot be redacted: others would not find it again."""
+    from reverie.privacy import redact
+    if redact(space)[1]:
+        raise BadInput("That space's name holds a secret. Spaces are written down as they are; choose another name")
+    return space
+
+
+def checked_kind(kind: str) -> str:
+    """A kind of the table or one of somebody's own: a short lower-case word."""
+    if not isinstance(kind, str) or not KIND.fullmatch(kind):
+        raise BadInput(f"{kind!r} is not a kind. A kind is a short lower-case word such as fact or preference; "
+                       "`reverie kinds` lists those that Reverie knows")
+    return kind
+
+
+def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Tags without spaces around them, lower-case, each once, in the order given."""
+    if isinstance(tags, str):
+        raise BadInput(f"Tags are a list of words, not the one text {tags!r}")
+    # Secrets first: many are known by their capitals.
+    found = tuple(dict.fromkeys(t for tag in tags if (t := _LEADING.sub("", private(tag)).strip().lower())))
+    if len(found) > MOST_TAGS or any(len(tag) > MOST_TAG for tag in found):
+        raise BadInput(f"At most {MOST_TAGS} tags of at most {MOST_TAG} characters")
+    return found
+
+
+def checked_title(title: object) -> str:
+    """A short description, on one line."""
+    if not isinstance(title, str):
+        raise BadInput(f"The title must be a str, not {type(title).__name__}")
+    return clean(title)
+
+
+def checked_details(details: object) -> tuple[dict[str, Any], tuple[Redaction, ...]]:
+    """Named JSON values without secrets, and what was taken out."""
+    from json import dumps
+
+    from reverie.privacy import redact_value
+    if not isinstance(details, Mapping):
+        raise BadInput(f"The details must be a mapping of names to values, not {type(details).__name__}")
+    try:
+        plain, within = redact_value(cleaned(details))
+        dumps(plain)
+    except RecursionError as err:
+        raise BadInput("The details are nested too deeply to be kept") from err
+    return dict(plain) if isinstance(plain, dict) else {}, within
+
+
+def checked_messages(messages: Sequence[int]) -> tuple[int, int]:
+    """The first and the last message that a memory rests on."""
+    try:
+        first, last = (int(number) for number in messages)
+    except (TypeError, ValueError) as err:
+        raise BadInput(f"messages={messages!r} must be the numbers of the first and the last message") from err
+    return first, last
+
+
+def checked_provenance(provenance: str) -> str:
+    """Who said so."""
+    if provenance not in TRUST:
+        raise BadInput(f"{provenance!r} is not a provenance; there are {', '.join(TRUST)}")
+    return provenance
+
+
+def moment(value: Moment, what: str = "at") -> float | None:
+    """Seconds since 1970 from a number, a datetime, a date or ISO 8601. Without a zone, UTC is meant."""
+    if value is None or value == "":
+        return None
+    try:
+        if isinstance(value, str):
+            value = float(value) if SECONDS.fullmatch(value) else datetime.fromisoformat(value)
+        if isinstance(value, datetime):
+            return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+        if isinstance(value, date):
+            return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < FARTHEST:
+            return float(value)
+    except (ValueError, OverflowError, OSError) as err:
+        raise BadInput(f"{what}={value!r} is not a time: {err}") from err
+    raise BadInput(f"{what}={value!r} is not a time. "
+                   "Give seconds (not milliseconds) since 1970, a datetime or ISO 8601")
+
+
+def spent(redactions: Sequence[Redaction]) -> list[str]:
+    """What was taken out, each kind once."""
+    return sorted({redaction.kind for redaction in redactions})
+
+
+def built(id: str, now: float, text: str, *,  # noqa: PLR0913 - the fields of a memory are its arguments
+          space: str, kind: str = "fact", title: str = "",
+          tags: Iterable[str] = (), at: Moment = None, session: str = "", speaker: str = "",
+          provenance: str = "observed", files: Iterable[str] = (), triggers: Iterable[str] = (),
+          details: Mapping[str, Any] | None = None, messages: tuple[int, int] | None = None,
+          valid_from: Moment = None, valid_to: Moment = None, expires_at: Moment = None,
+          trust: float | None = None, salience: float = 0.5) -> Memory:
+    """A new memory from what a caller passed. Secrets are gone from every field of it."""
+    from reverie.privacy import redact  # not before something is kept: a cold recall needs none of it
+    text, redacted = redact(checked_text(text))
+    title, more = redact(checked_title(title)) if title else ("", ())
+    kept: dict[str, Any] = {}
+    if details:
+        kept, within = checked_details(details)
+        more += within
+    if redacted or more:
+        kept["redacted"] = spent((*redacted, *more))
+    believed = TRUST[checked_provenance(provenance)] if trust is None else unit(trust, "trust")
+    return Memory(
+        id=id, text=text, space=private_space(checked_space(space)), kind=checked_kind(kind), title=title,
+        tags=checked_tags(tags) if tags else (), session=private(session), speaker=private(speaker),
+        provenance=provenance, files=names(files), triggers=names(triggers), details=kept,
+        messages=checked_messages(messages) if messages is not None else None,
+        trust=believed, confidence=believed, salience=unit(salience, "salience"),
+        at=now if (when := moment(at)) is None else when, created_at=now, updated_at=now,
+        valid_from=moment(valid_from, "valid_from"), valid_to=moment(valid_to, "valid_to"),
+        expires_at=moment(expires_at, "expires_at"),
+    )
+
+
+def unit(value: float, what: str) -> float:
+    """A number from 0 to 1."""
+    if not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
+        raise BadInput(f"{what}={value!r} must lie between 0 and 1")
+    return float(value)
+
+
+def private(text: str) -> str:
+    """A short text without secrets."""
+    from reverie.privacy import redact
+    return redact(clean(str(text)))[0] if text else ""
+
+
+def names(values: Iterable[str]) -> tuple[str, ...]:
+    """A list of short texts without secrets, each once."""
+    if isinstance(values, str):
+        raise BadInput(f"A list of texts is wanted, not the one text {values!r}")
+    return tuple(dict.fromkeys(private(value) for value in values if value)) if values else ()
+
+
+def cleaned(value: Any) -> Any:
+    """A JSON value in which every text is clean; what JSON does not know becomes its text."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, Mapping):
+        return {clean(str(key)): cleaned(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [cleaned(inner) for inner in value]
+    if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return clean(str(value))

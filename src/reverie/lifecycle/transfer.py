@@ -1,0 +1,233 @@
+"""What may come in from an export: rows that are complete, well-formed, and free of secrets.
+
+An imported text passes the same filter as any other: what `remember` would take out is taken out here, and
+named in `details["redacted"]`. Clean rows pass unaltered, so that a round trip loses nothing (CC-90). A text
+that was altered loses its vector, which was made from the text before.
+
+Nothing is half taken in: the first row that cannot be used raises BadInput with its number, and the store,
+which reads from here within one transaction, keeps nothing of the file.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from reverie.errors import BadInput
+from reverie.lifecycle.intake import checked_kind, checked_messages, checked_space, checked_text, cleaned, spent, unit
+from reverie.model import RELATIONS, TRUST, Memory
+from reverie.privacy import redact_value
+
+VERSION = 1
+Row = dict[str, Any]
+
+# The fields of a memory that hold somebody's words. The others are numbers, ids and names of ours.
+WORDS = (
+    "text",
+    "title",
+    "tags",
+    "session",
+    "speaker",
+    "files",
+    "triggers",
+    "details",
+    "reinforcements",
+    "retired_why",
+)
+NUMBERS = ("at", "created_at", "updated_at")
+MAYBE_NUMBERS = ("last_accessed_at", "valid_from", "valid_to", "expires_at", "retired_at")
+LISTS = ("tags", "files", "triggers", "conflicts_with")
+KNOWN = frozenset(Memory._fields)
+
+
+def accepted(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows after the header, checked and without secrets."""
+    incoming = enumerate(rows, start=1)
+    header(next(incoming, (1, {}))[1])
+    altered: set[str] = set()
+    for number, row in incoming:
+        try:
+            taken = CHECKS.get(row.get("type", ""), ignored)(row, altered)
+        except (BadInput, KeyError, TypeError, ValueError, AttributeError, RecursionError) as err:
+            what = f"{err.args[0]} is missing" if isinstance(err, KeyError) else str(err)
+            raise BadInput(f"row {number} cannot be taken in: {what}") from err
+        if taken is not None:
+            yield taken
+
+
+def header(row: Row) -> None:
+    """The first row says what this is and which version wrote it."""
+    if row.get("type") != "reverie" or not isinstance(row.get("version"), int):
+        raise BadInput('This is not an export of Reverie: its first row must be {"type": "reverie", "version": 1, …}')
+    if row["version"] > VERSION:
+        raise BadInput(
+            f"This export was written by a newer Reverie (format {row['version']}, here {VERSION}). "
+            "Upgrade with: pip install --upgrade reverie"
+        )
+
+
+def memory(row: Row, altered: set[str]) -> Row:
+    """A memory as `remember` would have let it in."""
+    name = text_of(row, "id")
+    row = {key: value for key, value in row.items() if key in KNOWN} | {"type": "memory"}
+    checked_text(row["text"])
+    checked_space(row["space"])
+    checked_kind(row.get("kind", "fact"))
+    row.setdefault("created_at", row["at"])
+    row.setdefault("updated_at", row["created_at"])
+    for key in NUMBERS:
+        row[key] = number_of(row, key)
+    for key in MAYBE_NUMBERS:
+        if row.get(key) is not None:
+            row[key] = number_of(row, key)
+    for key in ("trust", "confidence", "salience"):
+        unit(row.get(key, 0.5), key)
+    for key in LISTS:
+        texts_of(row, key)
+    for key, least in (("access_count", 0), ("strength", 1)):
+        count_of(row, key, least)
+    if row.get("messages"):
+        row["messages"] = list(checked_messages(row["messages"]))
+    if not isinstance(row.get("superseded_by"), str | None):
+        raise BadInput("superseded_by must be an id")
+    if row.get("provenance", "observed") not in TRUST:
+        raise BadInput(f"{row['provenance']!r} is not a provenance")
+    if not isinstance(row.get("details", {}), Mapping):
+        raise BadInput("details must be an object")
+    return without_secrets(row, altered, name)
+
+
+def without_secrets(row: Row, altered: set[str], name: str) -> Row:
+    """The memory with its words cleaned; the very same values where there was nothing to take."""
+    said = {key: row[key] for key in WORDS if key in row}
+    plain = cleaned(said)
+    kept, found = redact_value(plain)
+    if not found and plain == said:
+        return row
+    if not isinstance(kept, dict):
+        raise BadInput("its words are no object")
+    row |= kept
+    if found:
+        before = row.get("details", {}).get("redacted", ())
+        row["details"] = {**row.get("details", {}), "redacted": sorted({*before, *spent(found)})}
+    if row["text"] != said["text"]:
+        altered.add(name)
+    return row
+
+
+def event(row: Row, _altered: set[str]) -> Row:
+    """Something that happened, and what it changed."""
+    checked_space(row["space"])
+    payload, _ = redact_value(cleaned(dict(row.get("payload") or {})))
+    if not isinstance(row["seq"], int) or isinstance(row["seq"], bool) or row["seq"] < 1:
+        raise BadInput("seq must be a number from 1")
+    return {
+        "type": "event",
+        "seq": row["seq"],
+        "at": number_of(row, "at"),
+        "verb": text_of(row, "verb"),
+        "space": row["space"],
+        "session": clean_text(row.get("session", "")),
+        "payload": payload,
+        "changes": [change(item) for item in row.get("changes", ())],
+    }
+
+
+def change(item: list[Any]) -> list[Any]:
+    """[memory, place, op, before, after]; the last two are JSON texts and come back to the letter."""
+    name, place, op, before, after = item
+    if not isinstance(name, str) or not isinstance(place, int) or op not in ("add", "revise", "retire", "link"):
+        raise BadInput(f"a change is not as it should be: {[name, place, op]}")
+    return [name, place, op, clean_json(before), clean_json(after)]
+
+
+def clean_json(text: str | None) -> str | None:
+    """JSON text without secrets, untouched if there are none."""
+    if text is None:
+        return None
+    value = json.loads(text)
+    plain = cleaned(value)
+    kept, found = redact_value(plain)
+    return text if not found and plain == value else json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+
+
+def edge(row: Row, _altered: set[str]) -> Row:
+    """A link of a known relation."""
+    if row["rel"] not in RELATIONS:
+        raise BadInput(f"{row['rel']!r} is not a relation")
+    if not 0.0 < row["weight"] <= 1.0:
+        raise BadInput("a weight must lie between 0 and 1")
+    return {
+        "type": "edge",
+        "src": clean_text(text_of(row, "src")),
+        "rel": row["rel"],
+        "dst": clean_text(text_of(row, "dst")),
+        "weight": float(row["weight"]),
+    }
+
+
+def vector(row: Row, altered: set[str]) -> Row | None:
+    """A vector, unless its text was altered on the way in."""
+    import base64
+
+    bytes.fromhex(text_of(row, "hash"))
+    values = base64.b64decode(text_of(row, "vec"), validate=True)
+    if not values or len(values) % 4:
+        raise BadInput("a vector is not whole")
+    return None if row["id"] in altered else {**row, "id": text_of(row, "id"), "model": text_of(row, "model")}
+
+
+def cursor(row: Row, _altered: set[str]) -> Row:
+    """How far a reader had come."""
+    if not isinstance(row["seq"], int) or row["seq"] < 0:
+        raise BadInput("seq must be a number")
+    return {"type": "cursor", "name": text_of(row, "name"), "seq": row["seq"]}
+
+
+def ignored(_row: Row, _altered: set[str]) -> None:
+    """A row of a type that we do not know."""
+
+
+CHECKS: dict[str, Callable[[Row, set[str]], Row | None]] = {
+    "memory": memory,
+    "event": event,
+    "edge": edge,
+    "vector": vector,
+    "cursor": cursor,
+}
+
+
+def text_of(row: Row, key: str) -> str:
+    """A field that must be a text with something in it."""
+    value = row[key]
+    if not isinstance(value, str) or not value:
+        raise BadInput(f"{key} must be a text")
+    return value
+
+
+def clean_text(text: str) -> str:
+    """A text without secrets."""
+    kept, _ = redact_value(cleaned(str(text)))
+    return str(kept)
+
+
+def texts_of(row: Row, key: str) -> None:
+    """A field that must be a list of texts."""
+    values = row.get(key) or ()
+    if not isinstance(values, (list, tuple)) or not all(isinstance(value, str) for value in values):
+        raise BadInput(f"{key} must be a list of texts")
+
+
+def count_of(row: Row, key: str, least: int) -> None:
+    """A field that must be a whole number, if it is there."""
+    value = row.get(key, least)
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise BadInput(f"{key} must be a whole number from {least}")
+
+
+def number_of(row: Row, key: str) -> float:
+    """A field that must be a finite number; left as it is, so that it comes back the same."""
+    value: float = row[key]
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise BadInput(f"{key} must be a number")
+    return value
