@@ -1,0 +1,76 @@
+"""Reverie: long-term memory for AI agents. What they need to remember pops up at their next turn.
+
+    import reverie
+
+    with reverie.open() as mind:
+        mind.remember("The staging server is called heron.")
+        mind.recall("which host is staging?")
+
+`open` returns a `Mind`, whose verbs are the whole interface; `mind.companion()` is its non-blocking side. Importing
+this reads nothing and loads next to nothing: each name is looked up where it lives when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from reverie.companion import Companion
+    from reverie.config import Settings
+    from reverie.embed import Embedder, Progress
+    from reverie.errors import ReverieError
+    from reverie.mind import Mind
+    from reverie.model import Hint, Hit, Memory
+    from reverie.window import Block
+
+__version__ = "0.1.0"
+__all__ = ["Block", "Companion", "Hint", "Hit", "Memory", "Mind", "ReverieError", "Settings", "open"]
+
+_HOMES = {"Block": "window", "Companion": "companion", "Hint": "model", "Hit": "model", "Memory": "model",
+          "Mind": "mind", "ReverieError": "errors", "Settings": "config"}
+
+
+def open(where: str | Path | None = None, *, settings: Settings | None = None, embedder: Embedder | None = None,
+         progress: Progress | None = None, now: Callable[[], float] | None = None) -> Mind:
+    """Open a memory: `~/.reverie` by default, or a folder, a `.db` file, ":memory:", or a store URL.
+
+    `embedder` replaces the configured one, `settings` everything that is configured; `progress` is told about
+    downloads; `now` is the clock. Nothing is fetched before the first text needs a vector.
+    """
+    from reverie import clock, config
+    from reverie.embed import Later
+    from reverie.mind import Mind
+    from reverie.store import open_store
+
+    chosen = settings or config.load(config.home_of(where))
+    if where is not None and (home := config.home_of(where)) is not None:
+        chosen = chosen._replace(home=home, store="")      # an address that is given wins over one that is configured
+    store = open_store(config.store_url(where, chosen))
+    if embedder is None and chosen.embedder != "none":
+        embedder = Later(lambda: configured(chosen, progress))
+    return Mind(store, embedder, chosen, now or clock.now)
+
+
+def configured(settings: Settings, progress: Progress | None) -> Embedder:
+    """The embedder of these settings, with a cache of what was asked lately."""
+    from reverie.embed import open_embedder
+    from reverie.embed.cache import Cached, Recent
+    inner = open_embedder(settings.embedder, cache=settings.cache, progress=progress, offline=settings.offline,
+                          api_key=settings.api_key or None)
+    return Cached(inner, Recent())
+
+
+def __getattr__(name: str) -> object:
+    """The public names, each imported when it is first asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'reverie' has no attribute {name!r}")
+    return getattr(import_module(f"reverie.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """What there is to see."""
+    return sorted([*__all__, "__version__"])

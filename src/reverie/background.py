@@ -1,0 +1,350 @@
+"""The one thread of a mind: it writes down turns, prepares for the newest of each conversation, settles in between.
+
+Handing over a turn never waits. The queue is bounded; what is queued is written down at the end of the last companion,
+of the mind, and of the process. A turn that cannot be written down is replaced by a `failed` event and the next goes
+on; a store that is busy or full is tried again.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from reverie import clock, config
+from reverie.attention import Attention, replaces
+from reverie.config import Settings
+from reverie.embed import Embedder
+from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly
+from reverie.messages import Heard, Said
+from reverie.model import Event
+from reverie.settle import LEASE, LEASE_SECONDS, WINDOW_MESSAGES, one_step, prepare, redacted
+from reverie.store import Store
+from reverie.window import EMPTY, Block
+
+QUEUE = 16_384           # turns that may wait to be written down
+BATCH = 512              # turns written down in one transaction
+SMALL = 8                # texts embedded at once here: a turn that comes meanwhile waits for these only
+AGAIN = 0.5              # seconds until a turn that could not be dealt with is tried again
+UNLOAD = 15 * 60.0       # seconds without a turn after which the model leaves memory (CONSTANTS: idle unload)
+RETRY = 15.0             # seconds between attempts to settle while another process does, or after trouble
+AT_EXIT = 5.0            # seconds that the end of the process waits for a preparation to end
+
+LATER = (StoreBusy, StoreFull, StoreReadOnly, StoreDamaged)    # trouble that is not the turn's
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What `turn` hands over: the new messages, and what the agent was given with them."""
+
+    session: Conversation
+    said: tuple[Said, ...]
+    first: int                   # index of the first of them in the conversation
+    given: tuple[str, ...]
+    dropped: Block               # a block that was too old to give
+    at: float
+
+
+@dataclass(slots=True, eq=False)
+class Conversation:
+    """One conversation's state. `slot`, `last` and `heard` belong to the caller, the rest to the background."""
+
+    space: str
+    own: bool                                            # the space is the conversation's own, below a project
+    attention: Attention
+    slot: deque[Block] = field(default_factory=lambda: deque(maxlen=1))
+    withdrawn: deque[Block] = field(default_factory=deque)    # blocks that were taken out of the slot
+    heard: Heard = field(default_factory=Heard)
+    window: deque[Said] = field(default_factory=lambda: deque(maxlen=WINDOW_MESSAGES))
+    vector: Any = None                                   # of the last context
+
+
+class Member(Protocol):
+    """A companion, as its background knows it."""
+
+    conversation: Conversation
+    closed: bool
+
+
+class Background:
+    """The one thread of a mind that writes down, prepares and settles."""
+
+    def __init__(self, store: Store, embedder: Embedder | None, settings: Settings, now: Callable[[], float]) -> None:
+        self.store, self.trouble = store, ""
+        self._embedder, self.settings, self._now = embedder, settings, now
+        self._holder = clock.new_id("settler")
+        self._queue: deque[Turn] = deque()
+        self._call = threading.Semaphore(0)
+        self._companions: set[Member] = set()
+        self._thread: threading.Thread | None = None
+        self._guard = threading.Lock()         # one starts or ends the thread at a time
+        self._writing = threading.Lock()       # one writes down at a time
+        self._stop = threading.Event()         # of the present thread; each has its own
+        self._at_exit: Callable[[], None] | None = None
+        self._naming = threading.Lock()        # of `_gone`, held for an instant
+        self._gone: frozenset[str] = frozenset()    # withdrawn since the present preparation began
+        self._config = changed_at(settings)
+        self._unprepared: dict[Conversation, float] = {}
+        self._retry_at = 0.0
+
+    # Called by companions, in the caller's thread
+
+    def put(self, turn: Turn) -> bool:
+        """Hand over a turn; False when the queue is full. Never waits."""
+        if len(self._queue) >= QUEUE:
+            return False
+        self._queue.append(turn)
+        self._call.release()
+        return True
+
+    @property
+    def behind(self) -> int:
+        """Turns handed over and not finished with."""
+        return len(self._queue) + len(self._unprepared)
+
+    def enter(self, companion: Member) -> None:
+        """One more conversation; the first one starts the thread."""
+        with self._guard:
+            self._companions.add(companion)
+            if self._thread is None:
+                self._stop = threading.Event()
+                self._thread = threading.Thread(target=self._run, args=(self._stop,), name="reverie", daemon=True)
+                self._thread.start()
+                self._at_exit = flusher(self)
+                atexit.register(self._at_exit)
+
+    def leave(self, companion: Member) -> None:
+        """One conversation fewer; with the last one the thread writes down what is queued and ends."""
+        with self._guard:
+            self._companions.discard(companion)
+            if not self._companions:
+                self._end()
+
+    def stop(self, patience: float | None = None) -> None:
+        """End the thread, whoever is still there: their companions are closed. Waits so many seconds at most."""
+        with self._guard:
+            for companion in self._companions:
+                companion.closed = True
+            self._companions.clear()
+            self._end(patience)
+
+    def _end(self, patience: float | None = None) -> None:
+        """Let the thread finish what is queued. It takes no lock that is held here."""
+        if self._thread is not None:
+            self._stop.set()
+            self._call.release()
+            self._thread.join(patience)
+            self._thread = None
+            if self._at_exit is not None:
+                atexit.unregister(self._at_exit)
+                self._at_exit = None
+        self._guarded(self._write_down)        # what was handed over meanwhile, or the thread had no time for
+
+    def withdraw(self, ids: Iterable[str]) -> None:
+        """These count no longer: a block that waits, or is being prepared, is not given if it holds one of them."""
+        gone = frozenset(ids)
+        with self._naming:
+            self._gone |= gone
+        for companion in list(self._companions):
+            take_back(companion.conversation, gone)
+
+    def wait(self, seconds: float) -> bool:
+        """Until there is nothing left to write down or prepare; False when that takes longer."""
+        end = clock.ticks() + seconds
+        while self.behind and clock.ticks() < end:
+            clock.sleep(0.002)
+        return not self.behind
+
+    # In the thread
+
+    def _run(self, stop: threading.Event) -> None:
+        used = clock.ticks()
+        while not stop.is_set():
+            if self._call.acquire(timeout=AGAIN if self.behind else RETRY):
+                used = clock.ticks()
+            elif self._embedder is not None and clock.ticks() - used > UNLOAD:
+                self._embedder.close()         # the next turn loads it again
+                used = clock.ticks()
+            while self._call.acquire(blocking=False):
+                pass
+            self._guarded(lambda: self._work(stop))
+        self._guarded(self._write_down)
+        self._guarded(lambda: self.store.release(LEASE, self._holder))
+
+    def _guarded(self, work: Callable[[], object]) -> None:
+        """Trouble in the background is kept for `status`; the thread goes on."""
+        try:
+            work()
+        except Exception as err:
+            self.trouble = f"{type(err).__name__}: {err}"
+            self._retry_at = clock.ticks() + RETRY
+
+    def _work(self, stop: threading.Event) -> None:
+        """Write down, prepare for the newest turns, and settle step by step until the next turn comes."""
+        self._write_down()
+        while self._unprepared and not stop.is_set():
+            self._prepare_one()
+            self._write_down()
+        while not self._queue and not stop.is_set() and clock.ticks() >= self._retry_at:
+            if not self._settle_some():
+                break
+
+    def _settle_some(self) -> bool:
+        """One step of settling if it is ours to do; whether there may be more."""
+        if not self.store.acquire(LEASE, self._holder, LEASE_SECONDS, self._now()):
+            return False
+        step = one_step(self.store, self._embedder, self.settings, self._now, SMALL)
+        self.trouble = step.trouble
+        if step.trouble:
+            self._retry_at = clock.ticks() + RETRY
+        more = bool(step.embedded or step.events)
+        if not more:
+            self.store.release(LEASE, self._holder)
+        return more
+
+    def _write_down(self) -> None:
+        """Every queued turn becomes an event; the newest of each conversation is to be prepared for."""
+        with self._writing:
+            self._reread()
+            while self._queue:
+                batch = [self._queue[i] for i in range(min(BATCH, len(self._queue)))]
+                try:
+                    events = self._written(batch)
+                except LATER:
+                    raise
+                except Exception:              # one of them cannot be written: find out which
+                    for turn in batch:
+                        self._finish([turn], [self._alone(turn)])
+                else:
+                    self._finish(batch, events)
+
+    def _written(self, turns: Sequence[Turn]) -> list[Event | None]:
+        """These turns in the log; None for one whose space is switched off by now."""
+        events = [None if self.settings.is_off(turn.session.space) else event_of(turn) for turn in turns]
+        self.store.append([event for event in events if event])
+        return events
+
+    def _alone(self, turn: Turn) -> Event | None:
+        """One turn in the log, or, if it cannot be written, that it could not."""
+        try:
+            return self._written([turn])[0]
+        except LATER:
+            raise
+        except Exception as err:
+            self.trouble = f"{type(err).__name__}: {err}"
+            self.store.append([Event(verb="failed", space=turn.session.space, session=turn.session.attention.session,
+                                     at=self._now(), payload={"error": f"{type(err).__name__}: a turn was lost"})])
+            return None
+
+    def _finish(self, turns: Sequence[Turn], events: Sequence[Event | None]) -> None:
+        """These are written. Only now they leave the queue: a failed write is tried again."""
+        for turn, event in zip(turns, events, strict=True):
+            if event is not None:
+                self._take_in(turn, event)
+            self._queue.popleft()
+
+    def _reread(self) -> None:
+        """What another process switched off or on is so here too."""
+        changed = changed_at(self.settings)
+        if changed != self._config:
+            self._config = changed
+            try:
+                fresh = config.load(self.settings.home)
+            except BadInput as err:            # somebody is writing it by hand: what was chosen before holds
+                self.trouble = str(err)
+                return
+            self.settings = self.settings._replace(enabled=fresh.enabled, off=fresh.off)
+
+    def _take_in(self, turn: Turn, event: Event) -> None:
+        """What a turn means for the state of its conversation. Only what was written, without secrets, is kept."""
+        conversation = turn.session
+        attention = conversation.attention
+        attention.turn()
+        if turn.given:
+            attention.given(turn.given, turn.at)
+        attention.dropped(turn.dropped)
+        conversation.window.extend(Said(m["role"], m["text"]) for m in event.payload["messages"])
+        self._unprepared[conversation] = turn.at
+
+    def _prepare_one(self) -> None:
+        conversation, at = next(iter(self._unprepared.items()))
+        with self._naming:
+            self._gone = frozenset()
+        while conversation.withdrawn:
+            conversation.attention.dropped(conversation.withdrawn.popleft())
+        try:
+            block, conversation.vector = prepare(
+                self.store, self._embedder, self.settings, conversation.attention, conversation.space,
+                tuple(conversation.window), at, conversation.vector)
+            if block:
+                self._offer(conversation, block, at)
+        finally:
+            del self._unprepared[conversation]
+
+    def _offer(self, conversation: Conversation, block: Block, at: float) -> None:
+        """Put a block where the next turn finds it, unless a fresh one that says the same waits there."""
+        try:
+            waiting = conversation.slot.pop()
+        except IndexError:
+            waiting = EMPTY
+        if not replaces(block, waiting, at):
+            conversation.slot.append(waiting)
+            return
+        conversation.attention.dropped(waiting)
+        conversation.attention.prepared(block, at)
+        conversation.slot.append(block)
+        if self._gone and take_back(conversation, self._gone):
+            return
+        self.store.append([Event(verb="prepared", space=conversation.space, session=conversation.attention.session,
+                                 at=at, payload={"ids": list(block.ids), "why": [list(w) for w in block.why]})])
+
+
+def event_of(turn: Turn) -> Event:
+    """A turn as it is written down: without secrets."""
+    conversation = turn.session
+    payload: dict[str, Any] = {"messages": redacted(turn.said), "first": turn.first}
+    places = [message.place for message in turn.said]
+    if places != list(range(turn.first, turn.first + len(places))):
+        payload["places"] = places             # a message that held what a tool answered is two
+    if turn.given:
+        payload["given"] = list(turn.given)
+    if conversation.own:
+        payload["own"] = True
+    return Event(verb="turn", space=conversation.space, session=conversation.attention.session, at=turn.at,
+                 payload=payload)
+
+
+def take_back(conversation: Conversation, ids: frozenset[str]) -> bool:
+    """Take the waiting block out of its slot if it holds one of these; whether it did."""
+    try:
+        block = conversation.slot.pop()
+    except IndexError:
+        return False
+    if ids.isdisjoint(block.ids):
+        conversation.slot.append(block)
+        return False
+    conversation.withdrawn.append(block)
+    return True
+
+
+def flusher(background: Background) -> Callable[[], None]:
+    """What the end of the process calls, so that a script which never closes anything loses no turn."""
+    weak = weakref.ref(background)
+
+    def flush() -> None:
+        if (there := weak()) is not None:
+            there.stop(AT_EXIT)
+    return flush
+
+
+def changed_at(settings: Settings) -> float:
+    """When config.toml was written last; 0 where there is none."""
+    try:
+        return (Path(settings.home) / "config.toml").stat().st_mtime
+    except OSError:
+        return 0.0

@@ -1,0 +1,130 @@
+"""The non-blocking side: `turn()` returns at once what the previous turn prepared.
+
+A `Companion` belongs to one conversation. `turn` takes the block that waits, hands the newest messages to the one
+background thread of this mind, and returns: no inference, no database, no lock that another thread holds for long.
+The thread (`Background`) writes down every turn, prepares for the newest one of each conversation, and settles in
+between. When turns outrun it, older contexts are skipped for preparing but none is skipped for learning.
+
+Bounded: the queue (QUEUE turns; beyond it a turn is dropped and counted), what is kept of a conversation, and the sets
+in `Attention`. A clean stop writes down what is queued. We would notice by `companion.dropped`, and `behind` growing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+from reverie.attention import Attention
+from reverie.background import Background, Conversation, Turn
+from reverie.errors import BadInput, ReverieError
+from reverie.messages import Said, text_of
+from reverie.model import lineage
+from reverie.search import Query, search
+from reverie.settle import focus
+from reverie.store import Store
+from reverie.window import EMPTY, Block, render
+
+MOST_NEW = 40            # messages of one turn that are taken in (CONSTANTS: extraction window)
+
+
+class Companion:
+    """Memory beside one conversation. Use it as a context manager, or call `close`."""
+
+    def __init__(self, background: Background, space: str, session: str, own: bool,
+                 now: Callable[[], float]) -> None:
+        self.space, self.session = space, session
+        self.dropped = 0                       # turns that found the queue full
+        self.closed = False
+        self.conversation = Conversation(space, own=own, attention=Attention(session))
+        self._background, self._now, self._first = background, now, True
+        resume(background.store, self.conversation.attention, space, now())
+        background.enter(self)
+
+    def turn(self, messages: Sequence[Mapping[str, Any]], *, now: float | None = None) -> Block:
+        """What the previous turn prepared, at once; and these messages go to be learned from and prepared for.
+
+        `messages` is the conversation so far, or at least its newest messages (OpenAI or Anthropic shape). The first
+        turn has nothing prepared: it is answered by words alone, within `settings.deadline`. An empty block is an
+        answer.
+        """
+        if self.closed:
+            raise BadInput("This companion is closed; open another with mind.companion()")
+        if self._background.settings.is_off(self.space):
+            return EMPTY
+        at = self._now() if now is None else finite(now)
+        said, first = self.conversation.heard.news(messages, MOST_NEW)
+        block, stale = self._take(at)
+        if self._first:
+            self._first = False
+            block = block or self._by_words(said, at)
+        if block:
+            self.conversation.attention.last_given = (frozenset(block.ids), at)
+        if not self._background.put(Turn(self.conversation, said, first, block.ids, stale, at)):
+            self.dropped += 1
+        return block
+
+    def _take(self, at: float) -> tuple[Block, Block]:
+        """(the block to give, the block that waited too long)."""
+        try:
+            block = self.conversation.slot.pop()
+        except IndexError:
+            return EMPTY, EMPTY
+        return (block, EMPTY) if self.conversation.attention.may_give(block, at) else (EMPTY, block)
+
+    def _by_words(self, said: tuple[Said, ...], at: float) -> Block:
+        """The first turn's answer: the lexical stage, cut off at the deadline."""
+        about, settings = focus(said), self._background.settings
+        if not about.text:
+            return EMPTY
+        query = Query(text=about.text, context=about.context, spaces=lineage(self.space), now=at, automatic=True,
+                      mode="words", limit=settings.limit * 4, not_session=self.session,
+                      exclude=frozenset(self.conversation.attention.blocked(at)), within=settings.deadline)
+        try:
+            return render(search(self._background.store, query), at, limit=settings.limit,
+                          budget=settings.budget)
+        except ReverieError:
+            return EMPTY       # the background meets the same trouble and records it
+
+    @property
+    def behind(self) -> int:
+        """Turns of this mind that are handed over and not yet written down and prepared for."""
+        return self._background.behind
+
+    def wait(self, seconds: float = 30.0) -> bool:
+        """Wait until everything handed over so far is written down and prepared for. For scripts and tests."""
+        return self._background.wait(seconds)
+
+    def close(self) -> None:
+        """Write down what is queued and let go. The mind's thread ends with its last companion."""
+        self.closed = True
+        self._background.leave(self)
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong in the background last, in one line; empty when all is well."""
+        return self._background.trouble
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def finite(now: object) -> float:
+    """A time that can be written down."""
+    if isinstance(now, bool) or not isinstance(now, (int, float)) or not math.isfinite(now):
+        raise BadInput(f"now={now!r} is not a time; give seconds since 1970")
+    return float(now)
+
+
+def resume(store: Store, attention: Attention, space: str, now: float) -> None:
+    """A conversation that goes on in a new process: what it was given lately still counts as given (CC-45)."""
+    lately = store.events(session=attention.session, space=space, verbs=("turn",), newest=True, limit=100)
+    for event in reversed(lately):
+        if event.at <= now and (given := event.payload.get("given")):
+            attention.given(given, event.at)
+
+
+__all__ = ["Background", "Companion", "resume", "text_of"]

@@ -1,0 +1,121 @@
+"""For tests of Reverie and of what is built on it: a clock that stands still, a memory of its own, odd embedders.
+
+    from reverie.testing import Clock, memory
+
+    clock = Clock()
+    with memory(now=clock) as mind:
+        mind.remember("The staging server is called heron.", space="me/demo")
+        clock.tick(days=30)
+
+Nothing here reads a model, the network, the user's home or the time. Everything is deterministic but ids, which are
+always new; they still sort by the order in which they were made.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import reverie
+from reverie.clock import new_id
+from reverie.config import Settings
+from reverie.embed.toy import Toy
+from reverie.errors import ModelUnavailable
+from reverie.lifecycle.intake import built
+from reverie.mind import Mind
+from reverie.model import Event, Memory
+
+if TYPE_CHECKING:
+    from reverie.embed import Embedder, Vectors
+
+NOON = 1_760_000_000.0    # an afternoon in October 2025
+SPACE = "me/demo"
+
+
+class Clock:
+    """A clock that moves only when it is told to; call it to read it."""
+
+    def __init__(self, at: float = NOON) -> None:
+        self.at = at
+
+    def __call__(self) -> float:    # noqa: D102
+        return self.at
+
+    def tick(self, seconds: float = 1.0, *, minutes: float = 0.0, days: float = 0.0) -> float:
+        """Go on, or, with negative numbers, back. Returns the new time."""
+        self.at += seconds * (not (minutes or days)) + minutes * 60.0 + days * 86_400.0
+        return self.at
+
+
+def memory(where: str | Path = ":memory:", *, now: Callable[[], float] | None = None,
+           embedder: Embedder | Literal["none"] | None = None, **settings: Any) -> Mind:
+    """A mind of its own: in memory unless `where` is a folder, with the toy embedder and a clock that stands still.
+
+    Further names are those of `Settings`. `embedder="none"` gives a mind that knows only words.
+    """
+    home = Path("reverie-testing") if str(where) == ":memory:" else Path(where)
+    wordless = embedder == "none"
+    chosen = Settings(home=home, **{"embedder": "none" if wordless else "toy", **settings})
+    model = None if isinstance(embedder, str) else embedder or Toy()
+    return reverie.open(where, settings=chosen, embedder=model, now=now or Clock())
+
+
+def a_memory(text: str, *, now: float = NOON, **fields: Any) -> Memory:
+    """A memory as `remember` would build it, not kept anywhere yet."""
+    return built(fields.pop("id", None) or new_id(), now, text, **{"space": SPACE, **fields})
+
+
+def an_event(verb: str = "remember", *, at: float = NOON, **fields: Any) -> Event:
+    """Something that happened."""
+    return Event(**{"verb": verb, "space": SPACE, "at": at, **fields})
+
+
+def said(*texts: str) -> list[dict[str, str]]:
+    """A conversation in which the user says these things and the assistant agrees in between."""
+    messages: list[dict[str, str]] = []
+    for text in texts:
+        if messages:
+            messages.append({"role": "assistant", "content": "All right."})
+        messages.append({"role": "user", "content": text})
+    return messages
+
+
+class Blocked(Toy):
+    """An embedder that does not answer until `release` is called. `busy` is set when somebody waits."""
+
+    def __init__(self) -> None:
+        self.busy = threading.Event()
+        self._free = threading.Event()
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """As the toy, later."""
+        self.busy.set()
+        self._free.wait()
+        return super().embed(texts)
+
+    def release(self) -> None:
+        """Answer from now on."""
+        self._free.set()
+
+
+class Absent(Toy):
+    """An embedder whose model is not to be had."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:    # noqa: ARG002 - the same shape as the others
+        """Never."""
+        raise ModelUnavailable
+
+
+class Counting(Toy):
+    """A toy that keeps what it was asked."""
+
+    def __init__(self, model: str = Toy.model) -> None:
+        self.model = model
+        self.asked: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """As the toy, and noted."""
+        self.asked += texts
+        return super().embed(texts)

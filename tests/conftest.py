@@ -1,0 +1,38 @@
+"""What every test may use: a clock that stands still and a mind of its own."""
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from reverie.testing import Clock, memory
+
+# The same examples every time: a test that fails only sometimes is a bug of the test.
+settings.register_profile("reverie", derandomize=True, database=None, deadline=None,
+                          suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+settings.load_profile("reverie")
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch, tmp_path_factory):
+    """No test sees or touches the memory of whoever runs it (CC-15)."""
+    monkeypatch.setenv("REVERIE_HOME", str(tmp_path_factory.getbasetemp() / "home"))
+    for name in ("REVERIE_OFF", "REVERIE_OFFLINE", "REVERIE_EMBEDDER", "REVERIE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def mind(clock):
+    """A mind in memory."""
+    with memory(now=clock) as mind:
+        yield mind
+
+
+@pytest.fixture
+def home(tmp_path, clock):
+    """A mind in a folder."""
+    with memory(tmp_path / "home", now=clock) as mind:
+        yield mind

@@ -1,0 +1,80 @@
+"""Another embedding model: vectors are never mixed, words go on finding, and everything is embedded anew."""
+
+import numpy as np
+
+import reverie
+from reverie.config import Settings
+from reverie.embed.toy import Toy
+from reverie.errors import ModelUnavailable
+
+
+class Other(Toy):
+    """The toy under another name, with other vectors."""
+
+    model = "other/1"
+
+    def embed(self, texts):
+        return np.ascontiguousarray(super().embed(texts)[:, ::-1])
+
+
+class Gone(Toy):
+    """A model that is not to be had."""
+
+    model = "gone/1"
+
+    def embed(self, texts):
+        raise ModelUnavailable
+
+
+def settings(tmp_path):
+    return Settings(home=tmp_path)
+
+
+def filled(tmp_path):
+    """A home with three memories embedded by the toy."""
+    with reverie.open(settings=settings(tmp_path), embedder=Toy()) as mind:
+        texts = ("the heron is staging", "cats like fish", "ship on friday")
+        mind.remember_many([{"text": text} for text in texts], space="me/x")
+        mind.settle()
+        assert mind.stats().waiting == 0
+
+
+def found(mind, query="which heron is staging"):
+    return [hit.memory.text for hit in mind.recall(query, space="me/x")]
+
+
+def test_words_find_until_the_new_model_has_caught_up(tmp_path):
+    """Right after a change of model nothing is compared with old vectors, and words still answer (CC-26, X13)."""
+    filled(tmp_path)
+    with reverie.open(settings=settings(tmp_path), embedder=Other()) as mind:
+        assert found(mind)[0] == "the heron is staging"
+        assert [shard.known.any() for shard in mind.store.corpus("other/1", ("me/x",)).shards] == [False]
+
+
+def test_settling_embeds_everything_anew(tmp_path):
+    """The change of model queues every text, and afterwards all vectors are of the new one (X13)."""
+    filled(tmp_path)
+    with reverie.open(settings=settings(tmp_path), embedder=Other()) as mind:
+        assert mind.settle().embedded == 3
+        assert mind.store.corpus("other/1", ("me/x",)).shards[0].known[:3].all()
+        assert found(mind)[0] == "the heron is staging"
+        assert mind.verify() == []
+
+
+def test_going_back_works_too(tmp_path):
+    """Switching there and back loses nothing (X13)."""
+    filled(tmp_path)
+    for embedder in (Other(), Toy(), Other()):
+        with reverie.open(settings=settings(tmp_path), embedder=embedder) as mind:
+            assert mind.settle().waiting == 0
+            assert found(mind)[0] == "the heron is staging"
+
+
+def test_a_model_that_is_gone_leaves_words(tmp_path):
+    """No weights, no network: texts wait, words find, and settle says why (A98)."""
+    with reverie.open(settings=settings(tmp_path), embedder=Gone()) as mind:
+        mind.remember("the heron is staging", space="me/x")
+        done = mind.settle()
+        assert (done.embedded, done.waiting) == (0, 1)
+        assert "could not be fetched" in done.trouble
+        assert found(mind) == ["the heron is staging"]

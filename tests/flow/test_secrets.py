@@ -1,0 +1,80 @@
+# mypy: no-check-untyped-defs
+"""Secrets reach neither the disk nor an embedder, wherever they stand and wherever a text is cut."""
+
+import pytest
+
+from reverie.messages import GAP, HEAD, MOST_CHARS, SPARE, TAIL
+from reverie.settle import shortened
+from reverie.testing import Counting, memory, said
+
+SPACE = "me/demo"
+SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
+
+
+def on_disk(folder, text=SECRET):
+    return any(text.encode() in part.read_bytes() for part in folder.rglob("*") if part.is_file())
+
+
+def test_no_argument_carries_a_secret_to_the_disk(tmp_path, clock):
+    """Reasons, sessions and roles too (CC-89, A106)."""
+    with memory(tmp_path, now=clock, embedder="none") as mind:
+        kept = mind.remember("heron", space=SPACE)
+        mind.feedback(kept.id, helpful=True, session=f"session {SECRET}")
+        mind.forget(kept.id, why=f"it is {SECRET}")
+        with mind.companion(SPACE, session=SECRET) as companion:
+            companion.turn([{"role": SECRET, "content": "x"}, {"role": f"{'r' * 20}{SECRET}", "content": "y"},
+                            {"role": "r" * 190 + SECRET, "content": "z"}])
+        roles = [m["role"] for m in mind.store.events(verbs=["turn"])[0].payload["messages"]]
+        assert not on_disk(tmp_path) and not on_disk(tmp_path, SECRET[:20])
+
+    assert all(len(role) <= 32 for role in roles)
+
+
+@pytest.mark.parametrize("place", [HEAD, MOST_CHARS, TAIL, HEAD + SPARE, MOST_CHARS + 2 * SPARE])
+@pytest.mark.parametrize("total", [30_000, 64_000, 90_000])
+@pytest.mark.parametrize("back", [False, True])
+def test_no_cut_leaves_half_a_secret(place, total, back):
+    """However the cut falls, what is left is never a part of one."""
+    for shift in (5, 20, 35):
+        at = (total - place if back else place) - shift
+        if 0 <= at <= total:
+            text = ("word " * total)[:at] + " " + SECRET + " " + ("word " * total)[:total - at]
+            kept = shortened(text)
+            assert SECRET[:12] not in kept and SECRET[-12:] not in kept
+            assert len(kept) <= MOST_CHARS + len(GAP) + 100
+
+
+def test_secrets_at_a_cut_never_reach_the_disk(tmp_path, clock):
+    """The same through a conversation."""
+    with memory(tmp_path, now=clock, embedder="none") as mind, mind.companion(f"{SPACE}/s1") as companion:
+        for at in (HEAD - 10, MOST_CHARS - 10, HEAD + SPARE - 10):
+            companion.turn(said(("word " * 30_000)[:at] + f" {SECRET} " + "word " * 20_000))
+        assert companion.wait(30)
+        assert not on_disk(tmp_path) and not on_disk(tmp_path, SECRET[:12]) and not on_disk(tmp_path, SECRET[-12:])
+
+
+@pytest.mark.parametrize("length", [30_000, 500_000])
+def test_the_end_of_a_long_message_is_learned_from(clock, length):
+    """"Remember that…" stands below what was pasted (A47)."""
+    with memory(now=clock, embedder="none") as mind, mind.companion(f"{SPACE}/s1") as companion:
+        pasted = "log line\n" * (length // 9)
+        companion.turn(said(f"Never push to main.\n{pasted}\nRemember that heron is staging."))
+        assert companion.wait(30)
+        mind.settle()
+        assert sorted(m.text for m in mind.browse(space=SPACE)) == ["Heron is staging.", "Never push to main."]
+
+
+def test_an_embedder_is_told_no_secret(clock):
+    """It may be far away (A107)."""
+    embedder = Counting()
+    with memory(now=clock, embedder=embedder) as mind:
+        with mind.companion(f"{SPACE}/s1") as companion:
+            companion.turn(said(f"deploy staging with the token {SECRET} please"))
+            assert companion.wait(20)
+            assert not any(SECRET in said.text for said in companion.conversation.window)
+        mind.recall(f"what is {SECRET} for", space=SPACE)
+        mind.hints(f"what is {SECRET} for", space=SPACE)
+        mind.settle()
+
+    assert len(embedder.asked) >= 2
+    assert not any(SECRET in text for text in embedder.asked)

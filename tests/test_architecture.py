@@ -1,0 +1,158 @@
+"""The architecture, as tests: who may import whom, and "only X does Y"."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parents[1] / "src" / "reverie"
+
+RANK = {
+    "model": 0, "errors": 0, "clock": 0,
+    "kinds": 1, "config": 1, "words": 1, "messages": 1,
+    "store": 2, "embed": 2, "llm": 2, "graph": 2, "privacy": 2, "window": 2, "attention": 3,
+    "search": 3, "lifecycle": 3, "code": 3,
+    "settle": 4,
+    "background": 5,
+    "companion": 6,
+    "mind": 7,
+    "surfaces": 8, "testing": 8, "__main__": 9,
+}  # fmt: skip
+
+CLOCK = {"time.time", "time.sleep", "time.monotonic", "time.perf_counter", "datetime.now", "datetime.utcnow",
+         "datetime.today", "date.today", "uuid.uuid4", "uuid.uuid1", "random.random", "secrets.token_hex",
+         "time.time_ns", "os.urandom"}  # fmt: skip
+SOCKETS = {"socket", "urllib.request", "http.client", "httpx", "requests", "httpcore"}
+SQL_WORDS = ("select ", "insert into ", "update ", "delete from ", "create table ", "pragma ")
+
+
+def modules() -> Iterator[tuple[str, Path, ast.Module]]:
+    for path in sorted(SRC.rglob("*.py")):
+        yield path.relative_to(SRC).parts[0].removesuffix(".py"), path, ast.parse(path.read_text("utf-8"))
+
+
+def imported(tree: ast.Module, path: Path) -> Iterator[str]:
+    """Every module that a file imports, as an absolute dotted name."""
+    package = ["reverie", *path.relative_to(SRC).parts[:-1]]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            stem = ".".join([*base, *([node.module] if node.module else [])])
+            yield stem
+            yield from (f"{stem}.{alias.name}" for alias in node.names)
+
+
+def dotted(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def test_imports_point_downward():
+    """A package may know what it stands on, never what stands on it (DESIGN §3)."""
+    upward = []
+    for room, path, tree in modules():
+        if room == "__init__":
+            continue
+        for name in imported(tree, path):
+            parts = name.split(".")
+            used = parts[1] if parts[0] == "reverie" and len(parts) > 1 else ""
+            if used in RANK and used != room and RANK[used] >= RANK[room]:
+                upward.append((str(path.relative_to(SRC)), used))
+    assert [] == sorted(set(upward))
+
+
+def test_every_module_has_a_rank():
+    """A new room is put on the map before anyone moves in."""
+    assert [] == sorted({room for room, _, _ in modules()} - set(RANK) - {"__init__", "__main__"})
+
+
+def test_only_config_reads_the_environment():
+    """Law 5. The command line names its own program, nothing else looks outside."""
+    offenders = []
+    for room, path, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and dotted(node) in {"os.environ", "os.getenv", "os.getcwd", "Path.cwd",
+                                                                    "Path.home"} and room != "config":
+                offenders.append((str(path.relative_to(SRC)), node.lineno))
+    assert [] == offenders
+
+
+def test_only_clock_reads_time_or_makes_ids():
+    """Law 1 and 5: `now` is an argument, so that everything can be tested without waiting."""
+    offenders = []
+    for room, path, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and room != "clock":
+                name = dotted(node.func)
+                if any(name == c or name.endswith("." + c) for c in CLOCK):
+                    offenders.append((str(path.relative_to(SRC)), node.lineno, name))
+    assert [] == offenders
+
+
+def test_only_the_store_holds_sql():
+    """Law 5: a second backend must be one file."""
+    offenders = []
+    for room, path, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and room != "store":
+                text = node.value.lower().lstrip()
+                if text.startswith(SQL_WORDS) and (" from " in text or " set " in text or " values" in text
+                                                   or "table" in text or text.startswith("pragma")):
+                    offenders.append((str(path.relative_to(SRC)), node.lineno))
+    assert [] == offenders
+
+
+def test_only_models_and_remote_embedders_open_sockets():
+    """Law 5: memory is local unless its owner says otherwise."""
+    allowed = {"llm", "embed"}
+    offenders = [(str(path.relative_to(SRC)), name) for room, path, tree in modules() for name in imported(tree, path)
+                 if (name in SOCKETS or name.split(".")[0] in SOCKETS) and room not in allowed]
+    assert [] == offenders
+
+
+def test_only_surfaces_print():
+    """Law 5: a library that prints breaks somebody's protocol."""
+    offenders = []
+    for room, path, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and room != "surfaces" and dotted(node.func) in {"print", "sys.stdout.write",
+                                                                                           "sys.stderr.write"}:
+                offenders.append((str(path.relative_to(SRC)), node.lineno))
+    assert [] == offenders
+
+
+HEAVY = ("numpy", "onnxruntime", "onnx", "tokenizers", "typer", "rich", "asyncio", "subprocess", "tomllib",
+         "urllib.request", "importlib.metadata", "importlib.resources")
+
+
+def test_import_is_quiet():
+    """Nothing heavy, no environment read, no file opened beyond our own modules (DESIGN §2)."""
+    probe = (
+        "import sys, os\n"
+        "opened = []\n"
+        "def hook(event, args):\n"
+        "    if event == 'open' and isinstance(args[0], str) and not args[0].endswith(('.py', '.pyc', '.so')):\n"
+        "        opened.append(args[0])\n"
+        "sys.addaudithook(hook)\n"
+        "class Env(dict):\n"
+        "    def __getitem__(self, k): raise SystemExit('environment read: ' + str(k))\n"
+        "    get = __getitem__\n"
+        "os.environ = Env()\n"
+        "import reverie\n"
+        f"print([m for m in {HEAVY!r} if m in sys.modules], [o for o in opened if '__pycache__' not in o])\n"
+    )
+    out = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
+    assert (out.returncode, out.stdout.strip()) == (0, "[] []"), out.stdout + out.stderr
+
+
+@pytest.mark.parametrize("limit", [400])
+def test_no_module_is_a_warehouse(limit):
+    """A room that one cannot read in ten minutes is two rooms."""
+    lengths = {str(p.relative_to(SRC)): len(p.read_text("utf-8").splitlines()) for p in SRC.rglob("*.py")}
+    assert {} == {name: n for name, n in lengths.items() if n > limit}

@@ -1,0 +1,100 @@
+# mypy: no-check-untyped-defs
+"""Decisions about single memories, and the story of one."""
+
+
+import pytest
+
+from reverie.errors import BadInput
+from reverie.lifecycle.change import MOST_REINFORCEMENTS, contradicting, linked, restored, superseded, used
+from reverie.lifecycle.explain import explained
+from reverie.model import Edge, Link, Retire, Revise, revised
+from reverie.testing import NOON, a_memory
+
+
+def test_helpful_use_strengthens():
+    """Access and strength +1, confidence +0.05 up to 1, and where it was (CC-52, B70)."""
+    memory = a_memory("x", trust=0.97)
+    after = revised(memory, used(memory, NOON + 5, helpful=True, session="s").fields)
+
+    assert (after.access_count, after.strength, after.confidence, after.last_accessed_at) == (1, 2, 1.0, NOON + 5)
+    assert (after.trust, after.sources) == (0.97, ("s",))
+
+
+def test_unhelpful_use_weakens():
+    """Confidence −0.1 down to 0; nothing else (CC-52, B71)."""
+    memory = a_memory("x", trust=0.05)
+    after = revised(memory, used(memory, NOON + 5, helpful=False).fields)
+
+    assert (after.confidence, after.strength, after.access_count, after.active) == (0.0, 1, 0, True)
+
+
+def test_breadcrumbs_are_bounded():
+    """Strength counts every time, the list keeps the last (A21)."""
+    memory = a_memory("x")
+    for n in range(MOST_REINFORCEMENTS + 5):
+        memory = revised(memory, used(memory, NOON + n, helpful=True).fields)
+
+    assert (memory.strength, len(memory.reinforcements)) == (MOST_REINFORCEMENTS + 6, MOST_REINFORCEMENTS)
+    assert memory.reinforcements[-1].at == NOON + MOST_REINFORCEMENTS + 4
+
+
+def test_superseding_retires_and_points():
+    """The older is retired with its successor's id, the newer gets the edge (CC-5)."""
+    old, new = a_memory("old"), a_memory("new")
+
+    assert superseded(old, new, NOON) == [Retire(id=old.id, at=NOON, why="superseded", superseded_by=new.id),
+                                          Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id))]
+    with pytest.raises(BadInput):
+        superseded(old, old, NOON)
+
+
+def test_contradiction_flags_both():
+    """An edge each way and each other's id, both still count (CC-6, A39)."""
+    one, other = a_memory("one"), a_memory("other")
+    changes = contradicting(one, other, NOON)
+
+    edges = {(c.edge.src, c.edge.dst) for c in changes if isinstance(c, Link)}
+    assert edges == {(one.id, other.id), (other.id, one.id)}
+    assert [c.fields["conflicts_with"] for c in changes if isinstance(c, Revise)] == [(other.id,), (one.id,)]
+
+
+def test_restoring_lets_go_of_the_successor():
+    """It counts again, and the edge that replaced it goes."""
+    memory = a_memory("x")._replace(retired_at=NOON, retired_why="superseded", superseded_by="mem_n")
+    revise, unlink = restored(memory, [Edge(src="mem_n", rel="supersedes", dst=memory.id)], NOON)
+
+    assert revised(memory, revise.fields).active
+    assert unlink.edge.weight == 0.0
+
+
+@pytest.mark.parametrize("bad", [("a", "b", "likes", 0.5), ("a", "b", "relates_to", 1.5), ("a", "a", "relates_to", 0.5),
+                                 ("a", "b", "relates_to", float("nan"))])
+def test_odd_links_are_refused(bad):
+    """An unknown relation, a weight beyond 0..1, itself."""
+    with pytest.raises(BadInput):
+        linked(*bad)
+
+
+def test_the_story_of_a_memory(mind, clock):
+    """Who said it and when, how far it is believed, what was done to it, what replaced it (A104, X25)."""
+    old = mind.remember("vim is the editor", space="me/demo", session="s1", speaker="Ann", messages=(2, 3),
+                        provenance="user_stated", expires_at=clock() + 9e6)
+    clock.tick(days=30)
+    mind.feedback(old.id, True, session="s2")
+    mind.revise(old.id, text="vim is my editor")
+    new = mind.remember("helix is the editor", space="me/demo")
+    mind.supersede(old.id, new.id)
+    told = mind.explain(old.id)
+    story = "\n".join(told.story)
+
+    assert told.superseded_by == new.id
+    for part in ("by Ann", "session s1", "messages 2–3", "user said", "used 1 times", "heard in s1, s2",
+                 "No longer counts", new.id, "text was vim is the editor", "Expires on", "supersedes"):
+        assert part in story
+
+
+def test_odd_times_and_details_can_be_told():
+    """A time beyond the calendar and somebody's own `redacted` break no story."""
+    memory = a_memory("x", details={"redacted": 5})._replace(at=1e300)
+
+    assert "second 1000000" in explained(memory, [], [], NOON).story[0]

@@ -1,0 +1,124 @@
+"""Settings: the environment over config.toml over the defaults."""
+
+
+import pytest
+
+from reverie import config
+from reverie.config import Settings, default_home, load, save, slug, space_of, store_url
+from reverie.errors import BadInput
+
+
+def test_defaults_stand_without_a_file(tmp_path):
+    """A home that is not there is no error and is not made."""
+    settings = load(tmp_path / "none")
+
+    assert settings == Settings(home=tmp_path / "none", models=str(default_home() / "cache"))
+    assert settings.url == f"sqlite:///{tmp_path / 'none' / 'reverie.db'}"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_environment_wins(tmp_path, monkeypatch):
+    """REVERIE_OFF, _OFFLINE, _EMBEDDER, _API_KEY and _HOME (A114)."""
+    (tmp_path / "config.toml").write_text('limit = 9\nembedder = "toy"\nbudget = 100\ndeadline = 1\n')
+    monkeypatch.setenv("REVERIE_HOME", str(tmp_path))
+    monkeypatch.setenv("REVERIE_EMBEDDER", "none")
+    monkeypatch.setenv("REVERIE_OFF", "1")
+    monkeypatch.setenv("REVERIE_OFFLINE", "0")
+    settings = load()
+
+    assert (settings.home, settings.limit, settings.embedder, settings.enabled) == (tmp_path, 9, "none", False)
+    assert (settings.offline, settings.deadline, settings.budget) == (False, 1.0, 100)
+
+
+@pytest.mark.parametrize("text", ["limit = 'five'", "colour = 1", "limit = ", "home = '/x'", "limit = true",
+                                  "off = [1]", "deadline = '1'", "\x00"])
+def test_a_bad_file_names_itself(tmp_path, text):
+    """The message has the path and what is known."""
+    (tmp_path / "config.toml").write_text(text)
+    with pytest.raises(BadInput, match=r"config\.toml"):
+        load(tmp_path)
+
+
+def test_saving_keeps_every_other_line(tmp_path):
+    """Comments and order stay; every type of value comes back as it was."""
+    path = tmp_path / "config.toml"
+    path.write_text("# mine\nlimit = 3  # few\n\nembedder = 'toy'\n")
+    odd = 'a"b\\c\nd\te\x7f é'
+    save(load(tmp_path), off=("me/a", odd), enabled=False, embedder=odd, limit=7, deadline=0.5)
+    settings = load(tmp_path)
+
+    assert path.read_text().startswith("# mine\nlimit = 7\n")
+    assert (settings.off, settings.enabled, settings.embedder) == (("me/a", odd), False, odd)
+    assert (settings.limit, settings.deadline) == (7, 0.5)
+    assert [p.name for p in tmp_path.iterdir()] == ["config.toml"]
+
+
+def test_what_cannot_be_saved_is_left(tmp_path):
+    """An array over several lines is for its owner to change; nothing is lost."""
+    path = tmp_path / "config.toml"
+    text = 'off = [\n  "me/a",\n]\n'
+    path.write_text(text)
+    with pytest.raises(BadInput, match="by hand"):
+        save(load(tmp_path), off=("me/b",))
+    with pytest.raises(BadInput):
+        save(load(tmp_path), colour="red")
+
+    assert path.read_text() == text
+    assert [p.name for p in tmp_path.iterdir()] == ["config.toml"]
+
+
+def test_switched_off_with_all_below():
+    """A space and what lies in it, not its namesake (A114)."""
+    settings = Settings(home=config.here(), off=("me/a",))
+
+    assert [settings.is_off(space) for space in ("me/a", "me/a/s", "me/ab", "me")] == [True, True, False, False]
+    assert Settings(home=config.here(), enabled=False).is_off("you")
+
+
+def test_a_project_is_its_repository(tmp_path):
+    """Any folder of it, and its work trees; two of the same name are two (A23, CC-11)."""
+    main, other = tmp_path / "one" / "app", tmp_path / "two" / "app"
+    for root in (main, other):
+        (root / ".git" / "worktrees" / "wt").mkdir(parents=True)
+        (root / "src" / "deep").mkdir(parents=True)
+    tree, module = tmp_path / "wt", main / "lib"
+    tree.mkdir()
+    module.mkdir()
+    (tree / ".git").write_text(f"gitdir: {main}/.git/worktrees/wt\n")
+    (module / ".git").write_text("gitdir: ../.git/modules/lib\n")
+
+    assert space_of(main / "src" / "deep") == space_of(main) == space_of(tree)
+    assert len({space_of(main), space_of(other), space_of(module), space_of(tmp_path)}) == 4
+    assert space_of(main).startswith("me/app-")
+
+
+def test_any_folder_has_a_space(tmp_path):
+    """Odd names become names that can stand in a path."""
+    from reverie.lifecycle.intake import checked_space
+    for name in ("a b", "ünï 日本", "...", "x" * 200, "-", "a\nb"):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True) if name != "..." else folder.mkdir()
+        assert checked_space(space_of(folder)) == space_of(folder)
+    assert slug(" My App! ") == "my-app"
+
+
+def test_addresses(tmp_path, monkeypatch):
+    """A folder is a home; a .db file, :memory: and URLs are themselves."""
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(home=tmp_path)
+
+    assert store_url(None, settings) == store_url(tmp_path, settings) == f"sqlite:///{tmp_path}/reverie.db"
+    assert store_url(":memory:", settings) == "sqlite://:memory:"
+    assert store_url("x.db", settings) == f"sqlite:///{tmp_path}/x.db"
+    assert store_url("sqlite:///y.db", settings) == "sqlite:///y.db"
+    assert config.home_of(tmp_path) == tmp_path
+    assert config.home_of(":memory:") is config.home_of(None) is config.home_of(tmp_path / "x.db") is None
+
+
+def test_every_setting_is_explained():
+    """Each line of Settings has its sentence beside it."""
+    import inspect
+    source = inspect.getsource(Settings)
+
+    assert [name for name in Settings._fields if not any(
+        line.strip().startswith(f"{name}:") and "# " in line for line in source.splitlines())] == []

@@ -1,0 +1,57 @@
+"""The table of kinds, and fading."""
+
+
+import pytest
+
+from reverie.kinds import DAY, FOREVER, GROUPS, KINDS, TYPES, half_life, kind_of, retention
+from reverie.testing import NOON, a_memory
+
+NAMED = {"correction": 365, "preference": 90, "procedure": 60, "entity": 60, "fact": 30, "observation": 7, "event": 14,
+         "negative": 365, "knowledge": 180, "intention": FOREVER, "note": 45, "scratch": 1 / 24}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_row_is_complete(name):
+    """A type of the six, a heading, a meaning, a half-life (A28, A41, B46)."""
+    row = KINDS[name]
+
+    assert (row.name, row.type in TYPES, row.group in GROUPS) == (name, True, True)
+    assert row.half_life > 0 and row.meaning
+
+
+def test_all_six_types_have_a_kind():
+    """Working, episodic, semantic, procedural, prospective, emotional."""
+    assert {row.type for row in KINDS.values()} == set(TYPES)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_half_lives_are_true_half_lives(name):
+    """At the age of its half-life a memory that nobody used is half as present (CC-50)."""
+    memory = a_memory("x", kind=name)
+
+    assert half_life(memory) == NAMED[name]
+    if NAMED[name] != FOREVER:
+        assert retention(memory, NOON + NAMED[name] * DAY) == pytest.approx(0.5)
+
+
+def test_an_inference_fades_within_days():
+    """Whatever its kind says (B58)."""
+    assert half_life(a_memory("x", kind="correction", provenance="inferred")) == 7
+    assert half_life(a_memory("x", kind="scratch", provenance="inferred")) == 1 / 24
+
+
+def test_use_strengthens_up_to_one():
+    """1 + 0.1·ln(n + 1), never above 1; age counts from the last use (CC-51, B59)."""
+    memory = a_memory("x", kind="fact")
+    used = memory._replace(access_count=9)
+    lately = memory._replace(last_accessed_at=NOON + 29 * DAY)
+
+    assert retention(used, NOON + 30 * DAY) == pytest.approx(0.5 * (1 + 0.1 * 2.302585), rel=1e-6)
+    assert retention(used, NOON) == 1.0
+    assert retention(lately, NOON + 30 * DAY) > 0.97
+
+
+def test_a_kind_of_ones_own_behaves_like_custom():
+    """An unknown kind fades in 45 days and is rendered last (CONSTANTS row 12)."""
+    assert kind_of("recipe").half_life == 45
+    assert kind_of("recipe").group == GROUPS[-1]

@@ -1,0 +1,62 @@
+# mypy: no-check-untyped-defs
+"""The nouns: frozen, complete, and a space sees upward only."""
+
+
+import pytest
+
+from reverie.model import RELATIONS, TRUST, Edge, Event, Memory, Reinforcement, lineage, revised
+from reverie.testing import NOON, a_memory
+
+
+def test_a_memory_is_fresh_at_birth():
+    """Strength 1, access 0, active, trusted by its source, id mem_… (CC-1, A26, A33, A34, A36, A37)."""
+    memory = a_memory("text")
+
+    assert (memory.strength, memory.access_count, memory.active, memory.superseded_by) == (1, 0, True, None)
+    assert (memory.trust, memory.confidence) == (TRUST["observed"], TRUST["observed"])
+    assert memory.id.startswith("mem_")
+    assert (memory.at, memory.created_at, memory.updated_at) == (NOON, NOON, NOON)
+
+
+HOMES = {
+    "A27": "text", "A28": "kind", "A29": "session", "A30": "messages", "A31": "files", "A32": "updated_at",
+    "A33": "access_count", "A34": "strength", "A35": "reinforcements", "A36": "trust", "A38": "superseded_by",
+    "A39": "conflicts_with", "B46": "kind", "B47": "space", "B49": "provenance", "B50": "last_accessed_at",
+    "B51": "confidence", "B52": "trust", "B53": "strength",
+}
+
+
+@pytest.mark.parametrize("row", HOMES)
+def test_every_field_of_both_schemas_has_a_home(row):
+    """The fields that the documents name are fields of a memory (A26–A39, B46–B53)."""
+    assert HOMES[row] in Memory._fields
+
+
+def test_nouns_are_values():
+    """A change makes a new value; the old one stays what it was."""
+    memory = a_memory("old")
+    with pytest.raises(AttributeError):
+        memory.text = "new"
+
+    assert (revised(memory, {"text": "new"}).text, memory.text) == ("new", "old")
+
+
+def test_sources_are_each_conversation_once():
+    """Where it was said, in order, without repetition (A35)."""
+    again = tuple(Reinforcement(session=s, at=NOON) for s in ("s2", "s1", "", "s3", "s2"))
+
+    assert revised(a_memory("x", session="s1"), {"reinforcements": again}).sources == ("s1", "s2", "s3")
+
+
+def test_a_space_sees_upward_only():
+    """Itself, then its ancestors, nearest first (B85–B88)."""
+    assert lineage("me/project/session") == ("me/project/session", "me/project", "me")
+    assert lineage("me") == ("me",)
+
+
+def test_defaults_are_plain():
+    """An edge weighs 1, an event has no number yet, trust falls from correction to inference (B49)."""
+    assert Edge(src="a", rel="relates_to", dst="b").weight == 1.0
+    assert Event(verb="turn", space="me", at=NOON).seq == 0
+    assert list(TRUST.values()) == sorted(TRUST.values(), reverse=True) == [1.0, 0.95, 0.8, 0.7, 0.5]
+    assert len(set(RELATIONS)) == 7
