@@ -1,0 +1,170 @@
+"""The command `reverie`: wiring, and what happens when something goes wrong.
+
+Each command is a thin function in `commands/` over one verb of `Mind`. Whatever goes wrong becomes one clear
+line on stderr and an exit code from `EXIT`, never a traceback; what nobody foresaw is written to
+`trouble.txt` in the home. Rich, numpy and the model are imported by the commands that need them, so that
+`--help` and completion are quick.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from reverie import errors
+from reverie.surfaces import say
+from reverie.surfaces.commands import find, keep, letgo, play, switch, trust
+from reverie.surfaces.desk import Desk, HomeOption, JsonOption, SpaceOption
+
+# The first row that fits says how the program ends. 0: done. 130: Ctrl-C.
+EXIT: tuple[tuple[type[BaseException], int, str], ...] = (
+    (errors.NotFound, 1, "no such id, or verify found problems"),
+    (errors.BadInput, 2, "usage, or input that cannot be used"),
+    (errors.Disabled, 3, "memory is switched off here"),
+    (errors.Conflict, 4, "changed by somebody else meanwhile"),
+    (errors.StoreBusy, 5, "store busy"),
+    (errors.StoreDamaged, 6, "store damaged"),
+    (errors.StoreReadOnly, 7, "store read-only"),
+    (errors.StoreFull, 8, "disk full"),
+    (errors.NewerStore, 9, "store of a newer version"),
+    (errors.StoreError, 10, "other trouble with the store"),
+    (errors.ReverieError, 11, "model or extra missing"),
+    (OSError, 12, "a file could not be read or written"),
+)
+INTERRUPTED, UNFORESEEN = 130, 70
+
+EPILOG = (
+    "Exit codes: 0 done; "
+    + "; ".join(f"{code} {what}" for _, code, what in EXIT)
+    + f"; {UNFORESEEN} a bug; {INTERRUPTED} Ctrl-C."
+)
+
+
+class Verbs(TyperGroup):
+    """The command group: runs a command and turns whatever goes wrong into a line and a code."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run, and leave with the right code."""
+        plain_run = partial(super().main, args, *rest, **{**extra, "standalone_mode": False})
+        if not standalone_mode:
+            return plain_run()
+        sys.exit(guarded(plain_run, list(sys.argv[1:] if args is None else args)))
+
+
+def guarded(run: Callable[[], Any], words: list[str]) -> int:
+    """Run a command; whatever happens, an exit code."""
+    try:
+        code = run()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:
+        return gone()
+    except Exception as err:
+        return failed(err, words)
+    if code == INTERRUPTED:  # Typer has turned Ctrl-C into its code already
+        say.note("\nInterrupted. What was kept so far is safe.")
+    return code if isinstance(code, int) else 0
+
+
+def gone() -> int:
+    """Whoever read our output has left (`| head`): leave quietly too."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def failed(err: Exception, words: list[str]) -> int:
+    """Say what went wrong; the code to leave with."""
+    code, text = judged(err, words)
+    if "--json" in words:
+        say.document({"error": {"type": type(err).__name__, "message": text, "exit": code}})
+    say.complain(text)
+    return code
+
+
+def judged(err: Exception, words: list[str]) -> tuple[int, str]:
+    """(exit code, message) of an error."""
+    if hasattr(err, "format_message"):  # usage, as Typer (or the Click inside it) sees it
+        verb = next((f"{word} " for word in words if word in NAMES), "")
+        return getattr(err, "exit_code", 2), f"{err.format_message()} Try: reverie {verb}--help"
+    for kind, code, _ in EXIT:
+        if isinstance(err, kind):
+            return code, plain(err)
+    if type(err).__name__ == "Abort":
+        return INTERRUPTED, "Stopped."
+    return UNFORESEEN, f"{type(err).__name__}: {err}. This is a bug in Reverie.{recorded(err)}"
+
+
+def plain(err: BaseException) -> str:
+    """An error's message; those of the system name their file."""
+    if isinstance(err, OSError) and not isinstance(err, errors.ReverieError):
+        return f"{err.strerror or err}{f': {err.filename}' if err.filename else ''}"
+    return str(err)
+
+
+def recorded(err: Exception) -> str:
+    """Keep the traceback of what nobody foresaw, without secrets; says where."""
+    import traceback
+
+    from reverie.config import default_home
+    from reverie.privacy import redact
+
+    path = default_home() / "trouble.txt"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.write_text(redact("".join(traceback.format_exception(err)))[0], "utf-8", errors="backslashreplace")
+    except OSError:
+        return ""
+    return f" Details are in {path}"
+
+
+app = typer.Typer(
+    name="reverie",
+    cls=Verbs,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def version(wanted: bool) -> None:
+    """Print the version and stop."""
+    if wanted:
+        from reverie import __version__
+
+        say.tell(f"reverie {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    ctx: typer.Context,
+    home: HomeOption = None,
+    place: SpaceOption = None,
+    as_json: JsonOption = False,
+    _version: bool = typer.Option(False, "--version", callback=version, is_eager=True, help="Print the version."),
+) -> None:
+    """Long-term memory for AI agents: what they need to remember pops up at their next turn."""
+    ctx.obj = Desk(home, place, as_json)
+
+
+for room in (keep, letgo, find, trust, switch, play):
+    room.register(app)
+NAMES = frozenset(str(row.name) for row in app.registered_commands)
+
+
+def main() -> None:
+    """The program `reverie`."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter is no reason to stop
+    try:
+        app(prog_name="reverie")
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

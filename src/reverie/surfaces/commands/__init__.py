@@ -1,0 +1,4 @@
+"""The commands, by room: `keep` and `letgo` write, `find` reads, `trust` looks after the store.
+
+`switch` turns memory on and off, `play` shows it at work.
+"""

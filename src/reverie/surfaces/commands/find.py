@@ -1,0 +1,275 @@
+"""Commands that read: recall, hints, list, show, history, explain, tags, kinds."""
+
+from contextlib import suppress
+from typing import Annotated
+
+import typer
+
+from reverie import Hit, Mind, clock
+from reverie.errors import EmbedderUnavailable, ExtraMissing, ModelUnavailable, NotFound, StoreError
+from reverie.search import MODES
+from reverie.surfaces import complete, say
+from reverie.surfaces.commands.keep import Id
+from reverie.surfaces.desk import Desk, Verb, command
+
+PANEL = "Find and read"
+LITTLE = 64  # texts that wait for a vector and are embedded before a recall, about a second's work
+
+Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")]
+Kinds = Annotated[list[str] | None, typer.Option("--kind", "-k", autocompletion=complete.kinds, help="Only this kind.")]
+Tags = Annotated[
+    list[str] | None, typer.Option("--tag", "-t", autocompletion=complete.tags, help="Only with this tag.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Put these commands on the command line."""
+    here: tuple[tuple[str, Verb], ...] = (
+        ("recall", recall),
+        ("hints", hints),
+        ("list", browse),
+        ("tags", tags),
+    )
+    anywhere: tuple[tuple[str, Verb], ...] = (
+        ("show", show),
+        ("history", history),
+        ("explain", explain),
+        ("kinds", kinds),
+    )
+    for name, function in (*here, *anywhere):
+        command(app, name, panel=PANEL, spaced=(name, function) in here)(function)
+
+
+def recall(
+    desk: Desk,
+    query: Annotated[
+        list[str] | None, typer.Argument(metavar="QUERY", help="A question; none gives the newest.")
+    ] = None,
+    limit: Limit = 10,
+    kind: Kinds = None,
+    tag: Tags = None,
+    mode: Annotated[
+        str,
+        typer.Option(help=f"{', '.join(MODES)}. Words needs no model.", autocompletion=lambda: list(MODES)),
+    ] = "auto",
+    explain: Annotated[bool, typer.Option("--explain", help="Say more about why.")] = False,
+) -> None:
+    """Find memories for a question, best first."""
+    text = " ".join(query or ())
+    with desk.mind() as mind:
+        found = mind.recall(
+            text,
+            space=desk.space,
+            limit=limit,
+            kinds=kind or (),
+            tags=tag or (),
+            mode=usable(desk, mind, text, mode),
+        )
+    now = clock.now()
+    if desk.json:
+        say.document({"query": text, "space": desk.space, "hits": [as_json(hit) for hit in found]})
+    elif found:
+        from reverie.surfaces import show
+
+        show.hits(found, now, desk.space, more=explain)
+    else:
+        nothing(desk)
+
+
+def as_json(hit: Hit) -> dict[str, object]:
+    """A hit as JSON values."""
+    return {"id": hit.memory.id, "score": hit.score, "why": list(hit.why), "memory": say.as_json(hit.memory)}
+
+
+def usable(desk: Desk, mind: Mind, text: str, mode: str) -> str:
+    """The mode to search in: words, and one line about it, where there is no model."""
+    if mode == "words" or mind.embedder is None or not text.strip() or desk.settings.is_off(desk.space):
+        return mode
+    try:
+        mind.embedder.embed([text])  # kept by the embedder: recall does not work it out again
+        catch_up(mind)
+    except (ModelUnavailable, EmbedderUnavailable, ExtraMissing) as err:
+        desk.telling.rest()
+        say.note(f"Searching by words alone: {str(err).splitlines()[0]}")
+        return "words"
+    desk.telling.rest()
+    return mode
+
+
+def catch_up(mind: Mind) -> None:
+    """Give vectors to what waits for one, if it is little, so that the answer is complete."""
+    from reverie.settle import adopt, embed_waiting
+
+    if mind.embedder is None or mind.store.meta("model") not in (None, mind.embedder.model):
+        return  # a change of model is settled in one go, not before a question
+    if 0 < len(mind.store.waiting(LITTLE + 1)) <= LITTLE:
+        with suppress(StoreError):  # a home that cannot be written can still be asked
+            adopt(mind.store, mind.embedder)
+            embed_waiting(mind.store, mind.embedder, LITTLE)
+
+
+def nothing(desk: Desk) -> None:
+    """Say that there is nothing, and why that may be."""
+    if desk.settings.is_off(desk.space):
+        say.note(f"Memory is switched off in {desk.space}. Switch it on with: reverie on")
+    else:
+        say.note(f"Nothing found in {desk.space}.")
+
+
+def hints(
+    desk: Desk,
+    prompt: Annotated[list[str], typer.Argument(metavar="PROMPT", help="What is to be done.")],
+    limit: Limit = 5,
+) -> None:
+    """Titles and ids of what may be worth reading for a prompt; show ID reads it."""
+    text = " ".join(prompt)
+    with desk.mind() as mind:
+        if usable(desk, mind, text, "auto") == "words":
+            mind.embedder = None
+        found = mind.hints(text, space=desk.space, limit=limit)
+    if desk.json:
+        say.document({"space": desk.space, "hints": [hint._asdict() for hint in found]})
+    elif found:
+        from reverie.surfaces import show
+
+        show.hints(found)
+    else:
+        nothing(desk)
+
+
+def browse(
+    desk: Desk,
+    limit: Limit = 20,
+    kind: Kinds = None,
+    tag: Tags = None,
+    session: Annotated[str, typer.Option(help="Only from this conversation.")] = "",
+    after: Annotated[str, typer.Option(metavar="ID", help="Go on after this id.")] = "",
+    forgotten: Annotated[bool, typer.Option("--forgotten", help="What no longer counts, instead.")] = False,
+    everything: Annotated[bool, typer.Option("--all", "-a", help="Also what no longer counts.")] = False,
+) -> None:
+    """List what is remembered here, newest first."""
+    active = None if everything else not forgotten
+    with desk.mind() as mind:
+        found = mind.browse(
+            space=desk.space,
+            kinds=kind or (),
+            tags=tag or (),
+            session=session,
+            active=active,
+            limit=limit,
+            after=after,
+        )
+        elsewhere = 0 if found or desk.json else mind.stats().memories
+    if desk.json:
+        say.document({"space": desk.space, "memories": [say.as_json(m) for m in found]})
+    elif found:
+        from reverie.surfaces import show
+
+        show.memories(found, clock.now(), desk.space)
+        if len(found) == limit:
+            say.note(f"The newest {limit}. Go on with: reverie list --after {found[-1].id}")
+    else:
+        more = f" The whole store holds {elsewhere}: reverie status lists the spaces." if elsewhere else ""
+        say.note(f"Nothing in {desk.space}.{more}")
+
+
+def show(
+    desk: Desk,
+    ids: Annotated[list[str], typer.Argument(metavar="ID…", autocompletion=complete.ids, help="Ids of memories.")],
+) -> None:
+    """Show memories with all that is known about them."""
+    with desk.mind() as mind:
+        found = mind.get(ids)
+    if desk.json:
+        say.document({"memories": [say.as_json(m) for m in found]})
+    else:
+        from reverie.surfaces import show as views
+
+        for place, memory in enumerate(found):
+            if place:
+                say.tell()
+            views.memory(memory, clock.now())
+    if missing := [id for id in ids if id not in {m.id for m in found}]:
+        if desk.json:
+            say.complain(f"There is no memory with the id {', '.join(missing)}")
+            raise typer.Exit(1)
+        raise NotFound(f"There is no memory with the id {', '.join(missing)}. reverie list shows what there is")
+
+
+def history(desk: Desk, id: Id) -> None:
+    """What was done to a memory, with what was there before."""
+    with desk.mind() as mind:
+        found = mind.history(id)
+    if desk.json:
+        say.document(
+            {
+                "id": id,
+                "history": [
+                    {
+                        "event": r.event.seq,
+                        "verb": r.event.verb,
+                        "at": r.event.at,
+                        "op": r.op,
+                        "before": r.before,
+                        "after": r.after,
+                    }
+                    for r in found
+                ],
+            }
+        )
+    else:
+        from reverie.surfaces import show
+
+        show.records(found)
+
+
+def explain(desk: Desk, id: Id) -> None:
+    """Where a memory came from and why it is believed."""
+    with desk.mind() as mind:
+        story = mind.explain(id)
+    if desk.json:
+        say.document(
+            {
+                "memory": say.as_json(story.memory),
+                "story": list(story.story),
+                "retention": story.retention,
+                "edges": [edge._asdict() for edge in story.edges],
+            }
+        )
+    else:
+        say.tell(say.one_line(story.memory.text))
+        for line in story.story:
+            say.tell(f"  {say.one_line(line)}")
+
+
+def tags(desk: Desk) -> None:
+    """List the tags in use here."""
+    with desk.mind() as mind:
+        found = mind.tags(desk.space)
+    if desk.json:
+        say.document({"space": desk.space, "tags": found})
+    elif found:
+        from reverie.surfaces import show
+
+        show.counted(found, "tags")
+    else:
+        say.note(f"No tags in {desk.space}.")
+
+
+def kinds(desk: Desk) -> None:
+    """List the kinds of memory and how they fade."""
+    from reverie.kinds import KINDS
+
+    if desk.json:
+        say.document(
+            {
+                "kinds": [
+                    {**kind._asdict(), "half_life": kind.half_life if kind.half_life < 1e9 else None}
+                    for kind in KINDS.values()
+                ]
+            }
+        )
+    else:
+        from reverie.surfaces import show
+
+        show.kinds(list(KINDS.values()))

@@ -1,0 +1,230 @@
+"""Commands that write: remember, edit, tag, link, feedback."""
+
+from contextlib import suppress
+from typing import Annotated, Any
+
+import typer
+
+from reverie import Mind, clock
+from reverie.errors import BadInput, ReverieError
+from reverie.model import RELATIONS, Memory
+from reverie.surfaces import complete, reading, say
+from reverie.surfaces.desk import Desk, command
+
+PANEL = "Keep and change"
+CHUNK = 200  # lines of --each-line that are kept in one transaction
+
+Id = Annotated[str, typer.Argument(metavar="ID", autocompletion=complete.ids, help="The memory's id, mem_….")]
+
+
+def register(app: typer.Typer) -> None:
+    """Put these commands on the command line."""
+    for name, function in (
+        ("remember", remember),
+        ("edit", edit),
+        ("tag", tag),
+        ("link", link),
+        ("feedback", feedback),
+    ):
+        command(app, name, panel=PANEL, spaced=name == "remember")(function)
+
+
+def remember(
+    desk: Desk,
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="What to keep; “-” or nothing reads it from stdin."),
+    ] = None,
+    *,
+    kind: Annotated[
+        str, typer.Option("--kind", "-k", autocompletion=complete.kinds, help="See: reverie kinds.")
+    ] = "fact",
+    tag: Annotated[
+        list[str] | None,
+        typer.Option("--tag", "-t", autocompletion=complete.tags, help="A tag; may be given several times."),
+    ] = None,
+    title: Annotated[str, typer.Option(help="A short description, shown in hints.")] = "",
+    file: Annotated[list[str] | None, typer.Option("--file", "-f", help="A file that it is about.")] = None,
+    trigger: Annotated[list[str] | None, typer.Option(help="A pattern that calls it up when it is met.")] = None,
+    at: Annotated[
+        str, typer.Option(metavar="WHEN", help="When it happened: 2026-03-15, 2026-03-15T09:30, 3d (ago).")
+    ] = "",
+    expires: Annotated[
+        str, typer.Option(metavar="WHEN", help="When it stops surfacing: a time, or 12h, 30d from now.")
+    ] = "",
+    session: Annotated[str, typer.Option(help="The conversation that it comes from.")] = "",
+    speaker: Annotated[str, typer.Option(help="Who said it.")] = "",
+    provenance: Annotated[
+        str, typer.Option(help="Who says so: user_stated, user_corrected, observed, extracted, inferred.")
+    ] = "user_stated",
+    each_line: Annotated[bool, typer.Option("--each-line", help="Every line of stdin is a memory of its own.")] = False,
+) -> None:
+    """Keep something. Secrets are taken out first."""
+    now = clock.now()
+    item: dict[str, Any] = {
+        "kind": kind,
+        "tags": tag or (),
+        "title": title,
+        "files": file or (),
+        "triggers": trigger or (),
+        "at": reading.moment_before(at, now),
+        "expires_at": reading.moment_after(expires, now),
+        "session": session,
+        "speaker": speaker,
+        "provenance": provenance,
+    }
+    if each_line and text not in (None, [], ["-"]):
+        raise BadInput("--each-line reads from stdin; leave the text out")
+    words = "" if each_line else reading.given_or_stdin(text)
+    with desk.mind() as mind:
+        kept = lines_kept(mind, desk, item) if each_line else [mind.remember(words, space=desk.space, **item)]
+        hand_over(desk, mind)
+    answer_kept(desk, kept, each_line)
+
+
+def lines_kept(mind: Mind, desk: Desk, item: dict[str, Any]) -> list[Memory]:
+    """Every line of stdin as a memory. What was read is kept, also when Ctrl-C ends the reading."""
+    kept: list[Memory] = []
+    batch: list[dict[str, Any]] = []
+
+    def keep() -> None:
+        kept.extend(mind.remember_many(batch, space=desk.space))
+        batch.clear()
+        desk.telling("keeping lines", len(kept), None)
+
+    try:
+        for line in reading.stdin_lines():
+            batch.append({"text": line, **item})
+            if len(batch) == CHUNK:
+                keep()
+    except KeyboardInterrupt:
+        keep()
+        say.note(f"\n{len(kept)} lines were kept.")
+        raise
+    keep()
+    if not kept:
+        raise BadInput("There is nothing to remember: no line came from stdin")
+    return kept
+
+
+def answer_kept(desk: Desk, kept: list[Memory], many: bool) -> None:
+    """Say what was kept, and what was taken out of it."""
+    redacted = sorted({kind for memory in kept for kind in memory.details.get("redacted", ())})
+    if desk.json:
+        say.document(
+            {"memories": [say.as_json(m) for m in kept], "redacted": redacted}
+            if many
+            else {"memory": say.as_json(kept[0]), "redacted": redacted}
+        )
+    elif many:
+        say.tell(f"Kept {len(kept)} memories in {desk.space}.")
+    else:
+        say.tell(f"Kept as {kept[0].id} in {desk.space} ({kept[0].kind}).")
+    if redacted:
+        say.note(f"Taken out before it was kept: {', '.join(redacted)}.")
+
+
+def hand_over(desk: Desk, mind: Mind) -> None:
+    """Let the detached worker embed it, if that needs no download; else it waits for a recall."""
+    from reverie.surfaces import worker
+
+    with suppress(ReverieError, OSError):  # the memory is kept; vectors can wait
+        worker.spawn(desk.settings, mind.store)
+
+
+def edit(
+    desk: Desk,
+    id: Id,
+    text: Annotated[str | None, typer.Option(help="The new text; “-” reads it from stdin.")] = None,
+    title: Annotated[str | None, typer.Option(help="The new title.")] = None,
+    kind: Annotated[
+        str | None, typer.Option("--kind", "-k", autocompletion=complete.kinds, help="The new kind.")
+    ] = None,
+) -> None:
+    """Change a memory: in $EDITOR, or by options. What was there before stays in its history."""
+    with desk.mind() as mind:
+        old = found(mind, id)
+        fields: dict[str, Any] = {
+            name: value for name, value in (("title", title), ("kind", kind)) if value is not None
+        }
+        if text is not None:
+            fields["text"] = reading.given_or_stdin([text])
+        if not fields:
+            fields = reading.edited(old)
+        fields = {name: value for name, value in fields.items() if getattr(old, name) != value}
+        new = mind.revise(id, **fields) if fields else old
+        if "text" in fields:
+            hand_over(desk, mind)
+    if desk.json:
+        say.document({"memory": say.as_json(new), "changed": sorted(fields)})
+    else:
+        say.tell(
+            f"Changed {', '.join(sorted(fields))} of {id}. Undo: reverie undo" if fields else "Nothing was changed."
+        )
+    if fields and (redacted := set(new.details.get("redacted", ())) - set(old.details.get("redacted", ()))):
+        say.note(f"Taken out before it was kept: {', '.join(sorted(redacted))}.")
+
+
+def found(mind: Mind, id: str) -> Memory:
+    """The memory of that id; NotFound says that there is none."""
+    return mind.explain(id).memory
+
+
+def tag(
+    desk: Desk,
+    id: Id,
+    tags: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TAG…",
+            autocompletion=complete.tags,
+            help="Tags to put on; -TAG after “--”, or --remove, takes off.",
+        ),
+    ] = [],  # noqa: B006
+    remove: Annotated[
+        list[str] | None,
+        typer.Option("--remove", "-r", autocompletion=complete.tags, help="A tag to take off."),
+    ] = None,
+) -> None:
+    """Put tags on a memory and take tags off it."""
+    off = [*(remove or ()), *(word[1:] for word in tags if word.startswith("-"))]
+    on = [word for word in tags if not word.startswith("-")]
+    with desk.mind() as mind:
+        memory = mind.tag(id, add=on, remove=off)
+    if desk.json:
+        say.document({"memory": say.as_json(memory)})
+    else:
+        say.tell(f"{id}: {', '.join(f'#{t}' for t in memory.tags) or 'no tags'}")
+
+
+def link(
+    desk: Desk,
+    src: Id,
+    dst: Id,
+    rel: Annotated[
+        str, typer.Option(help=f"One of {', '.join(RELATIONS)}.", autocompletion=lambda: list(RELATIONS))
+    ] = "relates_to",
+    weight: Annotated[float, typer.Option(help="How strongly, 0 to 1; 0 unties.")] = 0.5,
+) -> None:
+    """Tie two memories together, or say that one supersedes or contradicts the other."""
+    with desk.mind() as mind:
+        mind.link(src, dst, rel, weight)
+    if desk.json:
+        say.document({"src": src, "rel": rel, "dst": dst, "weight": weight})
+    else:
+        say.tell(f"{src} {rel.replace('_', ' ')} {dst}." if weight else f"{src} and {dst} are untied.")
+
+
+def feedback(
+    desk: Desk,
+    id: Id,
+    helpful: Annotated[bool, typer.Option("--helpful/--unhelpful", help="Did it help?")] = True,
+    session: Annotated[str, typer.Option(help="The conversation in which it did.")] = "",
+) -> None:
+    """Say whether a memory helped: use strengthens, rejection weakens, neither deletes."""
+    with desk.mind() as mind:
+        memory = mind.feedback(id, helpful, session=session)
+    if desk.json:
+        say.document({"memory": say.as_json(memory)})
+    else:
+        say.tell(f"{id} is now believed at {memory.confidence:.0%}, strength {memory.strength}.")

@@ -1,0 +1,123 @@
+"""Commands that let go and bring back: forget, restore, purge, undo."""
+
+from typing import Annotated, Any
+
+import typer
+
+from reverie import Mind, clock
+from reverie.surfaces import complete, say
+from reverie.surfaces.commands.keep import PANEL, found
+from reverie.surfaces.desk import Desk, Verb, command
+
+Ids = Annotated[list[str], typer.Argument(metavar="ID…", autocompletion=complete.ids, help="Ids of memories.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Put these commands on the command line."""
+    rows: tuple[tuple[str, Verb], ...] = (
+        ("forget", forget),
+        ("restore", restore),
+        ("purge", purge),
+        ("undo", undo),
+    )
+    for name, function in rows:
+        command(app, name, panel=PANEL, spaced=False)(function)
+
+
+def forget(
+    desk: Desk,
+    ids: Ids,
+    why: Annotated[str, typer.Option(help="Why, for its history.")] = "forgotten",
+) -> None:
+    """Let memories go. They can be brought back."""
+    with desk.mind() as mind:
+        count = mind.forget(ids, why)
+    if desk.json:
+        say.document({"forgotten": count, "ids": ids})
+    elif count:
+        say.tell(f"Forgot {count}. Bring back with: reverie restore {' '.join(ids)}")
+    else:
+        say.tell("They did not count any more; nothing was changed.")
+
+
+def restore(
+    desk: Desk,
+    ids: Annotated[
+        list[str], typer.Argument(metavar="ID…", autocompletion=complete.forgotten, help="Ids of memories.")
+    ],
+) -> None:
+    """Bring back what was forgotten or superseded."""
+    with desk.mind() as mind:
+        before = {id: found(mind, id) for id in ids}  # all of them are known, or nothing happens
+        back = [mind.restore(id) for id in ids]
+    if desk.json:
+        say.document({"memories": [say.as_json(m) for m in back]})
+        return
+    for memory in back:
+        say.tell(
+            f"{memory.id} counts already."
+            if before[memory.id].active
+            else f"{memory.id} counts again: {say.one_line(memory.text, 60)}"
+        )
+
+
+def purge(
+    desk: Desk,
+    ids: Ids,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Erase memories for good: text, vectors, history, also in the backups. Cannot be undone."""
+    from reverie.surfaces import backups
+
+    with desk.mind() as mind:
+        there = [found(mind, id) for id in dict.fromkeys(ids)]
+        if not yes and not typer.confirm(f"Erase {len(there)} for good? This cannot be undone.", err=True):
+            raise typer.Abort
+        count = mind.purge([memory.id for memory in there])
+    backups.purge(desk.settings, [memory.id for memory in there])
+    if desk.json:
+        say.document({"purged": count})
+    else:
+        say.tell(f"Erased {count} for good.")
+    for left in backups.damaged(desk.settings):
+        say.note(f"{left.name} in the home, a damaged file that was kept, may still hold it. Delete it if so.")
+
+
+def undo(
+    desk: Desk,
+    event: Annotated[
+        int | None, typer.Argument(metavar="EVENT", help="The event's number; none lists the last ones.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Even if something was changed since.")] = False,
+) -> None:
+    """Take back what an event changed; without a number, list what can be taken back."""
+    with desk.mind() as mind:
+        if event is not None:
+            seq = mind.undo(event, force=force)
+            if desk.json:
+                say.document({"undone": event, "event": seq})
+            else:
+                say.tell(f"Took back event {event}. That is event {seq}, which can be undone too.")
+            return
+        from reverie.surfaces import show
+
+        listed = undoable(mind)
+        if desk.json:
+            say.document({"events": [{"event": e.seq, "verb": e.verb, "at": e.at, "ids": ids} for e, ids, _ in listed]})
+        elif listed:
+            show.undoable(listed, clock.now())
+        else:
+            say.note("Nothing has been changed yet.")
+
+
+def undoable(mind: Mind, most: int = 12) -> list[tuple[Any, list[str], str]]:
+    """The last events that changed memories: (event, ids, what the first one says)."""
+    listed: list[tuple[Any, list[str], str]] = []
+    for event in mind.store.events(newest=True, limit=400):
+        if records := mind.store.changes_of(event.seq):
+            ids = list(dict.fromkeys(record.memory_id for record in records))
+            memories = mind.get(ids[:1])
+            listed.append((event, ids, memories[0].text if memories else ""))
+        if len(listed) == most:
+            break
+    return listed

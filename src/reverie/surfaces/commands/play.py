@@ -1,0 +1,60 @@
+"""Commands that show Reverie at work: replay a recorded conversation, take the tour."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reverie.surfaces.desk import Desk, command
+
+PANEL = "See it at work"
+
+
+def register(app: typer.Typer) -> None:
+    """Put these commands on the command line."""
+    command(app, "replay", panel=PANEL)(replay)
+    command(app, "tour", panel=PANEL, spaced=False)(tour)
+
+
+def replay(
+    desk: Desk,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” is stdin.",
+        ),
+    ],
+    keep: Annotated[bool, typer.Option("--keep", help="Learn into the real memory, not a throw-away one.")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="Do not wait for the background between turns.")] = False,
+    keep_turns: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-turns/--no-keep-turns",
+            help="Keep each message as an event (default: for corpora of several sessions).",
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Stop after so many turns; 0 plays all.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only turns on which something surfaced.")] = False,
+) -> None:
+    """Play a recorded conversation turn by turn and see what surfaces, why, and how fast."""
+    from reverie.surfaces.replay import Wish, command
+
+    command(
+        desk,
+        Wish(
+            file=file,
+            real=keep or desk.home is not None,
+            fast=fast,
+            keep_turns=keep_turns,
+            limit=limit,
+            quiet=quiet,
+        ),
+    )
+
+
+def tour(desk: Desk) -> None:
+    """See Reverie at work on this repository's history and a sample conversation, in a throw-away home."""
+    from reverie.surfaces.tour import tour
+
+    tour(desk)

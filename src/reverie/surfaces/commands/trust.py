@@ -1,0 +1,270 @@
+"""Commands that look after the store: status, verify, export, import, backup, settle, log."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reverie import clock
+from reverie.errors import BadInput, StoreDamaged
+from reverie.store import Problem
+from reverie.surfaces import say
+from reverie.surfaces.desk import Desk, command
+
+PANEL = "Look after it"
+FAILED = ("failed",)
+
+
+def register(app: typer.Typer) -> None:
+    """Put these commands on the command line."""
+    command(app, "status", panel=PANEL)(status)
+    for name, function in (
+        ("verify", verify),
+        ("export", export),
+        ("import", import_),
+        ("backup", backup),
+        ("settle", settle),
+        ("log", log),
+    ):
+        command(app, name, panel=PANEL, spaced=False)(function)
+
+
+def status(desk: Desk) -> None:
+    """What there is, where it lives, whether it works."""
+    from reverie.settle import LEASE
+    from reverie.surfaces import worker
+
+    with desk.mind() as mind:
+        stats = mind.stats()
+        settler = mind.store.holder(LEASE, clock.now())
+        failed = mind.store.events(verbs=FAILED, newest=True, limit=3)
+        trouble = json.loads(mind.store.meta("trouble") or "{}")
+    values: dict[str, Any] = {
+        "home": str(desk.settings.home),
+        "space": desk.space,
+        "on": not desk.settings.is_off(desk.space),
+        "memories": stats.memories,
+        "forgotten": stats.retired,
+        "events": stats.events,
+        "edges": stats.edges,
+        "vectors": stats.vectors,
+        "waiting": stats.waiting,
+        "settling": settler,
+        "embedder": desk.settings.embedder,
+        "model_present": worker.ready(desk.settings),
+        "bytes": stats.bytes,
+        "kinds": dict(stats.kinds),
+        "spaces": dict(stats.spaces),
+        "trouble": trouble.get("text", ""),
+        "failed": [{"event": e.seq, "at": e.at, "error": str(e.payload.get("error", ""))} for e in failed],
+    }
+    if desk.json:
+        say.document(values)
+    else:
+        status_page(values)
+
+
+def status_page(v: dict[str, Any]) -> None:
+    """Status for people."""
+    from reverie.surfaces import show
+
+    model = "there" if v["model_present"] else "fetched when it is first needed" if v["embedder"] != "none" else "none"
+    show.facts(
+        {
+            "home": v["home"],
+            "space": v["space"],
+            "memory": "on" if v["on"] else "off (reverie on switches it on)",
+            "memories": f"{v['memories']:,} that count, {v['forgotten']:,} let go",
+            "log": f"{v['events']:,} events, {v['edges']:,} links",
+            "vectors": f"{v['vectors']:,}; texts that wait for one: {v['waiting']:,}"
+            if v["waiting"]
+            else f"{v['vectors']:,}, none waits",
+            "settling": "somebody is at it" if v["settling"] else "nobody just now",
+            "model": f"{v['embedder']}: {model}",
+            "size": f"{v['bytes'] / 1e6:,.1f} MB",
+            "trouble": v["trouble"],
+            "failed": "; ".join(f"event {f['event']}: {f['error']}" for f in v["failed"]),
+        }
+    )
+    if v["spaces"]:
+        say.tell()
+        show.counted(v["spaces"], "spaces")
+
+
+def verify(
+    desk: Desk,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended.")] = False,
+) -> None:
+    """Check the store; the exit code is 1 if something is wrong."""
+    problems = checked(desk, repair)
+    if desk.json:
+        say.document({"problems": [{"what": p.what, "message": p.message, "repaired": p.repaired} for p in problems]})
+    elif problems:
+        from reverie.surfaces import show
+
+        show.problems(problems)
+    else:
+        say.tell("Everything is as it should be.")
+    if any(not p.repaired for p in problems):
+        if not repair:
+            say.note("Mend with: reverie verify --repair")
+        raise typer.Exit(1)
+
+
+def checked(desk: Desk, repair: bool) -> list[Problem]:
+    """What is wrong; a file that cannot be read is salvaged if it may be repaired."""
+    try:
+        with desk.mind() as mind:
+            problems = mind.verify(repair)
+    except StoreDamaged as err:
+        if not repair:
+            return [Problem("file", str(err))]
+        problems = [Problem("file", "cannot be read")]
+    if not repair or not any(p.what == "file" and not p.repaired for p in problems):
+        return problems
+    salvaged = salvage(desk)
+    with desk.mind() as mind:
+        return [*salvaged, *mind.verify(repair)]
+
+
+def salvage(desk: Desk) -> list[Problem]:
+    """Keep what is readable of a damaged file; the rest from the newest backup."""
+    from reverie.store.sqlite import repair
+    from reverie.surfaces import backups
+    from reverie.surfaces.reading import stamp
+
+    if not desk.settings.url.startswith("sqlite:"):
+        raise StoreDamaged("The store is damaged, and only the embedded one can be mended here. Restore its backup")
+    with desk.telling:
+        desk.telling("salvaging the damaged file", 0, None)
+        return repair(desk.settings.url, backups.newest_first(desk.settings), stamp(clock.now(), "%Y%m%d-%H%M%S"))
+
+
+def export(
+    desk: Desk,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; none is stdout.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+) -> None:
+    """Write everything as JSON Lines: memories, links, history, vectors."""
+    from reverie.surfaces import lines
+
+    if file is not None and file.exists() and not force:
+        raise BadInput(f"{file} exists already. Choose another name, or use --force")
+    with desk.mind() as mind:
+        stats = mind.stats()
+        total = stats.memories + stats.retired + stats.edges + stats.events + stats.vectors
+        rows = lines.told(mind.export(), desk.telling, "exporting", total)
+        if file is None:
+            lines.to_stdout(rows)
+            return
+        count = lines.to_file(file, rows)
+    if desk.json:
+        say.document({"file": str(file), "rows": count})
+    else:
+        say.tell(f"Wrote {count:,} rows to {file}.")
+
+
+def import_(
+    desk: Desk,
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of reverie export; “-” is stdin.")],
+) -> None:
+    """Take in what export wrote. What is there already is left alone."""
+    from reverie.surfaces import lines
+
+    taken: dict[str, int] = {}
+    for file in files:
+        if str(file) != "-" and not file.is_file():
+            raise BadInput(f"There is no file {file}")
+    with desk.mind() as mind:
+        for file in files:
+            rows = lines.told(lines.from_file(file), desk.telling, f"importing {file.name}", None)
+            for kind, count in imported(file, rows, mind).items():
+                taken[kind] = taken.get(kind, 0) + count
+    if desk.json:
+        say.document({"new": taken})
+    elif taken:
+        say.tell(f"New: {', '.join(f'{n:,} {plural(kind, n)}' for kind, n in taken.items())}.")
+    else:
+        say.tell("Nothing new: everything was there already.")
+
+
+def imported(file: Path, rows: Iterable[dict[str, Any]], mind: Any) -> dict[str, int]:
+    """Take in one file; an error names it."""
+    try:
+        new: dict[str, int] = mind.import_(rows)
+    except BadInput as err:
+        raise BadInput(f"{file}: {err}. Nothing of this file was taken in") from err
+    return new
+
+
+def plural(kind: str, n: int) -> str:
+    """One memory, two memories."""
+    many = {"memory": "memories"}.get(kind, f"{kind}s")
+    return kind if n == 1 else many
+
+
+def backup(
+    desk: Desk,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; none is today's in the home.")] = None,
+) -> None:
+    """Copy the database, while others go on writing."""
+    from reverie.surfaces import backups
+
+    with desk.mind() as mind:
+        desk.telling("copying", 0, None)
+        made = mind.backup(file) if file else backups.daily(mind, clock.now())
+    if desk.json:
+        say.document({"file": str(made) if made else None})
+    else:
+        say.tell(f"Copied to {made}." if made else "Today's copy is there already.")
+
+
+def settle(desk: Desk) -> None:
+    """Embed and learn what is waiting, now."""
+    from reverie.surfaces.settling import as_json, settled
+
+    with desk.mind() as mind:
+        done = settled(mind, desk.telling)
+    if desk.json:
+        say.document(as_json(done))
+    else:
+        say.tell(
+            f"Embedded {done.embedded:,}, learned {done.learned:,}; {done.waiting:,} left to embed"
+            f"{f'; {done.failed} events could not be learned from' if done.failed else ''}."
+        )
+    if done.trouble:
+        say.note(done.trouble)
+
+
+def log(
+    desk: Desk,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")] = 20,
+    verb: Annotated[list[str] | None, typer.Option(help="Only events of this verb.")] = None,
+) -> None:
+    """The last events, newest first."""
+    with desk.mind() as mind:
+        found = mind.store.events(verbs=tuple(verb or ()), newest=True, limit=limit) if limit else []
+    if desk.json:
+        say.document(
+            {
+                "events": [
+                    {
+                        "event": e.seq,
+                        "verb": e.verb,
+                        "at": e.at,
+                        "space": e.space,
+                        "session": e.session,
+                        "payload": e.payload,
+                    }
+                    for e in found
+                ]
+            }
+        )
+    elif found:
+        from reverie.surfaces import show
+
+        show.events(found, clock.now())
+    else:
+        say.note("No events.")

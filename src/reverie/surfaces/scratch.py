@@ -1,0 +1,72 @@
+"""A throw-away memory: a home in a temporary folder, with the model's files of the real one."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from reverie import Mind, clock
+from reverie.errors import EmbedderUnavailable, ExtraMissing, ModelUnavailable
+from reverie.surfaces import say
+from reverie.surfaces.desk import Desk
+
+SPACE = "me/replay"
+
+
+@contextmanager
+def scratch(desk: Desk, now: Callable[[], float] = clock.now) -> Iterator[Mind]:
+    """An empty mind that is gone afterwards."""
+    import reverie
+    from reverie.embed import open_embedder
+    from reverie.embed.cache import Cached, Recent
+
+    real = desk.settings
+    embedder = None
+    if real.embedder != "none":
+        embedder = Cached(
+            open_embedder(
+                real.embedder,
+                cache=real.cache,
+                progress=desk.telling,
+                offline=real.offline,
+                api_key=real.api_key or None,
+            ),
+            Recent(),
+        )
+    with TemporaryDirectory(prefix="reverie-", ignore_cleanup_errors=True) as folder:
+        settings = real._replace(home=Path(folder), store="", enabled=True, off=(), backups=0)
+        with desk.telling, reverie.open(settings=settings, embedder=embedder, now=now) as mind:
+            yield mind
+
+
+def warm(desk: Desk, mind: Mind) -> float | None:
+    """Load the model, fetching it if need be; the seconds that took, or None where there are only words."""
+    if mind.embedder is None:
+        return None
+    start = clock.ticks()
+    try:
+        mind.embedder.embed(["good morning"])
+    except (ModelUnavailable, EmbedderUnavailable, ExtraMissing) as err:
+        desk.telling.rest()
+        say.note(f"Words alone: {str(err).splitlines()[0]}")
+        mind.embedder = None
+        return None
+    desk.telling.rest()
+    return clock.ticks() - start
+
+
+class Then:
+    """A clock that is set to when something was said, and goes on from there. It never goes back."""
+
+    def __init__(self, at: float | None = None) -> None:
+        self._base = clock.now() if at is None else at
+        self._since = clock.ticks()
+
+    def __call__(self) -> float:
+        """Seconds since 1970, as if it were then."""
+        return self._base + clock.ticks() - self._since
+
+    def set(self, at: float) -> None:
+        """It is this moment now, unless it is later already."""
+        if at > self():
+            self._base, self._since = at, clock.ticks()

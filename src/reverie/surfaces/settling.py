@@ -1,0 +1,55 @@
+"""Settling with a bar: the same steps as the background takes, here and now."""
+
+from reverie import Mind, clock
+from reverie.settle import LEASE, LEASE_SECONDS, Settled, one_step
+from reverie.surfaces.progress import Telling
+from reverie.surfaces.worker import tell_trouble
+
+PATIENCE = 30.0  # seconds to wait for another settler that makes no headway
+
+
+def settled(mind: Mind, telling: Telling) -> Settled:
+    """Embed and learn until nothing waits. Another process that is at it already is waited for."""
+    store, holder, done = mind.store, clock.new_id("settler"), Settled()
+    total = mind.stats().waiting
+    try:
+        while True:
+            if not store.acquire(LEASE, holder, LEASE_SECONDS, clock.now()):
+                if not others_go_on(mind, telling):
+                    return Settled(*_sums(done, Settled()), len(store.waiting(10_000)), done.trouble)
+                continue
+            step = one_step(store, mind.embedder, mind.settings, clock.now, 16)
+            done = Settled(*_sums(done, step), step.waiting, step.trouble)
+            total = max(total, done.embedded)
+            telling("embedding", done.embedded, total)
+            if not (step.embedded or step.events):
+                break
+    finally:
+        store.release(LEASE, holder)
+    telling.rest()
+    tell_trouble(store, done.trouble)
+    return Settled(*_sums(done, Settled()), mind.stats().waiting, done.trouble)
+
+
+def as_json(done: Settled) -> dict[str, int | str]:
+    """What was done, as JSON values."""
+    return {"embedded": done.embedded, "learned": done.learned, "events": done.events, "failed": done.failed,
+            "waiting": done.waiting, "trouble": done.trouble}
+
+
+def _sums(a: Settled, b: Settled) -> tuple[int, int, int, int]:
+    return (a.embedded + b.embedded, a.learned + b.learned, a.events + b.events, a.failed + b.failed)
+
+
+def others_go_on(mind: Mind, telling: Telling) -> bool:
+    """Wait for another settler; False once nothing waits any more or it stands still."""
+    last, since = mind.stats().waiting, clock.ticks()
+    while mind.store.holder(LEASE, clock.now()) is not None:
+        waiting = mind.stats().waiting
+        if not waiting or clock.ticks() - since > PATIENCE:
+            return False
+        if waiting != last:
+            last, since = waiting, clock.ticks()
+        telling("another process is settling; texts left", waiting, None)
+        clock.sleep(0.1)
+    return True

@@ -1,0 +1,195 @@
+"""The detached worker: settles what others leave behind, and goes home when there is nothing left to do.
+
+A command that kept something starts it with `spawn` and does not wait. There is never more than one at work:
+the lease `settle` decides. `spawn` takes the lease in the worker's name before the worker exists, so that a
+hundred commands in a row start one process, not a hundred; should it never come up, the lease runs out by
+itself.
+
+It leaves when it was idle for `settings.idle` seconds (0: no worker is ever started), on SIGTERM or SIGINT,
+when its lease was taken, and when its home is gone. Nothing depends on it: texts wait, words find them
+meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reverie import clock
+from reverie.errors import ReverieError
+from reverie.settle import LEARNED_FROM, LEASE, LEASE_SECONDS, Settled, one_step
+
+if TYPE_CHECKING:
+    from reverie import Mind
+    from reverie.config import Settings
+    from reverie.store import Store
+
+POLL = 0.5  # seconds between looks while idle: one indexed read each
+RENEW = 10.0  # seconds between renewals of the lease while idle
+SMALL = 16  # texts a step: SIGTERM waits for one step at most
+
+
+def spawn(settings: Settings, store: Store) -> bool:
+    """Start a worker for this home unless somebody settles already; whether one was started. Never waits."""
+    if settings.idle <= 0 or not ready(settings) or store.holder(LEASE, clock.now()) is not None:
+        return False
+    holder = clock.new_id("settler")
+    if not store.acquire(LEASE, holder, LEASE_SECONDS, clock.now()):
+        return False
+    try:
+        start(settings.home, holder)
+    except OSError:
+        store.release(LEASE, holder)
+        raise
+    return True
+
+
+def ready(settings: Settings) -> bool:
+    """Whether vectors can be made without fetching anything: nobody asked for a download."""
+    name = settings.embedder.partition(":")[0]
+    if name == "minilm":
+        return any((settings.cache / "models").glob("*/model.safetensors"))
+    return name == "toy" or (name == "openai" and not settings.offline)
+
+
+def start(home: Path, holder: str) -> None:
+    """A process of its own session, that holds on to nothing of ours."""
+    command = [sys.executable, "-m", "reverie", "worker", "--home", str(home), "--holder", holder]
+    apart: dict[str, Any] = {"creationflags": 0x00000208} if sys.platform == "win32" else {"start_new_session": True}
+    subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=home.anchor or os.sep,
+        close_fds=True,
+        **apart,
+    ).returncode = 0  # nobody waits for it
+
+
+def run(mind: Mind, idle: float, holder: str = "") -> Settled:
+    """Settle until nothing has come for `idle` seconds, or until told to stop. Returns what was done."""
+    worker = Worker(mind, holder or clock.new_id("settler"))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, worker.stop)
+    with suppress(OSError, AttributeError):
+        os.nice(5)
+    return worker.work(idle)
+
+
+class Worker:
+    """One worker's state."""
+
+    def __init__(self, mind: Mind, holder: str) -> None:
+        self.mind, self.holder = mind, holder
+        self.done = Settled()
+        self._stop = threading.Event()
+        self._home = identity(mind.settings.home)
+        self._renewed = 0.0
+
+    def stop(self, *_: object) -> None:
+        """Leave after the step at hand."""
+        self._stop.set()
+
+    def work(self, idle: float) -> Settled:
+        """Settle, wait for more, leave. Work that came while we were leaving is looked for once more."""
+        try:
+            while self.going() and self.hold():
+                self.settle_all()
+                self.backup()
+                if not self.more_within(idle):
+                    self.mind.store.release(LEASE, self.holder)
+                    if not self.waiting():
+                        break
+        except ReverieError as err:
+            self.tell(str(err))  # a full disk, a home that went away: the next one tries again
+        with suppress(ReverieError):
+            self.mind.store.release(LEASE, self.holder)
+        return self.done
+
+    def going(self) -> bool:
+        """Whether nobody said stop and the home is still the one we came to."""
+        return not self._stop.is_set() and identity(self.mind.settings.home) == self._home
+
+    def hold(self) -> bool:
+        """Take or renew the lease."""
+        self._renewed = clock.ticks()
+        return self.mind.store.acquire(LEASE, self.holder, LEASE_SECONDS, clock.now())
+
+    def settle_all(self) -> None:
+        """Steps until nothing more can be done now."""
+        while self.going() and self.hold():
+            step = one_step(self.mind.store, self.mind.embedder, self.mind.settings, clock.now, SMALL)
+            self.done = Settled(
+                self.done.embedded + step.embedded,
+                self.done.learned + step.learned,
+                self.done.events + step.events,
+                self.done.failed + step.failed,
+                step.waiting,
+                step.trouble,
+            )
+            if not (step.embedded or step.events):
+                self.tell(step.trouble)
+                if step.trouble:
+                    self.stop()  # no model: staying would not bring it
+                return
+
+    def more_within(self, idle: float) -> bool:
+        """Whether work comes within so many seconds."""
+        end = clock.ticks() + idle
+        while clock.ticks() < end and self.going():
+            if self.waiting():
+                return True
+            if clock.ticks() - self._renewed > RENEW and not self.hold():
+                return False
+            self._stop.wait(POLL)
+        return False
+
+    def waiting(self) -> bool:
+        """Whether there is something to do."""
+        if self._stop.is_set() or not self.going():
+            return False
+        return unsettled(self.mind)
+
+    def backup(self) -> None:
+        """Today's copy."""
+        from reverie.surfaces import backups
+
+        if self.going():
+            backups.daily(self.mind, clock.now())
+
+    def tell(self, trouble: str) -> None:
+        """Leave word for `reverie status`; an empty trouble wipes the last one."""
+        tell_trouble(self.mind.store, trouble)
+
+
+def unsettled(mind: Mind) -> bool:
+    """Whether a text waits for its vector, or an event to be learned from."""
+    store = mind.store
+    return bool(
+        (mind.embedder and store.waiting(1)) or store.events(after=store.cursor("learn"), verbs=LEARNED_FROM, limit=1)
+    )
+
+
+def tell_trouble(store: Store, trouble: str) -> None:
+    """Keep what went wrong last, for `reverie status`."""
+    with suppress(ReverieError):
+        if trouble or store.meta("trouble"):
+            first = trouble.splitlines()[0] if trouble else ""
+            store.set_meta("trouble", json.dumps({"at": clock.now(), "text": first}) if trouble else "")
+
+
+def identity(home: Path) -> tuple[int, int] | None:
+    """Which folder this is; another folder of the same name is another home."""
+    try:
+        found = home.stat()
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino)

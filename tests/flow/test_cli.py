@@ -1,0 +1,335 @@
+"""The command line over one home: what people type, what comes back (issue items A57–A61, A101, A102, A104, A114)."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from reverie.surfaces.cli import app
+
+pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
+RUNNER = CliRunner()
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A home with the toy embedder and without a worker."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    (folder / "config.toml").write_text('embedder = "toy"\nidle = 0\nbackups = 3\n')
+    return folder
+
+
+@pytest.fixture
+def run(home, monkeypatch):
+    """Run a command in the space me/demo; the result."""
+    monkeypatch.setenv("REVERIE_HOME", str(home))
+
+    def run(*words, stdin=None, code=0, space=True):
+        extra = ["--space", "me/demo"] if space else []
+        result = RUNNER.invoke(app, [*extra, *words], input=stdin)
+        assert result.exit_code == code, (words, result.output, result.stderr)
+        return result
+    return run
+
+
+@pytest.fixture
+def answer(run):
+    """Run a command with --json; the one document on stdout."""
+    def answer(*words, **more):
+        return json.loads(run(*words, "--json", **more).stdout)
+    return answer
+
+
+@pytest.fixture
+def kept(answer):
+    """Keep a text; its id."""
+    return lambda *words, **more: answer("remember", *words, **more)["memory"]["id"]
+
+
+# Keeping
+
+
+def test_what_is_remembered_is_recalled(run, answer, kept):
+    """remember with content and kind, search with a query, list, forget by id (A57, A59, A60, A61, A101, A102)."""
+    id = kept("The staging server is called heron.", "--kind", "entity", "--tag", "Infra", "-t", "#ops")
+    hits = answer("recall", "staging", "server")["hits"]
+    assert (hits[0]["id"], hits[0]["memory"]["kind"], hits[0]["memory"]["tags"]) == (id, "entity", ["infra", "ops"])
+    assert hits[0]["why"]
+    assert [id] == [m["id"] for m in answer("list")["memories"]]
+    assert "heron" in run("recall", "staging server").stdout and id in run("list").stdout
+
+    assert answer("forget", id)["forgotten"] == 1
+    assert [] == answer("list")["memories"] == answer("recall", "staging server")["hits"]
+    assert [id] == [m["id"] for m in answer("list", "--forgotten")["memories"]]
+    assert answer("restore", id)["memories"][0]["retired_at"] is None
+    assert [id] == [m["id"] for m in answer("list")["memories"]]
+
+
+def test_recall_without_a_question_gives_the_newest(answer, kept):
+    """A58: recall with no arguments."""
+    old, new = kept("first"), kept("second")
+    assert [new, old] == [hit["id"] for hit in answer("recall")["hits"]]
+
+
+def test_the_user_is_the_source(answer, kept):
+    """What is typed was said by the user (B52)."""
+    id = kept("I like tea.", "--speaker", "Ann", "--session", "s1", "--file", "tea.py", "--trigger", "kettle",
+              "--title", "Tea")
+    memory = answer("show", id)["memories"][0]
+    assert (memory["provenance"], memory["speaker"], memory["session"]) == ("user_stated", "Ann", "s1")
+    assert (memory["files"], memory["triggers"], memory["title"]) == (["tea.py"], ["kettle"], "Tea")
+
+
+def test_times_are_dates_or_spans(answer, kept, run):
+    """--at and --expires take ISO dates and spans."""
+    memory = answer("show", kept("dated", "--at", "2026-03-15", "--expires", "30d"))["memories"][0]
+    assert memory["at"] == 1773532800.0
+    assert 29 < (memory["expires_at"] - memory["created_at"]) / 86_400 < 31
+    assert "is not a time" in run("remember", "x", "--at", "soonish", code=2).stderr
+
+
+def test_secrets_are_taken_out_and_named(run, answer):
+    """Nothing with a secret is kept, and the user hears of it (A106, A110)."""
+    result = run("remember", "The token is ghp_abcdefghijklmnopqrstuvwxyz0123456789 for CI")
+    assert "Taken out before it was kept" in result.stderr
+    assert "ghp_" not in run("list").stdout
+
+
+@pytest.mark.parametrize("words", [["remember", ""], ["remember", "  \n"], ["remember", "-"]])
+def test_nothing_to_remember_is_bad_input(run, words):
+    """An empty text is refused with exit code 2."""
+    assert "nothing to remember" in run(*words, stdin="", code=2).stderr
+
+
+def test_stdin_may_hold_anything(run, answer):
+    """NUL bytes, broken UTF-8, emoji and right-to-left text come in as text, and go out harmless."""
+    data = b"\xef\xbb\xbfgood \x00 bad \xff \xf0\x9f\x8e\x89 \xd7\xa2\xd7\x91\xd7\xa8\xd7\x99\xd7\xaa \x1b[31mred\r\n"
+    memory = answer("remember", stdin=data)["memory"]
+    assert memory["text"].startswith("good ␀ bad \ufffd 🎉 עברית")
+    assert "\x1b" not in run("list").stdout and "\\x1b[31mred" in run("list").stdout
+
+
+def test_every_line_can_be_a_memory(answer):
+    """--each-line keeps each line of stdin that says something."""
+    kept = answer("remember", "--each-line", stdin="one\n\ntwo\nthree")["memories"]
+    assert ["one", "two", "three"] == [m["text"] for m in kept]
+
+
+def test_a_text_of_a_megabyte(run, answer):
+    """Long texts are kept whole."""
+    memory = answer("remember", stdin="word " * 200_000)["memory"]
+    assert len(memory["text"]) > 900_000
+    assert run("list").stdout
+
+
+# Asking
+
+
+def test_a_question_of_ten_thousand_words(answer, kept):
+    """Any question is safe, however long."""
+    id = kept("needle in the haystack")
+    assert id in [hit["id"] for hit in answer("recall", " ".join(["hay", "needle"] * 5_000))["hits"]]
+
+
+@pytest.mark.parametrize("mode", ["auto", "convex", "rrf", "dense", "words"])
+def test_every_way_of_searching(answer, kept, mode):
+    """--mode offers them all; explain says more."""
+    id = kept("the build needs python 3.12")
+    assert [id] == [hit["id"] for hit in answer("recall", "python build", "--mode", mode)["hits"]]
+
+
+def test_a_way_that_is_none(run):
+    assert "not a way of searching" in run("recall", "x", "--mode", "magic", code=2).stderr
+
+
+def test_recall_embeds_the_little_that_waits(answer, kept):
+    """A dense answer right after remembering is complete."""
+    kept("kettle and tea")
+    assert answer("status")["waiting"] == 1
+    assert any("meaning" in why for hit in answer("recall", "tea kettle")["hits"] for why in hit["why"])
+    assert answer("status")["waiting"] == 0
+
+
+def test_nothing_found_is_an_answer(run, answer):
+    """An empty list and exit code 0; limit 0 too."""
+    assert [] == answer("recall", "anything")["hits"]
+    assert "Nothing found" in run("recall", "anything").stderr
+    assert [] == answer("recall", "anything", "--limit", "0")["hits"]
+
+
+def test_hints_hold_no_text(answer, kept):
+    """The light half of two-phase retrieval: ids and titles."""
+    id = kept("The staging server is called heron and lives in Bern.", "--title", "staging host")
+    hints = answer("hints", "what is the staging server called")["hints"]
+    assert all(set(hint) == {"id", "title", "kind", "tags"} for hint in hints)
+    assert {id} >= {hint["id"] for hint in hints}
+
+
+def test_spaces_are_kept_apart(answer, kept):
+    """--space: a sibling is never seen, an ancestor always."""
+    mine = kept("my own", "--space", "me")
+    kept("of another project", "--space", "me/other")
+    assert [mine] == [m["id"] for m in answer("list")["memories"]]
+
+
+@pytest.mark.parametrize("command", ["show", "history", "explain", "forget", "restore", "feedback", "edit"])
+def test_an_unknown_id_is_not_found(run, command):
+    """Exit code 1, one line, and under --json a document all the same."""
+    result = run(command, "mem_nope", *(["--title", "x"] if command == "edit" else []), code=1)
+    assert result.stderr.startswith("reverie: There is no memory with the id mem_nope")
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_an_error_under_json_is_a_document(run):
+    """--json: stdout always holds one JSON document."""
+    assert json.loads(run("forget", "mem_nope", "--json", code=1).stdout)["error"]["exit"] == 1
+
+
+@pytest.mark.parametrize("words", [["remember", "--nonsense"], ["recall", "--limit", "many"], ["nonsense"], ["show"],
+                                   ["remember", "x", "--space", "a//b"], ["remember", "x", "--kind", "Not A Kind"]])
+def test_wrong_usage_is_one_line_and_code_2(run, words):
+    result = run(*words, code=2)
+    assert result.stderr.startswith("reverie: ") and "Traceback" not in result.stderr
+
+
+# Changing
+
+
+def test_edit_by_options(answer, kept, run):
+    """View, edit, delete by the user (A104); unchanged means nothing happens."""
+    id = kept("The editor is vim.")
+    assert answer("edit", id, "--text", "The editor is helix.", "--title", "editor")["changed"] == ["text", "title"]
+    assert answer("edit", id, "--text", "The editor is helix.")["changed"] == []
+    assert answer("show", id)["memories"][0]["text"] == "The editor is helix."
+    assert "nothing to remember" in run("edit", id, "--text", " ", code=2).stderr
+    assert "text: The editor is vim." in run("history", id).stdout
+
+
+@pytest.mark.parametrize(("editor", "text"), [("true", "before"), ("sed -i s/before/after/", "after")])
+def test_edit_in_an_editor(answer, kept, monkeypatch, editor, text):
+    """$EDITOR gets the text; without a change nothing happens."""
+    monkeypatch.setenv("EDITOR", editor)
+    monkeypatch.delenv("VISUAL", raising=False)
+    id = kept("before noon")
+    events = answer("status")["events"]
+    assert answer("edit", id)["memory"]["text"] == f"{text} noon"
+    assert answer("status")["events"] == events + (text == "after")
+
+
+def test_an_editor_that_fails_changes_nothing(run, answer, kept, monkeypatch):
+    monkeypatch.setenv("VISUAL", "false")
+    id = kept("as it was")
+    assert "nothing was changed" in run("edit", id, code=2).stderr
+
+
+def test_undo(answer, kept, run):
+    """Without a number what can be undone is listed; undoing an undo works."""
+    id = kept("short-lived")
+    answer("forget", id)
+    last = answer("undo")["events"][0]
+    assert (last["verb"], last["ids"]) == ("forget", [id])
+    again = answer("undo", str(last["event"]))["event"]
+    assert [id] == [m["id"] for m in answer("list")["memories"]]
+    answer("undo", str(again))
+    assert [] == answer("list")["memories"]
+    run("undo", "4711", code=1)
+
+
+def test_tags_links_and_feedback(answer, kept, run):
+    """Tagging, tying together, and saying that something helped."""
+    one, two = kept("a thing"), kept("another thing")
+    assert answer("tag", one, "x", "Y")["memory"]["tags"] == ["x", "y"]
+    assert answer("tag", one, "--remove", "x")["memory"]["tags"] == ["y"]
+    assert answer("tags")["tags"] == {"y": 1}
+    answer("link", one, two)
+    assert any(edge["dst"] == two for edge in answer("explain", one)["edges"])
+    assert answer("feedback", one, "--helpful")["memory"]["strength"] == 2
+    assert answer("feedback", two, "--unhelpful")["memory"]["confidence"] < 0.95
+    run("link", one, one, code=2)
+
+
+def test_purge_erases_from_the_backups_too(run, answer, kept, home):
+    """What is erased for good is in no file of the home; without --yes it asks."""
+    id = kept("xylophone quartz")
+    run("backup")
+    assert answer("list")["memories"]
+    run("purge", id, stdin="n\n", code=130)
+    assert answer("purge", id, "--yes")["purged"] == 1
+    left = [p for p in home.rglob("*") if p.is_file() and b"xylophone" in p.read_bytes()]
+    assert [] == left
+
+
+# On and off
+
+
+def test_off_means_off(run, answer, kept):
+    """A114: memory can be switched off, in a space with all below it or everywhere, and on again."""
+    id = kept("still here")
+    assert answer("off")["on"] is False
+    assert "switched off" in run("remember", "x", code=3).stderr
+    run("remember", "x", "--space", "me/demo/session", code=3)
+    assert "switched off" in run("recall", "still").stderr
+    assert kept("elsewhere it is on", "--space", "me/other")
+    assert answer("on")["on"] is True
+    assert [id] == [m["id"] for m in answer("list")["memories"]]
+
+    assert answer("off", "--everywhere")["enabled"] is False
+    run("remember", "x", "--space", "me/other", code=3)
+    assert answer("status")["on"] is False
+    answer("on", "--everywhere")
+    assert answer("status")["on"] is True
+
+
+def test_on_names_the_space_above_that_is_off(run):
+    run("off", "--space", "me")
+    assert "reverie on --space me" in run("on").stderr
+
+
+def test_the_environment_has_the_last_word(run, monkeypatch):
+    monkeypatch.setenv("REVERIE_OFF", "1")
+    assert "REVERIE_OFF" in run("on").stderr
+
+
+# Everything else
+
+
+def test_status_says_how_things_stand(answer, kept, run, home):
+    kept("one")
+    status = answer("status")
+    assert (status["memories"], status["space"], status["home"], status["on"]) == (1, "me/demo", str(home), True)
+    assert "1 that count" in run("status").stdout
+
+
+@pytest.mark.parametrize("command", ["list", "kinds", "tags", "status", "log", "undo", "verify", "settle", "backup"])
+def test_json_everywhere(answer, kept, command):
+    """--json gives one document for every command."""
+    kept("something", "--tag", "t")
+    assert isinstance(answer(command), dict)
+
+
+def test_options_may_stand_before_or_after(run, home):
+    """--json, --space and --home stand before the command's name or behind it."""
+    run("--json", "remember", "x", "--space", "me/a", space=False)
+    first = json.loads(RUNNER.invoke(app, ["--home", str(home), "--json", "--space", "me/a", "list"]).stdout)
+    second = json.loads(RUNNER.invoke(app, ["list", "--json", "-s", "me/a", "--home", str(home)]).stdout)
+    assert first == second and len(first["memories"]) == 1
+
+
+def test_markup_is_shown_not_obeyed(run, kept):
+    """Text of a memory is never Rich markup, nor does it turn the direction of writing."""
+    kept("[bold red]danger[/bold red] [link=file:///x]here[/link] :smile: \u202egnp.exe", "--title", "[b]t[/b]")
+    for command in ("list", "recall"):
+        out = run(command).stdout
+        assert "[bold red]danger[/bold red]" in out.replace("\n", " ") and "\u202e" not in out and ":smile:" in out
+
+
+def test_help_names_the_exit_codes(run):
+    out = run("--help").stdout
+    assert "Exit codes" in out and "130" in out
+    assert "reverie" in run("--version").stdout
+
+
+def test_a_config_that_is_wrong_is_named(run, home):
+    (home / "config.toml").write_text("limit = 'many'\n")
+    assert "config.toml" in run("list", code=2).stderr

@@ -1,0 +1,172 @@
+"""Export, import, backup, verify: what goes out comes in again (CC-90, A115, X20)."""
+
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+from typer.testing import CliRunner
+
+import reverie
+from reverie.config import Settings
+from reverie.embed.toy import Toy
+from reverie.errors import BadInput
+from reverie.surfaces.cli import app
+
+RUNNER = CliRunner()
+SECRET = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def opened(folder):
+    return reverie.open(settings=Settings(home=folder, embedder="toy", idle=0.0), embedder=Toy())
+
+
+def run(home, *words, stdin=None, code=0):
+    result = RUNNER.invoke(app, [*words, "--home", str(home)], input=stdin)
+    assert result.exit_code == code, (words, result.output, result.stderr)
+    return result
+
+
+@pytest.fixture
+def full(tmp_path):
+    """A home in which much has happened."""
+    folder = tmp_path / "full"
+    with opened(folder) as mind:
+        one = mind.remember("The staging server is called heron. 🎉 עברית", space="me/a", tags=["x"], files=["a.py"],
+                            details={"n": {"deep": [1, 2.5, None]}}, at=12.5, session="s", speaker="Ann")
+        two = mind.remember("Staging was called crane.", space="me/a", expires_at=2e9, title="old")
+        three = mind.remember("Something to forget.", space="me", triggers=["deploy"])
+        mind.supersede(two.id, one.id)
+        mind.link(one.id, three.id)
+        mind.revise(one.id, text="The staging server is called heron now. 🎉")
+        mind.forget(three.id)
+        mind.feedback(one.id, True, session="s2")
+        mind.settle()
+    return folder
+
+
+def rows_of(home):
+    rows = [json.loads(line) for line in run(home, "export").stdout.splitlines()]
+    return [row for row in rows if row["type"] != "reverie"]
+
+
+def test_a_round_trip_loses_nothing(full, tmp_path):
+    """CC-90: export, import into an empty store: identical memories, tags, links, vectors, events."""
+    run(full, "export", str(tmp_path / "all.jsonl"))
+    run(tmp_path / "new", "import", str(tmp_path / "all.jsonl"))
+    assert rows_of(full) == rows_of(tmp_path / "new")
+    assert {"memory", "edge", "event", "vector"} <= {row["type"] for row in rows_of(full)}
+    with opened(tmp_path / "new") as mind:
+        assert [] == mind.verify()
+
+
+def test_importing_twice_adds_nothing(full, tmp_path):
+    run(full, "export", str(tmp_path / "all.jsonl"))
+    run(tmp_path / "new", "import", str(tmp_path / "all.jsonl"))
+    again = run(tmp_path / "new", "import", str(tmp_path / "all.jsonl"), "--json")
+    assert {"new": {}} == json.loads(again.stdout)
+
+
+def test_export_does_not_overwrite(full, tmp_path):
+    """An existing file stays, unless --force says otherwise; no half file is left."""
+    target = tmp_path / "all.jsonl"
+    target.write_text("precious")
+    assert "--force" in run(full, "export", str(target), code=2).stderr
+    assert target.read_text() == "precious"
+    run(full, "export", str(target), "--force")
+    assert target.read_text().startswith('{"type":"reverie"')
+    assert [] == list(tmp_path.glob(".*part"))
+
+
+@pytest.mark.parametrize(("text", "says"), [
+    ("", "not an export"),
+    ('{"type":"memory"}\n', "not an export"),
+    ("[1, 2]\n", "line 1 is not a JSON object"),
+    ('{"type":"reverie","version":99}\n', "newer Reverie"),
+    ('{"type":"reverie","version":1}\n{"type":"memory","id":"mem_1"}\n', "row 2 cannot be taken in: text is missing"),
+    ('{"type":"reverie","version":1}\nnot json\n', "line 2 is not JSON"),
+    ('{"type":"reverie","version":1}\n{"type":"memory","id":"m","text":"x","space":"me","at":NaN,"created_at":1,'
+     '"updated_at":1}\n', "at must be a number"),
+    ('{"type":"reverie","version":1}\n{"type":"memory","id":"m","text":"x","space":"a//b","at":1,"created_at":1,'
+     '"updated_at":1}\n', "is not a space"),
+    ('{"type":"reverie","version":1}\n{"type":"edge","src":"a","rel":"likes","dst":"b","weight":1}\n', "relation"),
+])
+def test_what_is_no_export_is_named_by_its_line(tmp_path, text, says):
+    """Nothing of a file that cannot be used is taken in."""
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text(text)
+    assert says in run(tmp_path / "new", "import", str(bad), code=2).stderr
+    with opened(tmp_path / "new") as mind:
+        assert mind.stats().memories == mind.stats().events == 0
+
+
+def test_a_file_that_breaks_off_leaves_nothing_half(full, tmp_path):
+    run(full, "export", str(tmp_path / "all.jsonl"))
+    lines = (tmp_path / "all.jsonl").read_text().splitlines()
+    (tmp_path / "half.jsonl").write_text("\n".join(lines[:4]) + "\n" + lines[4][:20])
+    run(tmp_path / "new", "import", str(tmp_path / "half.jsonl"), code=2)
+    with opened(tmp_path / "new") as mind:
+        assert mind.stats().memories == 0
+
+
+def test_imported_text_passes_the_secret_filter(full, tmp_path):
+    """A106, A110: a secret in an export does not reach the disk, wherever it stands."""
+    rows = [{"type": "reverie", "version": 1}, *rows_of(full)]
+    for row in rows:
+        if row["type"] == "memory":
+            row["text"] += f" token {SECRET}"
+            row["details"] = {"api_key": SECRET}
+        elif row["type"] == "event":
+            row["payload"] = {"messages": [{"role": "user", "text": SECRET}]}
+            row["changes"] = [[m, p, op, b, json.dumps({"text": SECRET})] for m, p, op, b, _ in row["changes"]]
+    bad = tmp_path / "secret.jsonl"
+    bad.write_text("\n".join(map(json.dumps, rows)))
+    run(tmp_path / "new", "import", str(bad))
+    assert all(SECRET.encode() not in p.read_bytes() for p in (tmp_path / "new").rglob("*") if p.is_file())
+    with opened(tmp_path / "new") as mind:
+        assert mind.stats().vectors == 0 < mind.stats().waiting      # vectors of the old text are not kept
+        assert all("redacted" in m.details for m in mind.browse(space="me/a"))
+
+
+def test_rows_of_a_kind_that_we_do_not_know_are_passed_over(tmp_path):
+    file = tmp_path / "f.jsonl"
+    file.write_text('{"type":"reverie","version":1}\n\n{"type":"dream","of":"later"}\n')
+    assert "Nothing new" in run(tmp_path / "new", "import", str(file)).stdout
+
+
+def test_import_asks_for_the_header():
+    from reverie.lifecycle.transfer import accepted
+    with pytest.raises(BadInput, match="not an export"):
+        list(accepted([]))
+
+
+def test_verify_repairs_what_is_derived(full):
+    """verify finds, --repair mends; exit code 1 while something is wrong."""
+    with closing(sqlite3.connect(full / "reverie.db")) as db:
+        db.execute("delete from words")
+        db.commit()
+    assert "reverie verify --repair" in run(full, "verify", code=1).stderr
+    assert all(p["repaired"] for p in json.loads(run(full, "verify", "--repair", "--json").stdout)["problems"])
+    assert "as it should be" in run(full, "verify").stdout
+
+
+def test_a_damaged_file_is_salvaged_from_the_backup(full):
+    """X20: a file that cannot be opened is put aside, and what it lost comes from the newest backup."""
+    run(full, "backup")
+    (full / "reverie.db").write_bytes(b"this is no database, however long it is " * 300)
+    for tail in ("-wal", "-shm"):
+        (full / f"reverie.db{tail}").unlink(missing_ok=True)
+    assert "reverie verify --repair" in run(full, "list", code=6).stderr
+    run(full, "verify", code=1)
+    run(full, "verify", "--repair", code=1)                 # what could not be read is still reported
+    assert list(full.glob("reverie.db.damaged-*"))
+    found = json.loads(run(full, "list", "--space", "me/a", "--json").stdout)["memories"]
+    assert ["The staging server is called heron now. 🎉"] == [m["text"] for m in found]
+    run(full, "verify")
+
+
+def test_a_newer_store_is_left_alone(full):
+    with closing(sqlite3.connect(full / "reverie.db")) as db:
+        db.execute("pragma user_version = 999")
+        db.commit()
+    assert "Upgrade" in run(full, "list", code=9).stderr

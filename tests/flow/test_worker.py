@@ -1,0 +1,177 @@
+"""The detached worker: it settles, waits a while, leaves; never more than one is at work (X20: its backups)."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+import reverie
+from reverie.config import Settings
+from reverie.embed.toy import Toy
+from reverie.settle import LEASE
+from reverie.surfaces import worker
+
+DAY = datetime.fromtimestamp(time.time(), UTC).strftime("%Y%m%d")
+
+
+@pytest.fixture
+def home(tmp_path):
+    folder = tmp_path / "home"
+    folder.mkdir()
+    (folder / "config.toml").write_text('embedder = "toy"\nidle = 1.0\n')
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def path(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+
+
+def opened(home, **more):
+    return reverie.open(settings=Settings(home=home, embedder="toy", **more), embedder=Toy())
+
+
+def started(home, *words):
+    return subprocess.Popen([sys.executable, "-m", "reverie", "worker", "--home", str(home), *words],
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def until(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.02)
+    pytest.fail("that never came")
+
+
+def held(mind):
+    return mind.store.holder(LEASE, time.time())
+
+
+def test_remember_leaves_the_embedding_to_a_worker(home):
+    """remember returns at once; the worker embeds, backs up, waits, and is gone."""
+    out = subprocess.run([sys.executable, "-m", "reverie", "remember", "for later", "--space", "me/demo", "--home",
+                          str(home)], capture_output=True, check=False)
+    assert out.returncode == 0
+    with opened(home) as mind:
+        until(lambda: mind.stats().waiting == 0 and mind.stats().vectors == 1)
+        assert held(mind)
+        until(lambda: held(mind) is None)
+    assert [f"reverie-{DAY}.db"] == [p.name for p in (home / "backups").glob("*.db")]
+
+
+def test_work_that_comes_while_it_waits_is_done(home):
+    """While idle it looks for more."""
+    with opened(home) as mind:
+        mind.remember("one", space="me/demo")
+        process = started(home)
+        until(lambda: mind.stats().vectors == 1)
+        mind.remember("two", space="me/demo")
+        until(lambda: mind.stats().vectors == 2)
+        assert (process.wait(20), process.stdout.read()) == (0, "")
+        process.stdout.close()
+        assert held(mind) is None
+
+
+def test_only_one_is_at_work(home):
+    """Whoever comes second leaves at once; `spawn` starts nobody while somebody holds the lease."""
+    with opened(home, idle=5.0) as mind:
+        mind.remember("one", space="me/demo")
+        assert mind.store.acquire(LEASE, "somebody", 30.0, time.time())
+        assert not worker.spawn(mind.settings, mind.store)
+        process = started(home)
+        assert process.wait(20) == 0
+        process.stdout.close()
+        assert (mind.stats().vectors, held(mind)) == (0, "somebody")
+
+
+def test_a_hundred_commands_start_one_process(home, monkeypatch):
+    """The lease is taken before the process exists."""
+    begun = []
+    monkeypatch.setattr(worker, "start", lambda home, holder: begun.append(holder))
+    with opened(home) as mind:
+        assert [True, *[False] * 99] == [worker.spawn(mind.settings, mind.store) for _ in range(100)]
+        assert held(mind) == begun[0] and len(begun) == 1
+
+
+def test_none_is_started_where_none_is_wanted(home, monkeypatch):
+    """idle = 0 means no worker; a model that would have to be fetched starts none either."""
+    monkeypatch.setattr(worker, "start", lambda home, holder: pytest.fail("started"))
+    with opened(home, idle=0.0) as mind:
+        assert not worker.spawn(mind.settings, mind.store)
+    assert not worker.ready(Settings(home=home, embedder="minilm"))
+    assert not worker.ready(Settings(home=home, embedder="none"))
+
+
+def test_a_start_that_fails_gives_the_lease_back(home, monkeypatch):
+    def broken(home, holder):
+        raise OSError("no more processes")
+    monkeypatch.setattr(worker, "start", broken)
+    with opened(home) as mind:
+        with pytest.raises(OSError, match="no more"):
+            worker.spawn(mind.settings, mind.store)
+        assert held(mind) is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_leaves_when_told_to(home, number):
+    """SIGTERM and SIGINT end it cleanly: code 0, lease given back."""
+    (home / "config.toml").write_text('embedder = "toy"\nidle = 60.0\n')
+    with opened(home) as mind:
+        mind.remember("one", space="me/demo")
+        process = started(home)
+        until(lambda: mind.stats().vectors == 1)
+        time.sleep(0.2)
+        process.send_signal(number)
+        assert (process.wait(10), process.stdout.read()) == (0, "")
+        process.stdout.close()
+        assert held(mind) is None and [] == mind.verify()
+
+
+def test_it_leaves_when_its_home_is_gone(home):
+    """A folder that was moved away is not recreated."""
+    (home / "config.toml").write_text('embedder = "toy"\nidle = 60.0\n')
+    with opened(home) as mind:
+        mind.remember("one", space="me/demo")
+    process = started(home)
+    until(lambda: (home / "backups").exists())
+    time.sleep(0.3)
+    home.rename(home.with_name("elsewhere"))
+    assert process.wait(10) == 0
+    process.stdout.close()
+    assert not home.exists()
+
+
+def test_only_the_newest_backups_are_kept(home):
+    """X20: a daily copy, of which `settings.backups` are kept."""
+    from reverie.surfaces import backups
+    (home / "backups").mkdir()
+    for day in ("20200101", "20200102", "20200103"):
+        (home / "backups" / f"reverie-{day}.db").write_bytes(b"")
+    with opened(home, backups=2) as mind:
+        mind.remember("one", space="me/demo")
+        assert backups.daily(mind, time.time())
+        assert backups.daily(mind, time.time()) is None
+    assert [f"reverie-{DAY}.db", "reverie-20200103.db"] == [p.name for p in backups.newest_first(Settings(home=home))]
+
+
+def test_trouble_is_left_for_status(home):
+    """A model that cannot be had ends the worker and is told by `status`."""
+    from reverie.errors import ModelUnavailable
+
+    class Missing(Toy):
+        def embed(self, texts):
+            raise ModelUnavailable("no model here\nand more")
+
+    with reverie.open(settings=Settings(home=home, embedder="toy"), embedder=Missing()) as mind:
+        mind.remember("one", space="me/demo")
+        start = time.monotonic()
+        worker.Worker(mind, "me").work(60.0)
+        assert time.monotonic() - start < 5.0
+        assert '"no model here"' in (mind.store.meta("trouble") or "")
+        assert held(mind) is None
