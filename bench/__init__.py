@@ -1,0 +1,1 @@
+"""Benchmarks. Never imported by the package; every figure stands beside a baseline of the same run."""

@@ -1,0 +1,22 @@
+"""Every benchmark, one after the other: `python -m bench`, or `make bench`. Results are files in bench/results."""
+
+import subprocess
+import sys
+
+SUITES = ("bench.latency", "bench.scale", "bench.retrieval.run", "bench.privacy")
+
+
+def main() -> int:
+    """Each in a process of its own, so that none disturbs the next; the first failure ends it."""
+    cache = sys.argv[1:]
+    takes_cache = {"bench.latency", "bench.retrieval.run"}
+    for suite in SUITES:
+        print(f"\n== {suite}", flush=True)
+        command = [sys.executable, "-m", suite, *(cache if suite in takes_cache else [])]
+        if code := subprocess.run(command, check=False).returncode:
+            return code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
