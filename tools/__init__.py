@@ -1,0 +1,1 @@
+"""What keeps the repository true to itself. Never imported by the package."""

@@ -1,0 +1,97 @@
+"""Write docs/reference from the code. `python -m tools.reference` writes; the tests compare.
+
+Four pages: the verbs (docstrings of Mind and Companion), the command line (help of every command), the settings
+(comments of Settings), the kinds (rows of KINDS).
+"""
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import reverie
+from reverie import config, errors
+from reverie.kinds import CUSTOM, KINDS, Kind
+
+FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+HEAD = "<!-- Made by `python -m tools.reference`. Do not edit: change the code. -->\n\n"
+
+
+def verbs() -> str:
+    """Every public method of Mind and Companion with its signature and docstring."""
+    parts = ["# The verbs\n\n", paragraph(reverie.open, "reverie.open")]
+    for owner in (reverie.Mind, reverie.Companion):
+        parts.append(f"## {owner.__name__}\n\n{inspect.getdoc(owner)}\n\n")
+        for name, member in vars(owner).items():
+            if not name.startswith("_") and callable(member):
+                parts.append(paragraph(member, f"{owner.__name__.lower()}.{name}"))
+            elif isinstance(member, property) and not name.startswith("_"):
+                parts.append(f"### `{owner.__name__.lower()}.{name}`\n\n{inspect.getdoc(member)}\n\n")
+    parts.append(f"## Errors\n\n```text\n{(inspect.getdoc(errors) or '').strip()}\n```\n")
+    return "".join(parts)
+
+
+def paragraph(member: Callable[..., object], name: str) -> str:
+    """A heading with the signature, then the docstring."""
+    signature = re.sub(r"^\((self(, )?)?", "(", str(inspect.signature(member)).replace("'", ""))
+    return f"### `{name}`\n\n```text\n{name}{signature}\n```\n\n{inspect.getdoc(member)}\n\n"
+
+
+def settings() -> str:
+    """Every setting with its default and the sentence beside it."""
+    source = inspect.getsource(config.Settings)
+    rows = [f"| `{name}` | `{default or 'required'}` | {comment} |" for name, default, comment in re.findall(
+        r"^    (\w+): [^=#\n]+?(?:= (.+?))?\s*#\s(.+)$", source, re.MULTILINE)]
+    variables = ("`REVERIE_HOME` moves the home, `REVERIE_OFF=1` switches memory off, `REVERIE_OFFLINE=1` forbids "
+                 "fetching,\n`REVERIE_EMBEDDER` and `REVERIE_API_KEY` override the settings of these names.")
+    return ("# Settings\n\nLines of `config.toml` in the home (`~/.reverie`), or environment variables, which win.\n\n"
+            "| setting | default | meaning |\n|---|---|---|\n" + "\n".join(rows) + f"\n\n{variables}\n")
+
+
+def kinds() -> str:
+    """The table of kinds."""
+    return ("# Kinds of memory\n\nA kind that is not listed is welcome too: it behaves like the last row.\n\n"
+            "| kind | type | half-life | meaning | shown under |\n|---|---|---|---|---|\n"
+            + "\n".join(map(kind_row, (*KINDS.values(), CUSTOM))) + "\n")
+
+
+def kind_row(kind: Kind) -> str:
+    """One line of the table."""
+    days = "never fades" if math.isinf(kind.half_life) else f"{kind.half_life:.3g} days"
+    return f"| `{kind.name}` | {kind.type} | {days} | {kind.meaning} | {kind.group} |"
+
+
+def commands() -> str:
+    """The help of every command, as a terminal of 100 columns without colours shows it."""
+    return "# The command line\n\n" + "\n".join(f"## `{name}`\n\n```text\n{text}\n```\n" for name, text in helps())
+
+
+def helps() -> Iterator[tuple[str, str]]:
+    """(command, help) of the program and of each command that is not hidden."""
+    from typer.main import get_command
+    from typer.testing import CliRunner
+
+    from reverie.surfaces.cli import app
+    runner = CliRunner(env={"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"})
+    group = get_command(app)
+    names = [name for name, command in getattr(group, "commands", {}).items() if not command.hidden]
+    for path in ([], *([name] for name in names)):
+        output = runner.invoke(app, [*path, "--help"], terminal_width=100, prog_name="reverie").output
+        yield " ".join(["reverie", *path]), "\n".join(line.rstrip() for line in output.strip().splitlines())
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "verbs.md": verbs, "settings.md": settings, "kinds.md": kinds, "command-line.md": commands,
+}
+
+
+def main() -> None:
+    """Write every page."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, page in PAGES.items():
+        (FOLDER / name).write_text(HEAD + page(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
