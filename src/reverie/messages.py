@@ -91,6 +91,8 @@ def listed(messages: Any) -> Sequence[Any]:
         raise BadInput('turn() takes a list of messages such as [{"role": "user", "content": "…"}], not '
                        f"{type(messages).__name__}")
     found = messages if isinstance(messages, (list, tuple)) else list(messages)
+    if set(map(type, found[-LOOK:])) <= {dict}:     # the usual case, in a microsecond
+        return found
     for message in found[-LOOK:]:
         if not isinstance(message, Mapping) and not (hasattr(message, "role") and hasattr(message, "content")):
             raise BadInput('turn() takes a list of messages such as [{"role": "user", "content": "…"}]; one of these '
@@ -125,13 +127,23 @@ class Heard:
 
     def _news(self, found: Sequence[Any], most: int) -> tuple[tuple[Said, ...], int]:
         total = len(found)
-        prints = tuple(print_of(message) for message in found[-LOOK:])
-        offset = total - len(prints)
-        start = max(offset + fresh(prints, self.tail, self.total - offset, longer=total > self.total), total - most, 0)
+        if self.has_grown(found):      # the usual case: only what is new need be looked at
+            known, prints = self.total, self.tail + tuple(print_of(message) for message in found[self.total:][-LOOK:])
+        else:
+            prints = tuple(print_of(message) for message in found[-LOOK:])
+            offset = total - len(prints)
+            known = offset + fresh(prints, self.tail, self.total - offset, longer=total > self.total)
+        start = max(known, total - most, 0)
         first = max(start, self.end)
         said = tuple(s for n, message in enumerate(found[start:]) for s in said_by(message, first + n))
         self.total, self.end, self.tail = total, first + total - start, prints[-TAILS:] or self.tail
         return said, first
+
+    def has_grown(self, found: Sequence[Any]) -> bool:
+        """Whether the host's list is the one of the last turn with something added."""
+        return (len(found) > self.total >= 2 <= len(self.tail)
+                and print_of(found[self.total - 1]) == self.tail[-1]
+                and print_of(found[self.total - 2]) == self.tail[-2])
 
 
 def fresh(prints: Sequence[Print], tail: Sequence[Print], known: int, *, longer: bool) -> int:
