@@ -17,25 +17,11 @@ SPACE = "me/replay"
 def scratch(desk: Desk, now: Callable[[], float] = clock.now) -> Iterator[Mind]:
     """An empty mind that is gone afterwards."""
     import reverie
-    from reverie.embed import open_embedder
-    from reverie.embed.cache import Cached, Recent
 
     real = desk.settings
-    embedder = None
-    if real.embedder != "none":
-        embedder = Cached(
-            open_embedder(
-                real.embedder,
-                cache=real.cache,
-                progress=desk.telling,
-                offline=real.offline,
-                api_key=real.api_key or None,
-            ),
-            Recent(),
-        )
     with TemporaryDirectory(prefix="reverie-", ignore_cleanup_errors=True) as folder:
-        settings = real._replace(home=Path(folder), store="", enabled=True, off=(), backups=0)
-        with desk.telling, reverie.open(settings=settings, embedder=embedder, now=now) as mind:
+        settings = real._replace(home=Path(folder), models=str(real.cache), store="", enabled=True, off=(), backups=0)
+        with desk.telling, reverie.open(settings=settings, progress=desk.telling, now=now) as mind:
             yield mind
 
 

@@ -209,15 +209,6 @@ def common(db: sqlite3.Connection, terms: Sequence[str], where: Filter, tests: t
     return [id for (id,) in db.execute(sql, args)]
 
 
-def ranked(db: sqlite3.Connection, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
-    """(num, BM25) of any memory that contains any of the terms, best first, whatever its space."""
-    asked = affordable(db, terms)
-    if not asked:
-        return []
-    sql = "select rowid, -rank from words where words match ? order by rank limit ?"
-    return db.execute(sql, (matching(asked), limit)).fetchall()
-
-
 def matching(terms: Sequence[str]) -> str:
     """An FTS5 expression for any of the terms. A quoted string is never an operator."""
     return " OR ".join(f'"{term}"' for term in terms)
