@@ -91,14 +91,22 @@ def settled(store: Store, embedder: Embedder | None, settings: Settings, now: Ca
         done = settle(store, embedder, settings, now, holder)
         other = store.holder(LEASE, now())
         if other in (None, holder) or not work_left(store, embedder) or clock.ticks() > end:
-            return replace(done, waiting=store.stats().waiting)
+            return replace(done, waiting=store.stats(model_of(embedder)).waiting)
         clock.sleep(0.02)
 
 
 def work_left(store: Store, embedder: Embedder | None) -> bool:
     """Whether a text waits for a vector or an event to be learned from."""
     unread = store.events(after=store.cursor("learn"), verbs=LEARNED_FROM, limit=1)
-    return bool(unread or (embedder is not None and store.waiting(1)))
+    return bool(unread or (embedder is not None and store.waiting(1, model_of(embedder))))
+
+
+def model_of(embedder: Embedder | None) -> str | None:
+    """What an embedder's vectors are called; None where there is none to be had."""
+    try:
+        return embedder.model if embedder is not None else None
+    except NO_VECTOR:
+        return None
 
 
 def one_step(store: Store, embedder: Embedder | None, settings: Settings, now: Callable[[], float],
@@ -112,22 +120,23 @@ def one_step(store: Store, embedder: Embedder | None, settings: Settings, now: C
             embedded = embed_waiting(store, embedder, batch)
         except NO_VECTOR as err:
             trouble = str(err)
-    return Settled(embedded, learned, events, failed, len(store.waiting(1)), trouble)
+    return Settled(embedded, learned, events, failed, len(store.waiting(1, model_of(embedder))), trouble)
 
 
 # Embedding
 
 
 def adopt(store: Store, embedder: Embedder) -> None:
-    """On a change of model, queue every text for the new one. Until its turn comes, words find it."""
-    if store.meta("model") != embedder.model:
-        store.await_vectors(embedder.model)
-        store.set_meta("model", embedder.model)
+    """On a change of model, queue every text for the new one. Until its turn comes, words find it.
+
+    Vectors of the model before stay: another process may still use it, and who goes back embeds nothing twice.
+    """
+    store.await_vectors(embedder.model)
 
 
 def embed_waiting(store: Store, embedder: Embedder, size: int = BATCH) -> int:
     """Give a batch of waiting texts their vectors, newest first; a text that was embedded before is looked up."""
-    batch = store.waiting(size)
+    batch = store.waiting(size, embedder.model)
     if not batch:
         return 0
     hashes = {id: fingerprint(text) for id, text in batch}

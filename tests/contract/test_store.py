@@ -54,6 +54,17 @@ def other(backend, url, store):
 
 
 @pytest.fixture
+def other_or_same(backend, url, store):
+    """A second store object where the backend allows one."""
+    if backend in PRIVATE:
+        yield store
+        return
+    other = open_store(url)
+    yield other
+    other.close()
+
+
+@pytest.fixture
 def empty(tmp_path_factory, backend):
     """A further store with nothing in it."""
     store = open_store(BACKENDS[backend](tmp_path_factory.mktemp("empty")))
@@ -550,6 +561,42 @@ def test_a_change_of_model_queues_everything(store):
     assert store.waiting(9) == [(two.id, "two"), (one.id, "one")]
     assert embed(store, one, 1, model="model/2") == 1
     assert store.waiting(9) == [(two.id, "two")]
+
+
+def test_two_models_share_a_store(store, other_or_same):
+    """Each model has its queue and its vectors; neither throws the other's away (CC-26, X13)."""
+    one, two = keep(store, "one", "two")
+    assert (store.await_vectors("model/1"), other_or_same.await_vectors("model/2")) == (2, 2)
+    for memory in (one, two):
+        embed(store, memory, 1, 0, model="model/1")
+        embed(other_or_same, memory, 0, 1, model="model/2")
+    three = keep(store, "three")
+
+    assert [store.await_vectors(model) for model in ("model/1", "model/2", "model/1")] == [1, 1, 1]
+    assert [store.waiting(9, model) for model in ("model/1", "model/2")] == [[(three.id, "three")]] * 2
+    assert len(store.waiting(9, "model/3")) == 3
+    assert columns(store, model="model/1") == {one.id: (1.0, 0.0), two.id: (1.0, 0.0), three.id: None}
+    assert columns(store, model="model/2") == {one.id: (0.0, 1.0), two.id: (0.0, 1.0), three.id: None}
+    assert (store.stats("model/2").waiting, store.stats().vectors, store.verify(repair=True)) == (1, 4, [])
+
+
+def test_every_vector_goes_with_its_text(store, empty):
+    """Revising or purging a memory takes its vectors of all models along, and every model waits anew (CC-4, CC-26)."""
+    revised, purged, kept = keep(store, "old", "gone", "kept")
+    for model in ("model/1", "model/2"):
+        store.await_vectors(model)
+        for memory in (revised, purged, kept):
+            embed(store, memory, 1, model=model)
+    store.apply([Revise(id=revised.id, fields={"text": "new"})], an_event("revise"))
+    store.purge([purged.id])
+
+    for model in ("model/1", "model/2"):
+        assert store.waiting(9, model) == [(revised.id, "new")]
+        assert store.vectors(model, [revised.id, kept.id]).keys() == {kept.id}
+    assert empty.load(store.dump())["vector"] == 2
+    assert [json.dumps(row) for row in empty.dump()] == [json.dumps(row) for row in store.dump()]
+    assert empty.await_vectors("model/2") == 1
+    assert (store.verify(), empty.verify()) == ([], [])
 
 
 def test_a_stale_vector_is_refused(store):

@@ -41,8 +41,8 @@ class Stats(NamedTuple):
     retired: int = 0
     events: int = 0
     edges: int = 0
-    vectors: int = 0
-    waiting: int = 0           # texts without a vector yet
+    vectors: int = 0           # of all models
+    waiting: int = 0           # texts without a vector yet of the model that was awaited last
     bytes: int = 0             # on disk
     kinds: Mapping[str, int] = NOTHING
     spaces: Mapping[str, int] = NOTHING
@@ -81,14 +81,19 @@ class Store(Protocol):
         ...
 
     def put_vectors(self, model: str, vectors: Mapping[str, np.ndarray], hashes: Mapping[str, bytes]) -> int:
-        """Keep the vectors of these memories, by id; they stop waiting. An id that is gone or whose text has
+        """Keep a model's vectors of these memories, by id; they stop waiting for it. Those of other models stay.
 
-        changed meanwhile (its hash differs) is passed over. Returns how many were kept.
+        An id that is gone or whose text has changed meanwhile (its hash differs) is passed over. Returns how many were
+        kept. A vector goes with its text: when the memory is revised or purged, never because another model is in use.
         """
         ...
 
     def await_vectors(self, model: str) -> int:
-        """Queue every memory whose vector is missing or of another model. Returns how many wait now."""
+        """This model embeds here now: what has no vector of it waits for one, and so will every new text.
+
+        A home may have several such models, each with its own queue; none gets in another's way. Costs little when
+        nothing changes. Returns how many wait for this model.
+        """
         ...
 
     def set_meta(self, name: str, value: str) -> None:
@@ -194,8 +199,11 @@ class Store(Protocol):
         """
         ...
 
-    def waiting(self, limit: int) -> list[tuple[str, str]]:
-        """(id, text) of memories that have no vector yet, newest first."""
+    def waiting(self, limit: int, model: str | None = None) -> list[tuple[str, str]]:
+        """(id, text) of memories that have no vector of this model yet, newest first.
+
+        Without one, of the model that was awaited last; before any was, those that have no vector at all.
+        """
         ...
 
     def known_vectors(self, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
@@ -215,8 +223,8 @@ class Store(Protocol):
         """What is not as it should be; with `repair`, derived data is rebuilt and what is readable is kept."""
         ...
 
-    def stats(self) -> Stats:
-        """How much there is of everything."""
+    def stats(self, model: str | None = None) -> Stats:
+        """How much there is of everything; `waiting` is that of `model`, as in `waiting`."""
         ...
 
     def backup(self, target: Path) -> None:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie import clock
 from reverie.errors import ReverieError
-from reverie.settle import LEARNED_FROM, LEASE, LEASE_SECONDS, Settled, one_step
+from reverie.settle import LEASE, LEASE_SECONDS, Settled, one_step, work_left
 
 if TYPE_CHECKING:
     from reverie import Mind
@@ -172,10 +172,7 @@ class Worker:
 
 def unsettled(mind: Mind) -> bool:
     """Whether a text waits for its vector, or an event to be learned from."""
-    store = mind.store
-    return bool(
-        (mind.embedder and store.waiting(1)) or store.events(after=store.cursor("learn"), verbs=LEARNED_FROM, limit=1)
-    )
+    return work_left(mind.store, mind.embedder)
 
 
 def tell_trouble(store: Store, trouble: str) -> None:

@@ -40,7 +40,7 @@ NEW_VECTORS = """
 """
 SPACE_VECTORS = """
     select v.memory, v.vec
-    from memory m join vector v on v.memory = m.num
+    from memory m cross join vector v on v.memory = m.num    -- in this order: a space is a small part of a model's
     where m.space = ? and v.model = ? and v.serial <= ?
 """
 

@@ -100,9 +100,7 @@ def catch_up(mind: Mind) -> None:
     """Give vectors to what waits for one, if it is little, so that the answer is complete."""
     from reverie.settle import adopt, embed_waiting
 
-    if mind.embedder is None or mind.store.meta("model") not in (None, mind.embedder.model):
-        return  # a change of model is settled in one go, not before a question
-    if 0 < len(mind.store.waiting(LITTLE + 1)) <= LITTLE:
+    if mind.embedder is not None and 0 < len(mind.store.waiting(LITTLE + 1, mind.embedder.model)) <= LITTLE:
         with suppress(StoreError):  # a home that cannot be written can still be asked
             adopt(mind.store, mind.embedder)
             embed_waiting(mind.store, mind.embedder, LITTLE)
