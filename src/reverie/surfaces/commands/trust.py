@@ -1,17 +1,20 @@
 """Commands that look after the store: status, verify, export, import, backup, settle, log."""
 
 import json
-from collections.abc import Iterable
+from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reverie import clock
+from reverie import Mind, clock
 from reverie.errors import BadInput, StoreDamaged
 from reverie.store import Problem
 from reverie.surfaces import say
 from reverie.surfaces.desk import Desk, command
+
+if TYPE_CHECKING:
+    from reverie.lifecycle.transfer import Imported
 
 PANEL = "Look after it"
 FAILED = ("failed",)
@@ -169,34 +172,49 @@ def export(
 def import_(
     desk: Desk,
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of reverie export; “-” is stdin.")],
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be taken in.")] = False,
 ) -> None:
     """Take in what export wrote. What is there already is left alone."""
-    from reverie.surfaces import lines
-
-    taken: dict[str, int] = {}
     for file in files:
         if str(file) != "-" and not file.is_file():
             raise BadInput(f"There is no file {file}")
     with desk.mind() as mind:
-        for file in files:
-            rows = lines.told(lines.from_file(file), desk.telling, f"importing {file.name}", None)
-            for kind, count in imported(file, rows, mind).items():
-                taken[kind] = taken.get(kind, 0) + count
+        done = [(file, imported(file, mind, desk, skip_bad)) for file in files]
+    taken = Counter[str]()
+    for _, one in done:
+        taken.update(one.new)
     if desk.json:
-        say.document({"new": taken})
-    elif taken:
+        say.document({"new": dict(taken), "left_out": sum(one.left_out for _, one in done),
+                      "bad": [{"file": str(file), "row": bad.row, "why": bad.why}
+                              for file, one in done for bad in one.bad]})
+        return
+    if taken:
         say.tell(f"New: {', '.join(f'{n:,} {plural(kind, n)}' for kind, n in taken.items())}.")
     else:
         say.tell("Nothing new: everything was there already.")
+    for file, one in done:
+        tell_left_out(file, one)
 
 
-def imported(file: Path, rows: Iterable[dict[str, Any]], mind: Any) -> dict[str, int]:
+def imported(file: Path, mind: Mind, desk: Desk, skip_bad: bool) -> "Imported":
     """Take in one file; an error names it."""
+    from reverie.surfaces import lines
+
+    rows = lines.told(lines.from_file(file, skip_bad), desk.telling, f"importing {file.name}", None)
     try:
-        new: dict[str, int] = mind.import_(rows)
+        return mind.import_(rows, skip_bad=skip_bad)
     except BadInput as err:
         raise BadInput(f"{file}: {err}. Nothing of this file was taken in") from err
-    return new
+
+
+def tell_left_out(file: Path, one: "Imported") -> None:
+    """Which rows of a file were left out, and why."""
+    if one.left_out:
+        say.note(f"{file}: {one.left_out:,} {plural('row', one.left_out)} left out.")
+    for bad in one.bad:
+        say.note(f"  row {bad.row}: {bad.why}")
+    if 0 < len(one.bad) < one.left_out:
+        say.note(f"  and {one.left_out - len(one.bad):,} more")
 
 
 def plural(kind: str, n: int) -> str:
