@@ -21,9 +21,10 @@ from reverie.lifecycle.asked import question, texts, whole
 from reverie.lifecycle.intake import Moment, built, checked_space, checked_tags, clean, private
 from reverie.model import Add, Change, Event, Filter, Hint, Hit, Memory, Record, Retire, Revise, lineage
 from reverie.search import Query, search
-from reverie.words import query_terms
+from reverie.words import keywords
 
 if TYPE_CHECKING:
+    from reverie.backups import Purged
     from reverie.companion import Background, Companion
     from reverie.embed import Embedder
     from reverie.lifecycle.explain import Explanation
@@ -268,13 +269,17 @@ class Mind:
                 raise Conflict(f"{name} of {id} was changed again since event {record.event.seq}. Undo that first, "
                                "or use force")
 
-    def purge(self, ids: Sequence[str] | str) -> int:
-        """Erase for good: text, words, vectors, history, events that repeat it. Cannot be undone."""
+    def purge(self, ids: Sequence[str] | str) -> Purged:
+        """Erase for good: text, words, vectors, history, events that repeat it, also in the daily backups.
+
+        Cannot be undone. `unreached` names the files of the home that may still hold it.
+        """
+        from reverie import backups
         gone = [memory.id for memory in self._all(ids)]
-        count = self.store.purge(gone)
+        erased = self.store.purge(gone)
         self._leaving += gone
         self._withdraw()
-        return count
+        return backups.Purged(erased, backups.purge(self.settings, self.store, gone))
 
     # Living
 
@@ -393,8 +398,3 @@ class Mind:
         gone, self._leaving = self._leaving, []
         if gone and self._background is not None:
             self._background.withdraw(gone)
-
-
-def keywords(text: str, most: int = 5) -> str:
-    """What an untitled memory is about, in its own rare words: a title that gives nothing away."""
-    return ", ".join(dict.fromkeys(sorted(query_terms(text[:2_000]), key=lambda t: (-len(t), t))[:most]))

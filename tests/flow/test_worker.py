@@ -149,14 +149,14 @@ def test_it_leaves_when_its_home_is_gone(home):
 
 def test_only_the_newest_backups_are_kept(home):
     """X20: a daily copy, of which `settings.backups` are kept."""
-    from reverie.surfaces import backups
+    from reverie import backups
     (home / "backups").mkdir()
     for day in ("20200101", "20200102", "20200103"):
         (home / "backups" / f"reverie-{day}.db").write_bytes(b"")
     with opened(home, backups=2) as mind:
         mind.remember("one", space="me/demo")
-        assert backups.daily(mind, time.time())
-        assert backups.daily(mind, time.time()) is None
+        assert backups.daily(mind.store, mind.settings, time.time())
+        assert backups.daily(mind.store, mind.settings, time.time()) is None
     assert [f"reverie-{DAY}.db", "reverie-20200103.db"] == [p.name for p in backups.newest_first(Settings(home=home))]
 
 

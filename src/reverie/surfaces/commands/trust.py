@@ -134,15 +134,15 @@ def checked(desk: Desk, repair: bool) -> list[Problem]:
 
 def salvage(desk: Desk) -> list[Problem]:
     """Keep what is readable of a damaged file; the rest from the newest backup."""
+    from reverie import backups
     from reverie.store.sqlite import repair
-    from reverie.surfaces import backups
-    from reverie.surfaces.reading import stamp
 
     if not desk.settings.url.startswith("sqlite:"):
         raise StoreDamaged("The store is damaged, and only the embedded one can be mended here. Restore its backup")
     with desk.telling:
         desk.telling("salvaging the damaged file", 0, None)
-        return repair(desk.settings.url, backups.newest_first(desk.settings), stamp(clock.now(), "%Y%m%d-%H%M%S"))
+        moment = backups.stamp(clock.now(), "%Y%m%d-%H%M%S")
+        return repair(desk.settings.url, backups.newest_first(desk.settings), moment)
 
 
 def export(
@@ -228,11 +228,11 @@ def backup(
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; none is today's in the home.")] = None,
 ) -> None:
     """Copy the database, while others go on writing."""
-    from reverie.surfaces import backups
+    from reverie import backups
 
     with desk.mind() as mind:
         desk.telling("copying", 0, None)
-        made = mind.backup(file) if file else backups.daily(mind, clock.now())
+        made = mind.backup(file) if file else backups.daily(mind.store, mind.settings, clock.now())
     if desk.json:
         say.document({"file": str(made) if made else None})
     else:
