@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reverie import clock
-from reverie.attention import Attention
+from reverie.attention import Attention, echoes
 from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.errors import Conflict, EmbedderUnavailable, ExtraMissing, ModelUnavailable
@@ -272,7 +272,8 @@ def prepare(store: Store, embedder: Embedder | None, settings: Settings, attenti
     attention.topic(similarity(vector, last))
     query = Query(text=about.text, context=about.context, spaces=lineage(space), now=now, vector=vector,
                   model=embedder.model if embedder else "", limit=settings.limit * 4, automatic=True,
-                  not_session=attention.session, exclude=frozenset(attention.blocked(now)))
+                  not_session=attention.session, session_in=attention.spaces,
+                  exclude=echoes(store, attention) | attention.blocked(now))
     return render(search(store, query), now, limit=settings.limit, budget=settings.budget), vector
 
 

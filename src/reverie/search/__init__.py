@@ -41,6 +41,7 @@ class Query(NamedTuple):
     tags: tuple[str, ...] = ()
     automatic: bool = False                    # nobody asked: only what stands out may surface
     not_session: str = ""                      # a conversation whose own memories are not echoed back to it
+    session_in: tuple[str, ...] = ()           # the spaces in which that name is this conversation's; none: everywhere
     exclude: frozenset[str] = frozenset()
     within: float | None = None                # seconds that words and triggers may take
 
@@ -156,5 +157,10 @@ def alive(memory: Memory, query: Query) -> bool:
             and (memory.expires_at is None or memory.expires_at > query.now)
             and (not query.kinds or memory.kind in query.kinds)
             and set(query.tags) <= set(memory.tags)
-            and not (query.not_session and memory.session == query.not_session)
+            and not (query.not_session and memory.session == query.not_session and echoing(query, memory.space))
             and not (query.automatic and not shape.surfaces(memory, query.now)))
+
+
+def echoing(query: Query, space: str) -> bool:
+    """Whether the session that the query must not hear is its own in this space: a name may be another's elsewhere."""
+    return not query.session_in or space in query.session_in

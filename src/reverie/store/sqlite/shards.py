@@ -117,7 +117,7 @@ class Shards:
     def shard(self, db: sqlite3.Connection, space: str) -> Shard:
         """The shard of a space, loaded if need be."""
         if space not in self.by_space:
-            shard = Shard(self.dims)
+            shard = Shard(self.dims, space)
             self.take_rows(db, space, shard)
             if self.dims:
                 found = db.execute(SPACE_VECTORS, (space, self.model, self.seen.serial))
