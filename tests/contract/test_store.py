@@ -54,14 +54,9 @@ def other(backend, url, store):
 
 
 @pytest.fixture
-def other_or_same(backend, url, store):
+def other_or_same(backend, request, store):
     """A second store object where the backend allows one."""
-    if backend in PRIVATE:
-        yield store
-        return
-    other = open_store(url)
-    yield other
-    other.close()
+    return store if backend in PRIVATE else request.getfixturevalue("other")
 
 
 @pytest.fixture

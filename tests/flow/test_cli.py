@@ -3,34 +3,22 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from reverie.surfaces.cli import app
+from tests.helpers import invoked, toy_home
 
 pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
-RUNNER = CliRunner()
 
 
 @pytest.fixture
 def home(tmp_path):
-    """A home with the toy embedder and without a worker."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    (folder / "config.toml").write_text('embedder = "toy"\nidle = 0\nbackups = 3\n')
-    return folder
+    return toy_home(tmp_path)
 
 
 @pytest.fixture
 def run(home, monkeypatch):
     """Run a command in the space me/demo; the result."""
     monkeypatch.setenv("REVERIE_HOME", str(home))
-
-    def run(*words, stdin=None, code=0, space=True):
-        extra = ["--space", "me/demo"] if space else []
-        result = RUNNER.invoke(app, [*extra, *words], input=stdin)
-        assert result.exit_code == code, (words, result.output, result.stderr)
-        return result
-    return run
+    return lambda *words, space=True, **more: invoked(*(["--space", "me/demo"] if space else []), *words, **more)
 
 
 @pytest.fixture
@@ -311,8 +299,8 @@ def test_json_everywhere(answer, kept, command):
 def test_options_may_stand_before_or_after(run, home):
     """--json, --space and --home stand before the command's name or behind it."""
     run("--json", "remember", "x", "--space", "me/a", space=False)
-    first = json.loads(RUNNER.invoke(app, ["--home", str(home), "--json", "--space", "me/a", "list"]).stdout)
-    second = json.loads(RUNNER.invoke(app, ["list", "--json", "-s", "me/a", "--home", str(home)]).stdout)
+    first = json.loads(invoked("--home", str(home), "--json", "--space", "me/a", "list").stdout)
+    second = json.loads(invoked("list", "--json", "-s", "me/a", "--home", str(home)).stdout)
     assert first == second and len(first["memories"]) == 1
 
 

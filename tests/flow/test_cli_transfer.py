@@ -5,26 +5,15 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from typer.testing import CliRunner
 
-import reverie
-from reverie.config import Settings
-from reverie.embed.toy import Toy
 from reverie.errors import BadInput
-from reverie.surfaces.cli import app
+from tests.helpers import invoked, opened
 
-RUNNER = CliRunner()
 SECRET = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 
 
-def opened(folder):
-    return reverie.open(settings=Settings(home=folder, embedder="toy", idle=0.0), embedder=Toy())
-
-
-def run(home, *words, stdin=None, code=0):
-    result = RUNNER.invoke(app, [*words, "--home", str(home)], input=stdin)
-    assert result.exit_code == code, (words, result.output, result.stderr)
-    return result
+def run(home, *words, **more):
+    return invoked(*words, "--home", str(home), **more)
 
 
 @pytest.fixture

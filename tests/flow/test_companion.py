@@ -20,6 +20,7 @@ from reverie.errors import BadInput
 from reverie.model import Add, Event, Hit
 from reverie.testing import Blocked, Clock, Counting, a_memory, memory, said
 from reverie.window import LINE
+from tests.helpers import turn
 
 SPACE = "me/demo"
 HERON = "The staging server is called heron and its deploys need a ticket."
@@ -42,15 +43,6 @@ def wordy(clock):
 
 def session(mind, name="s1", space=SPACE):
     return mind.companion(f"{space}/{name}")
-
-
-def turn(companion, *texts, clock=None, tick=60.0):
-    """One turn, and everything it leads to."""
-    if clock:
-        clock.tick(tick)
-    block = companion.turn(said(*texts))
-    assert companion.wait(20)
-    return block
 
 
 ASK = "which staging server do deploys go to"

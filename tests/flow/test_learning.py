@@ -17,6 +17,7 @@ from reverie.errors import BadInput, NotFound
 from reverie.messages import Heard, Said, text_of
 from reverie.settle import focus
 from reverie.testing import Blocked, memory, said
+from tests.helpers import turn
 
 SPACE = "me/demo"
 HERON = "The staging server is called heron and its deploys need a ticket."
@@ -29,12 +30,6 @@ def mind(clock):
     """Knows only words."""
     with memory(now=clock, embedder="none") as mind:
         yield mind
-
-
-def turn(companion, *texts):
-    block = companion.turn(said(*texts))
-    assert companion.wait(20)
-    return block
 
 
 def written(mind):

@@ -14,16 +14,14 @@ from reverie.config import Settings
 from reverie.embed.toy import Toy
 from reverie.settle import LEASE
 from reverie.surfaces import worker
+from tests.helpers import opened, toy_home, until
 
 DAY = datetime.fromtimestamp(time.time(), UTC).strftime("%Y%m%d")
 
 
 @pytest.fixture
 def home(tmp_path):
-    folder = tmp_path / "home"
-    folder.mkdir()
-    (folder / "config.toml").write_text('embedder = "toy"\nidle = 1.0\n')
-    return folder
+    return toy_home(tmp_path, idle=1.0)
 
 
 @pytest.fixture(autouse=True)
@@ -31,22 +29,9 @@ def path(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
 
 
-def opened(home, **more):
-    return reverie.open(settings=Settings(home=home, embedder="toy", **more), embedder=Toy())
-
-
 def started(home, *words):
     return subprocess.Popen([sys.executable, "-m", "reverie", "worker", "--home", str(home), *words],
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-
-def until(condition, seconds=20.0):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return
-        time.sleep(0.02)
-    pytest.fail("that never came")
 
 
 def held(mind):

@@ -13,20 +13,9 @@ from reverie.embed.cache import Cached, Recent, key
 from reverie.embed.toy import Toy
 from reverie.errors import BadInput, UnknownScheme
 from reverie.testing import Counting
+from tests.helpers import TRICKY
 
 SRC = Path(__file__).parents[2] / "src"
-TRICKY = [
-    "",
-    " ",
-    "\x00",
-    "a\x00b",
-    "half a pair \ud83d",
-    "\ude00",
-    "日本語",
-    "👩‍👩‍👧",
-    "x" * 100_000,
-    "\n" * 5_000,
-]
 
 
 def python(probe, **env):
