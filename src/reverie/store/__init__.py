@@ -91,7 +91,8 @@ class Store(Protocol):
     def await_vectors(self, model: str) -> int:
         """This model embeds here now: what has no vector of it waits for one, and so will every new text.
 
-        A home may have several such models, each with its own queue; none gets in another's way. Costs little when
+        A home may have several such models, each with its own queue; none gets in another's way. One that is not
+        used any longer keeps its queue, some bytes a text. Costs little when
         nothing changes. Returns how many wait for this model.
         """
         ...
