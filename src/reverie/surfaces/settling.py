@@ -16,29 +16,24 @@ def settled(mind: Mind, telling: Telling) -> Settled:
         while True:
             if not store.acquire(LEASE, holder, LEASE_SECONDS, clock.now()):
                 if not others_go_on(mind, telling):
-                    return Settled(*_sums(done, Settled()), len(store.waiting(10_000)), done.trouble)
+                    return done._replace(waiting=len(store.waiting(10_000)))
                 continue
-            step = one_step(store, mind.embedder, mind.settings, clock.now, 16)
-            done = Settled(*_sums(done, step), step.waiting, step.trouble)
+            step = one_step(mind.work, 16)
+            done = done.then(step)
             total = max(total, done.embedded)
             telling("embedding", done.embedded, total)
-            if not (step.embedded or step.events):
+            if not step:
                 break
     finally:
         store.release(LEASE, holder)
     telling.rest()
     tell_trouble(store, done.trouble)
-    return Settled(*_sums(done, Settled()), mind.stats().waiting, done.trouble)
+    return done._replace(waiting=mind.stats().waiting)
 
 
 def as_json(done: Settled) -> dict[str, int | str]:
     """What was done, as JSON values."""
-    return {"embedded": done.embedded, "learned": done.learned, "events": done.events, "failed": done.failed,
-            "waiting": done.waiting, "trouble": done.trouble}
-
-
-def _sums(a: Settled, b: Settled) -> tuple[int, int, int, int]:
-    return (a.embedded + b.embedded, a.learned + b.learned, a.events + b.events, a.failed + b.failed)
+    return done._asdict()
 
 
 def others_go_on(mind: Mind, telling: Telling) -> bool:

@@ -98,7 +98,7 @@ def usable(desk: Desk, mind: Mind, text: str, mode: str) -> str:
 
 def catch_up(mind: Mind) -> None:
     """Give vectors to what waits for one, if it is little, so that the answer is complete."""
-    from reverie.settle import adopt, embed_waiting
+    from reverie.settle.embedding import adopt, embed_waiting
 
     if mind.embedder is None or mind.store.meta("model") not in (None, mind.embedder.model):
         return  # a change of model is settled in one go, not before a question
