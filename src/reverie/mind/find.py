@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from reverie.lifecycle.asked import question, texts, whole
-from reverie.lifecycle.intake import checked_tags, clean
+from reverie.lifecycle.intake import Moment, checked_tags, clean, moment
 from reverie.mind.base import Base
 from reverie.model import Filter, Hint, Hit, Memory, Record, lineage
 from reverie.search import Query, search
@@ -20,20 +20,28 @@ class Finding(Base):
     """The verbs that read."""
 
     def recall(self, query: str, *, space: str | None = None, limit: int = 10, kinds: Iterable[str] = (),
-               tags: Iterable[str] = (), mode: str = "auto") -> list[Hit]:
+               tags: Iterable[str] = (), mode: str = "auto", as_of: Moment = None) -> list[Hit]:
         """The best memories for a question, best first; an empty list is an answer.
 
         `mode`: "auto" (the learned ranking), "convex" or "rrf" (plain fusions of words and meaning), "dense", or
         "words", which needs no model. Where no vector can be had, words answer. An empty query gives the newest.
+
+        `as_of`: answer as at that moment, with the memories as they stood then, also those that no longer count.
         """
         question(query, "query")
         spaces = lineage(self._space(space))
         wanted = texts(kinds, "kinds")
         if whole(limit) <= 0 or self.settings.is_off(spaces[0]):
             return []
-        return search(self.store, Query(
-            text=query, context=query, spaces=spaces, now=self._now(), limit=limit, mode=mode, kinds=wanted,
-            tags=checked_tags(tags), **({} if mode == "words" else self._meaning(query))))
+        asked = Query(text=query, context=query, spaces=spaces, now=self._now(), limit=limit, mode=mode, kinds=wanted,
+                      tags=checked_tags(tags), **({} if mode == "words" else self._meaning(query)))
+        then = moment(as_of, "as_of")
+        return search(self.store, asked) if then is None else self._as_of(asked, then)
+
+    def _as_of(self, asked: Query, then: float) -> list[Hit]:
+        from reverie.search.past import search_as_of
+        embed = None if self.embedder is None or asked.vector is None else self.embedder.embed
+        return search_as_of(self.store, asked, then, embed)
 
     def hints(self, prompt: str, *, space: str | None = None, limit: int = 5) -> list[Hint]:
         """Ids, titles and tags of what may be worth reading for a prompt, never the text; `get` reads it."""

@@ -43,6 +43,7 @@ class Query(NamedTuple):
     not_session: str = ""                      # a conversation whose own memories are not echoed back to it
     exclude: frozenset[str] = frozenset()
     within: float | None = None                # seconds that words and triggers may take
+    before: float | None = None                # nothing that is younger: neither said nor written down by then
 
     @property
     def terms(self) -> list[str]:
@@ -157,4 +158,10 @@ def alive(memory: Memory, query: Query) -> bool:
             and (not query.kinds or memory.kind in query.kinds)
             and set(query.tags) <= set(memory.tags)
             and not (query.not_session and memory.session == query.not_session)
+            and (query.before is None or born(memory) <= query.before)
             and not (query.automatic and not shape.surfaces(memory, query.now)))
+
+
+def born(memory: Memory) -> float:
+    """From when on a memory was there to be asked: when it was said, or written down if that was earlier."""
+    return min(memory.at, memory.created_at)
