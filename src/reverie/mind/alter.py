@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from reverie.errors import BadInput
-from reverie.lifecycle import change
+from reverie.lifecycle import change, procedure
 from reverie.lifecycle.intake import built, checked_tags, private
 from reverie.mind.base import Base, alone
 from reverie.mind.keep import FIELDS
@@ -64,9 +64,20 @@ class Altering(Base):
         self._apply(change.superseded(before, after, now), "supersede", before.space, now)
 
     @alone
-    def feedback(self, id: str, helpful: bool, *, session: str = "") -> Memory:
-        """It was shown, and helped or did not: use strengthens, rejection weakens, neither deletes."""
+    def feedback(self, id: str, helpful: bool, *, session: str = "", by: str = "user") -> Memory:
+        """It was shown, and helped or did not: use strengthens, rejection weakens, neither deletes.
+
+        `by`: "user" or "host" (the agent that was given it) move confidence by +0.05 or −0.10; "judge", a language
+        model that only looked at it, by +0.02 or −0.01.
+        """
         memory, now, session = self._one(id), self._now(), private(session)
-        self._apply([change.used(memory, now, helpful=helpful, session=session)], "feedback", memory.space, now,
-                    session=session, helpful=helpful)
+        self._apply([change.used(memory, now, helpful=helpful, session=session, by=by)], "feedback", memory.space, now,
+                    session=session, helpful=helpful, by=by)
+        return self._one(id)
+
+    @alone
+    def outcome(self, id: str, worked: bool) -> Memory:
+        """A procedure was followed and worked, or did not: its record follows, and with it its rank (CC-66)."""
+        memory, now = self._one(id), self._now()
+        self._apply([procedure.tried(memory, worked, now)], "outcome", memory.space, now, worked=worked)
         return self._one(id)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from reverie.errors import BadInput
 from reverie.lifecycle.asked import question, texts, whole
 from reverie.lifecycle.intake import Moment, checked_tags, clean, moment
 from reverie.mind.base import Base
 from reverie.model import Filter, Hint, Hit, Memory, Record, lineage
-from reverie.search import Query, search
+from reverie.patterns import about_to_run
+from reverie.search import Query, called_by, search
 from reverie.words import query_terms
 
 if TYPE_CHECKING:
@@ -53,6 +55,19 @@ class Finding(Base):
                                         automatic=True, **self._meaning(prompt)))
         return [Hint(hit.memory.id, hit.memory.title or keywords(hit.memory.text), hit.memory.kind, hit.memory.tags)
                 for hit in hits]
+
+    def warnings(self, tool: str, arguments: Mapping[str, Any] | str = "", *, space: str | None = None,
+                 limit: int = 5) -> list[Hit]:
+        """What to know before a tool runs: memories of which a trigger meets the tool or what it is given.
+
+        What must never be done comes first, then corrections, then the rest. Needs no model and no vectors.
+        """
+        if not isinstance(tool, str) or not isinstance(arguments, (str, Mapping)):
+            raise BadInput("A tool is named by a text; its arguments are a text or a mapping of names to values")
+        spaces = lineage(self._space(space))
+        if whole(limit) <= 0 or self.settings.is_off(spaces[0]):
+            return []
+        return called_by(self.store, about_to_run(tool, arguments), spaces, self._now())[:limit]
 
     def get(self, ids: Sequence[str] | str) -> list[Memory]:
         """Memories by id, in the order asked, whatever their state; unknown ids are left out."""

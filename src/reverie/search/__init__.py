@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from reverie.clock import ticks
 from reverie.errors import BadInput
 from reverie.model import Filter, Hit, Memory
+from reverie.patterns import Scene, spoken
 from reverie.search import shape, triggers
 from reverie.words import query_terms
 
@@ -82,7 +83,18 @@ def called_up(store: "Store", query: Query, end: float | None) -> list[Hit]:
     """What trigger patterns call up, as far as time allows."""
     some = None if end is None else 0.5 * max(0.0, end - ticks())     # half of it: words want their share
     until = None if some is None else ticks() + some
-    return triggers.met(store.triggered(query.spaces, within=some), query.context or query.text, until)
+    return triggers.met(store.triggered(query.spaces, within=some), spoken(query.context or query.text), until)
+
+
+FIRST = ("negative", "correction")    # of what is called up, these are told first
+
+
+def called_by(store: "Store", scene: Scene, spaces: Sequence[str], now: float) -> list[Hit]:
+    """What trigger patterns call up before a tool runs: what must never be done first, ties by id (B61, B62)."""
+    asked = Query("", tuple(spaces), now, automatic=True)
+    hits = [hit for hit in triggers.met(store.triggered(spaces), scene) if alive(hit.memory, asked)]
+    return sorted(hits, key=lambda hit: (FIRST.index(hit.memory.kind) if hit.memory.kind in FIRST else len(FIRST),
+                                         -hit.memory.trust * hit.memory.confidence, hit.memory.id))
 
 
 def enough(found: Sequence[Hit], query: Query, wider: int) -> bool:
