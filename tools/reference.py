@@ -23,13 +23,19 @@ def verbs() -> str:
     parts = ["# The verbs\n\n", paragraph(reverie.open, "reverie.open")]
     for owner in (reverie.Mind, reverie.Companion):
         parts.append(f"## {owner.__name__}\n\n{inspect.getdoc(owner)}\n\n")
-        for name, member in vars(owner).items():
+        for name, member in members(owner):
             if not name.startswith("_") and callable(member):
                 parts.append(paragraph(member, f"{owner.__name__.lower()}.{name}"))
             elif isinstance(member, property) and not name.startswith("_"):
                 parts.append(f"### `{owner.__name__.lower()}.{name}`\n\n{inspect.getdoc(member)}\n\n")
     parts.append(f"## Errors\n\n```text\n{(inspect.getdoc(errors) or '').strip()}\n```\n")
     return "".join(parts)
+
+
+def members(owner: type) -> Iterator[tuple[str, object]]:
+    """What a class has, in the order of its bases and their lines."""
+    for part in (*owner.__bases__, owner):
+        yield from vars(part).items() if part is not object else ()
 
 
 def paragraph(member: Callable[..., object], name: str) -> str:

@@ -23,7 +23,10 @@ from reverie.embed import Embedder
 from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly
 from reverie.messages import Heard, Said
 from reverie.model import Event
-from reverie.settle import LEASE, LEASE_SECONDS, WINDOW_MESSAGES, one_step, prepare, redacted
+from reverie.settle import LEASE, LEASE_SECONDS, one_step
+from reverie.settle.preparing import WINDOW_MESSAGES, prepare
+from reverie.settle.reading import Work
+from reverie.settle.spoken import redacted
 from reverie.store import Store
 from reverie.window import EMPTY, Block
 
@@ -198,7 +201,7 @@ class Background:
         """One step of settling if it is ours to do; whether there may be more."""
         if not self.store.acquire(LEASE, self._holder, LEASE_SECONDS, self._now()):
             return False
-        step = one_step(self.store, self._embedder, self.settings, self._now, SMALL)
+        step = one_step(Work(self.store, self._embedder, self.settings, self._now()), SMALL)
         self.trouble = step.trouble
         if step.trouble:
             self._retry_at = clock.ticks() + RETRY

@@ -21,7 +21,7 @@ from reverie.errors import BadInput, ReverieError
 from reverie.messages import Said, text_of
 from reverie.model import lineage
 from reverie.search import Query, search
-from reverie.settle import focus
+from reverie.settle.preparing import focus
 from reverie.store import Store
 from reverie.window import EMPTY, Block, render
 

@@ -96,7 +96,8 @@ class Edge(NamedTuple):
     weight: float = 1.0
 
 
-RELATIONS = ("has_tag", "in_cluster", "relates_to", "supersedes", "contradicts", "derived_from", "about")
+RELATIONS = ("has_tag", "in_cluster", "relates_to", "supersedes", "contradicts", "derived_from", "about", "resembles")
+# `resembles`: two memories that may say the same and wait for a person, a model or sleep to decide.
 
 
 class Event(NamedTuple):

@@ -232,8 +232,3 @@ def _mixed(whole: str) -> Iterator[str]:
 
 def _is_stop(term: str) -> bool:
     return term in STOP or (not term.isalnum() and all(piece in STOP for piece in _pieces(term)))
-
-
-def keywords(text: str, most: int = 5) -> str:
-    """What an untitled memory is about, in its own rare words: a title that gives nothing away."""
-    return ", ".join(dict.fromkeys(sorted(query_terms(text[:2_000]), key=lambda t: (-len(t), t))[:most]))

@@ -853,3 +853,19 @@ def test_an_event_needs_no_payload(store):
     seq = store.append([Event(verb="turn", space="me", at=1.0)])[0]
 
     assert store.event(seq) == Event(verb="turn", space="me", at=1.0, seq=seq)
+
+
+def test_what_was_altered_since_a_moment(store):
+    """The newest first, of the asked spaces, and nothing that was only added or linked."""
+    one, other, new = (a_memory(text) for text in ("one", "other", "new"))
+    elsewhere = a_memory("elsewhere", space="me/else")
+    store.apply([Add(one), Add(other), Add(elsewhere)], an_event(at=NOON))
+    store.apply([Revise(one.id, {"text": "first"})], an_event("revise", at=NOON + 1))
+    store.apply([Revise(one.id, {"text": "last"}), Retire(other.id, NOON + 2)], an_event("mixed", at=NOON + 2))
+    store.apply([Revise(elsewhere.id, {"text": "there"}), Add(new), Link(Edge(new.id, "relates_to", one.id))],
+                an_event("others", at=NOON + 3))
+    found = [(r.memory_id, r.op, dict(r.before)) for r in store.altered_since(NOON + 1, lineage(SPACE))]
+    assert [(other.id, "retire"), (one.id, "revise")] == [row[:2] for row in found]
+    assert {"text": "first"} == found[1][2]
+    assert 3 == len(store.altered_since(NOON, lineage(SPACE)))
+    assert [] == store.altered_since(NOON + 3, lineage(SPACE))

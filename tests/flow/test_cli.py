@@ -237,6 +237,29 @@ def test_tags_links_and_feedback(answer, kept, run):
     run("link", one, one, code=2)
 
 
+def test_know_how(run, answer, kept):
+    """B60–B65: a procedure with its record; what to know before a tool runs, as words or as the host's JSON."""
+    id = answer("teach", "release", "--step", "bump it", "--step", "tag it", "--trigger", "tool:Bash(git tag*)")
+    id = id["memory"]["id"]
+    assert "1. bump it. 2. tag it." in run("show", id).stdout
+    assert answer("outcome", id, "--worked")["memory"]["details"]["worked"] == 1
+    never = kept("Never delete tags", "--kind", "negative", "--trigger", "re:tag\\s+-d")
+    hits = answer("warnings", "Bash", '{"command": "git tag -d v1"}')["hits"]
+    assert [never, id] == [hit["memory"]["id"] for hit in hits]
+    assert "Never delete tags" in run("warnings", "Bash", "git tag -d v1").stdout
+    assert "Nothing to beware of" in run("warnings", "Bash", "ls").stdout
+    assert "not a regular expression" in run("remember", "x", "--trigger", "re:(", code=2).stderr
+
+
+def test_recall_as_of_a_day(run, answer, kept):
+    """A88: what it would have said then; a day that is none is named."""
+    id = kept("Staging is heron", "--at", "2020-01-01")
+    run("forget", id)
+    assert [] == answer("recall", "staging")["hits"]
+    assert [id] == [hit["memory"]["id"] for hit in answer("recall", "staging", "--as-of", "2021-06-01")["hits"]]
+    assert "as_of=" in run("recall", "x", "--as-of", "soon", code=2).stderr
+
+
 def test_purge_erases_from_the_backups_too(run, answer, kept, home):
     """What is erased for good is in no file of the home; without --yes it asks."""
     id = kept("xylophone quartz")

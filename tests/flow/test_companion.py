@@ -11,13 +11,14 @@ from time import perf_counter
 
 import pytest
 
-from reverie import background, messages, settle
+from reverie import background, messages
 from reverie import companion as module
 from reverie.attention import MOST
 from reverie.companion import text_of
 from reverie.embed.toy import Toy
 from reverie.errors import BadInput
 from reverie.model import Add, Event, Hit
+from reverie.settle import preparing
 from reverie.testing import Blocked, Clock, Counting, a_memory, memory, said
 from reverie.window import LINE
 from tests.helpers import turn
@@ -160,7 +161,7 @@ def test_nothing_grows_without_bound(wordy, clock):
         conversation = companion.conversation
         state = conversation.attention
 
-        assert len(conversation.window) <= settle.WINDOW_MESSAGES
+        assert len(conversation.window) <= preparing.WINDOW_MESSAGES
         assert len(state.injected) <= MOST and len(state.surfaced) <= MOST
         assert len(companion._background._queue) == len(companion._background._unprepared) == 0
         assert companion.behind == companion.dropped == 0
@@ -213,7 +214,7 @@ def test_a_block_that_waited_too_long_is_dropped_and_comes_again(wordy, clock):
 def test_the_same_context_is_not_looked_at_twice(wordy, clock, monkeypatch):
     """An identical context within 30 seconds is skipped (CONSTANTS)."""
     looked = []
-    monkeypatch.setattr(settle, "search", lambda _, query: looked.append(query.text) or [])
+    monkeypatch.setattr(preparing, "search", lambda _, query: looked.append(query.text) or [])
     with session(wordy) as companion:
         turn(companion, CHAT, clock=clock)
         turn(companion, CHAT, clock=clock, tick=10)
@@ -340,7 +341,7 @@ def topical(clock, monkeypatch):
     """A mind whose search finds its one memory unless it is to be left out."""
     with memory(now=clock, embedder=Topical()) as mind:
         found = mind.remember(HERON, space=SPACE)
-        monkeypatch.setattr(settle, "search", lambda _, query:
+        monkeypatch.setattr(preparing, "search", lambda _, query:
                             [] if found.id in query.exclude else [Hit(found, 0.9, ("stub",))])
         monkeypatch.setattr(module, "search", lambda *_: [])
         yield mind
@@ -425,7 +426,7 @@ def test_closing_the_mind_ends_everything(clock):
 def test_trouble_in_the_background_is_kept_and_the_next_turn_goes_on(wordy, clock, monkeypatch):
     """An error while preparing is not swallowed and does not end the thread (X7)."""
     with monkeypatch.context() as patched, session(wordy) as companion:
-        patched.setattr(settle, "search", lambda *_: 1 / 0)
+        patched.setattr(preparing, "search", lambda *_: 1 / 0)
         turn(companion, "the staging server", clock=clock)
         trouble = companion._background.trouble
         patched.undo()
@@ -488,7 +489,8 @@ def test_injected_text_is_not_learned_from(wordy, clock):
     assert wordy.stats().memories == before
 
 
-@pytest.mark.parametrize("length", [settle.MESSAGE_CHARS, settle.WINDOW_CHARS, messages.MOST_CHARS, LINE, 400, 20_000])
+@pytest.mark.parametrize("length", [preparing.MESSAGE_CHARS, preparing.WINDOW_CHARS, messages.MOST_CHARS, LINE, 400,
+                                    20_000])
 def test_wide_characters_at_every_cut(clock, length):
     """4-byte characters just before, at and after each place where text is cut never break anything (CC-48)."""
     with memory(now=clock) as mind, session(mind) as companion:

@@ -15,7 +15,7 @@ from reverie import background, config
 from reverie.config import Settings
 from reverie.errors import BadInput, NotFound
 from reverie.messages import Heard, Said, text_of
-from reverie.settle import focus
+from reverie.settle.preparing import focus
 from reverie.testing import Blocked, memory, said
 from tests.helpers import turn
 

@@ -4,7 +4,7 @@
 import pytest
 
 from reverie.messages import GAP, HEAD, MOST_CHARS, SPARE, TAIL
-from reverie.settle import shortened
+from reverie.settle.spoken import shortened
 from reverie.testing import Counting, memory, said
 
 SPACE = "me/demo"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from reverie.clock import ticks
 from reverie.errors import BadInput
 from reverie.model import Filter, Hit, Memory
+from reverie.patterns import Scene, spoken
 from reverie.search import shape, triggers
 from reverie.words import query_terms
 
@@ -44,6 +45,7 @@ class Query(NamedTuple):
     session_in: tuple[str, ...] = ()           # the spaces in which that name is this conversation's; none: everywhere
     exclude: frozenset[str] = frozenset()
     within: float | None = None                # seconds that words and triggers may take
+    before: float | None = None                # nothing that is younger: neither said nor written down by then
 
     @property
     def terms(self) -> list[str]:
@@ -82,7 +84,18 @@ def called_up(store: "Store", query: Query, end: float | None) -> list[Hit]:
     """What trigger patterns call up, as far as time allows."""
     some = None if end is None else 0.5 * max(0.0, end - ticks())     # half of it: words want their share
     until = None if some is None else ticks() + some
-    return triggers.met(store.triggered(query.spaces, within=some), query.context or query.text, until)
+    return triggers.met(store.triggered(query.spaces, within=some), spoken(query.context or query.text), until)
+
+
+FIRST = ("negative", "correction")    # of what is called up, these are told first
+
+
+def called_by(store: "Store", scene: Scene, spaces: Sequence[str], now: float) -> list[Hit]:
+    """What trigger patterns call up before a tool runs: what must never be done first, ties by id (B61, B62)."""
+    asked = Query("", tuple(spaces), now, automatic=True)
+    hits = [hit for hit in triggers.met(store.triggered(spaces), scene) if alive(hit.memory, asked)]
+    return sorted(hits, key=lambda hit: (FIRST.index(hit.memory.kind) if hit.memory.kind in FIRST else len(FIRST),
+                                         -hit.memory.trust * hit.memory.confidence, hit.memory.id))
 
 
 def enough(found: Sequence[Hit], query: Query, wider: int) -> bool:
@@ -158,7 +171,13 @@ def alive(memory: Memory, query: Query) -> bool:
             and (not query.kinds or memory.kind in query.kinds)
             and set(query.tags) <= set(memory.tags)
             and not (query.not_session and memory.session == query.not_session and echoing(query, memory.space))
+            and (query.before is None or born(memory) <= query.before)
             and not (query.automatic and not shape.surfaces(memory, query.now)))
+
+
+def born(memory: Memory) -> float:
+    """From when on a memory was there to be asked: when it was said, or written down if that was earlier."""
+    return min(memory.at, memory.created_at)
 
 
 def echoing(query: Query, space: str) -> bool:

@@ -119,6 +119,8 @@ def allowed(store: Store, query: Query, corpus: Corpus) -> Callable[[Shard], np.
             tests.append(np.isin(shard.kind[:shard.n], kinds))
         if tagged is not None:
             tests.append(np.isin(shard.num[:shard.n], tagged))
+        if query.before is not None:
+            tests.append(shard.at[:shard.n] <= query.before)
         if session and echoing(query, shard.space):
             tests.append(shard.session[:shard.n] != session)
         return np.logical_and.reduce(tests) if tests else None

@@ -165,6 +165,10 @@ class Store(Protocol):
         """What an event changed, in the order in which it was done."""
         ...
 
+    def altered_since(self, at: float, spaces: Sequence[str]) -> list[Record]:
+        """What was revised or retired after a moment of memories that are in these spaces now, newest first."""
+        ...
+
     def cursor(self, name: str) -> int:
         """The number of the last event this reader has finished with; 0 at the start."""
         ...

@@ -1,7 +1,8 @@
 """Settling with a bar: the same steps as the background takes, here and now."""
 
 from reverie import Mind, clock
-from reverie.settle import LEASE, LEASE_SECONDS, Settled, model_of, one_step
+from reverie.settle import LEASE, LEASE_SECONDS, Settled, one_step
+from reverie.settle.embedding import model_of
 from reverie.surfaces.progress import Telling
 from reverie.surfaces.worker import tell_trouble
 
@@ -16,19 +17,19 @@ def settled(mind: Mind, telling: Telling) -> Settled:
         while True:
             if not store.acquire(LEASE, holder, LEASE_SECONDS, clock.now()):
                 if not others_go_on(mind, telling):
-                    return Settled(*_sums(done, Settled()), left(mind), done.trouble)
+                    return done._replace(waiting=left(mind))
                 continue
-            step = one_step(store, mind.embedder, mind.settings, clock.now, 16)
-            done = Settled(*_sums(done, step), step.waiting, step.trouble)
+            step = one_step(mind.work, 16)
+            done = done.then(step)
             total = max(total, done.embedded)
             telling("embedding", done.embedded, total)
-            if not (step.embedded or step.events):
+            if not step:
                 break
     finally:
         store.release(LEASE, holder)
     telling.rest()
     tell_trouble(store, done.trouble)
-    return Settled(*_sums(done, Settled()), left(mind), done.trouble)
+    return done._replace(waiting=left(mind))
 
 
 def left(mind: Mind) -> int:
@@ -38,12 +39,7 @@ def left(mind: Mind) -> int:
 
 def as_json(done: Settled) -> dict[str, int | str]:
     """What was done, as JSON values."""
-    return {"embedded": done.embedded, "learned": done.learned, "events": done.events, "failed": done.failed,
-            "waiting": done.waiting, "trouble": done.trouble}
-
-
-def _sums(a: Settled, b: Settled) -> tuple[int, int, int, int]:
-    return (a.embedded + b.embedded, a.learned + b.learned, a.events + b.events, a.failed + b.failed)
+    return done._asdict()
 
 
 def others_go_on(mind: Mind, telling: Telling) -> bool:

@@ -126,16 +126,9 @@ class Worker:
     def settle_all(self) -> None:
         """Steps until nothing more can be done now."""
         while self.going() and self.hold():
-            step = one_step(self.mind.store, self.mind.embedder, self.mind.settings, clock.now, SMALL)
-            self.done = Settled(
-                self.done.embedded + step.embedded,
-                self.done.learned + step.learned,
-                self.done.events + step.events,
-                self.done.failed + step.failed,
-                step.waiting,
-                step.trouble,
-            )
-            if not (step.embedded or step.events):
+            step = one_step(self.mind.work, SMALL)
+            self.done = self.done.then(step)
+            if not step:
                 self.tell(step.trouble)
                 if step.trouble:
                     self.stop()  # no model: staying would not bring it
@@ -171,8 +164,8 @@ class Worker:
 
 
 def unsettled(mind: Mind) -> bool:
-    """Whether a text waits for its vector, or an event to be learned from."""
-    return work_left(mind.store, mind.embedder)
+    """Whether a text waits for its vector, or an event to be read."""
+    return work_left(mind.work)
 
 
 def tell_trouble(store: Store, trouble: str) -> None:

@@ -183,6 +183,10 @@ class SqliteStore:
         with self._db.reading() as db:
             return read.changes_of(db, seq)
 
+    def altered_since(self, at: float, spaces: Sequence[str]) -> list[Record]:
+        with self._db.reading() as db:
+            return read.altered_since(db, at, spaces)
+
     def cursor(self, name: str) -> int:
         with self._db.reading() as db:
             return read.cursor(db, name)

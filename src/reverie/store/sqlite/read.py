@@ -152,6 +152,16 @@ def changes_of(db: sqlite3.Connection, seq: int) -> list[Record]:
     return [to_record(row) for row in db.execute(f"{RECORDS} where c.seq = ? order by c.place", (seq,))]
 
 
+def altered_since(db: sqlite3.Connection, at: float, spaces: Sequence[str]) -> list[Record]:
+    """What was revised or retired after a moment, newest first. The clock may have jumped: every event is looked at."""
+    sql = f"""
+        {RECORDS} cross join memory m on m.id = c.memory
+        where e.at > ? and c.op in ('revise', 'retire') and m.space in ({marks(spaces)})
+        order by c.seq desc, c.place desc
+    """
+    return [to_record(row) for row in db.execute(sql, (at, *spaces))]
+
+
 @contextmanager
 def deadline(db: sqlite3.Connection, within: float | None) -> Iterator[None]:
     """Stop a query that takes longer than this many seconds; it then finds nothing."""

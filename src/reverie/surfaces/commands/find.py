@@ -52,6 +52,9 @@ def recall(
         str,
         typer.Option(help=f"{', '.join(MODES)}. Words needs no model.", autocompletion=lambda: list(MODES)),
     ] = "auto",
+    as_of: Annotated[
+        str, typer.Option("--as-of", metavar="WHEN", help="As it was then: a date, or an ISO 8601 time.")
+    ] = "",
     explain: Annotated[bool, typer.Option("--explain", help="Say more about why.")] = False,
 ) -> None:
     """Find memories for a question, best first."""
@@ -64,6 +67,7 @@ def recall(
             kinds=kind or (),
             tags=tag or (),
             mode=usable(desk, mind, text, mode),
+            as_of=as_of,
         )
     now = clock.now()
     if desk.json:
@@ -98,7 +102,7 @@ def usable(desk: Desk, mind: Mind, text: str, mode: str) -> str:
 
 def catch_up(mind: Mind) -> None:
     """Give vectors to what waits for one, if it is little, so that the answer is complete."""
-    from reverie.settle import adopt, embed_waiting
+    from reverie.settle.embedding import adopt, embed_waiting
 
     if mind.embedder is not None and 0 < len(mind.store.waiting(LITTLE + 1, mind.embedder.model)) <= LITTLE:
         with suppress(StoreError):  # a home that cannot be written can still be asked

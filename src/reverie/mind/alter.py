@@ -1,0 +1,83 @@
+"""Altering: single memories are revised, tagged, tied together and judged; the history keeps what was there before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from reverie.errors import BadInput
+from reverie.lifecycle import change, procedure
+from reverie.lifecycle.intake import built, checked_tags, private
+from reverie.mind.base import Base, alone
+from reverie.mind.keep import FIELDS
+from reverie.model import Change, Memory, Revise
+
+
+class Altering(Base):
+    """The verbs that alter memories."""
+
+    @alone
+    def revise(self, id: str, **fields: Any) -> Memory:
+        """Other values for some fields: text, title, kind, tags, files, triggers, details, at, expires_at, ….
+
+        The fields are checked like those of `remember`; what was there before stays in the history.
+        """
+        old, now = self._one(id), self._now()
+        if unknown := set(fields) - set(FIELDS):
+            raise BadInput(f"{', '.join(sorted(unknown))} cannot be revised; {', '.join(sorted(FIELDS))} can")
+        merged = {name: getattr(old, name) for name in FIELDS} | fields
+        if "provenance" in fields and "trust" not in fields:
+            merged["trust"] = None
+        self._writable(merged["space"])
+        new = built(id, now, **merged)
+        values = {name: getattr(new, name) for name in (*fields, *(["trust"] if "provenance" in fields else []))}
+        if new.details != old.details:
+            values["details"] = new.details
+        self._apply([Revise(id=id, fields={**values, "updated_at": now})], "revise", old.space, now)
+        return self._one(id)
+
+    @alone
+    def tag(self, id: str, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Memory:
+        """Put tags on a memory and take tags off it."""
+        old, now = self._one(id), self._now()
+        gone = set(checked_tags(remove))
+        tags = checked_tags(t for t in (*old.tags, *checked_tags(add)) if t not in gone)
+        if tags != old.tags:
+            self._apply([Revise(id=id, fields={"tags": tags, "updated_at": now})], "tag", old.space, now)
+        return self._one(id)
+
+    @alone
+    def link(self, src: str, dst: str, rel: str = "relates_to", weight: float = 0.5) -> None:
+        """Tie two memories together: thinking of one may bring up the other. A weight of 0 unties them."""
+        one, other, now = self._one(src), self._one(dst), self._now()
+        changes: list[Change] = [change.linked(src, dst, rel, weight)]
+        if rel == "supersedes" and weight:
+            changes = change.superseded(other, one, now)
+        elif rel == "contradicts" and weight:
+            changes = change.contradicting(one, other, now)
+        self._apply(changes, "link", one.space, now)
+
+    @alone
+    def supersede(self, old: str, new: str) -> None:
+        """A newer memory takes the place of an older one, which stays readable by id and can be restored."""
+        before, after, now = self._one(old), self._one(new), self._now()
+        self._apply(change.superseded(before, after, now), "supersede", before.space, now)
+
+    @alone
+    def feedback(self, id: str, helpful: bool, *, session: str = "", by: str = "user") -> Memory:
+        """It was shown, and helped or did not: use strengthens, rejection weakens, neither deletes.
+
+        `by`: "user" or "host" (the agent that was given it) move confidence by +0.05 or −0.10; "judge", a language
+        model that only looked at it, by +0.02 or −0.01.
+        """
+        memory, now, session = self._one(id), self._now(), private(session)
+        self._apply([change.used(memory, now, helpful=helpful, session=session, by=by)], "feedback", memory.space, now,
+                    session=session, helpful=helpful, by=by)
+        return self._one(id)
+
+    @alone
+    def outcome(self, id: str, worked: bool) -> Memory:
+        """A procedure was followed and worked, or did not: its record follows, and with it its rank (CC-66)."""
+        memory, now = self._one(id), self._now()
+        self._apply([procedure.tried(memory, worked, now)], "outcome", memory.space, now, worked=worked)
+        return self._one(id)

@@ -1,0 +1,84 @@
+"""What all verbs share: the store, the model, the settings, and how a change is made so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from reverie import clock, config
+from reverie.config import Settings
+from reverie.errors import Disabled, NotFound
+from reverie.lifecycle.asked import texts
+from reverie.lifecycle.intake import checked_space, private
+from reverie.model import Change, Event, Memory, Retire, Revise
+
+if TYPE_CHECKING:
+    from reverie.companion import Background
+    from reverie.embed import Embedder
+    from reverie.store import Store
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def alone(verb: Callable[P, R]) -> Callable[P, R]:
+    """A verb that reads before it writes: nobody else writes in between, so that no change is lost (CC-12)."""
+    @wraps(verb)
+    def within(*args: P.args, **kwargs: P.kwargs) -> R:
+        mind = args[0]
+        assert isinstance(mind, Base)
+        with mind.store.alone():
+            done = verb(*args, **kwargs)
+        mind._withdraw()
+        return done
+    return within
+
+
+class Base:
+    """A store, an embedder and settings."""
+
+    def __init__(self, store: Store, embedder: Embedder | None, settings: Settings,
+                 now: Callable[[], float] = clock.now) -> None:
+        self.store, self.embedder, self.settings = store, embedder, settings
+        self._now = now
+        self._background: Background | None = None
+        self._leaving: list[str] = []          # ids that count no longer once the present transaction is through
+
+    def _space(self, space: str | None) -> str:
+        return config.default_space() if space is None else checked_space(space)
+
+    def _writable(self, space: str | None) -> str:
+        home = self._space(space)
+        if self.settings.is_off(home):
+            raise Disabled(f"Memory is switched off in {home}. `reverie on` switches it on again")
+        return home
+
+    def _meaning(self, text: str) -> dict[str, Any]:
+        """What a query needs to be compared by meaning; nothing where there is no model or no text."""
+        from reverie.settle.embedding import embedded
+        vector = embedded(self.embedder, private(text)) if text.strip() else None    # a remote one is told no secret
+        return {} if vector is None or self.embedder is None else {"vector": vector, "model": self.embedder.model}
+
+    def _one(self, id: str) -> Memory:
+        return self._all(id)[0]
+
+    def _all(self, ids: Sequence[str] | str) -> list[Memory]:
+        wanted = tuple(dict.fromkeys(texts([ids] if isinstance(ids, str) else ids, "ids")))
+        found = self.store.get(wanted)
+        if missing := [id for id in wanted if id not in {memory.id for memory in found}]:
+            raise NotFound(f"There is no memory with the id {', '.join(missing)}")
+        return found
+
+    def _apply(self, changes: Sequence[Change], verb: str, space: str, now: float, *, session: str = "",
+               **payload: Any) -> int:
+        seq = self.store.apply(changes, Event(verb=verb, space=space, session=session, at=now, payload=payload))
+        self._leaving += [one.id for one in changes if isinstance(one, Retire) or (
+            isinstance(one, Revise) and not one.fields.keys().isdisjoint(("text", "space", "retired_at")))]
+        return seq
+
+    def _withdraw(self) -> None:
+        """What has just ceased to count is not injected from a block that waits."""
+        gone, self._leaving = self._leaving, []
+        if gone and self._background is not None:
+            self._background.withdraw(gone)

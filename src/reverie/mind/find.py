@@ -1,0 +1,101 @@
+"""Finding: by a question, by id, by filter; and where a memory came from. Nothing here alters anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from reverie.errors import BadInput
+from reverie.lifecycle.asked import question, texts, whole
+from reverie.lifecycle.intake import Moment, checked_tags, clean, moment
+from reverie.mind.base import Base
+from reverie.model import Filter, Hint, Hit, Memory, Record, lineage
+from reverie.patterns import about_to_run
+from reverie.search import Query, called_by, search
+from reverie.words import query_terms
+
+if TYPE_CHECKING:
+    from reverie.lifecycle.explain import Explanation
+
+
+class Finding(Base):
+    """The verbs that read."""
+
+    def recall(self, query: str, *, space: str | None = None, limit: int = 10, kinds: Iterable[str] = (),
+               tags: Iterable[str] = (), mode: str = "auto", as_of: Moment = None) -> list[Hit]:
+        """The best memories for a question, best first; an empty list is an answer.
+
+        `mode`: "auto" (the learned ranking), "convex" or "rrf" (plain fusions of words and meaning), "dense", or
+        "words", which needs no model. Where no vector can be had, words answer. An empty query gives the newest.
+
+        `as_of`: answer as at that moment, with the memories as they stood then, also those that no longer count.
+        """
+        question(query, "query")
+        spaces = lineage(self._space(space))
+        wanted = texts(kinds, "kinds")
+        if whole(limit) <= 0 or self.settings.is_off(spaces[0]):
+            return []
+        asked = Query(text=query, context=query, spaces=spaces, now=self._now(), limit=limit, mode=mode, kinds=wanted,
+                      tags=checked_tags(tags), **({} if mode == "words" else self._meaning(query)))
+        then = moment(as_of, "as_of")
+        return search(self.store, asked) if then is None else self._as_of(asked, then)
+
+    def _as_of(self, asked: Query, then: float) -> list[Hit]:
+        from reverie.search.past import search_as_of
+        embed = None if self.embedder is None or asked.vector is None else self.embedder.embed
+        return search_as_of(self.store, asked, then, embed)
+
+    def hints(self, prompt: str, *, space: str | None = None, limit: int = 5) -> list[Hint]:
+        """Ids, titles and tags of what may be worth reading for a prompt, never the text; `get` reads it."""
+        question(prompt, "prompt")
+        spaces = lineage(self._space(space))
+        if whole(limit) <= 0 or self.settings.is_off(spaces[0]):
+            return []
+        hits = search(self.store, Query(text=prompt, context=prompt, spaces=spaces, now=self._now(), limit=limit,
+                                        automatic=True, **self._meaning(prompt)))
+        return [Hint(hit.memory.id, hit.memory.title or keywords(hit.memory.text), hit.memory.kind, hit.memory.tags)
+                for hit in hits]
+
+    def warnings(self, tool: str, arguments: Mapping[str, Any] | str = "", *, space: str | None = None,
+                 limit: int = 5) -> list[Hit]:
+        """What to know before a tool runs: memories of which a trigger meets the tool or what it is given.
+
+        What must never be done comes first, then corrections, then the rest. Needs no model and no vectors.
+        """
+        if not isinstance(tool, str) or not isinstance(arguments, (str, Mapping)):
+            raise BadInput("A tool is named by a text; its arguments are a text or a mapping of names to values")
+        spaces = lineage(self._space(space))
+        if whole(limit) <= 0 or self.settings.is_off(spaces[0]):
+            return []
+        return called_by(self.store, about_to_run(tool, arguments), spaces, self._now())[:limit]
+
+    def get(self, ids: Sequence[str] | str) -> list[Memory]:
+        """Memories by id, in the order asked, whatever their state; unknown ids are left out."""
+        return self.store.get(texts([ids] if isinstance(ids, str) else ids, "ids"))
+
+    def browse(self, *, space: str | None = None, kinds: Iterable[str] = (), tags: Iterable[str] = (),
+               session: str = "", active: bool | None = True, limit: int = 100, after: str = "") -> list[Memory]:
+        """What is in a space and above it, newest first; `after` the last id of the page before."""
+        where = Filter(spaces=lineage(self._space(space)), kinds=texts(kinds, "kinds"), tags=checked_tags(tags),
+                       session=clean(session or ""), active=active, limit=max(0, whole(limit)),
+                       after=clean(after or ""))
+        return self.store.browse(where)
+
+    def tags(self, space: str | None = None) -> dict[str, int]:
+        """Every tag that can be seen from a space, and how many memories carry it."""
+        return self.store.tags(lineage(self._space(space)))
+
+    def history(self, id: str) -> list[Record]:
+        """What was done to a memory, oldest first, with what was there before."""
+        return self.store.history(self._one(id).id)
+
+    def explain(self, id: str) -> Explanation:
+        """Where a memory came from and why it is believed, as a story in words."""
+        from reverie.lifecycle.explain import explained
+        one = self._one(id)
+        return explained(one, self.store.history(one.id), self.store.edges([one.id]), self._now())
+
+
+def keywords(text: str, most: int = 5) -> str:
+    """What an untitled memory is about, in its own rare words: a title that gives nothing away."""
+    return ", ".join(dict.fromkeys(sorted(query_terms(text[:2_000]), key=lambda t: (-len(t), t))[:most]))

@@ -1,0 +1,74 @@
+"""Letting go: `forget` can be taken back and so can every other change; only `purge` is for good."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from reverie.errors import Conflict, NotFound
+from reverie.lifecycle import change
+from reverie.lifecycle.intake import private
+from reverie.mind.base import Base, alone
+from reverie.model import Memory, Record, Retire
+
+if TYPE_CHECKING:
+    from reverie.backups import Purged
+
+
+class LettingGo(Base):
+    """The verbs that let go, and the way back."""
+
+    @alone
+    def forget(self, ids: Sequence[str] | str, why: str = "forgotten") -> int:
+        """No longer counts; `restore` brings it back. Returns how many counted until now."""
+        now = self._now()
+        found = [memory for memory in self._all(ids) if memory.active]
+        if found:
+            why = private(why)
+            self._apply([Retire(id=memory.id, at=now, why=why) for memory in found], "forget", found[0].space, now)
+        return len(found)
+
+    @alone
+    def restore(self, id: str) -> Memory:
+        """It counts again, also if something had superseded it."""
+        memory, now = self._one(id), self._now()
+        if not memory.active:
+            edges = [e for e in self.store.edges([id], ("supersedes",)) if e.dst == id]
+            self._apply(change.restored(memory, edges, now), "restore", memory.space, now)
+        return self._one(id)
+
+    @alone
+    def undo(self, event: int, *, force: bool = False) -> int:
+        """Take back everything an event changed. Returns the number of the event that did so, which can be undone too.
+
+        Raises NotFound for an event that changed nothing, Conflict if somebody has since changed the same fields
+        (`force` takes it back all the same).
+        """
+        records = self.store.changes_of(event)
+        if not records:
+            known = self.store.event(event)
+            raise NotFound(f"Event {event} changed no memory" if known else f"There is no event {event}")
+        if not force:
+            self._refuse_if_moved_on(records)
+        now = self._now()
+        return self._apply(change.inverse(records, now), "undo", records[0].event.space, now, of=event)
+
+    def _refuse_if_moved_on(self, records: Sequence[Record]) -> None:
+        now_there = {m.id: m for m in self.store.get([r.memory_id for r in records])}
+        last = {(r.memory_id, name): r for r in records for name in r.after if r.op in ("revise", "retire")}
+        for (id, name), record in last.items():
+            if id in now_there and name in change.moved_on(record, now_there[id]):
+                raise Conflict(f"{name} of {id} was changed again since event {record.event.seq}. Undo that first, "
+                               "or use force")
+
+    def purge(self, ids: Sequence[str] | str) -> Purged:
+        """Erase for good: text, words, vectors, history, events that repeat it, also in the daily backups.
+
+        Cannot be undone. `unreached` names the files of the home that may still hold it.
+        """
+        from reverie import backups
+        gone = [memory.id for memory in self._all(ids)]
+        erased = self.store.purge(gone)
+        self._leaving += gone
+        self._withdraw()
+        return backups.Purged(erased, backups.purge(self.settings, self.store, gone))

@@ -1,0 +1,58 @@
+"""Living: what happens beside a conversation and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from reverie import clock, config
+from reverie.errors import BadInput
+from reverie.lifecycle.intake import private
+from reverie.mind.base import Base
+from reverie.model import Event
+
+if TYPE_CHECKING:
+    from reverie.companion import Companion
+    from reverie.settle import Settled
+    from reverie.settle.reading import Work
+
+
+class Living(Base):
+    """The verbs of a memory at work."""
+
+    def record(self, verb: str, payload: Mapping[str, Any] | None = None, *, space: str | None = None,
+               session: str = "") -> int:
+        """Write down that something happened: a tool run, a file read or edit, an error. Returns its number."""
+        from reverie.lifecycle.intake import cleaned
+        from reverie.privacy import redact_value
+        home = self._writable(space)
+        if not verb or not verb.isidentifier():
+            raise BadInput(f"{verb!r} is not a verb; use one word such as tool, read, edit or error")
+        safe, _ = redact_value(cleaned(dict(payload or {})))
+        event = Event(verb=verb, space=home, at=self._now(), session=private(session), payload=safe)  # type: ignore[arg-type]
+        return self.store.append([event])[0]
+
+    def companion(self, space: str | None = None, *, session: str = "") -> Companion:
+        """The non-blocking side, beside one conversation.
+
+        The conversation's name is `session`, or the last part of a space below a project ("me/project/session"), or a
+        new one. What it teaches is kept for the project, so that the next conversation has it.
+        """
+        from reverie.companion import Background, Companion
+        where = self._space(space)
+        own = not session and where.startswith(f"{config.ME}/") and where.count("/") >= 2
+        name = private(session) or (where.rpartition("/")[2] if own else clock.new_id("ses"))
+        if self._background is None:
+            self._background = Background(self.store, self.embedder, self.settings, self._now)
+        return Companion(self._background, where, name, own, self._now)
+
+    @property
+    def work(self) -> Work:
+        """What settling works with, at this moment."""
+        from reverie.settle.reading import Work
+        return Work(self.store, self.embedder, self.settings, self._now())
+
+    def settle(self) -> Settled:
+        """Embed, learn and link what is waiting, now and here; waits while another process or thread is at it."""
+        from reverie.settle import settled
+        return settled(self.store, self.embedder, self.settings, self._now, clock.new_id("settler"))

@@ -1,0 +1,47 @@
+"""Trust: is everything as it should be, how much is there, and copies of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reverie.mind.base import Base
+
+if TYPE_CHECKING:
+    from reverie.errors import BadInput
+    from reverie.lifecycle.transfer import Imported
+    from reverie.store import Problem, Stats
+
+
+class Trusting(Base):
+    """The verbs for the owner."""
+
+    def verify(self, repair: bool = False) -> list[Problem]:
+        """What is not as it should be; with `repair`, what can be rebuilt is rebuilt."""
+        return self.store.verify(repair)
+
+    def stats(self) -> Stats:
+        """How much there is of everything."""
+        return self.store.stats()
+
+    def export(self) -> Iterable[dict[str, Any]]:
+        """Everything, as JSON-ready rows, a header first."""
+        yield {"type": "reverie", "version": 1, "at": self._now()}
+        yield from self.store.dump()
+
+    def import_(self, rows: Iterable[dict[str, Any] | BadInput], *, skip_bad: bool = False) -> Imported:
+        """Take in rows of `export`: what is already there is left alone, so importing twice adds nothing.
+
+        A row that cannot be taken in raises BadInput and nothing is kept of any; with `skip_bad` it is left out,
+        counted, and the first twenty are named with their reason. All of it is one transaction.
+        """
+        from reverie.lifecycle.transfer import taken_in
+        return taken_in(self.store, rows, self._now(), skip_bad=skip_bad)
+
+    def backup(self, target: str | Path) -> Path:
+        """A consistent copy of the database, while others go on writing."""
+        path = Path(target)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.store.backup(path)
+        return path

@@ -1,0 +1,68 @@
+"""The block for the next turn: what the conversation is about, what memory has on it, what of that earns its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reverie.attention import Attention, echoes
+from reverie.config import Settings
+from reverie.embed import Embedder
+from reverie.lifecycle.extract import without_injections
+from reverie.messages import Said
+from reverie.model import lineage
+from reverie.search import Query, search
+from reverie.settle.embedding import embedded, similarity
+from reverie.store import Store
+from reverie.window import EMPTY, Block, render
+from reverie.words import query_terms
+
+WINDOW_MESSAGES = 12     # what of a conversation is looked at (CONSTANTS: relevance window)
+WINDOW_CHARS = 8_000
+MESSAGE_CHARS = 1_200
+FEW_TERMS = 4            # a remark with fewer content words borrows from what was said before
+NOT_SPOKEN = ("system", "developer", "tool", "function")
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """What a conversation is about just now."""
+
+    text: str            # what is searched for
+    context: str         # the window that trigger patterns are held against
+
+
+def focus(window: Sequence[Said]) -> Focus:
+    """The last thing the user said, helped by what came before when it says little itself.
+
+    What tools answered may meet a trigger; it is never what is searched for.
+    """
+    said = [Said(m.role, without_injections(m.text).strip()) for m in window[-WINDOW_MESSAGES:] if m.role != "system"]
+    context = "\n".join(m.text[-MESSAGE_CHARS:] for m in said)[-WINDOW_CHARS:]
+    asked = [m.text for m in said if m.role == "user" and m.text]
+    if not asked:
+        spoken = "\n".join(m.text for m in said if m.role not in NOT_SPOKEN)
+        return Focus(spoken[-MESSAGE_CHARS:], context)
+    text = asked[-1][:MESSAGE_CHARS]
+    if len(query_terms(text)) < FEW_TERMS and len(asked) > 1:
+        text = f"{text}\n{asked[-2][:MESSAGE_CHARS]}"
+    return Focus(text, context)
+
+
+def prepare(store: Store, embedder: Embedder | None, settings: Settings, attention: Attention, space: str,
+            window: Sequence[Said], now: float, last: Any = None) -> tuple[Block, Any]:
+    """The block for the next turn, and the vector of this context for telling a change of topic.
+
+    Embed, search, topic check, filter, render: in this order (B90). Only decides; the caller records it.
+    """
+    about = focus(window)
+    if not about.text or settings.is_off(space) or attention.seen_before(about.text, now):
+        return EMPTY, last
+    vector = embedded(embedder, about.text)
+    attention.topic(similarity(vector, last))
+    query = Query(text=about.text, context=about.context, spaces=lineage(space), now=now, vector=vector,
+                  model=embedder.model if embedder else "", limit=settings.limit * 4, automatic=True,
+                  not_session=attention.session, session_in=attention.spaces,
+                  exclude=echoes(store, attention) | attention.blocked(now))
+    return render(search(store, query), now, limit=settings.limit, budget=settings.budget), vector

@@ -1,0 +1,126 @@
+"""Readers of the event log: each goes through the events that concern it, in order, from a cursor of its own.
+
+A reader decides, from one event, what is to change; `follow` makes it so, together with the reader's cursor, in one
+transaction: whatever happens, no event is read twice and none is passed over. What a decision rests on is looked at
+again inside that transaction: if somebody has altered it meanwhile, the reader decides anew.
+
+An event that a reader fails on is recorded as `failed` and its cursor moves on; sleep and `doctor` look there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from reverie.config import Settings
+from reverie.embed import Embedder
+from reverie.errors import Conflict, StoreError
+from reverie.model import NOTHING, Change, Event, Memory
+from reverie.store import Store
+
+EVENTS = 200             # events read in one step
+ANEW = 3                 # times that a decision is made anew because what it rests on was altered
+
+
+class Work(NamedTuple):
+    """What every part of settling works with."""
+
+    store: Store
+    embedder: Embedder | None
+    settings: Settings
+    now: float
+
+    @property
+    def model(self) -> str:
+        """The identity of the vectors here; empty where there is no embedder."""
+        return self.embedder.model if self.embedder else ""
+
+
+class Decision(NamedTuple):
+    """What is to change, and the memories that this rests on, as they were read."""
+
+    changes: Sequence[Change] = ()
+    rests_on: Sequence[Memory] = ()
+    payload: Mapping[str, object] = NOTHING     # goes into the event that causes the changes
+
+
+def at_once(_work: Work, _event: Event) -> bool:
+    """An event's turn has come as soon as it is there."""
+    return True
+
+
+class Reader(NamedTuple):
+    """Something that follows the event log."""
+
+    name: str                                   # of its cursor
+    verbs: tuple[str, ...]                      # the events that concern it
+    verb: str                                   # of the events that it causes
+    decide: Callable[[Work, Event], Decision]
+    ready: Callable[[Work, Event], bool] = at_once    # whether the event's turn has come
+
+
+class Read(NamedTuple):
+    """What one step of a reader did."""
+
+    events: int = 0
+    changes: int = 0
+    failed: int = 0
+
+
+def follow(work: Work, reader: Reader, most: int = EVENTS) -> Read:
+    """Read the next events, in order, as far as their turn has come."""
+    store = work.store
+    events = changes = failed = 0
+    last = 0
+    try:
+        for event in store.events(after=store.cursor(reader.name), verbs=reader.verbs, limit=most):
+            if not reader.ready(work, event):
+                break
+            done = one(work, reader, event)
+            events, last = events + 1, event.seq
+            changes, failed = changes + done.changes, failed + done.failed
+    except Conflict:    # our lease ran out and somebody else has read these: what they did stands
+        return Read(events, changes, failed)
+    if last > store.cursor(reader.name):
+        store.advance(reader.name, last)
+    return Read(events, changes, failed)
+
+
+def one(work: Work, reader: Reader, event: Event) -> Read:
+    """Read one event. A store in trouble, or somebody who was faster, is not the event's fault: that is raised."""
+    try:
+        for _ in range(ANEW):
+            if (changes := attempt(work, reader, event)) is not None:
+                return Read(1, changes)
+        return Read(1)
+    except (StoreError, Conflict):
+        raise
+    except Exception as err:
+        work.store.apply([], caused(work, event, "failed", error=f"{type(err).__name__}: {err}"[:500],
+                                    reader=reader.name), done=(reader.name, event.seq))
+        return Read(1, failed=1)
+
+
+def attempt(work: Work, reader: Reader, event: Event) -> int | None:
+    """Decide, and make it so unless what it rests on has changed; None in that case."""
+    decision = reader.decide(work, event)
+    if not decision.changes:
+        return 0
+    with work.store.alone():
+        if list(decision.rests_on) != work.store.get([memory.id for memory in decision.rests_on]):
+            return None
+        work.store.apply(decision.changes, caused(work, event, reader.verb, **decision.payload),
+                         done=(reader.name, event.seq))
+    return len(decision.changes)
+
+
+def caused(work: Work, event: Event, verb: str, **payload: object) -> Event:
+    """The event of what a reader does about another event."""
+    return Event(verb=verb, space=event.space, session=event.session, at=work.now,
+                 payload={"event": event.seq, **payload})
+
+
+def waits(work: Work, reader: Reader) -> bool:
+    """Whether there is an event whose turn has come."""
+    unread = work.store.events(after=work.store.cursor(reader.name), verbs=reader.verbs, limit=1)
+    return bool(unread) and reader.ready(work, unread[0])
