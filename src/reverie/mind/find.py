@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from reverie.errors import BadInput
 from reverie.lifecycle.asked import question, texts, whole
 from reverie.lifecycle.intake import checked_tags, clean
 from reverie.mind.base import Base
@@ -16,15 +17,20 @@ if TYPE_CHECKING:
     from reverie.lifecycle.explain import Explanation
 
 
+MOST_HOPS = 4     # beyond, 0.7 a hop leaves less than a quarter of a score
+
+
 class Finding(Base):
     """The verbs that read."""
 
     def recall(self, query: str, *, space: str | None = None, limit: int = 10, kinds: Iterable[str] = (),
-               tags: Iterable[str] = (), mode: str = "auto") -> list[Hit]:
+               tags: Iterable[str] = (), mode: str = "auto", depth: int | None = None) -> list[Hit]:
         """The best memories for a question, best first; an empty list is an answer.
 
         `mode`: "auto" (the learned ranking), "convex" or "rrf" (plain fusions of words and meaning), "dense", or
         "words", which needs no model. Where no vector can be had, words answer. An empty query gives the newest.
+        `depth`: how many links, tags or clusters away from the best hits to look as well; `Settings.depth` by default,
+        0 for not at all. What contradicts an answer comes with it, flagged in `why`.
         """
         question(query, "query")
         spaces = lineage(self._space(space))
@@ -33,7 +39,7 @@ class Finding(Base):
             return []
         return search(self.store, Query(
             text=query, context=query, spaces=spaces, now=self._now(), limit=limit, mode=mode, kinds=wanted,
-            tags=checked_tags(tags), **({} if mode == "words" else self._meaning(query))))
+            tags=checked_tags(tags), depth=self._hops(depth), **({} if mode == "words" else self._meaning(query))))
 
     def hints(self, prompt: str, *, space: str | None = None, limit: int = 5) -> list[Hint]:
         """Ids, titles and tags of what may be worth reading for a prompt, never the text; `get` reads it."""
@@ -45,6 +51,12 @@ class Finding(Base):
                                         automatic=True, **self._meaning(prompt)))
         return [Hint(hit.memory.id, hit.memory.title or keywords(hit.memory.text), hit.memory.kind, hit.memory.tags)
                 for hit in hits]
+
+    def _hops(self, depth: int | None) -> int:
+        """How far to follow the graph."""
+        if not 0 <= (hops := self.settings.depth if depth is None else whole(depth, "depth")) <= MOST_HOPS:
+            raise BadInput(f"depth={hops} must be from 0 (what fits the question alone) to {MOST_HOPS}")
+        return hops
 
     def get(self, ids: Sequence[str] | str) -> list[Memory]:
         """Memories by id, in the order asked, whatever their state; unknown ids are left out."""
