@@ -6,8 +6,8 @@ score by the weight of the relation and by the decay, so a neighbour always stan
 (CC-20). Edges are walked both ways, but `supersedes` only towards the newer (CONSTANTS row 18, CC-21).
 
 A shared tag says the less, the more memories carry it: with n of them seen, its weight is divided by 1 + ln(n / 2).
-Two memories that alone share a tag are 0.8 apart, ten 0.31, sixty-four 0.18. A node of very many edges costs no more than
-one of `FAN`: the heaviest are followed, and of equal ones the newest.
+For two memories that alone share a tag 0.8 is left, for ten 0.31, for sixty-four 0.18. A node of very many edges costs
+no more than one of `FAN`: the heaviest are followed, and of equal ones the newest.
 
 Pure: nothing here knows a store. The same edges give the same answer whatever their order, and walks end, because
 a node is gone on from only when a better way to it was found and the number of hops is bounded.

@@ -13,7 +13,7 @@ from reverie.graph import strengthened
 from reverie.model import Change, Edge, Link, Memory, Revise
 from reverie.words import STOP
 
-TOGETHER = 0.6                     # weight of a new link between memories that were given together (CONSTANTS: RelatesTo)
+TOGETHER = 0.6                     # weight of a new link of memories that were given together (CONSTANTS: RelatesTo)
 MOST_TOGETHER = 8                  # memories of one retrieval that are tied to each other: 28 links at most
 VERIFIED, REJECTED = 0.02, -0.01   # what a judge's verdict does to confidence; a user's counts more (CONSTANTS)
 SNIPPET = 200                      # characters of a context that tags are inferred from (CONSTANTS: tag inference)
@@ -46,8 +46,8 @@ def judged(verified: Iterable[Memory], rejected: Iterable[Memory], now: float) -
 def suggested(memories: Sequence[Memory], context: str, now: float) -> list[Change]:
     """Tags for memories that share a word of the context and have no tag in common (CC-60, B18, B84).
 
-    The word stands in the context twice and in two memories at least; it is neither a number nor a stop word. A tag that
-    was suggested once and taken off is not suggested to that memory again.
+    The word stands in the context twice and in two memories at least; it is neither a number nor a stop word. A tag
+    that was suggested once and taken off is not suggested to that memory again.
     """
     tags: dict[str, list[str]] = {}
     for word in sorted(word for word, times in words(context[:SNIPPET]).items() if times >= OFTEN):

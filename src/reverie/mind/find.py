@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reverie.errors import BadInput
 from reverie.lifecycle.asked import question, texts, whole
@@ -11,10 +11,11 @@ from reverie.lifecycle.intake import checked_tags, clean
 from reverie.mind.base import Base
 from reverie.model import Filter, Hint, Hit, Memory, Record, lineage
 from reverie.search import Query, search
-from reverie.words import query_terms
+from reverie.words import fingerprint, query_terms
 
 if TYPE_CHECKING:
     from reverie.lifecycle.explain import Explanation
+    from reverie.settle.gaps import Gap
 
 
 MOST_HOPS = 4     # beyond, 0.7 a hop leaves less than a quarter of a score
@@ -51,6 +52,46 @@ class Finding(Base):
                                         automatic=True, **self._meaning(prompt)))
         return [Hint(hit.memory.id, hit.memory.title or keywords(hit.memory.text), hit.memory.kind, hit.memory.tags)
                 for hit in hits]
+
+    def similar(self, id: str, *, space: str | None = None, limit: int = 10) -> list[Hit]:
+        """More like this one: by meaning, and by the tags, clusters and links that it shares. Not the memory itself.
+
+        `space`: from where one looks; the memory's own by default. `why` says what they have in common.
+        """
+        from reverie.search.similar import similar
+        memory, query = self._beside(id, space, limit)
+        return similar(self.store, memory, query._replace(**self._vector_of(memory)))
+
+    def neighbours(self, id: str, *, space: str | None = None, depth: int | None = None, limit: int = 20) -> list[Hit]:
+        """What a memory is tied to by links, tags and clusters, nearest first, whatever is asked; `why` says how.
+
+        `depth`: hops, `Settings.depth` by default. `space` as in `similar`.
+        """
+        from reverie.search.cascade import tied
+        memory, query = self._beside(id, space, limit)
+        return tied(self.store, memory, query._replace(depth=self._hops(depth)))
+
+    def gaps(self, space: str | None = None) -> list[Gap]:
+        """Questions of conversations here that nothing in memory answered, newest first: what is worth writing down.
+
+        The newest 500 of the last 90 days are looked at.
+        """
+        from reverie.settle.gaps import gaps
+        return gaps(self.store, self._space(space), self._now())
+
+    def _beside(self, id: str, space: str | None, limit: int) -> tuple[Memory, Query]:
+        """A memory, and a query without a question for what lies beside it."""
+        memory = self._one(id)
+        spaces = lineage(memory.space if space is None else self._space(space))
+        return memory, Query(text="", spaces=spaces, now=self._now(), limit=max(0, whole(limit)))
+
+    def _vector_of(self, memory: Memory) -> dict[str, Any]:
+        """The vector of a memory's text: the one that is kept, or, while it waits for that, a new one."""
+        if self.embedder is None:
+            return {}
+        hash = fingerprint(memory.text)
+        kept = self.store.known_vectors(self.embedder.model, [hash]).get(hash)
+        return self._meaning(memory.text) if kept is None else {"vector": kept, "model": self.embedder.model}
 
     def _hops(self, depth: int | None) -> int:
         """How far to follow the graph."""

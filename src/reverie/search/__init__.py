@@ -1,4 +1,6 @@
-"""From a question to hits: query → channels → fuse → shape → cascade → gate → diversity. Each stage takes and returns values.
+"""From a question to hits: query → channels → fuse → shape → cascade → gate → diversity.
+
+Each stage takes and returns values.
 
 A channel is one function that proposes memories: by words, by meaning, by trigger patterns, by recency. Fusion makes
 one ranking of what they propose; shaping weighs it, within bounds, by how fresh, trusted and proven a memory is; for a

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reverie.graph import FAN, Reached, cascade
-from reverie.model import Edge, Hit
+from reverie.model import Edge, Hit, Memory
 
 if TYPE_CHECKING:
     from reverie.search import Query
@@ -27,7 +27,8 @@ def cascaded(store: "Store", hits: Sequence[Hit], query: "Query", first: Sequenc
     known = {tuple(start): list(first)}        # the caller has asked for these already
 
     def neighbours(nodes: Sequence[str]) -> Sequence[Edge]:
-        return known.get(tuple(nodes)) or store.around(nodes, query.spaces, FAN)
+        asked = tuple(nodes)
+        return known[asked] if asked in known else store.around(nodes, query.spaces, FAN)
 
     ways = {way.id: way for way in cascade(start, neighbours, depth=query.depth, decay=query.decay, most=MOST)}
     there = {hit.memory.id for hit in hits}
@@ -35,6 +36,13 @@ def cascaded(store: "Store", hits: Sequence[Hit], query: "Query", first: Sequenc
                       if alive(memory, query))]
     told = [joined(hit, ways.get(hit.memory.id), first) for hit in found]
     return sorted(told, key=lambda hit: (-hit.score, hit.memory.id))
+
+
+def tied(store: "Store", memory: Memory, query: "Query") -> list[Hit]:
+    """What one memory brings up by itself, whatever is asked: its neighbourhood, nearest first."""
+    edges = store.around([memory.id], query.spaces, FAN)
+    found = cascaded(store, [Hit(memory, 1.0)], query, edges, 1)
+    return [hit for hit in found if hit.memory.id != memory.id][:query.limit]
 
 
 def joined(hit: Hit, way: Reached | None, edges: Sequence[Edge]) -> Hit:

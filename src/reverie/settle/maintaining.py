@@ -1,8 +1,8 @@
-"""What is done after a retrieval, in settle: what was given together is tied together, what was judged is believed more or
-less, shared words become suggested tags (B73–B84). One transaction for each event; nobody waits for it.
+"""After a retrieval: what was given together is tied together, what a judge looked at is believed more or less, words in
+common become suggested tags (B73–B84). All of it in settle, one transaction for each event; nobody waits for it.
 
-Read are `prepared` (a block was made: `ids`; `asked`, the beginning of what it was searched for; where a judge looked at it,
-`verified` and `rejected`) and `feedback` (the user found a memory helpful: it belongs to what
+Read are `prepared` (a block was made: `ids`; `asked`, the beginning of what was searched for; where a judge looked at
+it, `verified` and `rejected`) and `feedback` (the user found a memory helpful: it belongs to what
 helped shortly before in the same conversation).
 
 Clusters are due every fifty retrievals; `clusters_due` counts them in the log, from the cursor CLUSTERS on, which
@@ -49,7 +49,7 @@ def tied(store: Store, memories: Sequence[Memory]) -> list[Change]:
 
 
 def helpful_lately(store: Store, event: Event) -> tuple[str, ...]:
-    """What this verdict is about, and what helped last before it in the same conversation; nothing for a bad verdict."""
+    """What this verdict is about, and what helped last before it in the same conversation; of a bad one nothing."""
     if not event.payload.get("helpful") or not event.session:
         return ()
     lately = store.events(verbs=("feedback",), session=event.session, newest=True, limit=200)
