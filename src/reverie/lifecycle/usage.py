@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 from reverie.graph import strengthened
+from reverie.lifecycle.intake import MOST_TAGS
 from reverie.model import Change, Edge, Link, Memory, Revise
 from reverie.words import STOP
 
@@ -19,9 +20,10 @@ VERIFIED, REJECTED = 0.02, -0.01   # what a judge's verdict does to confidence; 
 SNIPPET = 200                      # characters of a context that tags are inferred from (CONSTANTS: tag inference)
 OFTEN = 2                          # times that a word stands in the context, and memories that share it
 LOOKED_AT = 2_000                  # characters of a memory in which its words are looked for
+MOST_SUGGESTED = 8                 # suggestions to one memory, ever: what has more is about nothing in particular
 SUGGESTED = "suggested_tags"       # in a memory's details: tags that nobody gave; also those that were taken off since
 
-_WORD = re.compile(r"[^\W\d_]{4,32}")
+_WORD = re.compile(r"\b[^\W\d_]{4,32}\b")
 
 
 def together(memories: Sequence[Memory], edges: Iterable[Edge]) -> list[Change]:
@@ -55,9 +57,10 @@ def suggested(memories: Sequence[Memory], context: str, now: float) -> list[Chan
         if len(sharing) < OFTEN or set.intersection(*(set(memory.tags) for memory in sharing)):
             continue
         for memory in sharing:
-            if word not in memory.tags and word not in guesses(memory):
+            if word not in (*memory.tags, *guesses(memory)) and len(guesses(memory)) < MOST_SUGGESTED:
                 tags.setdefault(memory.id, []).append(word)
-    return [tagged(memory, tags[memory.id], now) for memory in memories if memory.id in tags]
+    return [tagged(memory, tags[memory.id][:MOST_SUGGESTED - len(guesses(memory))], now)
+            for memory in memories if memory.id in tags and len(memory.tags) + MOST_SUGGESTED <= MOST_TAGS]
 
 
 def tagged(memory: Memory, new: Sequence[str], now: float) -> Revise:

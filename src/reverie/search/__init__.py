@@ -3,8 +3,9 @@
 Each stage takes and returns values.
 
 A channel is one function that proposes memories: by words, by meaning, by trigger patterns, by recency. Fusion makes
-one ranking of what they propose; shaping weighs it, within bounds, by how fresh, trusted and proven a memory is; for a
-block that is injected by itself, the gate keeps only what stands out, which is usually nothing.
+one ranking of what they propose; shaping weighs it, within bounds, by how fresh, trusted and proven a memory is; where
+somebody asks, the cascade adds what links, tags and clusters lead to, below the hit that brought it; for a block that
+is injected by itself, the gate keeps only what stands out, which is usually nothing.
 
 Always true: the same question gives the same answer (ties break by id); what no longer counts never surfaces; vectors
 of another model are never compared; a store without any vector still answers by words.

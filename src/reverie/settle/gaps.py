@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from reverie.attention import Attention
 from reverie.config import Settings
+from reverie.lifecycle.extract import without_injections
 from reverie.messages import Said
 from reverie.model import Event, lineage
 from reverie.settle.maintaining import snippet
@@ -38,8 +39,7 @@ class Gap(NamedTuple):
     at: float                # when it was asked last
     times: int               # how often, in the same words
     space: str
-    session: str
-    candidates: int          # memories that share a word with it
+    session: str             # where it was asked last
 
 
 def asks(text: str) -> bool:
@@ -50,9 +50,10 @@ def asks(text: str) -> bool:
 def unanswered(store: Store, settings: Settings, attention: Attention, space: str, window: Sequence[Said],
                now: float) -> Event | None:
     """The gap that a turn leaves for which nothing was prepared, if it leaves one."""
-    about = focus(window).text
-    if settings.is_off(space) or not asks(about):
+    said = [message.text for message in window if message.role == "user"]
+    if settings.is_off(space) or not said or not asks(without_injections(said[-1])):
         return None
+    about = focus(window).text
     found = store.get([id for id, _ in store.words(query_terms(about), lineage(space), FEW, now=now)])
     known = attention.blocked(now)
     if not found or any(m.id in known or (m.session and m.session == attention.session) for m in found):
@@ -74,5 +75,5 @@ def gaps(store: Store, space: str, now: float) -> list[Gap]:
             continue
         old = found.get(asked.lower())
         found[asked.lower()] = old._replace(times=old.times + 1) if old else Gap(
-            asked, event.at, 1, event.space, event.session, int(event.payload.get("candidates", 0)))
+            asked, event.at, 1, event.space, event.session)
     return list(found.values())

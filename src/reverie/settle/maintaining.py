@@ -1,5 +1,5 @@
-"""After a retrieval: what was given together is tied together, what a judge looked at is believed more or less, words in
-common become suggested tags (B73–B84). All of it in settle, one transaction for each event; nobody waits for it.
+"""After a retrieval: what was given together is tied together, what a judge looked at is believed more or less, words
+in common become suggested tags (B73–B84). All of it in settle, one transaction for each event; nobody waits for it.
 
 Read are `prepared` (a block was made: `ids`; `asked`, the beginning of what was searched for; where a judge looked at
 it, `verified` and `rejected`) and `feedback` (the user found a memory helpful: it belongs to what
