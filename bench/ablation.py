@@ -1,7 +1,7 @@
 """What each stage of search is worth: cascade, priors, gate, diversity. `python -m bench.ablation`
 
-Every stage is taken away by itself and the rest is the full path of `recall`; figures are of the second half of the
-questions of each set. A cascade needs edges, and the sets have none, so they come from use: the first half of the
+Every stage is taken away by itself and the rest is the full path of `recall`; figures are of every second question of
+each set. A cascade needs edges, and the sets have none, so they come from use: the other half of the
 questions is asked, what came up is written down as `prepared` events, and `settle` makes links and tags of them as it
 does for everybody. Twice: `given`, the block that the gate lets through; `judged`, the evidence among the first twenty,
 which is what a judge that never errs would have shown. Baseline of every row: the full path at depth 0 on the same
@@ -86,7 +86,7 @@ def measured(mind: reverie.Mind, questions: Sequence[data.Question], ids: dict[s
 
 def ablated(name: str, root: Path | None, embedder: Embedder, cache: Path,
             tell: Callable[[str], None]) -> dict[str, dict[str, float]]:
-    """Every row of one set: means over the second half of its questions."""
+    """Every row of one set: means over every second question."""
     dataset = data.load(name, root)
     rows: dict[str, list[dict[str, float]]] = {}
     counts: dict[str, float] = {}
@@ -101,10 +101,10 @@ def ablated(name: str, root: Path | None, embedder: Embedder, cache: Path,
                 counts[edges] = counts.get(edges, 0) + mind.stats().edges
                 for label, how in (CASCADES if edges != "none" else AS_IT_IS).items():
                     rows.setdefault(f"{edges}: {label}", []).extend(measured(mind, second, ids, **how))
+                for label, (stage, without) in STAGES.items():
+                    with patch.object(shape, stage, without):
+                        rows.setdefault(f"{edges}: {label}", []).extend(measured(mind, second, ids))
                 if edges == "none":
-                    for label, (stage, without) in STAGES.items():
-                        with patch.object(shape, stage, without):
-                            rows.setdefault(f"none: {label}", []).extend(measured(mind, second, ids))
                     rows.setdefault("none: gate", []).extend(measured(mind, second, ids, automatic=True))
         original.store.close()
         tell(f"{name} {corpus}: {len(second)} questions")

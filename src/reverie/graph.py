@@ -6,7 +6,7 @@ score by the weight of the relation and by the decay, so a neighbour always stan
 (CC-20). Edges are walked both ways, but `supersedes` only towards the newer (CONSTANTS row 18, CC-21).
 
 A shared tag says the less, the more memories carry it: with n of them seen, its weight is divided by 1 + ln(n / 2).
-For two memories that alone share a tag 0.8 is left, for ten 0.31, for sixty-four 0.18. A node of very many edges costs
+For two memories that alone share a tag 0.8 is left, for ten 0.31, for thirty-two 0.21. A node of very many edges costs
 no more than one of `FAN`: the heaviest are followed, and of equal ones the newest.
 
 Pure: nothing here knows a store. The same edges give the same answer whatever their order, and walks end, because
@@ -26,8 +26,8 @@ WEIGHTS = {"has_tag": 0.8, "in_cluster": 0.6, "supersedes": 0.9, "contradicts": 
 OTHER = 0.3          # resembles, about, and whatever is not in the table
 DECAY = 0.7          # kept per hop, once for each (B38, B44)
 THROUGH = frozenset({"has_tag", "in_cluster", "about"})    # these end at a tag, a cluster, a file: no memory
-FAN = 64             # edges that are followed from one node
-NODES = 64           # tags, clusters and files that one hop goes through
+FAN = 32             # edges that are followed from one node, and memories that one hop starts from
+NODES = 32           # tags, clusters and files that one hop goes through, those of the best memories
 
 Neighbours = Callable[[Sequence[str]], Sequence[Edge]]
 """Edges from or to any of these nodes."""
@@ -63,8 +63,13 @@ def cascade(seeds: Mapping[str, float], neighbours: Neighbours, *, depth: int, d
                 best[way.id] = way.score
                 improved[way.id] = way
         ways |= improved
-        fresh = {id: way.score for id, way in improved.items()}
-    return sorted(ways.values(), key=lambda way: (-way.score, way.id))[:max(0, most)]
+        fresh = {way.id: way.score for way in ranked(improved.values())[:FAN]}
+    return ranked(ways.values())[:max(0, most)]
+
+
+def ranked(ways: Iterable[Reached]) -> list[Reached]:
+    """Best first, ties by id."""
+    return sorted(ways, key=lambda way: (-way.score, way.id))
 
 
 def hop(start: Mapping[str, float], neighbours: Neighbours, decay: float, hops: int) -> list[Reached]:

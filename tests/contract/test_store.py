@@ -833,3 +833,13 @@ def test_around_a_tag_stand_its_newest(store):
 
     assert [e.src for e in store.around(["tag:t"], [SPACE], 2)] == [some[2].id, some[3].id]
     assert store.around([some[0].id], [SPACE], 2) == [Edge(src=some[0].id, rel="has_tag", dst="tag:t")]
+
+
+def test_around_a_tag_of_thousands(store):
+    """Looking for what may be seen ends somewhere: a sibling's thousand hide what is older."""
+    old = keep(store, "old", tags=["t"])
+    store.apply([Add(memory=a_memory(str(n), tags=["t"], space="me/other")) for n in range(1_000)], an_event())
+    assert store.around(["tag:t"], [SPACE], 5) == []
+
+    store.apply([Revise(id=store.browse(Filter(spaces=("me/other",), limit=1))[0].id, fields={"tags": ()})], an_event())
+    assert [e.src for e in store.around(["tag:t"], [SPACE], 5)] == [old.id]

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.lifecycle.usage import MOST_SUGGESTED, MOST_TOGETHER, SUGGESTED, confirmed, judged, suggested, together
+from reverie.lifecycle.usage import (
+    MOST_LINKS,
+    MOST_SUGGESTED,
+    MOST_TOGETHER,
+    SUGGESTED,
+    confirmed,
+    judged,
+    suggested,
+    together,
+)
 from reverie.model import Edge, Link, Revise, revised
 from reverie.testing import NOON, a_memory
 
@@ -39,13 +48,25 @@ def test_every_pair_and_not_too_many():
     assert together([a_memory("alone")], []) == []
 
 
+def test_what_goes_with_everything_gets_no_further_links():
+    """Links from use are bounded; those that are there still grow."""
+    one, old, new = a_memory("one"), a_memory("old"), a_memory("new")
+    links = [Edge(one.id, "relates_to", f"mem_{n}", 0.6) for n in range(MOST_LINKS - 1)]
+    links.append(Edge(one.id, "relates_to", old.id, 0.6))
+
+    assert {(e.src, e.dst) for e in edges_of(together([one, old, new], links))} == {(one.id, old.id), (old.id, new.id)}
+
+
 def test_a_judges_verdict_is_a_small_step():
     """+0.02 verified, −0.01 rejected, within 0 and 1 (CC-52, B78, B79)."""
     good, bad = a_memory("good", trust=0.5), a_memory("bad", trust=0.5)
     best, worst = a_memory("best", trust=1.0), a_memory("worst", trust=0.0)
 
-    after = {change.id: change.fields["confidence"] for change in judged([good, best], [bad, worst], NOON)}
-    assert after == {good.id: 0.52, best.id: 1.0, bad.id: 0.49, worst.id: 0.0}
+    after = {change.id: change.fields for change in judged([good, best], [bad, worst], NOON - 5, NOON)}
+    assert {id: fields["confidence"] for id, fields in after.items()} == {
+        good.id: 0.52, best.id: 1.0, bad.id: 0.49, worst.id: 0.0}
+    assert (after[good.id]["access_count"], after[good.id]["last_accessed_at"]) == (1, NOON - 5)
+    assert "last_accessed_at" not in after[bad.id] and "strength" not in after[good.id]
 
 
 CONTEXT = "Does heron deploy? The heron box is stuck at 1234 1234 and a job a job."

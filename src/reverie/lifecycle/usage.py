@@ -16,6 +16,7 @@ from reverie.words import STOP
 
 TOGETHER = 0.6                     # weight of a new link of memories that were given together (CONSTANTS: RelatesTo)
 MOST_TOGETHER = 8                  # memories of one retrieval that are tied to each other: 28 links at most
+MOST_LINKS = 64                    # links of one memory that come from use: what goes with everything says nothing
 VERIFIED, REJECTED = 0.02, -0.01   # what a judge's verdict does to confidence; a user's counts more (CONSTANTS)
 SNIPPET = 200                      # characters of a context that tags are inferred from (CONSTANTS: tag inference)
 OFTEN = 2                          # times that a word stands in the context, and memories that share it
@@ -27,22 +28,37 @@ _WORD = re.compile(r"\b[^\W\d_]{4,32}\b")
 
 
 def together(memories: Sequence[Memory], edges: Iterable[Edge]) -> list[Change]:
-    """Links between memories that were given together; where there is one, either way round, it grows (CC-58, B75)."""
+    """Links between memories that were given together; where there is one, either way round, it grows (CC-58, B75).
+
+    `edges` are all links of these memories: one that goes with MOST_LINKS others already gets no further ones.
+    """
     there = {frozenset((edge.src, edge.dst)): edge for edge in edges if edge.rel == "relates_to"}
+    links = Counter(id for pair in there for id in pair)
     changes: list[Change] = []
     for one, other in combinations(sorted(memory.id for memory in memories[:MOST_TOGETHER]), 2):
         old = there.get(frozenset((one, other)), Edge(src=one, rel="relates_to", dst=other, weight=0.0))
         new = old._replace(weight=strengthened(old.weight, TOGETHER))
-        if new != old:
+        if new != old and (old.weight or max(links[one], links[other]) < MOST_LINKS):
             changes.append(Link(edge=new))
     return changes
 
 
-def judged(verified: Iterable[Memory], rejected: Iterable[Memory], now: float) -> list[Change]:
-    """What a judge found to answer is believed a little more, what it threw out a little less (CC-52, B78, B79)."""
-    return [Revise(id=memory.id, fields={"confidence": round(min(1.0, max(0.0, memory.confidence + by)), 4),
-                                         "updated_at": now})
-            for by, some in ((VERIFIED, verified), (REJECTED, rejected)) for memory in some]
+def judged(verified: Iterable[Memory], rejected: Iterable[Memory], at: float, now: float) -> list[Change]:
+    """What a judge found to answer, at that time, was used and is believed a little more; what it threw out, a little
+
+    less (CC-52, B78, B79). Neither counts as having been said again, so strength stays.
+    """
+    changes: list[Change] = [
+        Revise(id=memory.id, fields={"confidence": moved(memory, VERIFIED), "access_count": memory.access_count + 1,
+                                     "last_accessed_at": max(at, memory.last_accessed_at or at), "updated_at": now})
+        for memory in verified]
+    return changes + [Revise(id=memory.id, fields={"confidence": moved(memory, REJECTED), "updated_at": now})
+                      for memory in rejected]
+
+
+def moved(memory: Memory, by: float) -> float:
+    """Its confidence after a verdict, within 0 and 1."""
+    return round(min(1.0, max(0.0, memory.confidence + by)), 4)
 
 
 def suggested(memories: Sequence[Memory], context: str, now: float) -> list[Change]:

@@ -35,7 +35,7 @@ def taught(work: Work, event: Event) -> Decision:
     verified = set(listed(event, "verified")) - set(rejected)
     changes: list[Change] = [
         *tied(work.store, given),
-        *judged([m for m in given if m.id in verified], [m for m in memories if m.id in rejected], work.now),
+        *judged([m for m in given if m.id in verified], [m for m in memories if m.id in rejected], event.at, work.now),
     ]
     changes += suggested(given, str(event.payload.get("asked", "")), work.now)
     return Decision(changes, memories)

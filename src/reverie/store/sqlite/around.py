@@ -25,7 +25,10 @@ def around(db: sqlite3.Connection, nodes: Sequence[str], spaces: Sequence[str], 
 
 
 def between(db: sqlite3.Connection, ids: Sequence[str], spaces: Sequence[str]) -> Iterator[Edge]:
-    """Edges from and to some memories. The reader is known to see these; the other end is looked at."""
+    """Edges from and to some memories. The reader is known to see these; the other end is looked at.
+
+    `cross join` keeps SQLite from starting at the memories of a space, of which there may be a hundred thousand.
+    """
     forth = f"""
         select e.src, e.rel, e.dst, e.weight
         from edge e left join memory m on m.id = e.dst
@@ -34,7 +37,7 @@ def between(db: sqlite3.Connection, ids: Sequence[str], spaces: Sequence[str]) -
     """
     back = f"""
         select e.src, e.rel, e.dst, e.weight
-        from edge e join memory m on m.id = e.src
+        from edge e cross join memory m on m.id = e.src
         where e.dst in ({marks(ids)}) and m.space in ({marks(spaces)}) and m.retired_at is null
     """
     for sql in (forth, back):
@@ -42,13 +45,17 @@ def between(db: sqlite3.Connection, ids: Sequence[str], spaces: Sequence[str]) -
 
 
 def members(db: sqlite3.Connection, node: str, spaces: Sequence[str], most: int) -> Iterator[Edge]:
-    """What is tied to a tag, a cluster or a file: the newest that may be seen."""
+    """What is tied to a tag, a cluster or a file: the newest that may be seen.
+
+    Read from the end of the index until there are enough; the thousandth newest is where looking ends.
+    """
     sql = f"""
         select e.src, e.rel, e.dst, e.weight
-        from (select src, rel, dst, weight from edge where dst = ? order by rel desc, src desc limit {LATEST}) e
-        join memory m on m.id = e.src
-        where m.space in ({marks(spaces)}) and m.retired_at is null
-        order by e.src desc
+        from edge e cross join memory m on m.id = e.src
+        where e.dst = ? and m.space in ({marks(spaces)}) and m.retired_at is null
+          and e.src >= coalesce(
+              (select src from edge where dst = ? order by rel desc, src desc limit 1 offset {LATEST - 1}), '')
+        order by e.rel desc, e.src desc
         limit ?
     """
-    return (Edge(*row) for row in db.execute(sql, (node, *spaces, most)))
+    return (Edge(*row) for row in db.execute(sql, (node, *spaces, node, most)))
