@@ -46,6 +46,18 @@ def test_what_is_given_together_is_tied_together(mind):
     assert cats.id in {hit.memory.id for hit in mind.recall("heron host", space=SPACE)}
 
 
+def test_a_block_of_two_ties_them(mind, clock):
+    """From a conversation to a link: what one block holds, with the beginning of what was asked (B73, B84)."""
+    pair = [mind.remember(f"Deploys of zanzibar to staging need a {what}.", space=SPACE) for what in ("ticket", "badge")]
+    turns(mind, "good morning", "what do deploys of zanzibar to staging need", "thanks", clock=clock)
+    mind.settle()
+
+    (event,) = mind.store.events(verbs=["prepared"])
+    assert event.payload["asked"] == "what do deploys of zanzibar to staging need"
+    assert set(event.payload["ids"]) == {m.id for m in pair}
+    assert [weight for *_, weight in links(mind, *pair)] == [0.6]
+
+
 def test_one_event_is_one_transaction_and_can_be_undone(mind):
     """All that one retrieval teaches hangs on one event (A39, DESIGN law 2)."""
     one, two = pair(mind)

@@ -44,9 +44,9 @@ def together(memories: Sequence[Memory], edges: Iterable[Edge]) -> list[Change]:
 
 
 def judged(verified: Iterable[Memory], rejected: Iterable[Memory], at: float, now: float) -> list[Change]:
-    """What a judge found to answer, at that time, was used and is believed a little more; what it threw out, a little
+    """What a judge found to answer was used then and is believed a little more; what it threw out, a little less.
 
-    less (CC-52, B78, B79). Neither counts as having been said again, so strength stays.
+    Neither was said again, so strength stays (CC-52, B78, B79).
     """
     changes: list[Change] = [
         Revise(id=memory.id, fields={"confidence": moved(memory, VERIFIED), "access_count": memory.access_count + 1,
