@@ -46,7 +46,7 @@ class Reached(NamedTuple):
 
 def cascade(seeds: Mapping[str, float], neighbours: Neighbours, *, depth: int, decay: float = DECAY,
             most: int = 50) -> list[Reached]:
-    """What the seeds bring up within `depth` hops, best first, ties by id, at most `most`.
+    """What the seeds bring up within `depth` hops, best first, ties by id, at most `most`, which is 1 or more.
 
     A seed is among them only if another one gives it a higher score than its own. Seeds without edges, and such as
     nobody knows, bring up nothing (CC-22).
@@ -63,8 +63,10 @@ def cascade(seeds: Mapping[str, float], neighbours: Neighbours, *, depth: int, d
                 best[way.id] = way.score
                 improved[way.id] = way
         ways |= improved
-        fresh = {way.id: way.score for way in ranked(improved.values())[:FAN]}
-    return ranked(ways.values())[:max(0, most)]
+        last = ranked(ways.values())[most - 1:most]
+        floor = last[0].score if last else 0.0     # no weight is above 1: what a hop leaves below this cannot come in
+        fresh = {way.id: way.score for way in ranked(improved.values())[:FAN] if way.score * decay > floor}
+    return ranked(ways.values())[:most]
 
 
 def ranked(ways: Iterable[Reached]) -> list[Reached]:

@@ -4,8 +4,9 @@
 import pytest
 
 from reverie.errors import BadInput
+from reverie.model import Edge, Link
 from reverie.search import Query, search
-from reverie.testing import memory
+from reverie.testing import an_event, memory
 
 SPACE = "me/demo"
 HERON = "The staging server is called heron."
@@ -44,6 +45,19 @@ def test_links_are_usable_from_both_ends(mind):
     assert found(mind)["Dogs bark."].why == (f"linked to {mind.heron.id} by derived_from",)
 
 
+def test_clusters_are_nodes_like_tags(mind):
+    """Members of a cluster bring each other along, and so do memories about one file (CC-21, B4, B36)."""
+    cluster, file = mind.remember("Cats purr.", space=SPACE), mind.remember("Dogs bark.", space=SPACE)
+    ties = [Edge(src=id, rel=rel, dst=node) for other, rel, node in (
+        (cluster, "in_cluster", "cluster:7"), (file, "about", "file:deploy.py")) for id in (mind.heron.id, other.id)]
+    mind.store.apply([Link(edge=edge) for edge in ties], an_event("sleep"))
+    hits = found(mind)
+
+    assert list(hits) == [HERON, "Cats purr.", "Dogs bark."]
+    assert hits["Cats purr."].why == (f"shares cluster:7 with {mind.heron.id}",)
+    assert [hit.memory.id for hit in mind.similar(cluster.id)] == [mind.heron.id] and mind.verify() == []
+
+
 def test_depth_is_the_askers_choice(mind, clock):
     """0, 1, 2 hops; two by default, or what the settings say (CC-18, B35, B42)."""
     near, far = mind.remember("Cats purr.", space=SPACE), mind.remember("Dogs bark.", space=SPACE)
@@ -56,6 +70,19 @@ def test_depth_is_the_askers_choice(mind, clock):
     for odd in (-1, 99, 1.5):
         with pytest.raises(BadInput):
             found(mind, depth=odd)
+
+
+def test_decay_is_a_setting(mind):
+    """What each hop keeps of a score (B44)."""
+    other = mind.remember("Cats purr.", space=SPACE)
+    mind.link(mind.heron.id, other.id, weight=1.0)
+    for decay in (0.7, 0.35):
+        mind.settings = mind.settings._replace(decay=decay)
+        hits = found(mind)
+        assert hits["Cats purr."].score == pytest.approx(decay * hits[HERON].score)
+    mind.settings = mind.settings._replace(decay=1.5)
+    with pytest.raises(BadInput):
+        found(mind)
 
 
 def test_what_does_not_count_never_comes_along(mind, clock):

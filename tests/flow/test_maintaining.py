@@ -48,7 +48,7 @@ def test_what_is_given_together_is_tied_together(mind):
 
 def test_a_block_of_two_ties_them(mind, clock):
     """From a conversation to a link: what one block holds, with the beginning of what was asked (B73, B84)."""
-    pair = [mind.remember(f"Deploys of zanzibar to staging need a {what}.", space=SPACE) for what in ("ticket", "badge")]
+    pair = [mind.remember(f"Deploys of zanzibar to staging need a {w}.", space=SPACE) for w in ("ticket", "badge")]
     turns(mind, "good morning", "what do deploys of zanzibar to staging need", "thanks", clock=clock)
     mind.settle()
 

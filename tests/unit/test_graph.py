@@ -145,6 +145,16 @@ def test_whatever_the_graph(edges, seeds, depth, random):
     assert cascade(seeds, of(*edges), depth=depth) == found
 
 
+@given(st.lists(st.builds(Edge, st.sampled_from("ABCDEF"), st.just("relates_to"), st.sampled_from("ABCDEF"),
+                          st.floats(0.01, 1.0)), max_size=25), st.integers(1, 5), st.integers(1, 4))
+def test_fewer_are_the_best_of_more(edges, most, depth):
+    """Asking for few finds the first of what asking for many finds: nothing is given up too early."""
+    edges = list({frozenset((e.src, e.dst)): e for e in edges if e.src != e.dst}.values())
+
+    assert cascade({"A": 1.0}, of(*edges), depth=depth, most=most) == \
+        cascade({"A": 1.0}, of(*edges), depth=depth, most=50)[:most]
+
+
 @given(st.floats(0.01, 1.0))
 def test_linking_again_never_weakens(weight):
     """+0.05 up to 0.95; what a user set higher stays (CC-58)."""

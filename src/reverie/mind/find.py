@@ -40,7 +40,7 @@ class Finding(Base):
             return []
         return search(self.store, Query(
             text=query, context=query, spaces=spaces, now=self._now(), limit=limit, mode=mode, kinds=wanted,
-            tags=checked_tags(tags), depth=self._hops(depth), **({} if mode == "words" else self._meaning(query))))
+            tags=checked_tags(tags), **self._walk(depth), **({} if mode == "words" else self._meaning(query))))
 
     def hints(self, prompt: str, *, space: str | None = None, limit: int = 5) -> list[Hint]:
         """Ids, titles and tags of what may be worth reading for a prompt, never the text; `get` reads it."""
@@ -69,7 +69,7 @@ class Finding(Base):
         """
         from reverie.search.cascade import tied
         memory, query = self._beside(id, space, limit)
-        return tied(self.store, memory, query._replace(depth=self._hops(depth)))
+        return tied(self.store, memory, query._replace(**self._walk(depth)))
 
     def gaps(self, space: str | None = None) -> list[Gap]:
         """Questions of conversations here that nothing in memory answered, newest first: what is worth writing down.
@@ -93,11 +93,14 @@ class Finding(Base):
         kept = self.store.known_vectors(self.embedder.model, [hash]).get(hash)
         return self._meaning(memory.text) if kept is None else {"vector": kept, "model": self.embedder.model}
 
-    def _hops(self, depth: int | None) -> int:
-        """How far to follow the graph."""
-        if not 0 <= (hops := self.settings.depth if depth is None else whole(depth, "depth")) <= MOST_HOPS:
+    def _walk(self, depth: int | None) -> dict[str, Any]:
+        """How far to follow the graph, and what each step keeps."""
+        hops, decay = self.settings.depth if depth is None else whole(depth, "depth"), self.settings.decay
+        if not 0 <= hops <= MOST_HOPS:
             raise BadInput(f"depth={hops} must be from 0 (what fits the question alone) to {MOST_HOPS}")
-        return hops
+        if not 0.0 < decay <= 1.0:
+            raise BadInput(f"The setting decay={decay} must be above 0 and at most 1")
+        return {"depth": hops, "decay": decay}
 
     def get(self, ids: Sequence[str] | str) -> list[Memory]:
         """Memories by id, in the order asked, whatever their state; unknown ids are left out."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from reverie.store import Store
 
 MOST = 50            # neighbours that one question may bring up
+FILTERED = 200       # and that are looked at where a filter leaves out some of them
 DISPUTES = 5         # of so many answers, one place may go to what contradicts them
 
 
@@ -30,7 +31,8 @@ def cascaded(store: "Store", hits: Sequence[Hit], query: "Query", first: Sequenc
         asked = tuple(nodes)
         return known[asked] if asked in known else store.around(nodes, query.spaces, FAN)
 
-    ways = {way.id: way for way in cascade(start, neighbours, depth=query.depth, decay=query.decay, most=MOST)}
+    most = FILTERED if query.kinds or query.tags else MOST
+    ways = {way.id: way for way in cascade(start, neighbours, depth=query.depth, decay=query.decay, most=most)}
     there = {hit.memory.id for hit in hits}
     found = [*hits, *(Hit(memory, 0.0) for memory in store.get([id for id in ways if id not in there])
                       if alive(memory, query))]
