@@ -24,7 +24,9 @@ from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreRe
 from reverie.messages import Heard, Said
 from reverie.model import Event
 from reverie.settle import LEASE, LEASE_SECONDS, one_step
-from reverie.settle.preparing import WINDOW_MESSAGES, prepare
+from reverie.settle.gaps import unanswered
+from reverie.settle.maintaining import snippet
+from reverie.settle.preparing import WINDOW_MESSAGES, focus, prepare
 from reverie.settle.reading import Work
 from reverie.settle.spoken import redacted
 from reverie.store import Store
@@ -286,6 +288,9 @@ class Background:
                 tuple(conversation.window), at, conversation.vector)
             if block:
                 self._offer(conversation, block, at)
+            elif gap := unanswered(self.store, self.settings, conversation.attention, conversation.space,
+                                   tuple(conversation.window), at):
+                self.store.append([gap])
         finally:
             del self._unprepared[conversation]
 
@@ -304,7 +309,8 @@ class Background:
         if self._gone and take_back(conversation, self._gone):
             return
         self.store.append([Event(verb="prepared", space=conversation.space, session=conversation.attention.session,
-                                 at=at, payload={"ids": list(block.ids), "why": [list(w) for w in block.why]})])
+                                 at=at, payload={"ids": list(block.ids), "why": [list(w) for w in block.why],
+                                                 "asked": snippet(focus(tuple(conversation.window)).text)})])
 
 
 def event_of(turn: Turn) -> Event:

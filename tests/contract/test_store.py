@@ -869,3 +869,58 @@ def test_what_was_altered_since_a_moment(store):
     assert {"text": "first"} == found[1][2]
     assert 3 == len(store.altered_since(NOON, lineage(SPACE)))
     assert [] == store.altered_since(NOON + 3, lineage(SPACE))
+
+
+# The graph around some nodes
+
+
+def tie(store, src, rel, dst, weight=1.0):
+    store.apply([Link(edge=Edge(src=src, rel=rel, dst=dst, weight=weight))], an_event("link"))
+    return Edge(src=src, rel=rel, dst=dst, weight=weight)
+
+
+def test_around_shows_what_may_be_seen(store):
+    """Edges to memories that count, in the spaces of the asker; never a sibling's, never what was let go of (CC-19)."""
+    here, above, gone = keep(store, "here"), keep(store, "above", space="me"), keep(store, "gone")
+    elsewhere = keep(store, "elsewhere", space="me/other")
+    seen = [tie(store, here.id, "relates_to", above.id, 0.4), tie(store, above.id, "derived_from", here.id)]
+    for other in (gone, elsewhere):
+        tie(store, here.id, "relates_to", other.id)
+        tie(store, other.id, "contradicts", here.id)
+    store.apply([Retire(id=gone.id, at=NOON)], an_event("forget"))
+
+    assert store.around([here.id], lineage(SPACE), 10) == sorted(seen)
+    assert store.around([above.id], ["me"], 10) == []
+    assert store.around([new_id(), "tag:none"], lineage(SPACE), 10) == store.around([], lineage(SPACE), 10) == []
+
+
+def test_around_tells_what_was_superseded(store):
+    """The newer one can say what it replaced; the older leads nowhere that does not count."""
+    old, new = keep(store, "old", "new")
+    edge = tie(store, new.id, "supersedes", old.id)
+    store.apply([Retire(id=old.id, at=NOON, superseded_by=new.id)], an_event("supersede"))
+
+    assert store.around([new.id], [SPACE], 10) == [edge] == store.around([old.id], [SPACE], 10)
+    store.apply([Retire(id=new.id, at=NOON)], an_event("forget"))
+    assert store.around([old.id], [SPACE], 10) == []
+
+
+def test_around_a_tag_stand_its_newest(store):
+    """So many of its memories that count and may be seen, the newest; a memory names its tags."""
+    some = [a_memory(f"note {n}", tags=["t"]) for n in range(5)]
+    store.apply([Add(memory=m) for m in some], an_event())
+    keep(store, "a sibling's", tags=["t"], space="me/other")
+    store.apply([Retire(id=some[4].id, at=NOON)], an_event("forget"))
+
+    assert [e.src for e in store.around(["tag:t"], [SPACE], 2)] == [some[2].id, some[3].id]
+    assert store.around([some[0].id], [SPACE], 2) == [Edge(src=some[0].id, rel="has_tag", dst="tag:t")]
+
+
+def test_around_a_tag_of_thousands(store):
+    """Looking for what may be seen ends somewhere: a sibling's thousand hide what is older."""
+    old = keep(store, "old", tags=["t"])
+    store.apply([Add(memory=a_memory(str(n), tags=["t"], space="me/other")) for n in range(1_000)], an_event())
+    assert store.around(["tag:t"], [SPACE], 5) == []
+
+    store.apply([Revise(id=store.browse(Filter(spaces=("me/other",), limit=1))[0].id, fields={"tags": ()})], an_event())
+    assert [e.src for e in store.around(["tag:t"], [SPACE], 5)] == [old.id]

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import reverie
 from tests.helpers import invoked, toy_home
 
 pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
@@ -344,3 +345,44 @@ def test_help_names_the_exit_codes(run):
 def test_a_config_that_is_wrong_is_named(run, home):
     (home / "config.toml").write_text("limit = 'many'\n")
     assert "config.toml" in run("list", code=2).stderr
+
+
+# The graph
+
+
+def test_similar_and_graph(run, answer, kept):
+    """What is like a memory, and what it is tied to, with the reason for each (B30, B3)."""
+    one = kept("The staging server is called heron.", "--tag", "infra")
+    two, far = kept("Zebras graze.", "--tag", "infra"), kept("Cats purr.")
+    assert answer("link", two, far)["weight"] == 0.5
+    assert answer("link", far, two)["weight"] == pytest.approx(0.55)
+
+    assert [hit["id"] for hit in answer("graph", one, space=False)["hits"]] == [two, far]
+    assert [hit["id"] for hit in answer("graph", one, "--depth", "1", space=False)["hits"]] == [two]
+    assert two in [hit["id"] for hit in answer("similar", one, "-n", "5", space=False)["hits"]]
+    assert f"shares tag:infra with {one}" in " ".join(run("graph", one, space=False).stdout.split())
+    assert "tied to nothing" in run("graph", kept("Alone."), space=False).stderr
+    run("graph", "mem_none", space=False, code=1)
+    run("recall", "heron", "--depth", "99", code=2)
+
+
+def test_recall_follows_links_as_far_as_it_is_told(answer, kept):
+    """--depth 0 finds what fits the question alone (B42)."""
+    one, two = kept("The staging server is called heron."), kept("Zebras graze.")
+    answer("link", one, two)
+
+    ask = ("recall", "staging server heron", "--mode", "words")
+    assert [hit["id"] for hit in answer(*ask)["hits"]] == [one, two]
+    assert [hit["id"] for hit in answer(*ask, "--depth", "0")["hits"]] == [one]
+
+
+def test_gaps_are_listed(run, answer, home):
+    """What was asked here and not answered (B80–B82)."""
+    assert answer("gaps")["gaps"] == [] and "went unanswered" in run("gaps").stderr
+    with reverie.open(home) as mind:
+        for _ in range(2):
+            mind.record("gap", {"asked": "Which port has the API?"}, space="me/demo/s1", session="s1")
+
+    (gap,) = answer("gaps")["gaps"]
+    assert (gap["asked"], gap["times"], gap["session"]) == ("Which port has the API?", 2, "s1")
+    assert "Which port has the API?" in run("gaps").stdout and "asked 2 times" in run("gaps").stdout

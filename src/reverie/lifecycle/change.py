@@ -17,6 +17,7 @@ VERDICTS = {
 }
 """Who judges, and what (helped, did not) does to confidence. CONSTANTS: used helpful / not; retrieved, rejected."""
 
+MUTUAL = ("relates_to", "resembles")    # relations that say the same read from either end
 MOST_REINFORCEMENTS = 200           # breadcrumbs kept on one memory; `strength` counts them all
 
 
@@ -60,6 +61,13 @@ def linked(src: str, dst: str, rel: str, weight: float) -> Link:
     if src == dst:
         raise BadInput("A memory cannot be linked to itself")
     return Link(edge=Edge(src=src, rel=rel, dst=dst, weight=weight))
+
+
+def tie(edges: Sequence[Edge], src: str, dst: str, rel: str) -> Edge:
+    """The link of two memories as it stands, or one of weight 0. What has no direction is the same from both ends."""
+    ends = ((src, dst), (dst, src)) if rel in MUTUAL else ((src, dst),)
+    return next((edge for end in ends for edge in edges if edge.rel == rel and (edge.src, edge.dst) == end),
+                Edge(src=src, rel=rel, dst=dst, weight=0.0))
 
 
 def restored(memory: Memory, successor_edges: Sequence[Edge], now: float) -> list[Change]:

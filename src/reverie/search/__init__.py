@@ -1,8 +1,11 @@
-"""From a question to hits: query → channels → fuse → shape → gate → diversity. Each stage takes and returns values.
+"""From a question to hits: query → channels → fuse → shape → cascade → gate → diversity.
+
+Each stage takes and returns values.
 
 A channel is one function that proposes memories: by words, by meaning, by trigger patterns, by recency. Fusion makes
-one ranking of what they propose; shaping weighs it, within bounds, by how fresh, trusted and proven a memory is; for a
-block that is injected by itself, the gate keeps only what stands out, which is usually nothing.
+one ranking of what they propose; shaping weighs it, within bounds, by how fresh, trusted and proven a memory is; where
+somebody asks, the cascade adds what links, tags and clusters lead to, below the hit that brought it; for a block that
+is injected by itself, the gate keeps only what stands out, which is usually nothing.
 
 Always true: the same question gives the same answer (ties break by id); what no longer counts never surfaces; vectors
 of another model are never compared; a store without any vector still answers by words.
@@ -13,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie.clock import ticks
 from reverie.errors import BadInput
+from reverie.graph import DECAY, FAN
 from reverie.model import Filter, Hit, Memory
 from reverie.patterns import Scene, spoken
 from reverie.search import shape, triggers
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 SOME = 20         # proposals beyond four times the limit: filters and priors choose among them
 WIDER = (1, 4, 16, 64)      # how many times the limit is looked for while too little of what is found counts
 SURE = 100        # so many, or the limit if that is less, are found at least, unless there are no more
+SEEDS = 10        # best hits whose neighbours in the graph may come along (B34, B41)
 MODES = ("auto", "convex", "rrf", "dense", "words")
 
 
@@ -46,6 +51,8 @@ class Query(NamedTuple):
     exclude: frozenset[str] = frozenset()
     within: float | None = None                # seconds that words and triggers may take
     before: float | None = None                # nothing that is younger: neither said nor written down by then
+    depth: int = 0                             # hops along the graph; what it is worth: docs/why-ranking.md
+    decay: float = DECAY                       # of a score, per hop
 
     @property
     def terms(self) -> list[str]:
@@ -72,7 +79,19 @@ def search(store: "Store", query: Query) -> list[Hit]:
         if enough(found, query, wider) or left(end) == 0.0:
             break
     hits = triggers.merged(shape.shaped(hits, query.now), called)
-    return shape.settled(admitted(hits, query), query.limit, automatic=query.automatic)
+    return answered(store, admitted(hits, query), query)
+
+
+def answered(store: "Store", hits: list[Hit], query: Query) -> list[Hit]:
+    """The answer: with what the best hits bring up, as far as the graph is to be asked and knows anything."""
+    seeds = [hit.memory.id for hit in hits[:SEEDS]] if query.depth > 0 else []
+    edges = store.around(seeds, query.spaces, FAN) if seeds else []
+    if not edges:
+        return shape.settled(hits, query.limit, automatic=query.automatic)
+    from reverie.search.cascade import cascaded, disputed
+    hits = cascaded(store, hits, query, edges, SEEDS)
+    shown = shape.settled(hits, query.limit, automatic=query.automatic)
+    return shown if query.automatic else disputed(shown, hits, query.limit)
 
 
 def left(end: float | None) -> float | None:

@@ -148,6 +148,15 @@ class Store(Protocol):
         """Edges from or to any of these."""
         ...
 
+    def around(self, nodes: Sequence[str], spaces: Sequence[str], most: int) -> list[Edge]:
+        """Edges from or to any of these memories, tags, clusters and files, each once, as somebody in these spaces
+
+        may see them: a memory at an end lies in one of the spaces and counts (what is superseded may stand at the end
+        of `supersedes`). Of one tag or cluster, only the `most` newest memories that may be seen, looked for among
+        its newest thousand.
+        """
+        ...
+
     def events(self, *, after: int = 0, verbs: Sequence[str] = (), session: str | None = None,
                space: str | None = None, newest: bool = False, limit: int = 1000) -> list[Event]:
         """Events after a number, oldest first; with `newest`, the last ones, newest first."""

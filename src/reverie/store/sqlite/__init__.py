@@ -166,6 +166,11 @@ class SqliteStore:
         with self._db.reading() as db:
             return read.edges(db, ids, rels)
 
+    def around(self, nodes: Sequence[str], spaces: Sequence[str], most: int) -> list[Edge]:
+        from reverie.store.sqlite.around import around
+        with self._db.reading() as db:
+            return around(db, nodes, spaces, most)
+
     def events(self, *, after: int = 0, verbs: Sequence[str] = (), session: str | None = None,
                space: str | None = None, newest: bool = False, limit: int = 1000) -> list[Event]:
         with self._db.reading() as db:
