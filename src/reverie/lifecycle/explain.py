@@ -11,7 +11,8 @@ from reverie.window import SAID_BY
 VERBS = {
     "remember": "kept", "import": "imported", "revise": "revised", "forget": "forgotten", "restore": "restored",
     "tag": "tagged", "link": "linked", "supersede": "superseded", "feedback": "judged", "undo": "taken back",
-    "learn": "learned from the conversation", "reconcile": "held against what was known", "review": "decided by a person",
+    "learn": "learned from the conversation", "reconcile": "held against what was known",
+    "review": "decided by a person",
 }
 
 
@@ -43,8 +44,8 @@ def explained(memory: Memory, history: Sequence[Record], edges: Sequence[Edge], 
               wordings: Sequence[Memory] = ()) -> Explanation:
     """The story, one sentence a line; `wordings` are the memories that were merged into this one."""
     kept = retention(memory, now)
-    story = [origin(memory), belief(memory, kept), *uses(memory), *map(worded, wordings), *standing(memory), *relations(memory, edges),
-             *(told(record) for record in history)]
+    story = [origin(memory), belief(memory, kept), *uses(memory), *map(worded, wordings), *standing(memory),
+             *relations(memory, edges), *(told(record) for record in history)]
     return Explanation(memory, tuple(story), tuple(history), tuple(edges), kept)
 
 

@@ -7,9 +7,9 @@ Pure: a `Ledger` takes memories as they are and says what they become; `Ledger.c
   (A83–A85); where that is not sure, or the newer one comes from a weaker source, both stay and are flagged (A86).
 - What is nearly the same is tied to its nearest relative by `resembles`, for a person, a model or sleep to decide.
 
-Always true: nothing is lost (every wording and every loser is kept and can be restored); a memory that no longer counts,
-has expired or is not yet true takes no part; a merged one points to one that counts, so there are no circles; what a
-person has decided about a pair is not decided again (`settled`); reconciling the same memories twice changes nothing.
+Always true: nothing is lost (every wording and every loser is kept and can be restored); a memory that no longer
+counts, has expired or is not yet true takes no part; a merged one points to one that counts, so there are no circles;
+what a person has decided about a pair is not decided again (`settled`); doing it twice changes nothing more.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def sure(verdict: Verdict, winner: Memory) -> bool:
 
 
 def may_yield(loser: Memory, winner: Memory) -> bool:
-    """Whether one may take the other's place: rules and skills never yield unasked, nor anything to what will expire."""
+    """Whether one may take the other's place: rules and skills never yield, nor anything to what will expire."""
     ends = min((end for end in (winner.expires_at, winner.valid_to) if end is not None), default=None)
     return (kind_of(loser.kind).contradictable and kind_of(winner.kind).contradictable
             and (ends is None or loser.expires_at is not None))

@@ -1,7 +1,7 @@
 """What a person is asked about pairs of memories, and what follows from the answer. Pure: values in, changes out.
 
-A pair waits while both count and an edge of UNDECIDED ties them: they contradict each other, or one may repeat the other.
-Every answer takes that edge away; it can be undone like anything else.
+A pair waits while both count and an edge of UNDECIDED ties them: they contradict each other, or one may repeat the
+other. Every answer takes that edge away; it can be undone like anything else.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class LettingGo(Base):
 
     @alone
     def restore(self, id: str) -> Memory:
-        """It counts again, also if something had superseded it or it had been merged: that is not done again unasked."""
+        """It counts again, also if it had been superseded or merged; that is not done again unasked."""
         from reverie.lifecycle.reconcile import standing
         from reverie.settle.reconciling import families
         memory, now = self._one(id), self._now()
@@ -36,7 +36,7 @@ class LettingGo(Base):
             heir = standing(families(self.store, [memory]), id) if memory.retired_why == "merged" else None
             changes += change.unmerged(heir, memory, now) if heir else []
             other = heir.id if heir else memory.superseded_by
-            self._apply(changes, "restore", memory.space, now, **({"settled": [sorted((id, other))]} if other else {}))
+            self._apply(changes, "restore", memory.space, now, settled=[sorted((id, other))] if other else [])
         return self._one(id)
 
     @alone

@@ -62,7 +62,7 @@ def by_meaning(work: Work, fresh: Sequence[Memory], vectors: Mapping[str, Floats
 
 def rows_of(shard: Shard, ids: Sequence[str]) -> Ints:
     """The row of each memory, -1 where it is not in this shard. New ones stand at its end."""
-    wanted = {id: -1 for id in ids}
+    wanted = dict.fromkeys(ids, -1)
     left = len(wanted)
     for row in range(shard.n - 1, -1, -1):
         if shard.ids[row] in wanted:

@@ -1,8 +1,8 @@
 """What is new meets what is there: repetitions become one memory, contradictions are decided or flagged.
 
-Reads the events that add memories or give them another text. An event's turn comes when its memories have vectors. Where
-there is no embedder, or it has not answered for PATIENCE, words decide: repetitions in the same words are still found,
-others are left to sleep.
+Reads the events that add memories or give them another text. An event's turn comes when its memories have vectors.
+Where there is no embedder, or it has not answered for PATIENCE, words decide: repetitions in the same words are still
+found, others are left to sleep.
 """
 
 from __future__ import annotations
