@@ -33,6 +33,7 @@ RELATIONS = ("same", "near", "contradicts", "updates", "apart")
 SURE = {"same": 0.60, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart": 0.0}
 NEAR_COSINE = 0.80                       # CONSTANTS row 7: what is nearer than that is worth a look
 NEAR_TOKENS = 0.75                       # CONSTANTS: near-dup tokens, where there is no embedder (CC-86)
+ALIKE = 0.70                             # cosine from which two texts may be the same although both have words of their own
 FEW_WORDINGS = 6                         # of many wordings only the nearest count: they say the same by agreement
 DAY = 86_400.0
 
@@ -151,6 +152,7 @@ def barred(relation: str, old: Statement, new: Statement, seen: Likeness) -> str
                   "it adds something": float(f["and new"] > 0 and f["extra"] > 0),
                   "another condition": f["condition crossed"], "not of all": f["not all"],
                   "paired otherwise": f["unbound"], "another subject": float(f["extra subject"] > 0 and f["jaccard"] < 0.6),
+                  "too little in common": float(_little(seen)),
                   "another time": float(f["will differs"] > 0 and f["past differs"] > 0)}
         return next((why for why, value in checks.items() if value > 0), "")
     if relation == "updates":
@@ -161,6 +163,13 @@ def barred(relation: str, old: Statement, new: Statement, seen: Likeness) -> str
                   "nothing in common": f["shares nothing"], "it is unsure": f["hedge new"]}
         return next((why for why, value in checks.items() if value > 0), "")
     return "another place" if relation == "contradicts" and f["other place"] else ""
+
+
+def _little(seen: Likeness) -> bool:
+    """Whether each says something that the other does not, and what they share is not much."""
+    f = seen.features
+    differs = f["extra"] > 0 and (f["missing"] > 0 or f["shares one"] > 0)
+    return differs and f.get("cosine", f["jaccard"] + 0.25) < ALIKE
 
 
 def settled(old: Memory, new: Memory, verdict: Verdict) -> Verdict:

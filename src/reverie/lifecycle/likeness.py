@@ -12,6 +12,7 @@ from reverie.lifecycle.statement import (
 )
 
 MOST = 4              # what is counted, is counted so far: the fifth difference says no more than the fourth
+HELD_BY_ONE = frozenset(map(concept, ("owner", "lead", "maintainer")))    # a thing has usually one of these
 ALWAYS = frozenset(map(concept, ("always", "never")))    # told by signs: "never without" is "always with"
 LONG_WORD = 4         # letters that two forms of a word must share at the beginning
 
@@ -144,9 +145,12 @@ def _together(seen: Likeness) -> dict[str, float]:
     if compared:
         f["swap opposite"] = f["order crossed"] = f["swaps"] = f["swap, rest agrees"] = 0.0
         f["said swap, rest agrees"] = 0.0
+    if f["one holder"] and f["swap subject"]:
+        f["swap subject"], f["said swap, rest agrees"] = 0.0, f["swap, rest agrees"]
     clash = bool(f["any turned"] or f["order crossed"] or f["swap opposite"] or f["not all"]
                  or f["said swap, rest agrees"])
-    aside = bool(f["other place"] or f["swap subject"] or f["condition crossed"] or f["roles"] or f["whose differs"])
+    aside = bool(f["other place"] or f["swap subject"] or f["condition crossed"] or f["roles"] or f["whose differs"]
+                 or f["only new sited"])
     more = f["extra"] + f["extra value"] + f["extra name"] - f["swaps"]
     less = f["missing"] + f["missing value"] + f["missing name"] - f["swaps"]
     return {"clash": float(clash), "clash, rest agrees": float(clash and more <= 0 and less <= 0),
@@ -226,6 +230,7 @@ def _polarity(old: Statement, new: Statement, turned: frozenset[str], shared: fr
         "condition crossed": float(if_crossed),
         "order new": float(bool(new.first and new.then) and not (old.first and old.then)),
         "roles": float(_roles_swapped(old, new)),
+        "one holder": float(bool(shared & HELD_BY_ONE)),
     }
 
 
@@ -266,11 +271,13 @@ def _copula(statement: Statement) -> bool:
 
 def _circumstances(old: Statement, new: Statement) -> dict[str, float]:
     """Where, when, how surely and for whom."""
-    both = bool(old.places and new.places)
+    both = bool(old.sited and new.sited)
     return {
-        "other place": float(both and not old.places & new.places),
+        "other place": float(both and not old.sited & new.sited),
         "more places": float(bool(new.places - old.places)),
         "fewer places": float(bool(old.places - new.places)),
+        "only new sited": float(bool(new.sited) and not old.places),
+        "only old sited": float(bool(old.sited) and not new.places),
         "hedge new": float(bool(new.hedges - old.hedges)),
         "hedge old": float(bool(old.hedges - new.hedges)),
         "limit new": float(len(new.limits - old.limits - {"unless" if new.first else ""})),

@@ -49,7 +49,8 @@ class Statement(NamedTuple):
     then: frozenset[str]                 # … what comes after
     given: frozenset[str]                # what has to be the case …
     follows: frozenset[str]              # … for this to hold: if, when
-    places: frozenset[str]               # environments and systems where it holds
+    places: frozenset[str]               # environments and systems that it names
+    sited: frozenset[str]                # those where it says that something holds
     hedges: frozenset[str]
     limits: frozenset[str]
     changes: frozenset[str]              # words by which it says that something changed
@@ -112,12 +113,13 @@ def read(text: str) -> Statement:
         con=frozenset(w.concept for w in heavy if not w.affirmed) - {w.concept for w in heavy if w.affirmed},
         light=frozenset(w.concept for w in words if w.sort == LIGHT),
         first=first, then=then, given=given, follows=follows,
-        places=frozenset(w.concept for w in words if w.concept in _places() and w.place != SAID),
+        places=frozenset(w.concept for w in words if w.concept in _places()),
+        sited=frozenset(w.concept for w in words if w.concept in _places() and w.place != SAID),
         hedges=said & _set("HEDGES"), limits=said & _set("LIMITS"),
         changes=said & _set("CHANGES"), soft=said & _set("SOFT_CHANGES"),
         bound=_bound(lows, concepts), given_up=_given_up(lows, concepts), whose=said & _PERSON,
         asks=text.rstrip().endswith("?"), will="will" in said,
-        bars=any(_denies(lows, i) for i in range(len(lows))),
+        bars=any(_bars(lows, i) for i in range(len(lows))),
         parts=1 + sum(1 for a in lows[:-1] if a in ".!?\n"),
         agent="by" in said,
     )
@@ -139,7 +141,7 @@ def stem(word: str) -> str:
     if len(word) <= 3 or not word.isalpha() or not word.islower():
         return word
     for ending, least in (("ations", 4), ("ation", 4), ("ments", 4), ("ment", 4), ("ings", 3), ("ing", 3), ("ied", 2),
-                          ("ies", 2), ("ed", 3), ("ors", 4), ("or", 4), ("ers", 4), ("er", 4), ("ions", 4), ("ion", 4),
+                          ("ies", 2), ("ed", 3), ("ions", 4), ("ion", 4),
                           ("sses", 2), ("es", 3), ("s", 3), ("ly", 4), ("e", 3)):
         if word.endswith(ending) and len(word) - len(ending) >= least and not (ending == "s" and word.endswith("ss")):
             return _trimmed(word[:-len(ending)], ending)
@@ -260,11 +262,12 @@ def _sorted(token: _Token) -> tuple[str, str]:
     """The common form of a word and what sort of word it is."""
     low = token.lower
     plain = concept(low)
-    if plain in _light() or low in STOP or low in _PERSON:
+    named = token.text[0].isupper() and not token.starts and len(token.text) > 1
+    if plain in _light() or low in _PERSON or (low in STOP and not named):
         return plain, LIGHT
     if low not in _synonyms() and plain not in contrasts() and _IDENTIFIER.search(token.text):
         return low.rstrip("."), NAME
-    return plain, NAME if token.text[0].isupper() and not token.starts else CONTENT
+    return plain, NAME if named else CONTENT
 
 
 def _value(lows: list[str], i: int) -> tuple[tuple[str, str] | None, int]:
@@ -378,6 +381,12 @@ def _denies(lows: list[str], i: int) -> bool:
     if low == "no":
         return before in (".", "!", "?", "\n", "has", "have", "is", "are", "there", "with")
     return before in (".", "!", "?", "\n", "please", "but") or before in _AUX
+
+
+def _bars(lows: list[str], i: int) -> bool:
+    """Whether something is forbidden or avoided here."""
+    starts = not i or lows[i - 1] in _BOUND or lows[i - 1] in _AUX
+    return _denies(lows, i) or lows[i] == "FORBIDDEN" or (lows[i] in _AVOID and lows[i].islower() and starts)
 
 
 def _requires(lows: list[str], i: int, end: int) -> bool:

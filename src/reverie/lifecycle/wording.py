@@ -30,7 +30,7 @@ PHRASES: tuple[tuple[str, str], ...] = (
     (r"\b(?:tdd|red-green-refactor)\b|\btest[- ]driven(?:[- ]development)?\b|\btest[- ]first(?: development)?\b",
      "test BEFORE code"),
     (r"\b(?:is|are) (?:not allowed|not ok|forbidden|prohibited|banned|taboo|a no-?go)\b", "FORBIDDEN"),
-    (r"\bfree of\b", "without"), (r"\b(?:nothing|nobody|no one|none) (?:but|except|other than)\b", "only"),
+    (r"\bfree of\b", "not with"), (r"\bwithout any (?:problem|trouble)s?\b", "well"), (r"\b(?:nothing|nobody|no one|none) (?:but|except|other than)\b", "only"),
     (r"\bno one\b", "nobody"), (r"\bmake sure(?: that| to)?\b|\bbe sure to\b|\bensure(?: that)?\b", "always"),
     (r"\bnot (?:all|every)\b", "NOTALL"), (r"\b(?:or|and) (?:later|newer|higher|lower|more|less|above|up)\b", "BOUND"),
     (r"\bgithub actions\b", "github-actions"), (r"\bgitlab ci\b", "gitlab-ci"), (r"\bresponsible for\b", "own"),
@@ -130,6 +130,12 @@ version release_
 call invoke
 message msg
 user users
+worker workers
+minimum min minimal
+descending desc
+ascending asc
+lead leader leads led
+maintain maintainer maintains
 return returns give
 break breaks broke
 explain explanation
@@ -219,7 +225,11 @@ mutable immutable
 strict lenient
 up down
 left right
-min limit
+minimum limit
+ascending descending
+full empty
+top bottom
+missing present
 allow forbid
 accept reject
 integer float decimal string
@@ -256,6 +266,8 @@ allow forbid
 accept reject
 single double
 am pm
+ascending descending
+top bottom
 """
 
 # Where something holds. A memory about one place says nothing about another.
