@@ -147,12 +147,13 @@ def barred(relation: str, old: Statement, new: Statement, seen: Likeness) -> str
                   "one denies what the other says": f["any turned"], "another order": f["order crossed"],
                   "other roles": f["roles"], "another place": f["more places"] + f["fewer places"],
                   "less sure": f["hedge new"], "a question": f["asks differs"],
-                  "it announces a change": f["change"] * f["change × gives up"], "someone else's": f["whose differs"],
+                  "it announces a change": f["change told"], "someone else's": f["whose differs"],
                   "nothing in common": f["shares nothing"], "a limit": f["limit new"] + f["limit old"],
                   "it adds something": float(f["and new"] > 0 and f["extra"] > 0),
                   "another condition": f["condition crossed"], "not of all": f["not all"],
                   "paired otherwise": f["unbound"], "another subject": float(f["extra subject"] > 0 and f["jaccard"] < 0.6),
                   "too little in common": float(_little(seen)),
+                  "another day": f["when differs"],
                   "another time": float(f["will differs"] > 0 and f["past differs"] > 0)}
         return next((why for why, value in checks.items() if value > 0), "")
     if relation == "updates":
@@ -162,7 +163,11 @@ def barred(relation: str, old: Statement, new: Statement, seen: Likeness) -> str
                   "someone else's": f["whose differs"], "a question": f["asks differs"],
                   "nothing in common": f["shares nothing"], "it is unsure": f["hedge new"]}
         return next((why for why, value in checks.items() if value > 0), "")
-    return "another place" if relation == "contradicts" and f["other place"] else ""
+    if relation == "contradicts":
+        checks = {"another place": f["other place"], "another condition": f["condition crossed"],
+                  "other roles": f["roles"] * (1 - f["any turned"]), "another day": f["when differs"]}
+        return next((why for why, value in checks.items() if value > 0), "")
+    return ""
 
 
 def _little(seen: Likeness) -> bool:

@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from reverie.lifecycle.statement import (
-    CONTENT, NAME, SAID, SCOPE, SUBJECT, VALUE, Statement, Word, concept, contrasts, opposites, weak,
+    CONTENT, LIGHT, NAME, SAID, SCOPE, SUBJECT, VALUE, Statement, Word, concept, contrasts, opposites, weak,
 )
+from reverie.words import STOP
 
 MOST = 4              # what is counted, is counted so far: the fifth difference says no more than the fourth
 HELD_BY_ONE = frozenset(map(concept, ("owner", "lead", "maintainer")))    # a thing has usually one of these
@@ -147,10 +148,10 @@ def _together(seen: Likeness) -> dict[str, float]:
         f["said swap, rest agrees"] = 0.0
     if f["one holder"] and f["swap subject"]:
         f["swap subject"], f["said swap, rest agrees"] = 0.0, f["swap, rest agrees"]
-    clash = bool(f["any turned"] or f["order crossed"] or f["swap opposite"] or f["not all"]
+    clash = bool(f["any turned"] or f["order crossed"] or f["swap opposite"] or f["not all"] or f["unbound"]
                  or f["said swap, rest agrees"])
     aside = bool(f["other place"] or f["swap subject"] or f["condition crossed"] or f["roles"] or f["whose differs"]
-                 or f["only new sited"])
+                 or f["only new sited"] or f["when differs"])
     more = f["extra"] + f["extra value"] + f["extra name"] - f["swaps"]
     less = f["missing"] + f["missing value"] + f["missing name"] - f["swaps"]
     return {"clash": float(clash), "clash, rest agrees": float(clash and more <= 0 and less <= 0),
@@ -172,6 +173,9 @@ def _once(words: Sequence[Word], left: Collection[str]) -> Iterable[Word]:
 def _swaps(old: Sequence[Word], new: Sequence[Word], missing: frozenset[str], extra: frozenset[str]) -> Iterable[Swap]:
     """Pairs of what is missing and what came instead, the surest first; each word in one pair at most."""
     gone, come = list(_once(old, missing)), list(_once(new, extra))
+    small = _small(old) - _small(new), _small(new) - _small(old)
+    gone += _once(old, small[0])
+    come += _once(new, small[1])
     ranked = sorted(((rank, i, j, how) for i, a in enumerate(gone) for j, b in enumerate(come)
                      if (found := _instead(a, b)) for rank, how in [found]))
     used: set[tuple[str, int]] = set()
@@ -184,8 +188,16 @@ def _swaps(old: Sequence[Word], new: Sequence[Word], missing: frozenset[str], ex
         yield Swap(a.concept, b.concept, how, place)
 
 
+def _small(words: Sequence[Word]) -> set[str]:
+    """Words of little weight that may still be what differs: sorted by date, sorted by name."""
+    return {word.concept for word in words if word.concept in weak() or (word.sort == LIGHT and word.concept not in STOP)}
+
+
 def _instead(a: Word, b: Word) -> tuple[int, str] | None:
     """How one word can stand for another value of the same thing: (rank, how)."""
+    if LIGHT in (a.sort, b.sort) or a.concept in weak() or b.concept in weak():
+        both = a.before == b.before and a.after == b.after and (a.before or a.after)
+        return (3, "slot") if both and (a.sort != LIGHT or b.sort != LIGHT) else None
     if a.sort == VALUE and b.sort == VALUE:
         return (0, "value") if a.measure == b.measure else (3, "measure")
     if VALUE in (a.sort, b.sort):
@@ -200,6 +212,8 @@ def _instead(a: Word, b: Word) -> tuple[int, str] | None:
     same_left, same_right = a.before == b.before, a.after == b.after
     if same_left and same_right:
         return 3, "slot"
+    if (a.sort == NAME and b.capital) or (b.sort == NAME and a.capital):
+        return 5, "name"
     return (4, "half slot") if (same_left and a.before) or (same_right and a.after) else None
 
 
@@ -287,8 +301,10 @@ def _circumstances(old: Statement, new: Statement) -> dict[str, float]:
         "condition new": float(bool(new.given) and not old.given),
         "condition old": float(bool(old.given) and not new.given),
         "will differs": float(new.will != old.will),
-        "and new": float("and" in new.plain and "and" not in old.plain),
+        "and new": float(bool({"and", "or"} & set(new.plain)) and not {"and", "or"} & set(old.plain)),
         "too": float(bool({"also", "too"} & set(new.plain))),
+        "when differs": float(bool(old.when and new.when) and old.when != new.when),
+        "when new": float(bool(new.when) and not old.when),
         "my differs": float(("my" in new.plain) != ("my" in old.plain)),
         "whose differs": float(new.whose != old.whose),
         "asks differs": float(new.asks != old.asks),
@@ -315,6 +331,7 @@ def _announcements(old: Statement, new: Statement, pairs: dict[str, str], swaps:
     gives_up = bool((old.pro - {s.new for s in swaps}) & new.given_up)
     return {
         "change": float(bool(told)),
+        "change told": float(bool(told - {"stop", "switch"})),
         "soft change": float(bool(soft)),
         "change × gives up": float(bool(told) and gives_up),
         "change × turned": float(bool(told) and bool(turned)),

@@ -34,6 +34,7 @@ class Word(NamedTuple):
     place: str         # SUBJECT, SAID or SCOPE
     before: str        # the words on both sides, in common form: its slot
     after: str
+    capital: bool = False
     measure: str = ""  # what a value measures: "time", "bytes", "version"; "" for a plain number
 
 
@@ -57,6 +58,7 @@ class Statement(NamedTuple):
     soft: frozenset[str]                 # words by which it may say so
     bound: frozenset[frozenset[str]]     # content words that stand side by side
     given_up: frozenset[str]             # what it says is no more: after "from", "instead of", "no longer"
+    when: frozenset[str]                 # today, last week
     whose: frozenset[str]                # other people's matters: her, my sister's
     asks: bool
     will: bool                           # told of the future
@@ -85,13 +87,18 @@ _AUX = frozenset("do does did is are was were be can could may might must should
 _AVOID = frozenset("avoid avoids hate hates dislike dislikes stop stops without INSTEADOF NOLONGER NONEED USEDTO forbid prohibit against refuse "
                    "skip ditch drop replace replaced dropped lost".split())
 _AFTERWARDS = frozenset("FORBIDDEN GONE".split())     # what they are said of stands before them
+_WHEN = frozenset("today yesterday tomorrow tonight last next ago".split())
 _VERBS = frozenset("""
 is are was were be been am has have had run runs ran live lives use uses used listen listens stay stays need needs
 call calls called own owns belong belongs take takes took come comes came go goes went contain contains store stores
 return returns raise raises require requires get gets return like likes prefer prefers love loves want wants must should
 may can will would do does did allow allows target targets process processes end ends fail fails report reports
 start starts happen happens keep keeps kept made moved renamed
+send sends depend depends maintain maintains lead leads read reads write writes talk talks connect connects handle handles
+trigger triggers manage manages expose exposes support supports load loads import imports deploy deploys build builds
+create creates delete deletes check checks validate validates cause causes publish publishes consume consumes crashed
 """.split())
+_SMALL = frozenset("the a an to on from for with in its their all every no by".split())
 _SCOPES = frozenset("for in on at of within during with when if while per under inside across into onto by to".split())
 
 
@@ -118,6 +125,7 @@ def read(text: str) -> Statement:
         hedges=said & _set("HEDGES"), limits=said & _set("LIMITS"),
         changes=said & _set("CHANGES"), soft=said & _set("SOFT_CHANGES"),
         bound=_bound(lows, concepts), given_up=_given_up(lows, concepts), whose=said & _PERSON,
+        when=said & _WHEN,
         asks=text.rstrip().endswith("?"), will="will" in said,
         bars=any(_bars(lows, i) for i in range(len(lows))),
         parts=1 + sum(1 for a in lows[:-1] if a in ".!?\n"),
@@ -253,9 +261,9 @@ def _words(tokens: list[_Token], concepts: list[str]) -> Iterator[Word]:
         if value:
             skip = i + used
             name, measure = value
-            yield Word(name, VALUE, signs[i], places[i], before, after, measure)
+            yield Word(name, VALUE, signs[i], places[i], before, after, measure=measure)
         elif len(token.lower) > 1 or not token.lower.isascii():
-            yield Word(*_sorted(token), signs[i], places[i], before, after)
+            yield Word(*_sorted(token), signs[i], places[i], before, after, token.text[0].isupper())
 
 
 def _sorted(token: _Token) -> tuple[str, str]:
@@ -263,7 +271,7 @@ def _sorted(token: _Token) -> tuple[str, str]:
     low = token.lower
     plain = concept(low)
     named = token.text[0].isupper() and not token.starts and len(token.text) > 1
-    if plain in _light() or low in _PERSON or (low in STOP and not named):
+    if not named and (plain in _light() or low in _PERSON or low in STOP):
         return plain, LIGHT
     if low not in _synonyms() and plain not in contrasts() and _IDENTIFIER.search(token.text):
         return low.rstrip("."), NAME
@@ -402,6 +410,9 @@ def _requires(lows: list[str], i: int, end: int) -> bool:
 def _sections(lows: list[str], concepts: list[str]) -> list[str]:
     """For each word whether it belongs to what is spoken of, to what is said of it, or to where that holds."""
     verb = next((i for i, low in enumerate(lows) if low in _VERBS), -1)
+    if verb < 0:    # sends, depends: something with an s before a small word
+        verb = next((i for i in range(1, len(lows) - 1) if lows[i].endswith("s") and not lows[i].endswith("ss")
+                     and lows[i + 1] in _SMALL and lows[i] not in STOP and concepts[i - 1]), -1)
     sections: list[str] = []
     heavy_since = False
     where = SCOPE if lows and lows[0] in _SCOPES else (SUBJECT if verb > 0 else SAID)
@@ -499,7 +510,7 @@ def _bound(lows: list[str], concepts: list[str]) -> frozenset[frozenset[str]]:
 
 
 _LEAVES = frozenset("INSTEADOF NOLONGER USEDTO stop stopped replaced replace dropped drop not lost removed ditched "
-                    "abandoned".split())
+                    "abandoned left".split())
 _GOES = frozenset("replaced dropped removed retired renamed GONE abandoned left".split())
 
 
@@ -510,7 +521,7 @@ def _given_up(lows: list[str], concepts: list[str]) -> frozenset[str]:
     for i, low in enumerate(lows):
         if low in _LEAVES or (low == "from" and changed):
             gone.update(concepts[i + 1:_limb(lows, i)])
-        if low in _GOES and (low == "GONE" or (i and lows[i - 1] in ("was", "were", "is", "are", "been", "got"))):
+        if low in _GOES and (low in ("GONE", "left") or (i and lows[i - 1] in ("was", "were", "is", "are", "been", "got"))):
             gone.update(concepts[max(0, i - 5):i])
     return frozenset(filter(None, gone))
 
