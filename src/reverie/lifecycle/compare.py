@@ -150,7 +150,7 @@ def barred(relation: str, old: Statement, new: Statement, seen: Likeness) -> str
                   "it announces a change": f["change told"], "someone else's": f["whose differs"],
                   "nothing in common": f["shares nothing"], "a limit": f["limit new"] + f["limit old"],
                   "it adds something": float(f["and new"] > 0 and f["extra"] > 0),
-                  "another condition": f["condition crossed"], "not of all": f["not all"],
+                  "another condition": f["condition crossed"] + f["condition of its own"], "not of all": f["not all"],
                   "paired otherwise": f["unbound"], "another subject": float(f["extra subject"] > 0 and f["jaccard"] < 0.6),
                   "too little in common": float(_little(seen)),
                   "another day": f["when differs"],

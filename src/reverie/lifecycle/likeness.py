@@ -45,16 +45,19 @@ def likeness(old: Statement, new: Statement, cosine: float | None, known: Collec
     shared = frozenset(pairs)
     missing = mine - shared - weak()
     extra = theirs - frozenset(pairs.values()) - weak()
-    swaps = (*_swaps(old.words, new.words, missing, extra), *_opposed(old, new))
-    turned = frozenset(a for a, b in pairs.items() if (a in old.pro) != (b in new.pro))
+    agreeing = _agreeing(old, new, missing, extra)
+    missing, extra = missing - agreeing, extra - agreeing
+    turned = frozenset(a for a, b in pairs.items() if (a in old.pro) != (b in new.pro)) if not agreeing else frozenset()
+    swaps = (*_swaps(old.words, new.words, missing, extra), *(() if agreeing else _opposed(old, new)))
     unknown = extra - frozenset(known)
     out = Likeness({}, shared, swaps, turned, unknown, missing)
     out.features.update(_overlaps(mine, theirs, shared, unknown, cosine))
+    out.features["not the opposite"] = float(bool(agreeing))
     out.features.update(_leftovers(old, new, missing, unknown))
     out.features.update(_rest(swaps, missing, unknown, shared))
     out.features.update(_swap_features(swaps))
     out.features.update(_polarity(old, new, turned, shared))
-    out.features.update(_circumstances(old, new))
+    out.features.update(_circumstances(old, new, shared))
     out.features.update(_announcements(old, new, pairs, swaps, turned))
     out.features.update(_together(out))
     return out
@@ -70,6 +73,17 @@ def _matched(mine: frozenset[str], theirs: frozenset[str]) -> dict[str, str]:
             pairs[word] = other
             left.remove(other)
     return pairs
+
+
+def _agreeing(old: Statement, new: Statement, missing: frozenset[str], extra: frozenset[str]) -> frozenset[str]:
+    """Opposites of which one is denied: "no long answers" is "short answers"."""
+    found: set[str] = set()
+    for pair in opposites():
+        for a in pair & missing:
+            for b in pair & extra - {a}:
+                if (a in old.pro) != (b in new.pro):
+                    found |= {a, b}
+    return frozenset(found)
 
 
 def _one_word(a: str, b: str) -> bool:
@@ -283,7 +297,7 @@ def _copula(statement: Statement) -> bool:
     return bool(statement.light & {"is", "are", "was", "nam"})
 
 
-def _circumstances(old: Statement, new: Statement) -> dict[str, float]:
+def _circumstances(old: Statement, new: Statement, shared: frozenset[str]) -> dict[str, float]:
     """Where, when, how surely and for whom."""
     both = bool(old.sited and new.sited)
     return {
@@ -300,6 +314,8 @@ def _circumstances(old: Statement, new: Statement) -> dict[str, float]:
         "not all": float(_not_all(old, new) or _not_all(new, old)),
         "condition new": float(bool(new.given) and not old.given),
         "condition old": float(bool(old.given) and not new.given),
+        "condition of its own": float(bool((new.given or old.given) - shared - weak()) if bool(new.given) != bool(old.given)
+                                      else False),
         "will differs": float(new.will != old.will),
         "and new": float(bool({"and", "or"} & set(new.plain)) and not {"and", "or"} & set(old.plain)),
         "too": float(bool({"also", "too"} & set(new.plain))),

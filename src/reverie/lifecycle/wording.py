@@ -97,7 +97,7 @@ keep retention retain kept
 sync synchronous synchronously
 async asynchronous asynchronously
 fast quick
-large big huge
+large big huge giant enormous
 small little tiny
 implement implementation code coding
 test testing spec suite
@@ -184,6 +184,8 @@ github gitlab bitbucket gitea
 main master develop trunk
 jwt session cookie oauth saml
 short long
+long small
+short large
 enable disable
 sync async
 production staging development
@@ -245,6 +247,8 @@ am pm
 OPPOSITES = """
 light dark
 short long
+long small
+short large
 enable disable
 sync async
 always never
