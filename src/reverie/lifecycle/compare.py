@@ -30,7 +30,7 @@ from reverie.model import Memory
 RELATIONS = ("same", "near", "contradicts", "updates", "apart")
 
 # How likely a relation must be; below it the next best is the answer, and in the end "near".
-SURE = {"same": 0.60, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart": 0.0}
+SURE = {"same": 0.75, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart": 0.0}
 NEAR_COSINE = 0.80                       # CONSTANTS row 7: what is nearer than that is worth a look
 NEAR_TOKENS = 0.75                       # CONSTANTS: near-dup tokens, where there is no embedder (CC-86)
 ALIKE = 0.70                             # cosine from which two texts may be the same although both have words of their own

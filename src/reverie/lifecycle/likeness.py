@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from reverie.lifecycle.statement import (
-    CONTENT, LIGHT, NAME, SAID, SCOPE, SUBJECT, VALUE, Statement, Word, concept, contrasts, opposites, weak,
+    CONTENT, NAME, SAID, SCOPE, SUBJECT, VALUE, Statement, Word, concept, contrasts, opposites, weak,
 )
-from reverie.words import STOP
 
 MOST = 4              # what is counted, is counted so far: the fifth difference says no more than the fourth
 HELD_BY_ONE = frozenset(map(concept, ("owner", "lead", "maintainer")))    # a thing has usually one of these
@@ -45,7 +44,7 @@ def likeness(old: Statement, new: Statement, cosine: float | None, known: Collec
     shared = frozenset(pairs)
     missing = mine - shared - weak()
     extra = theirs - frozenset(pairs.values()) - weak()
-    agreeing = _agreeing(old, new, missing, extra)
+    agreeing = _agreeing(old, new, extra)
     missing, extra = missing - agreeing, extra - agreeing
     turned = frozenset(a for a, b in pairs.items() if (a in old.pro) != (b in new.pro)) if not agreeing else frozenset()
     swaps = (*_swaps(old.words, new.words, missing, extra), *(() if agreeing else _opposed(old, new)))
@@ -57,7 +56,7 @@ def likeness(old: Statement, new: Statement, cosine: float | None, known: Collec
     out.features.update(_rest(swaps, missing, unknown, shared))
     out.features.update(_swap_features(swaps))
     out.features.update(_polarity(old, new, turned, shared))
-    out.features.update(_circumstances(old, new, shared))
+    out.features.update(_circumstances(old, new, shared, unknown))
     out.features.update(_announcements(old, new, pairs, swaps, turned))
     out.features.update(_together(out))
     return out
@@ -75,11 +74,11 @@ def _matched(mine: frozenset[str], theirs: frozenset[str]) -> dict[str, str]:
     return pairs
 
 
-def _agreeing(old: Statement, new: Statement, missing: frozenset[str], extra: frozenset[str]) -> frozenset[str]:
+def _agreeing(old: Statement, new: Statement, extra: frozenset[str]) -> frozenset[str]:
     """Opposites of which one is denied: "no long answers" is "short answers"."""
     found: set[str] = set()
     for pair in opposites():
-        for a in pair & missing:
+        for a in pair & (old.pro | old.con):
             for b in pair & extra - {a}:
                 if (a in old.pro) != (b in new.pro):
                     found |= {a, b}
@@ -204,14 +203,14 @@ def _swaps(old: Sequence[Word], new: Sequence[Word], missing: frozenset[str], ex
 
 def _small(words: Sequence[Word]) -> set[str]:
     """Words of little weight that may still be what differs: sorted by date, sorted by name."""
-    return {word.concept for word in words if word.concept in weak() or (word.sort == LIGHT and word.concept not in STOP)}
+    return {word.concept for word in words if word.concept in weak()}
 
 
 def _instead(a: Word, b: Word) -> tuple[int, str] | None:
     """How one word can stand for another value of the same thing: (rank, how)."""
-    if LIGHT in (a.sort, b.sort) or a.concept in weak() or b.concept in weak():
+    if a.concept in weak() or b.concept in weak():
         both = a.before == b.before and a.after == b.after and (a.before or a.after)
-        return (3, "slot") if both and (a.sort != LIGHT or b.sort != LIGHT) else None
+        return (3, "slot") if both else None
     if a.sort == VALUE and b.sort == VALUE:
         return (0, "value") if a.measure == b.measure else (3, "measure")
     if VALUE in (a.sort, b.sort):
@@ -282,7 +281,7 @@ def _unbound(old: Statement, new: Statement, shared: frozenset[str]) -> bool:
 
 def _roles_swapped(old: Statement, new: Statement) -> bool:
     """Whether the same words stand the other way about: a calls b, b calls a."""
-    if old.agent != new.agent or old.first or new.first:
+    if old.agent or new.agent or old.first or new.first or not old.verb or old.verb != new.verb:
         return False
     def subjects(s: Statement) -> set[str]:
         return {w.concept for w in s.words if w.place == SUBJECT and w.sort != "light"}
@@ -297,7 +296,7 @@ def _copula(statement: Statement) -> bool:
     return bool(statement.light & {"is", "are", "was", "nam"})
 
 
-def _circumstances(old: Statement, new: Statement, shared: frozenset[str]) -> dict[str, float]:
+def _circumstances(old: Statement, new: Statement, shared: frozenset[str], extra: frozenset[str]) -> dict[str, float]:
     """Where, when, how surely and for whom."""
     both = bool(old.sited and new.sited)
     return {
@@ -317,7 +316,7 @@ def _circumstances(old: Statement, new: Statement, shared: frozenset[str]) -> di
         "condition of its own": float(bool((new.given or old.given) - shared - weak()) if bool(new.given) != bool(old.given)
                                       else False),
         "will differs": float(new.will != old.will),
-        "and new": float(bool({"and", "or"} & set(new.plain)) and not {"and", "or"} & set(old.plain)),
+        "and new": float(bool({"and", "or"} & set(new.plain)) and bool(extra) and not {"and", "or"} & set(old.plain)),
         "too": float(bool({"also", "too"} & set(new.plain))),
         "when differs": float(bool(old.when and new.when) and old.when != new.when),
         "when new": float(bool(new.when) and not old.when),

@@ -64,6 +64,7 @@ class Statement(NamedTuple):
     will: bool                           # told of the future
     bars: bool                           # whether its main clause is denied
     parts: int                           # sentences
+    verb: str                            # the concept of its main verb; "" if there is none that one could tell
     agent: bool                          # whether it is told in the passive, by somebody
 
 
@@ -84,7 +85,7 @@ _JOINTS = frozenset("that which who but because so unless except when if while a
 _NOT = frozenset("not never no nor nobody none neither".split())
 _AUX = frozenset("do does did is are was were be can could may might must should shall will would has have had am i we "
                  "you user please".split())
-_AVOID = frozenset("avoid avoids hate hates dislike dislikes stop stops without INSTEADOF NOLONGER NONEED USEDTO forbid prohibit against refuse "
+_AVOID = frozenset("avoid avoids hate hates dislike dislikes stop stops without INSTEADOF NOLONGER NONEED USEDTO forbid prohibit against refuse split "
                    "skip ditch drop replace replaced dropped lost".split())
 _AFTERWARDS = frozenset("FORBIDDEN GONE".split())     # what they are said of stands before them
 _WHEN = frozenset("today yesterday tomorrow tonight last next ago".split())
@@ -129,6 +130,7 @@ def read(text: str) -> Statement:
         asks=text.rstrip().endswith("?"), will="will" in said,
         bars=any(_bars(lows, i) for i in range(len(lows))),
         parts=1 + sum(1 for a in lows[:-1] if a in ".!?\n"),
+        verb=next((concept(lows[i]) for i in [_main_verb(lows, concepts)] if i >= 0), ""),
         agent="by" in said,
     )
 
@@ -150,14 +152,14 @@ def stem(word: str) -> str:
         return word
     for ending, least in (("ations", 4), ("ation", 4), ("ments", 4), ("ment", 4), ("ings", 3), ("ing", 3), ("ied", 2),
                           ("ies", 2), ("ed", 3), ("ions", 4), ("ion", 4),
-                          ("sses", 2), ("es", 3), ("s", 3), ("ly", 4), ("e", 3)):
+                          ("iness", 3), ("ness", 4), ("sses", 2), ("es", 3), ("s", 3), ("ly", 4), ("e", 3)):
         if word.endswith(ending) and len(word) - len(ending) >= least and not (ending == "s" and word.endswith("ss")):
             return _trimmed(word[:-len(ending)], ending)
     return word
 
 
 def _trimmed(root: str, ending: str) -> str:
-    if ending in ("ied", "ies"):
+    if ending in ("ied", "ies", "iness"):
         return root + "y"
     if ending in ("ation", "ations"):
         return root + "at" if root[-1] in "grltc" else root
@@ -363,7 +365,7 @@ def _denied(lows: list[str], i: int, start: int, end: int) -> range:
 
 def _reach(lows: list[str], i: int, end: int) -> int:
     """How far "instead of this" goes: not into "in Go code"."""
-    return next((j for j in range(i + 2, end) if lows[j] in ("in", "for", "during")), end)
+    return next((j for j in range(i + 2, end) if lows[j] in ("in", "into", "for", "during")), end)
 
 
 _PREFERS = frozenset("prefer prefers like likes rather better favor preference want more".split())
@@ -407,12 +409,18 @@ def _requires(lows: list[str], i: int, end: int) -> bool:
 # Where a word stands
 
 
+def _main_verb(lows: list[str], concepts: list[str]) -> int:
+    """Where the main verb stands, as far as one can tell; -1 if nowhere."""
+    known = next((i for i, low in enumerate(lows) if low in _VERBS), -1)
+    if known >= 0:
+        return known    # else: sends, depends; something with an s before a small word
+    return next((i for i in range(1, len(lows) - 1) if lows[i].endswith("s") and not lows[i].endswith("ss")
+                 and lows[i + 1] in _SMALL and lows[i] not in STOP and concepts[i - 1]), -1)
+
+
 def _sections(lows: list[str], concepts: list[str]) -> list[str]:
     """For each word whether it belongs to what is spoken of, to what is said of it, or to where that holds."""
-    verb = next((i for i, low in enumerate(lows) if low in _VERBS), -1)
-    if verb < 0:    # sends, depends: something with an s before a small word
-        verb = next((i for i in range(1, len(lows) - 1) if lows[i].endswith("s") and not lows[i].endswith("ss")
-                     and lows[i + 1] in _SMALL and lows[i] not in STOP and concepts[i - 1]), -1)
+    verb = _main_verb(lows, concepts)
     sections: list[str] = []
     heavy_since = False
     where = SCOPE if lows and lows[0] in _SCOPES else (SUBJECT if verb > 0 else SAID)

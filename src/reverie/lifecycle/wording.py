@@ -17,6 +17,8 @@ PHRASES: tuple[tuple[str, str], ...] = (
     (r"\bno need(?: to| for)?\b", "NONEED"), (r"\bi changed my mind\b", "CHANGE"),
     (r"\bno longer\b|\bnot (.{1,60}?) (?:any ?more|any longer)\b", r"NOLONGER \1"),
     (r"\b(\w+) no more\b", r"NOLONGER \1"), (r"\bany ?more\b|\bany longer\b", "NOLONGER"),
+    (r",? ?\b(?:if you ask me|in my opinion|i think|i believe|as far as i know|as i said)\b,?", ""),
+    (r"\bbreak (.{1,40}?) up\b", r"split \1"), (r"\bbreak up\b", "split"),
     (r"\b(?:is|are) NOLONGER (?:allowed|ok|okay|fine|needed|necessary|required|supported|used|wanted)\b", "GONE"),
     (r"\b(?:is|are|was|were) (?:NOLONGER|not) any longer\b", "GONE"), (r"\bhad been\b", "USEDTO"),
     (r"\b(?:it|that) was (\w+) (?:before|until now|so far)\b", r"USEDTO \1"),
@@ -73,8 +75,8 @@ environment env
 application app
 admin administrator
 indent indentation
-short brief concise terse succinct shortly briefly concisely
-long detailed lengthy verbose thorough length detail
+short brief concise terse succinct shortly briefly concisely small little tiny shorter smaller
+long detailed lengthy verbose thorough length detail large big huge giant enormous longer larger bigger
 answer reply respond response
 delete remove erase
 create add make
@@ -96,9 +98,15 @@ store save
 keep retention retain kept
 sync synchronous synchronously
 async asynchronous asynchronously
-fast quick
-large big huge giant enormous
-small little tiny
+fast quick faster quicker
+slow slower
+high higher
+low lower
+many more
+few fewer less
+old older
+new newer
+cheap cheaper
 implement implementation code coding
 test testing spec suite
 typehint typehints
@@ -184,8 +192,6 @@ github gitlab bitbucket gitea
 main master develop trunk
 jwt session cookie oauth saml
 short long
-long small
-short large
 enable disable
 sync async
 production staging development
@@ -209,8 +215,7 @@ first last
 always never
 all no
 fast slow
-large small
-more less
+many few
 above below
 high low
 increase decrease
@@ -247,14 +252,11 @@ am pm
 OPPOSITES = """
 light dark
 short long
-long small
-short large
 enable disable
 sync async
 always never
 fast slow
-large small
-more less
+many few
 above below
 high low
 increase decrease
@@ -283,10 +285,10 @@ PLACES = "production staging development local ci sandbox windows linux mac arm6
 
 # Words that carry no content of their own, beyond the stop words: verbs of being and doing, fillers, wishes.
 LIGHT = """
-use prefer please want always ever really strongly much lot way thing kind sort get got go goes going come make let
+use prefer please want always ever really strongly much lot way thing kind sort get got go goes going come came make let
 need require should must have has may might shall will would do done does be is are was were been being able also just
 here there then now today currently actually basically simply remember note user project we i you me my our your it its
-this that these those one ones thanks thank ok okay yes sure well good important preference preferred better best work
+this that these those one ones thanks thank ok okay yes sure well good fine important preference preferred better best work
 works working keep kept put set take taken happen happens happening live lives located found find stay mean call
 run listen reach every each any anything whole entire us team everything
 everyone try like rather still already again quite pretty very too so such as than both either around given back
@@ -300,7 +302,7 @@ STEERS = "unless until when whenever if while not never no nor nobody none neith
 first then second later only over than worse better rather forbid prohibit now already love like fond want allow permit"
 
 # Content, but of so little weight that one may say it or leave it.
-WEAK = "code file branch word text module line feature tool string character item together whole current write name number value version size start default size"
+WEAK = "code file branch word text module line feature tool string character item together whole current write name number value version size start default service system cause reason"
 
 HEDGES = "maybe perhaps might probably possibly seems apparently likely presumably guess suspect could unsure usually \
 mostly often sometimes occasionally generally typically normally rarely tend try"
