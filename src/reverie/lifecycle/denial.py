@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from reverie.lifecycle.vocabulary import BOUND, among, following
 
 _JOINTS, _NOT, _AUX, _AVOID = among("JOINTS"), among("NOTS"), among("AUXILIARIES"), among("AVOIDS")
+_ENDS = frozenset("in into for during is are was were must should can may has have will do does".split())
 _AFTERWARDS, _PREFERS = among("AFTERWARDS"), among("PREFERS")
 
 
@@ -59,7 +60,7 @@ def _denied(lows: list[str], i: int, start: int, end: int) -> range:
 
 def _reach(lows: list[str], i: int, end: int) -> int:
     """How far "instead of this" goes: not into "in Go code"."""
-    return next((j for j in range(i + 2, end) if lows[j] in ("in", "into", "for", "during")), end)
+    return next((j for j in range(i + 2, end) if lows[j] in _ENDS), end)
 
 
 def compares(lows: list[str], start: int, i: int) -> bool:

@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from reverie.lifecycle.statement import CONTENT, LIGHT, NAME, SAID, SCOPE, SUBJECT, VALUE, Statement, Word
-from reverie.lifecycle.vocabulary import concept, contrasts, opposites, weak
+from reverie.lifecycle.vocabulary import among, concept, contrasts, opposites, weak
 
 MOST = 4              # what is counted, is counted so far: the fifth difference says no more than the fourth
 HELD_BY_ONE = frozenset(map(concept, ("owner", "lead", "maintainer")))    # a thing has usually one of these
+OPEN = frozenset(map(concept, among("OPEN")))
 ALWAYS = frozenset(map(concept, ("always", "never")))    # told by signs: "never without" is "always with"
 LONG_WORD = 4         # letters that two forms of a word must share at the beginning
 
@@ -154,6 +155,7 @@ def _rest(swaps: Sequence[Swap], missing: frozenset[str], extra: frozenset[str],
 def _together(seen: Likeness) -> dict[str, float]:
     """What several features say together: the scorer only adds up."""
     f = seen.features
+    f["open swap"] = f["open verb"] * f["swaps"]
     compared = f["swap opposite"] and f["order crossed"]    # slower the other way about is faster
     if compared:
         f["swap opposite"] = f["order crossed"] = f["swaps"] = f["swap, rest agrees"] = 0.0
@@ -216,7 +218,7 @@ def _instead(a: Word, b: Word) -> tuple[int, str] | None:
         measured = (0, "value") if a.measure == b.measure else (3, "measure")
         return measured if a.sort == b.sort else None
     ways = (
-        (0, "opposite", frozenset((a.concept, b.concept)) in opposites()),
+        (0, "opposite", frozenset((a.concept, b.concept)) in opposites() or _negated(a.concept, b.concept)),
         (1, "contrast", bool(lines.get(a.concept, frozenset()) & lines.get(b.concept, frozenset()))),
         (2, "name", a.sort == b.sort == NAME),
         (3, "slot", slot),
@@ -224,6 +226,12 @@ def _instead(a: Word, b: Word) -> tuple[int, str] | None:
         (4, "half slot", bool((same_left and a.before) or (same_right and a.after))),
     )
     return next(((rank, how) for rank, how, holds in ways if holds), None)
+
+
+def _negated(a: str, b: str) -> bool:
+    """Whether one is the other with a prefix that makes it the opposite: sorted, unsorted."""
+    short, long = sorted((a, b), key=len)
+    return len(short) >= LONG_WORD and long.endswith(short) and long.removesuffix(short).rstrip("-") in among("PREFIXES")
 
 
 def _swap_features(swaps: Sequence[Swap]) -> dict[str, float]:
@@ -254,6 +262,8 @@ def _polarity(old: Statement, new: Statement, turned: frozenset[str], shared: fr
         "order new": float(bool(new.first and new.then) and not (old.first and old.then)),
         "roles": float(_roles_swapped(old, new)),
         "one holder": float(bool(shared & HELD_BY_ONE)),
+        "open verb": float(old.verb == new.verb and old.verb in OPEN),
+        "denies more": float(old.bars != new.bars and not (agreed or old.con & new.con)),
     }
 
 

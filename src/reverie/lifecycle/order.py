@@ -50,7 +50,8 @@ def _numbered(lows: list[str], concepts: list[str]) -> tuple[frozenset[str], fro
         return frozenset(), frozenset()
     for mark in ("then", "second", "AFTER", "later"):
         if mark in lows:
-            cut = next((j for j in range(lows.index(mark), -1, -1) if lows[j] in ",;."), lows.index(mark))
+            end = lows.index(mark)
+            cut = next((j for j in range(end, -1, -1) if lows[j] in ",;." or (lows[j] == "and" and "first" in lows[:j])), end)
             return some(concepts[:cut]), some(concepts[cut:])
     return frozenset(), frozenset()
 

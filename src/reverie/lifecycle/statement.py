@@ -91,6 +91,7 @@ _TOKEN = re.compile(r"\d+(?:[.,:]\d+)+(?:-\w+)*|\d+[a-zA-Z]{1,3}\b|[^\W_][\w]*(?
                     r"|[/~.]?[\w.-]*/[\w./-]*\w|[.,;:!?()–—|\n]")
 _IDENTIFIER = re.compile(r"[A-Za-z].*\d|\d.*[A-Za-z]|\w_\w|[a-z][A-Z]|[/@#]\w|\w\.\w|\(\)$|\w:\w|^[A-Z]{2,}$")
 _PERSON, _WHEN, _VERBS = among("PERSONS"), among("WHEN"), among("VERBS")
+_ARTICLES = frozenset(("a", "an", "the", "our", "your", "my", "its"))
 _SMALL, _SCOPES, _AUX, _NOT = among("SMALL"), among("SCOPES"), among("AUXILIARIES"), among("NOTS")
 
 
@@ -142,8 +143,7 @@ def _words(tokens: list[_Token], concepts: list[str]) -> Iterator[Word]:
     for i, token in enumerate(tokens):
         if token.lower in BOUND or i <= skip or token.lower in marks():
             continue
-        before = concept(lows[i - 1]) if i else ""
-        after = concept(lows[i + 1]) if i + 1 < len(lows) else ""
+        before, after = _beside(lows, i, -1), _beside(lows, i, 1)
         value, used = value_at(lows, i)
         if value:
             skip = i + used
@@ -151,6 +151,14 @@ def _words(tokens: list[_Token], concepts: list[str]) -> Iterator[Word]:
             yield Word(name, VALUE, signs[i], places[i], before, after, measure=measure)
         elif len(token.lower) > 1 or not token.lower.isascii():
             yield Word(*_sorted(token), signs[i], places[i], before, after, token.text[0].isupper())
+
+
+def _beside(lows: list[str], i: int, step: int) -> str:
+    """The concept beside a word, over articles; "" where a limb of the sentence ends."""
+    j = i + step
+    while 0 <= j < len(lows) and lows[j] in _ARTICLES:
+        j += step
+    return concept(lows[j]) if 0 <= j < len(lows) and lows[j] not in BOUND else ""
 
 
 def _sorted(token: _Token) -> tuple[str, str]:

@@ -102,6 +102,11 @@ maintain maintainer maintains
 return returns give
 break breaks broke
 explain explanation
+manual manually
+automatic automatically
+show shown display displayed
+hide hidden
+hold held
 comment comments
 install installation
 format formatting formatter
@@ -229,6 +234,15 @@ single double
 am pm
 ascending descending
 top bottom
+early late
+online offline
+show hide
+include exclude
+minimum limit
+readonly write
+manual automatic
+safe dangerous
+easy hard
 """
 
 # Where something holds. A memory about one place says nothing about another.
@@ -238,7 +252,7 @@ production staging development local ci sandbox windows linux mac arm64 preview 
 
 # Words that carry no content of their own, beyond the stop words: verbs of being and doing, fillers, wishes.
 LIGHT = """
-use prefer please want always ever really strongly much lot way thing kind sort get got go goes going come came
+use prefer please want always ever really strongly much lot way thing kind get got go goes going come came
 make let need require should must have has may might shall will would do done does be is are was were been being
 able also just here there then now today currently actually basically simply remember note user project we i you
 me my our your it its this that these those one ones thanks thank ok okay yes sure well good fine important
@@ -374,4 +388,15 @@ INSTEADOF NOLONGER USEDTO stop stopped replaced replace dropped drop not lost re
 # After "was": what stands before is no more.
 GOES = """
 replaced dropped removed retired renamed GONE abandoned left
+"""
+
+# Verbs of which one thing can have many objects: "exports a" and "exports b" are both true.
+OPEN = """
+export import contain include has have support like love provide expose offer accept depend call know review report
+attend speak visit own send mention list define read
+"""
+
+# What an opposite is made with.
+PREFIXES = """
+un in im non dis de ir il anti a
 """
