@@ -115,8 +115,8 @@ def main() -> None:
     cosines = Cosines(args.cache, texts(pairs(), restatements()))
     made = examples("develop", cosines)
     rows, weight = [row for row, _ in made], np.array([w for _, w in made])
-    found = {"how": "python -m bench.reconcile.train --write", "with cosine": learned(rows, weight, cosines),
-             "without": learned(rows, weight, None)}
+    found: dict[str, Any] = {"how": "python -m bench.reconcile.train --write",
+                             "with cosine": learned(rows, weight, cosines), "without": learned(rows, weight, None)}
     if args.write:
         FILE.write_text(written(found), "utf-8")
         print(f"{len(rows)} examples, {len(found['with cosine']['features'])} features → {FILE.name}")
