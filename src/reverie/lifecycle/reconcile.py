@@ -30,6 +30,7 @@ that was believed. Without one, even verdicts above 0.9 are wrong in one case of
 flagged."""
 TEN = 10              # relatives that a new memory is held against (CONSTANTS: contradiction probe)
 SURE_BRIDGE = 0.7     # that a new wording says the same as two memories, to make one of these
+MOST_RIVALS = 3       # that one memory is held against: a loop of "attempt 5", "attempt 6" must not flood the queue
 OPPOSED = ("contradicts", "updates")
 DOUBTED = Verdict("contradicts", 0.0, "a correction puts one thing right: what else it contradicts is only flagged")
 CLOSER = ("redacted", "rule")    # details that say nothing about what a memory means
@@ -209,7 +210,7 @@ class Ledger:
             for view in same:
                 stands = self.join(stands, view)
         against = [view for view in views if view.verdict.relation in OPPOSED and view.old.id != stands.id]
-        for place, view in enumerate(sorted(against, key=lambda v: -v.verdict.confidence)):
+        for place, view in enumerate(sorted(against, key=lambda v: -v.verdict.confidence)[:MOST_RIVALS]):
             verdict = view.verdict if not place or view.verdict.relation == "updates" else DOUBTED
             self.oppose(self.after[view.old.id], self.after[stands.id], verdict, new.at)
         if not same and self.after[id].active:
