@@ -19,7 +19,7 @@ from reverie.lifecycle.likeness import likeness
 from reverie.lifecycle.statement import read
 
 PENALTY = 0.02
-RESTATED = 3.0      # all restatement pairs together weigh as much as this many times the labelled "same" pairs
+RESTATED = 3.0     # all restatement pairs together weigh as much as this many times the labelled "same" pairs
 FOLDS = 6
 FILE = Path(ours.__file__).parent / "comparer.json"
 

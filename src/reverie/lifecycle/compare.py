@@ -30,7 +30,7 @@ from reverie.model import Memory
 RELATIONS = ("same", "near", "contradicts", "updates", "apart")
 
 # How likely a relation must be; below it the next best is the answer, and in the end "near".
-SURE = {"same": 0.75, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart": 0.0}
+SURE = {"same": 0.70, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart": 0.0}
 ALIKE = 0.70                             # cosine from which two may be the same although each has words of its own
 HALF = 0.60                              # overlap of words below which another subject is another thing
 FEW_WORDINGS = 6                         # of many wordings only the nearest count: they say the same by agreement
@@ -116,8 +116,12 @@ def judged(old: Statement, new: Statement, cosine: float | None, known: frozense
     seen = likeness(old, new, cosine, known)
     likely = scorer("without" if cosine is None else "with cosine").likely(seen.features)
     for relation in sorted(likely, key=lambda r: (-likely[r], r)):
-        if likely[relation] >= SURE[relation] and not barred(relation, seen):
+        if barred(relation, seen):
+            continue
+        if likely[relation] >= SURE[relation]:
             return Verdict(relation, round(likely[relation], 3), reason(relation, seen))
+        if relation == "same":
+            break    # perhaps the same: worth a look, and no conflict
     return Verdict("near", round(likely["near"], 3), reason("near", seen))
 
 
@@ -148,7 +152,8 @@ def against_same(seen: Likeness) -> dict[str, float]:
     f = seen.features
     return {
         "it adds a value": f["extra value"], "it adds a name": f["extra name"],
-        "a value differs": f["swaps"] + f["many swaps"] - f["swap slot"], "an opposite": f["swap opposite"],
+        "a value differs": f["swaps"] + f["many swaps"] - f["swap slot"] - f["swap end slot"],
+        "an opposite": f["swap opposite"],
         "one denies what the other says": f["any turned"] + f["denies more"], "another order": f["order crossed"],
         "other roles": f["roles"], "paired otherwise": f["unbound"], "not of all": f["not all"],
         "another place": f["more places"] + f["fewer places"], "someone else's": f["whose differs"],
@@ -174,7 +179,10 @@ def against_update(seen: Likeness) -> dict[str, float]:
 def against_conflict(seen: Likeness) -> dict[str, float]:
     """What shows that both can be true."""
     f = seen.features
-    return {"another place": f["other place"], "another condition": f["condition crossed"],
+    differ = seen.swaps or seen.turned or seen.extra or seen.missing
+    other = f["clash"] + f["bars differ"] + f["order crossed"] + f["only differs"] + f["limit new"] + f["limit old"]
+    return {"nothing stands against it": float(not differ and not other),
+            "another place": f["other place"], "another condition": f["condition crossed"],
             "other roles": f["roles"] * (1 - f["any turned"]), "another day": f["when differs"]}
 
 

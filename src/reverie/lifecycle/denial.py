@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from reverie.lifecycle.vocabulary import BOUND, among, following
 
 _JOINTS, _NOT, _AUX, _AVOID = among("JOINTS"), among("NOTS"), among("AUXILIARIES"), among("AVOIDS")
-_ENDS = frozenset("in into for during is are was were must should can may has have will do does".split())
+_ENDS = among("ENDS")
 _AFTERWARDS, _PREFERS = among("AFTERWARDS"), among("PREFERS")
 
 

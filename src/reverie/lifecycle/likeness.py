@@ -11,6 +11,7 @@ from reverie.lifecycle.statement import CONTENT, LIGHT, NAME, SAID, SCOPE, SUBJE
 from reverie.lifecycle.vocabulary import among, concept, contrasts, opposites, weak
 
 MOST = 4              # what is counted, is counted so far: the fifth difference says no more than the fourth
+HOW = ("value", "measure", "opposite", "contrast", "name", "slot", "end slot", "half slot")
 HELD_BY_ONE = frozenset(map(concept, ("owner", "lead", "maintainer")))    # a thing has usually one of these
 OPEN = frozenset(map(concept, among("OPEN")))
 ALWAYS = frozenset(map(concept, ("always", "never")))    # told by signs: "never without" is "always with"
@@ -22,7 +23,7 @@ class Swap(NamedTuple):
 
     old: str
     new: str
-    how: str          # "value", "opposite", "contrast", "name", "slot"
+    how: str          # a member of HOW
     place: str        # SUBJECT, SAID or SCOPE
 
 
@@ -55,7 +56,7 @@ def likeness(old: Statement, new: Statement, cosine: float | None, known: Collec
     out.features.update(_leftovers(old, new, missing, unknown))
     out.features.update(_rest(swaps, missing, unknown, shared))
     out.features.update(_swap_features(swaps))
-    out.features.update(_polarity(old, new, turned, shared))
+    out.features.update(_polarity(old, new, turned, shared, agreeing))
     out.features.update(_circumstances(old, new, shared, unknown))
     out.features.update(_announcements(old, new, swaps, turned))
     out.features.update(_together(out))
@@ -145,7 +146,7 @@ def _leftovers(old: Statement, new: Statement, missing: frozenset[str], unknown:
 def _rest(swaps: Sequence[Swap], missing: frozenset[str], extra: frozenset[str], shared: frozenset[str]
           ) -> dict[str, float]:
     """Whether all agrees but one value: then the two speak of the same thing."""
-    sure = [s for s in swaps if s.how in ("value", "contrast", "name", "opposite", "slot")]
+    sure = [s for s in swaps if s.how in ("value", "contrast", "name", "opposite", "slot", "end slot")]
     rest = len(missing - {s.old for s in sure}) + len(extra - {s.new for s in sure})
     one = len(sure) == 1 and bool(shared)
     return {"swap, rest agrees": float(one and rest == 0), "swap, little else": float(one and 0 < rest <= 2),
@@ -213,14 +214,15 @@ def _instead(a: Word, b: Word) -> tuple[int, str] | None:
     same_left, same_right = a.before == b.before, a.after == b.after
     slot = same_left and same_right and bool(a.before or a.after)
     if a.concept in weak() or b.concept in weak():
-        return (3, "slot") if slot else None
+        return (3, "slot" if a.after else "end slot") if slot else None
     if VALUE in (a.sort, b.sort):
         measured = (0, "value") if a.measure == b.measure else (3, "measure")
         return measured if a.sort == b.sort else None
     ways = (
-        (0, "opposite", frozenset((a.concept, b.concept)) in opposites() or _negated(a.concept, b.concept)),
+        (0, "opposite", {a.concept, b.concept} in opposites() or _negated(a.concept, b.concept)),
         (1, "contrast", bool(lines.get(a.concept, frozenset()) & lines.get(b.concept, frozenset()))),
         (2, "name", a.sort == b.sort == NAME),
+        (3, "end slot", slot and not a.after),
         (3, "slot", slot),
         (5, "name", (a.sort == NAME and b.capital) or (b.sort == NAME and a.capital)),
         (4, "half slot", bool((same_left and a.before) or (same_right and a.after))),
@@ -231,12 +233,12 @@ def _instead(a: Word, b: Word) -> tuple[int, str] | None:
 def _negated(a: str, b: str) -> bool:
     """Whether one is the other with a prefix that makes it the opposite: sorted, unsorted."""
     short, long = sorted((a, b), key=len)
-    return len(short) >= LONG_WORD and long.endswith(short) and long.removesuffix(short).rstrip("-") in among("PREFIXES")
+    prefix = long.removesuffix(short).rstrip("-")
+    return len(short) >= LONG_WORD and long.endswith(short) and prefix in among("PREFIXES")
 
 
 def _swap_features(swaps: Sequence[Swap]) -> dict[str, float]:
-    out = {f"swap {kind}": 0.0 for kind in ("value", "measure", "opposite", "contrast", "name", "slot", "half slot",
-                                            SUBJECT, SAID, SCOPE)}
+    out = {f"swap {kind}": 0.0 for kind in (*HOW, SUBJECT, SAID, SCOPE)}
     for swap in swaps:
         out[f"swap {swap.how}"] += 1
         if swap.how != "half slot":
@@ -246,7 +248,8 @@ def _swap_features(swaps: Sequence[Swap]) -> dict[str, float]:
     return out
 
 
-def _polarity(old: Statement, new: Statement, turned: frozenset[str], shared: frozenset[str]) -> dict[str, float]:
+def _polarity(old: Statement, new: Statement, turned: frozenset[str], shared: frozenset[str], agreeing: frozenset[str]
+              ) -> dict[str, float]:
     crossed, agreed = _crossing(old.first, old.then, new.first, new.then)
     both_bar = old.bars and new.bars
     if_crossed, _ = _crossing(old.given, old.follows, new.given, new.follows)
@@ -263,7 +266,7 @@ def _polarity(old: Statement, new: Statement, turned: frozenset[str], shared: fr
         "roles": float(_roles_swapped(old, new)),
         "one holder": float(bool(shared & HELD_BY_ONE)),
         "open verb": float(old.verb == new.verb and old.verb in OPEN),
-        "denies more": float(old.bars != new.bars and not (agreed or old.con & new.con)),
+        "denies more": float(old.bars != new.bars and not (agreed or agreeing or old.con & new.con)),
     }
 
 

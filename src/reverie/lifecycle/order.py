@@ -51,7 +51,8 @@ def _numbered(lows: list[str], concepts: list[str]) -> tuple[frozenset[str], fro
     for mark in ("then", "second", "AFTER", "later"):
         if mark in lows:
             end = lows.index(mark)
-            cut = next((j for j in range(end, -1, -1) if lows[j] in ",;." or (lows[j] == "and" and "first" in lows[:j])), end)
+            joints = (",", ";", ".", "and") if "first" in lows[:end] else (",", ";", ".")
+            cut = next((j for j in range(end, -1, -1) if lows[j] in joints), end)
             return some(concepts[:cut]), some(concepts[cut:])
     return frozenset(), frozenset()
 

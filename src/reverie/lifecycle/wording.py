@@ -316,9 +316,7 @@ UNITS: dict[str, tuple[str, float]] = {
 # The small words by which a sentence is taken apart. One line each: what they are, then the words.
 
 # Other people.
-PERSONS = """
-she he they her his their hers him them
-"""
+PERSONS = "she he they her his their hers him them"
 
 # Where another clause begins.
 JOINTS = """
@@ -326,9 +324,7 @@ that which who but because so unless except when if while although though until 
 """
 
 # Words that deny.
-NOTS = """
-not never no nor nobody none neither
-"""
+NOTS = "not never no nor nobody none neither"
 
 # Before which or after which a "not" denies a whole clause.
 AUXILIARIES = """
@@ -343,14 +339,10 @@ against refuse split skip ditch drop replace replaced dropped lost
 """
 
 # Marks that deny what they are said of.
-AFTERWARDS = """
-FORBIDDEN GONE
-"""
+AFTERWARDS = "FORBIDDEN GONE"
 
 # A certain day.
-WHEN = """
-today yesterday tomorrow tonight last next ago
-"""
+WHEN = "today yesterday tomorrow tonight last next ago"
 
 # Main verbs that part what is spoken of from what is said.
 VERBS = """
@@ -366,19 +358,13 @@ consumes crashed
 """
 
 # What may follow a verb that is not in the list.
-SMALL = """
-the a an to on from for with in its their all every no by
-"""
+SMALL = "the a an to on from for with in its their all every no by"
 
 # Prepositions before what a statement is limited to.
-SCOPES = """
-for in on at of within during with when if while per under inside across into onto by to
-"""
+SCOPES = "for in on at of within during when if while per under inside across into onto to"
 
 # Words that make a comparison of "than" and "over".
-PREFERS = """
-prefer prefers like likes rather better favor preference want more
-"""
+PREFERS = "prefer prefers like likes rather better favor preference want more"
 
 # What follows is no more.
 LEAVES = """
@@ -386,9 +372,7 @@ INSTEADOF NOLONGER USEDTO stop stopped replaced replace dropped drop not lost re
 """
 
 # After "was": what stands before is no more.
-GOES = """
-replaced dropped removed retired renamed GONE abandoned left
-"""
+GOES = "replaced dropped removed retired renamed GONE abandoned left"
 
 # Verbs of which one thing can have many objects: "exports a" and "exports b" are both true.
 OPEN = """
@@ -397,6 +381,7 @@ attend speak visit own send mention list define read
 """
 
 # What an opposite is made with.
-PREFIXES = """
-un in im non dis de ir il anti a
-"""
+PREFIXES = "un in im non dis de ir il anti a"
+
+# Where "instead of this" ends.
+ENDS = "in into for during is are was were must should can may has have will do does"
