@@ -187,6 +187,7 @@ def against_update(seen: Likeness) -> dict[str, float]:
                                      "soft × turned"))
     other = f["extra subject"] * f["missing"] * (1 - f["change"])
     return {"it announces no change": float(not about), "it speaks of something else": other,
+            "too much is said": float(f["parts"] > 0 and f["jaccard"] < LITTLE),
             "another place": f["other place"],
             "someone else's": f["whose differs"], "a question": f["asks differs"],
             "nothing in common": f["shares nothing"], "it is unsure": f["hedge new"]}
