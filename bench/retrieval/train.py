@@ -34,6 +34,9 @@ FOLDS = 5
 PENALTY = 2e-3
 SPARSE = {"locomo": 4, "beam-100k": 1, "cosqa": 1}     # every how manieth question gets a small store
 QUIET = 0.91     # share of questions asked of a foreign conversation that are to find nothing above one half
+NEVER_LESS = frozenset(f"{name}{alone}" for name in ("words", "words log", "words place") for alone in ("", " × alone"))
+"""Coefficients that are not negative: all else equal, a better match by words is never the worse for it (CC-28)."""
+
 TARGET = Path(ranked.__file__).with_name("ranker.json")
 
 
@@ -153,8 +156,10 @@ class Fit:
         return np.asarray(case.table @ self.weights)
 
 
-def fit(by_set: Mapping[str, Sequence[Case]], columns: np.ndarray, penalty: float = PENALTY) -> Fit:
+def fit(by_set: Mapping[str, Sequence[Case]], columns: np.ndarray, names: Sequence[str],
+        penalty: float = PENALTY) -> Fit:
     """Listwise coefficients over the chosen columns; the others get 0."""
+    bounds = [(0.0 if name in NEVER_LESS else None, None) for name, used in zip(names, columns, strict=True) if used]
     every = np.concatenate([case.table[::3] for some in by_set.values() for case in some])
     spread = every.std(axis=0) + 1e-6
     used = [(case.table[:, columns] / spread[columns], case.gold / case.gold.sum(), 1 / len(some) / len(by_set))
@@ -170,7 +175,8 @@ def fit(by_set: Mapping[str, Sequence[Case]], columns: np.ndarray, penalty: floa
             slope = slope + weight * (table.T @ (p - share))
         return total, slope
 
-    best = minimize(loss, np.zeros(int(columns.sum())), jac=True, method="L-BFGS-B", options={"maxiter": 300})
+    best = minimize(loss, np.zeros(int(columns.sum())), jac=True, method="L-BFGS-B", bounds=bounds,
+                    options={"maxiter": 300})
     weights = np.zeros(len(spread))
     weights[columns] = best.x / spread[columns]
     return Fit(weights)
@@ -198,22 +204,24 @@ def folds(by_set: Mapping[str, Sequence[Case]]) -> list[tuple[dict[str, list[Cas
     return pairs
 
 
-def validated(by_set: Mapping[str, Sequence[Case]], columns: np.ndarray, penalty: float = PENALTY) -> dict[str, float]:
+def validated(by_set: Mapping[str, Sequence[Case]], columns: np.ndarray, names: Sequence[str],
+              penalty: float = PENALTY) -> dict[str, float]:
     """Mean recall@10 of each set, each question judged by a model that has not seen its conversation."""
     found: dict[str, list[float]] = {name: [] for name in by_set}
     for inside, outside in folds(by_set):
-        model = fit(inside, columns, penalty)
+        model = fit(inside, columns, names, penalty)
         for name, some in outside.items():
             found[name] += [recall(model, case) for case in some]
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
-def transferred(by_set: Mapping[str, Sequence[Case]], columns: np.ndarray) -> dict[str, float]:
+def transferred(by_set: Mapping[str, Sequence[Case]], columns: np.ndarray, names: Sequence[str]) -> dict[str, float]:
     """Recall@10 on a set by a model that has seen only sets of other conversations."""
     found = {}
     corpora = {name: {case.corpus for case in some} for name, some in by_set.items()}
     for name, some in by_set.items():
-        stranger = fit({other: cases for other, cases in by_set.items() if not corpora[other] & corpora[name]}, columns)
+        stranger = fit({other: cases for other, cases in by_set.items() if not corpora[other] & corpora[name]}, columns,
+                       names)
         found[name] = float(np.mean([recall(stranger, case) for case in some]))
     return found
 
@@ -258,12 +266,12 @@ def rounded(values: Mapping[str, float]) -> dict[str, float]:
     return {name: round(value, 4) for name, value in values.items()}
 
 
-def report(by_set: Mapping[str, Sequence[Case]], columns: np.ndarray,
+def report(by_set: Mapping[str, Sequence[Case]], columns: np.ndarray, names: Sequence[str],
            strange: Mapping[str, Sequence[Case]]) -> dict[str, dict[str, float]]:
     """Held out by folds, in sample, and the labelled sessions that nothing is fitted on."""
-    whole = fit(by_set, columns)
+    whole = fit(by_set, columns, names)
     figures = {
-        "held out": rounded(validated(by_set, columns)),
+        "held out": rounded(validated(by_set, columns, names)),
         "in sample": rounded({name: float(np.mean([recall(whole, c) for c in some])) for name, some in by_set.items()}),
         "sessions held out": rounded({name: float(np.mean([recall(whole, c) for c in some]))
                                       for name, some in strange.items()}),
@@ -285,11 +293,11 @@ def main() -> None:
     by_set |= among(root, cache, lambda desk: desk.name not in unseen)
     strange = among(root, cache, lambda desk: desk.name in unseen)
     columns = np.ones(len(names), bool)
-    figures = report(by_set, columns, strange)
+    figures = report(by_set, columns, names, strange)
     if args.transfer:
-        print("transfer", transferred(by_set, columns))
+        print("transfer", transferred(by_set, columns, names))
     if args.write:
-        model = fit(by_set, columns)
+        model = fit(by_set, columns, names)
         few, strangers = small(args.data, args.cache.absolute())
         slope, outlooks = calibrated(model, [*by_set.values(), foreign, few, strangers])
         prospects = levelled(outlooks, foreign, strangers)
