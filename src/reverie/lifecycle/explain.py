@@ -11,7 +11,7 @@ from reverie.window import SAID_BY
 VERBS = {
     "remember": "kept", "import": "imported", "revise": "revised", "forget": "forgotten", "restore": "restored",
     "tag": "tagged", "link": "linked", "supersede": "superseded", "feedback": "judged", "undo": "taken back",
-    "learn": "learned from the conversation",
+    "learn": "learned from the conversation", "gather": "learned from the conversation",
 }
 
 
@@ -42,7 +42,7 @@ def day(at: float) -> str:
 def explained(memory: Memory, history: Sequence[Record], edges: Sequence[Edge], now: float) -> Explanation:
     """The story, one sentence a line."""
     kept = retention(memory, now)
-    story = [origin(memory), belief(memory, kept), *uses(memory), *standing(memory), *relations(memory, edges),
+    story = [origin(memory), belief(memory, kept), *taken(memory), *uses(memory), *standing(memory), *relations(memory, edges),
              *(told(record) for record in history)]
     return Explanation(memory, tuple(story), tuple(history), tuple(edges), kept)
 
@@ -61,6 +61,13 @@ def belief(memory: Memory, kept: float) -> str:
     fading = "it does not fade" if days == float("inf") else f"a {memory.kind} halves every {days:g} days"
     return (f"Believed at {memory.confidence:.0%}: {SAID_BY.get(memory.provenance, memory.provenance)} "
             f"(trust {memory.trust:.0%}); retention {kept:.0%}, {fading}.")
+
+
+def taken(memory: Memory) -> list[str]:
+    """By which rule it was taken from a conversation, and what was being discussed (B67, B68)."""
+    rule, because, about = (memory.details.get(name) for name in ("rule", "because", "about"))
+    lines = [f"Taken by the rule “{rule}”: {because}."] if isinstance(rule, str) and isinstance(because, str) else []
+    return [*lines, f"What was being discussed: “{about}”"] if lines and isinstance(about, str) else lines
 
 
 def uses(memory: Memory) -> list[str]:

@@ -25,6 +25,7 @@ SHORTEST = 8
 ABOUT = 160               # characters of what was being discussed that are kept beside a lesson (B67)
 WORTH = 200               # characters of a conversation below which it is not looked through for fixes (CC-62)
 MOST_HEAD = 120           # characters before a comma that are kept with what follows it
+PASSING = "passing state"
 DEEP = 2                  # rules within rules: "note that from now on …"
 
 BECAUSE = {
@@ -101,6 +102,7 @@ class Turn(NamedTuple):
     """What a sentence stands in: the agent's words before it, and whether the user has just said no."""
 
     before: str = ""
+    about: str = ""                     # the last thing that the agent said to the user
     place_before: int | None = None
     denied: bool = False
 
@@ -109,14 +111,14 @@ def gleaned(messages: Sequence[tuple[str, str]], *, fixes: bool = True) -> Glean
     """What these messages (role, text) teach. With `fixes`, errors that were overcome too."""
     found: list[Found] = []
     rejected: list[Rejected] = []
-    before, place_before = "", None
+    turn = Turn()
     for place, (role, text) in enumerate(messages):
         if role == "user":
-            said = from_user(text, place, Turn(before, place_before))
+            said = from_user(text, place, turn)
             found += said.found
             rejected += said.rejected
         elif role == "assistant" and text.strip():
-            before, place_before = text, place
+            turn = Turn(text, topic(text) or turn.about, place)
     waiting: list[int] = []
     if fixes and sum(len(text) for _, text in messages) >= WORTH:
         fixed, waiting = fixes_in(messages)
@@ -136,12 +138,12 @@ def from_user(text: str, place: int, turn: Turn) -> Gleaned:
     words = words_of(text)
     found: list[Found] = []
     rejected: list[Rejected] = []
-    about = topic(turn.before) or topic(text)
+    about = turn.about or (topic(words.own[0]) if len(words.own) > 1 else "")
     spent = -1
     for n, sentence in enumerate(words.own):
         if n == spent:
             continue
-        denied = turn._replace(denied=n > 0 and bool(_DENIAL.match(words.own[n - 1])) or bool(_DENIAL.match(sentence)))
+        denied = turn._replace(denied=(n > 0 and bool(_DENIAL.match(words.own[n - 1]))) or bool(_DENIAL.match(sentence)))
         judged = judge(sentence, denied)
         if isinstance(judged, Rejected):
             rejected.append(judged._replace(place=place))
@@ -156,6 +158,7 @@ def from_user(text: str, place: int, turn: Turn) -> Gleaned:
 
 def judge(sentence: str, turn: Turn) -> Found | Rejected | None:
     """A lesson, or why it is none although a rule asked for it; None where no rule did."""
+    passing: Rejected | None = None
     for text in candidates(sentence):
         fit = first_fit(text, turn, inner=text is not sentence)
         if fit is None:
@@ -164,10 +167,13 @@ def judge(sentence: str, turn: Turn) -> Found | Rejected | None:
         if rule.inner and text == what:
             what = with_head(sentence, what)
         if reason := refused(sentence, text, rule, what):
-            return Rejected(what[:LONGEST], reason, rule.name)
+            passing = passing or Rejected(what[:LONGEST], reason, rule.name)
+            if reason != PASSING:      # a question is one to its end; after "it is slow but" a fact may follow
+                return passing
+            continue
         return Found(capital(what), rule.kind, rule.provenance, rule.name, personal=rule.personal,
                      triggers=triggers_in(what) if rule.kind == "negative" else (), files=files_in(sentence))
-    return None
+    return passing
 
 
 def fitting(sentence: str, turn: Turn) -> Rule | None:

@@ -54,7 +54,8 @@ class Failure(NamedTuple):
     steps: int = 0
 
 
-_CALL = re.compile(r"^\[(?P<tool>[\w.-]{1,60}) (?P<given>\{.*)\]\s*$", re.MULTILINE)
+_CALL = re.compile(r"^\[(?P<tool>[\w.-]{1,60}) (?P<given>\{.*)\]?\s*$", re.MULTILINE)
+_NAMED = re.compile(r"\"(command|cmd|file_path|path|filename)\": \"((?:[^\"\\]|\\.)*)\"")
 _EDITS = frozenset(("edit", "write", "multiedit", "notebookedit", "str_replace_based_edit_tool", "apply_patch", "create",
                     "edit_file", "write_file", "replace"))
 _READS = re.compile(
@@ -91,7 +92,7 @@ def called(tool: str, given: str) -> Call | None:
     try:
         values: Any = json.loads(given)
     except (ValueError, RecursionError):
-        return Call(tool, "", "")        # cut off: it was long
+        values = dict(_NAMED.findall(given))        # cut off: it was long
     if not isinstance(values, Mapping):
         return None
     command = str(values.get("command") or values.get("cmd") or "")
@@ -155,7 +156,8 @@ def fixes_in(messages: Sequence[tuple[str, str]]) -> tuple[list[Fix], list[int]]
                 found.append(fix)
             continue
         waiting = {command: done(failure, call) for command, failure in waiting.items()}
-    return found, sorted(failure.place for failure in waiting.values())
+    recent = len(messages) - MOST_SPAN
+    return found, sorted(failure.place for failure in waiting.values() if failure.place >= recent)
 
 
 def done(failure: Failure, call: Call) -> Failure:

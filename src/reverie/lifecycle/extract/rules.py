@@ -8,7 +8,6 @@ fillers in front ("ok", "btw", "also"), at most `LONGEST` characters, with strai
 "dont", "lets" and "im" count.
 """
 
-import re
 from typing import NamedTuple
 
 
@@ -46,15 +45,18 @@ INFRA = (r"(?:staging|prod(?:uction)?|servers?|db|database|replica|cluster|ci|pi
          r"registry|endpoint|host|port|default branch|main branch|package manager|min(?:imum)? (?:target|version)|"
          r"user agent|tests|test suite|unit tests|e2e tests|deploys?|deployments?|docs|secrets|config|front ?end|"
          r"back ?end|domain|releases?|schema|experiments|state|figures|backups|logs|migrations|credentials|feature "
-         r"flags|fixtures|frontend code|cron(?:jobs?)?|cache|machine|laptop|workstation|dashboards?|monitoring|vpn|runbooks?|wiki)")
-NO_NAME = (r"(?!(?:i|we|you|they|it|he|she|me|us|them|when|if|now|let|can|could|want|take|help|imagine|to|just|some|this|"
+         r"flags|fixtures|frontend code|cron(?:jobs?)?|cache|machine|laptop|workstation|dashboards?|monitoring|vpn|"
+         r"runbooks?|wiki)")
+NO_NAME = (r"(?!(?:i|we|you|they|it|he|she|me|us|them|when|if|now|let|can|could|want|take|help|imagine|just|some|this|"
            r"that|there|what|who|which|here|my|his|her|their|and|or|but|so|not|please)\b)")
 SUBJECT = rf"(?:the |our |all |my )?(?:{NO_NAME}[\w./@:()+-]+ ){{0,5}}?{NO_NAME}[\w./@:()+-]+"
-NO_ORDER = (r"(?!(?:a|an|the|my|your|in|on|at|here|there|up|full|nice|fun|ready|happy|good|great|glad|sure|true|possible|"
-            r"been|open|welcome|mind|heard|seen|had|knew|thought|got|saw|said|did|again|ever|told|give up|had|was|were|is|"
+NO_ORDER = (r"(?!(?:a|an|the|my|your|in|on|at|here|there|up|full|nice|fun|ready|happy|good|great|glad|sure|true|"
+r"possible|"
+            r"been|open|welcome|mind|heard|seen|had|knew|thought|got|saw|said|did|again|ever|told|give up|had|was|"
+            r"were|is|"
             r"are|forget that feeling|too late)\b)"
             r"(?!(?!(?:pass|access|process|press|address|discuss|focus|guess|miss|cross|need|embed|feed|seed|exceed|"
-            r"proceed|express|compress|suppress|alias|canvas|bus)\b)\w+(?:ed|s|ing)\b)")
+            r"proceed|express|compress|suppress|alias|canvas|bus|during|using|in)\b)\w+(?:ed|s|ing)\b)")
 """What follows "always" or "never" in a description and not in an order: "always happy", "never works"."""
 
 STATE = (r"(?:called|named|hosted|located|deployed|built|generated|stored|managed|kept|maintained|pinned|tracked|"
@@ -105,8 +107,8 @@ RULES = (
          "negative", inner=True),
     Rule("not here", PLEASE + rf"(?:{DONT}|no|never|stop|avoid|keep)\b.+?\b(?:ever\b|{HERE}).*", "negative",
          inner=True),
-    Rule("must never", r"(?:we|you|nobody|no one|it|agents?|this|code|tests)\b.{0,30}? (?:must|should|shall|may|can) "
-         r"never\b.+|(?:you|we|it) must ?n[o']t\b.+", "negative", inner=True),
+    Rule("must never", r"(?!i\b)[\w ]{2,40}? (?:must|should|shall|may) never\b.+|(?:you|we|it) must ?n[o']t\b.+",
+         "negative", inner=True),
     Rule("we never", rf"we (?:never(?! (?:decided|said|had|got|agreed|did|tested|saw|found))|{DONT} (?:use|do|allow|"
          r"commit|push|deploy|rely|write|mock|ship|log|store|support|merge|rebase))\b.+", "negative", inner=True),
     Rule("no such thing", PLEASE + r"no (?:more )?(?:hard-?coded|magic|inline|global|wildcard|default|raw|new|mutable|"
@@ -115,9 +117,10 @@ RULES = (
          r"not allowed|off[- ]limits|prohibited|a no-go|verboten)\b.*", "negative", inner=True),
 
     Rule("not that sort", PLEASE + rf"{DONT} (?:add|write|put|use|create|leave|repeat|mock|fix|touch|explain|generate|"
-         r"edit|commit|change|refactor|import)\s+(?!that |this |it\b|those |these |any of |my |your |more )(?:the )?(?:[\w-]+ )"
-         r"{0,2}\w+(?:s|stuff|code|anything) (?:that|thats|which|without|by hand|unless|when(?:ever)?|just)\b.*", "negative",
-         inner=True),
+         r"edit|commit|change|refactor|import)\s+(?!that |this |it\b|those |these |any of |my |your |more )(?:the "
+         r")?(?:[\w-]+ )"
+         r"{0,2}\w+(?:s|stuff|code|anything) (?:that|thats|which|without|by hand|unless|when(?:ever)?|just)\b.*",
+         "negative", inner=True),
 
     # Always, and how one likes it
     Rule("always", PLEASE + r"(?:(?:always|make sure (?:to|you|that you) always|be sure to always|you (?:should|must|"
@@ -127,24 +130,29 @@ RULES = (
          r"\b.+", "preference", inner=True),
     Rule("when", r"(?:when|whenever|before|after|every time|each time|for|in|on) .{3,80}?,? (?:always|make sure)\b.+",
          "preference"),
-    Rule("when never", r"(?:when|whenever|before|after|every time|for|in|on) .{3,80}?,? never\b.+", "negative"),
+    Rule("when never", r"(?:when|whenever|before|after|every time|for|in|on) .{3,80}?,? never " + NO_ORDER + r"\w.+",
+         "negative"),
     Rule("prefer", r"(?:(?:i|we)(?:'d| would)?(?: really| strongly| generally| usually| much)? (?:prefer|like to use|"
          r"want you to use|favou?r)|(?:i'?d|we'?d|i would|we would) (?:much )?rather|my preference is|"
          r"my preferred [\w ]{2,30} is)\b.+", "preference", inner=True),
     Rule("like", r"i (?:really |generally )?(?:like|hate|dislike|can'?t stand|don'?t like|do not like|despise)\s+"
          r"(?!it\b|this|that|the |these|those|how|where|what|your|when|to (?:see|know|ask|add|have)|them|a |an )\S.+|"
          r"i'?m not a (?:big )?fan of .+|i am not a (?:big )?fan of .+", "preference"),
-    Rule("want", r"i (?:want|need|expect|would like) .+\b(?:always|every time|in general|by default|in all|whenever|each "
+    Rule("want", r"i (?:want|need|expect|would like) .+\b(?:always|every time|in general|by default|in all|whenever|"
+         r"each "
          r"time)\b.*", "preference"),
     Rule("habit", r"(?:i|we) (?:usually|normally|typically|generally|tend to|try to|try not to|like to)\b(?! (?:see|"
          r"find|fix|get|run (?!the|tests)|run into|add a)).+", "preference"),
-    Rule("on every occasion", rf"(?:can you |could you )?(?:always |never |{DONT} )?{PLEASE}{VERB}\b.+?,? (?:from (?:now"
+    Rule("on every occasion", rf"(?:can you |could you )?(?:always |never |{DONT} )?{PLEASE}{VERB}\b.+?,? (?:from "
+         rf"(?:now"
          r"|here) on|going forward|in (?:the )?future|every(?: single)? time|by default|at all times)\b.*",
          "preference", inner=True),
     Rule("stop", PLEASE + r"(?:stop|quit) (?:\w+ing)\b.+", "preference", inner=True),
-    Rule("this not that", PLEASE + r"use (?!a |an |the |that|this|it\b|my|your|one\b).{2,60}?(?:,? not |,? rather than | "
+    Rule("this not that", PLEASE + r"use (?!a |an |the |that|this|it\b|my|your|one\b).{2,60}?(?:,? not |,? rather "
+         r"than | "
          r"instead of |,? never ).+", "preference"),
-    Rule("this not that", r"[\w./\"'`-]+(?: [\w./\"'`-]+){0,2} (?:instead of|rather than) [\w./\"'`-]+(?: [\w./\"'`-]+)?"
+    Rule("this not that", r"[\w./\"'`-]+(?: [\w./\"'`-]+){0,2} (?:instead of|rather than) [\w./\"'`-]+(?: "
+         r"[\w./\"'`-]+)?"
          r"(?: everywhere| please| pls)+\W*", "preference"),
     Rule("before you", PLEASE + rf"{VERB} .{{3,80}} before (?:you|we) (?:commit|push|say|merge|open|finish|deploy)\b.*",
          "preference", inner=True),
@@ -162,7 +170,8 @@ RULES = (
     Rule("owner", r"(?!(?:it|this|that|he|she|they|who|which|what|i|we|you|there|nobody)\b)[\w.-]+(?: \([\w ]+\))?"
          r"(?: [\w.-]+){0,3} (?:owns|maintains?|(?:is|are) (?:responsible for|in charge of|owned by|maintained by|"
          r"run by|the (?:owner|lead|maintainer|contact)s? (?:of|for))|looks? after)\b.+", "entity", inner=True),
-    Rule("is our", r"(?!(?:it|this|that|he|she|they|who|which|what|i|we|you|there|here)\b)[\w.-]+(?: [\w.-]+)? is (?:our|"
+    Rule("is our", r"(?!(?:it|this|that|he|she|they|who|which|what|i|we|you|there|here)\b)[\w.-]+(?: [\w.-]+)? is "
+         r"(?:our|"
          r"the) (?:[\w-]+ ){0,3}(?:server|service|box|host|team|library|tool|cluster|bot|database|db|lead|manager|"
          r"vendor|customer|client|product|framework|machine|environment|project|repo|cto|designer|admin)\b.*",
          "entity", inner=True),
@@ -171,47 +180,63 @@ RULES = (
     Rule("we use this not that", r"(?:for [\w ]{2,30},? )?we(?:'re|re| are)? (?:only |always )?(?:use|using|run|follow|"
          r"following|go with|write|target)\b.+?(?:,? (?:and )?not |,? no | instead of | rather than |,? never ).+",
          "preference", inner=True),
-    Rule("we use", r"(?:for [\w ]{2,30},? )?we(?:'re|re| are)? (?:still |only |also |currently )?(?:using|use|run(?! into|"
-         r" out)|deploy|follow|target|support|host|store|track|ship|release|batch|pin|go through|stick (?:to|with)|have "
-         r"to support|need to support|rely on|depend on|keep (?!getting|seeing|having|running))\b.+", "fact",
+    Rule("we use", r"(?:for [\w ]{2,30},? )?we(?:'re|re| are)? (?:still |only |also |currently )?(?:using|use|run(?! "
+         r"into|"
+         r" out)|deploy|follow|target|support|host|store|track|ship|release|batch|pin|go through|stick (?:to|with)|"
+         r"have "
+         r"to support|need to support|rely on|depend on|keep (?!getting|seeing|having|running))\b(?! (?:it|this|that|"
+         r"them|these|those|one)\b).+", "fact",
          inner=True),
     Rule("we have", r"we (?:only )?have (?:only |about |around |at most )?\d[\w,.]* .+", "fact", inner=True),
     Rule("we are on", r"we(?:'re|re| are) (?:still )?(?:on|all in on|pinned to|stuck on|limited to) (?!it\b|the same|"
          r"track|a call|board|our|that|this).+", "fact", inner=True),
-    Rule("this project", r"(?:this|the) (?:repo(?:sitory)?|project|code ?base|service|app|crate|package|monorepo|library|"
+    Rule("this project", r"(?:this|the) (?:repo(?:sitory)?|project|code ?base|service|app|crate|package|monorepo|"
+         r"library|"
          r"site|plugin) (?:is (?:an? )?|uses|targets|supports|runs|needs|requires|has|follows|ships|expects|must)\b.+",
          "fact", inner=True),
     Rule("it is called", rf"{SUBJECT} (?:is|are|gets?) (?:now |always |only |also )?{STATE}\b.*", "fact", inner=True),
-    Rule("it lives", rf"{SUBJECT} (?:always |only |now )?{LIVES} (?:in|on|at|under|to|from|behind|through|via|with|into|"
+    Rule("it lives", rf"{SUBJECT} (?:always |only |now )?{LIVES} (?:in|on|at|under|to|from|behind|through|via|with|"
+         rf"into|"
          r"automatically|only|every|against)\b.+", "fact", inner=True),
-    Rule("infrastructure", rf"(?:the |our |all )?(?:[\w-]+ ){{0,2}}{INFRA}(?: (?:for|of|on|in) [\w ]{{2,20}})? (?:is|are|"
+    Rule("infrastructure", rf"(?:the |our |all )?(?:[\w-]+ ){{0,2}}{INFRA}(?: (?:for|of|on|in) [\w ]{{2,20}})? (?:is|"
+         rf"are|"
          r"uses?|runs?|needs?|requires?|has|have|must|takes?|accepts?)\b.+", "fact", inner=True),
     Rule("ours", r"our [\w .-]{2,40}? (?:is|are|uses?|runs?|needs?|requires?|has|have|lives?|expects?|deploys?|builds?|"
          r"speaks?|checks?)\b.+", "fact", inner=True),
     Rule("no longer", r"[\w .()/-]{2,60} (?:(?:is|are) (?:gone|dead|deprecated|retired|eol|end of life|frozen|"
-         r"read-?only|obsolete|legacy)\b|(?:doesn'?t|does not|don'?t|do not) exist any ?more|goes away (?:in|on|by|next)|"
+         r"read-?only|obsolete|legacy)\b|(?:doesn'?t|does not|don'?t|do not) exist any ?more|goes away (?:in|on|by|"
+         r"next)|"
          r"(?:is|are) going away (?:in|on|by|next)).*", "fact", inner=True),
-    Rule("limit", r"(?:max(?:imum)?|min(?:imum)?|at most|no more than) \d[\w.,]* .+(?:per|for|in|on|every)\b.+", "fact"),
+    Rule("limit", r"(?:max(?:imum)?|min(?:imum)?|at most|no more than) \d[\w.,]* .+(?:per|for|in|on|every)\b.+",
+         "fact"),
 )
 
 OTHERS_SAY = r"(?:he|she|they|somebody|someone|\w+) (?:said|says|told me|wrote|claims?|wants us)"
-FACTS = ("it is called", "it lives", "infrastructure", "ours", "this project", "no longer", "we use", "we are on", "we have")
+FACTS = ("it is called", "it lives", "infrastructure", "ours", "this project", "no longer", "we use", "we are on",
+         "we have")
 PASSING = (r"(?:broken|failing|red|down|slow|wrong|missing|empty|flaky|stuck|green|done|ready|off|undefined|null|weird|"
            r"ugly|nice|good|bad|fine|ok|okay|great|not working|still|back|up|too|so|really|very|a bit|kind of|kinda|"
            r"pretty|super|correct|right|taken|unclear|confusing|annoying|jumpy|the problem|the issue|the same|because|"
            r"why|what|no longer working|acting|crashing|hanging|throwing|returning|getting|giving|being|full|"
-           r"unreachable|offline|not (?:there|found|running|working|starting|building)|unhappy|a mess|going to|gonna|huge|tiny|"
+           r"unreachable|offline|not (?:there|found|running|working|starting|building)|unhappy|a mess|going to|gonna|"
+           r"huge|tiny|"
            r"all over the place|problems?|issues?|errors?|an error|a bug|bugs|failed)\b")
 
 REFUSALS = (
-    Refusal("question", r".*\?\W*|(?:do|does|did|is|are|was|were|should|shall|would|will|have|has|had|why|what|when|where|"
-            r"who|which|how|whose|am|isn'?t|aren'?t|doesn'?t|don'?t (?:we|you|i|they)|didn'?t|shouldn'?t|wouldn'?t) "
-            r"(?:\w+ )?(?:i|we|you|it|they|he|she|this|that|there|the|our|your|my|is|are|was|do|does|did|happens?|if|"
-            r"about|come)\b.*|.*\b(?:right|correct|or (?:no|not)|does it|isn'?t it|do we|is it|don'?t we)\s*\?*"),
-    Refusal("one-off", r".*\b(?:this (?:one )?time(?! zone)|for now|just (?:this )?once|only this once|for this one|today|"
+    Refusal("question", r"(?!(?:can|could|would|will) you\b.*\b(?:from now on|going forward|every time)\b)"
+            r"(?:.*\?\W*|(?:do|does|did|is|are|was|were|should|shall|would|will|have|has|had|why|what|who|which|how|"
+            r"whose|"
+            r"am|isn'?t|aren'?t|doesn'?t|don'?t (?:we|you|i|they)|didn'?t|shouldn'?t|wouldn'?t) (?:\w+ )?(?:i|we|you|"
+            r"it|"
+            r"they|he|she|this|that|there|the|our|your|my|is|are|was|do|does|did|happens?|if|about|come)\b.*|"
+            r"(?:when|where) (?:is|are|was|were|do|does|did|should|shall|can|could|will|would|has|have)\b.*|"
+            r".*\b(?:right|correct|or (?:no|not)|does it|isn'?t it|do we|is it|don'?t we)\s*\?*)"),
+    Refusal("one-off", r".*\b(?:this (?:one )?time(?! zone)|for now|just (?:this )?once|only this once|for this one|"
+            r"today|"
             r"tonight|tomorrow|right now|rn|for the moment|for the time being|temporarily|temporary|(?:in|for|on) this "
             r"(?:pr|commit|branch|task|session|change|ticket|test|file|function|release|one|class|component|chat|case|"
-            r"run|demo|issue)|until (?:i|we|then|the|this|that)\b|while (?:i|we) (?:debug|test)|quick test|in this case|"
+            r"run|demo|issue)|until (?:i|we|then|the|this|that)\b|while (?:i|we) (?:debug|test)|quick test|in this "
+            r"case|"
             r"this (?:morning|afternoon|evening)|already|just now)\b.*"),
     Refusal("one-off", r"let'?s use .+ here\W*|.+\bjust here\W*"),
     Refusal("hypothetical", r"(?:what if|if (?:we|i|you|it|they) (?:were|was|had|used|could|did|moved|switched|would)|"
@@ -223,29 +248,40 @@ REFUSALS = (
     Refusal("negated", r"(?:we|i|they|nobody|the team)(?:'ve| have|'s| had)? (?:never|not|haven'?t|hasn'?t|didn'?t|did "
             r"not|have not|hadn'?t)\b.{0,20}\b(?:decid\w+|agree\w*|said|settled|chose\w*|pick\w+|mean|meant)\b.*|(?:"
             r"haven'?t|not) (?:decided|agreed|settled)\b.*|not that we\b.*"),
-    Refusal("sarcasm", r".*(?:\blol\b|\bhaha|\blmao\b|\s/s\b|\brofl\b|🙄|😂|\byeah right\b|\bas if\b).*|(?:oh )?(?:sure|great|"
-            r"wonderful|fantastic|brilliant),? (?:another|let'?s all|because|just what)\b.*|i (?:just )?(?:love|like) (?:it "
+    Refusal("sarcasm", r".*(?:\blol\b|\bhaha|\blmao\b|\s/s\b|\brofl\b|🙄|😂|\byeah right\b|\bas if\b).*|(?:oh )?(?:sure|"
+            r"great|"
+            r"wonderful|fantastic|brilliant),? (?:another|let'?s all|because|just what)\b.*|i (?:just )?(?:love|like) "
+            r"(?:it "
             r"when|how|when)\b.*"),
-    Refusal("conversation", r"(?:(?:no|nope|nah|wrong|actually)[,.:;! -]+)?(?:i meant?|not that|(?:use |it'?s |its |let'?s go "
-            r"with |the )*(?:the )?(?:other|second|first|last|left|right|previous|next|latter|former|same|wrong|old|new) "
+    Refusal("conversation", r"(?:(?:no|nope|nah|wrong|actually)[,.:;! -]+)?(?:i meant?|not that|(?:use |it'?s |its |"
+            r"let'?s go "
+            r"with |the )*(?:the )?(?:other|second|first|last|left|right|previous|next|latter|former|same|wrong|old|"
+            r"new) "
             r"(?:file|one|two|line|function|test|tab|option|branch|version|folder|way|approach|button|column|row|"
             r"screen|page|window|error|thing)\b.*|(?:that|this|these|those) (?:one|ones)\b.*).*"),
-    Refusal("conversation", r"(?:let'?s|we'?ll|we will|lets) (?:go with|stick with|stick to|use|do) (?:it|that|this|these|"
-            r"those|yours?|both|option|plan|the (?:first|second|third|last|latter|former)|[abc1-9]\b|your|approach|what)"
+    Refusal("conversation", r"(?:let'?s|we'?ll|we will|lets) (?:go with|stick with|stick to|use|do) (?:it|that|this|"
+            r"these|"
+            r"those|yours?|both|option|plan|the (?:first|second|third|last|latter|former)|[abc1-9]\b|your|approach|"
+            r"what)"
             r"\b.*"),
-    Refusal("conversation", r"(?:it'?s|it is|the [\w ]{2,20} (?:is|are)) (?:in |on |at )?(?:above|below|line \d+|here|there|"
+    Refusal("conversation", r"(?:it'?s|it is|the [\w ]{2,20} (?:is|are)) (?:in |on |at )?(?:above|below|line \d+|here|"
+            r"there|"
             r"fine|ok|good|correct|done|up to you|your call|open|working|not working|still|broken|wrong|the same)\b.*",
             ("correction", "instead")),
-    Refusal("reported", r"(?:i|you|he|she|they|it|that|the \w+) (?:never|always) (?:said|told|asked|wanted|fails?|failed|"
+    Refusal("reported", r"(?:i|you|he|she|they|it|that|the \w+) (?:never|always) (?:said|told|asked|wanted|fails?|"
+            r"failed|"
             r"works?|worked|breaks?|crashes|does|did|happens|returns?|gets?|got)\b.*"),
     Refusal("quoted", r"[\"“'].*|" + OTHERS_SAY + r"\s*(?:that\b|:|,|[\"“']).*"),
-    Refusal("passing state", rf".*? (?:is|are|was|were|gets?|has|have|still|runs?) (?:\w+ly |now |just |also )?{PASSING}.*",
+    Refusal("passing state", rf".*? (?:is|are|was|were|gets?|has|have|still|runs?) (?:\w+ly |now |just |also "
+            rf")?{PASSING}.*",
             FACTS),
     Refusal("passing state", r".*\b(?:was|were|went|had been|broke|crashed|failed|used to|weird|why)\b.*", FACTS),
     Refusal("passing state", r"(?:it|this|that|there|he|she|they|which|what|who|and|but|so|if|when|because|since|then|"
             r"i|you|something|everything|nothing|one|here|thats|that's|its|it's) .*",
             ("it is called", "it lives", "infrastructure", "no longer", "owner")),
-    Refusal("a request", r"(?:can|could|would|will) (?:you|we|u)\b(?!.*\b(?:from now on|always|every time|going forward|"
+    Refusal("passing state", r".*\b(?:wrong|twice|incorrectly|badly|again|differently|late|slowly)\W*", FACTS),
+    Refusal("a request", r"(?:can|could|would|will) (?:you|we|u)\b(?!.*\b(?:from now on|always|every time|going "
+            r"forward|"
             r"by default)\b).*|(?:check|look|make|fix|see|show|find|add|change|move|rename|remove|delete|write|create|"
             r"implement|update|run|try|put|set|get|read|open|start|tell|explain|help|give|let|need|want)\b.*", FACTS),
     Refusal("secret", r".*\b(?:is|are|was|to|with|use)?\s*[:=]?\s*\[REDACTED:[^\]]*\].*"),

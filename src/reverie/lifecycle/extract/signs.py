@@ -40,7 +40,8 @@ COMMANDS = {"push": "git push", "commit": "git commit", "rebase": "git rebase", 
 
 _NAMED = re.compile(r"\b(?:Dockerfile|Makefile|Jenkinsfile|Gemfile|Procfile|Rakefile|Justfile|\.env(?:\.\w+)?|"
                     r"\.gitignore|\.sdkmanrc|\.editorconfig)\b|(?<![\w/])\.env(?:\.\w+)?\b")
-_PATH = re.compile(r"(?<![\w@:/.%$\\-])(?:\.{1,2}/)?(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.(?P<ending>[A-Za-z]{1,10})\b(?![(\w/])")
+_PATH = re.compile(r"(?<![\w@:/.%$\\-])(?:\.{1,2}/)?(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.(?P<ending>[A-Za-z]{1,10})\b(?![("
+r"\w/])")
 _FOLDER = re.compile(r"(?<![\w@:/.%$\\-])(?:[\w.@+-]{2,}/)+(?=[\s,;:.)!?'\"`]|$)")
 _ENDINGS = frozenset((*LANGUAGES, *OTHER_FILES))
 
@@ -81,10 +82,12 @@ _ACT = re.compile(
     r"(?:ever |even )?(?P<verb>use|using|call|calling|import|importing|install|installing|add|adding|write|print|run|"
     r"running|touch|edit|enable|push|commit|rebase|merge|deploy|force[- ]push|mock|mocking|apply)?\s*(?P<rest>.*)$",
     re.IGNORECASE | re.DOTALL)
-_BY_NAME = frozenset("use using call calling import importing install installing run running enable no mock".split())
-_VAGUE = frozenset("""any all the this that these those code tests test file files it them things stuff anything something
-    again new old real more other secrets data changes change comments main master prod production global default raw
-    hardcoded magic inline""".split())
+_BY_NAME = frozenset(("use", "using", "call", "calling", "import", "importing", "install", "installing", "run", "running",
+                      "enable", "no", "mock"))
+_VAGUE = frozenset(("any", "all", "the", "this", "that", "these", "those", "code", "tests", "test", "file", "files", "it",
+                    "them", "things", "stuff", "anything", "something", "again", "new", "old", "real", "more", "other",
+                    "secrets", "data", "changes", "change", "comments", "main", "master", "prod", "production", "global",
+                    "default", "raw", "hardcoded", "magic", "inline"))
 
 
 def triggers_in(text: str) -> tuple[str, ...]:

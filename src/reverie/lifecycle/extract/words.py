@@ -63,19 +63,25 @@ def words_of(text: str) -> Words:
     own: list[str] = []
     quoted: list[str] = []
     pasting = False
-    lines = plain(text).split("\n")
+    lines = plain(text).rstrip().split("\n")
+    end = len(lines) - 1
     for place, line in enumerate(lines):
         if not line.strip():
             continue
         if pasting or _MACHINE.match(line):
             quoted += sentences(line.lstrip("> |#"))
             continue
-        more_follows = any(rest.strip() for rest in lines[place + 1:])
-        pasting = more_follows and _PASTE_FOLLOWS.search(line) is not None
+        pasting = place < end and _PASTE_FOLLOWS.search(line) is not None
         mine, theirs = spoken(line)
         own += mine
         quoted += theirs
-    return Words(tuple(own[:MOST_SENTENCES]), tuple(quoted[:MOST_SENTENCES]))
+    return Words(ends(own), ends(quoted))
+
+
+def ends(found: list[str]) -> tuple[str, ...]:
+    """The first and the last of many: what is asked stands before or after what is pasted."""
+    half = MOST_SENTENCES // 2
+    return tuple(found if len(found) <= MOST_SENTENCES else found[:half] + found[-half:])
 
 
 def spoken(line: str) -> tuple[list[str], list[str]]:
