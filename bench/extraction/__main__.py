@@ -18,7 +18,7 @@ from bench.extraction.data import Session, agreement, halves
 from reverie.lifecycle.extract import Found, gleaned
 
 ENOUGH = 0.6     # share of the quote's words that a memory covers (of a fix: of its commands and error)
-LOOKS = 0        # times that figures of the held-out half were looked at before the rules were final
+LOOKS = 1        # times that figures of the held-out half were looked at
 
 
 def rules(messages: Messages) -> list[Found]:

@@ -1,8 +1,9 @@
-"""The labelled sessions: `sessions/*.jsonl` (a message a line) and `labels.jsonl` (what is worth keeping, and the traps).
+"""The labelled sessions: `sessions/*.jsonl` (a message a line) and `labels.jsonl` (what is worth keeping, and traps).
 
-A label with a `kind` is a memory that a careful colleague would have written down: `quote` is where it stands, `text` how
-it would be kept, `also` other kinds that are as good. A label with a `trap` is something that must not be kept, and why.
-`passes.jsonl` has what each of two passes of labelling said about every message of a user, before they were resolved.
+A label with a `kind` is a memory that a careful colleague would have written down: `quote` is where it stands, `text`
+how it would be kept, `also` other kinds that are as good. A label with a `trap` is something that must not be kept, and
+why. `passes.jsonl` has what each of two passes of labelling, the second blind to the first and in another order, said
+about every message of a user before they were resolved; both are by the same hand, which also wrote the sessions.
 """
 
 import json

@@ -31,9 +31,11 @@ NOT_ASKED = [
 
 # rule → (what fits it, what nearly does)
 EACH = {
-    "remember": (["remember that heron is staging", "pls note that oncall rotates weekly", "btw keep in mind: dana left",
+    "remember": (["remember that heron is staging", "pls note that oncall rotates weekly",
+                  "btw keep in mind: dana left",
                   "don't forget that the vpn drops at night"],
-                 ["do you remember that one", "i can't remember that name", "remember the milk", "note the error above"]),
+                 ["do you remember that one", "i can't remember that name", "remember the milk",
+                  "note the error above"]),
     "fyi": (["fyi dana left the team", "for future reference: heron reboots on mondays"], ["any fyi emails today?"]),
     "house rule": (["general rule here: new code gets types", "as a rule small functions win"], ["what rule is that?"]),
     "from now on": (["from now on small prs please", "ok but going forward answer in short sentences"],
@@ -57,7 +59,8 @@ EACH = {
     "we never": (["we don't use mocks, only fakes", "we never deploy on fridays"],
                  ["we never decided on kafka", "we never got an answer", "we don't know yet"]),
     "no such thing": (["no hardcoded hex colors!", "no magic numbers"], ["no new errors?", "no problem", "no errors"]),
-    "forbidden": (["wildcard imports are forbidden", "eval() is banned"], ["is eval() banned?", "error: 403 forbidden"]),
+    "forbidden": (["wildcard imports are forbidden", "eval() is banned"],
+                  ["is eval() banned?", "error: 403 forbidden"]),
     "not that sort": (["dont add comments that repeat the code", "please don't edit files by hand"],
                       ["dont add that", "don't add the tests yet"]),
     "always": (["always sign your commits", "you should always use utc", "make sure to always pin versions"],
@@ -108,8 +111,10 @@ EACH = {
     "limit": (["max 1 request per second per host"], ["max 3 tries?"]),
 }
 REFUSED = {
-    "use port 8081 this time": "", "always use port 8081 for now": "one-off", "we use pnpm, right?": "question", "should we always squash?": "",
-    "we use redis i guess": "hypothetical", "maybe we should always hash it": "", "we never decided to go with opentofu": "",
+    "use port 8081 this time": "", "always use port 8081 for now": "one-off", "we use pnpm, right?": "question",
+    "should we always squash?": "",
+    "we use redis i guess": "hypothetical", "maybe we should always hash it": "",
+    "we never decided to go with opentofu": "",
     "great, another one, i prefer my builds broken lol": "sarcasm", "no, it's the other file": "conversation",
     "let's go with option 2": "conversation", "ci is red": "passing state", "> never push to main": "quoted",
     "the readme says:\nWe use Composer for everything": "quoted", "never " + "very " * 100 + "long": "too long",
@@ -207,6 +212,11 @@ def test_what_was_discussed_stands_beside_it():
     assert (found.files, found.tags) == (("tests/",), ("testing",))
 
 
+def test_a_request_behind_it_is_left_out():
+    """It belongs to this hour."""
+    assert [f.text for f in found_in("we decided to use sqlite, so can you set it up?")] == ["We decided to use sqlite"]
+
+
 def test_what_follows_a_prohibition_belongs_to_it():
     """Why, and what to do instead."""
     assert [f.text for f in found_in("never call print in the library. use the logger")] == [
@@ -216,7 +226,8 @@ def test_what_follows_a_prohibition_belongs_to_it():
 
 
 TRIGGERS = {
-    "never use println!": ("println!",), "Never push to main.": ("git push",), "no Debug.Log in shipped code": ("Debug.Log",),
+    "never use println!": ("println!",), "Never push to main.": ("git push",),
+    "no Debug.Log in shipped code": ("Debug.Log",),
     "never run `rm -rf` here": ("rm -rf",), "do not ever force-unlock without asking": ("force-unlock",),
     "don't use moment in this repo": ("moment",), "never use any": (), "never log secrets": (), "always lint": (),
     "never use axios, use fetch": ("axios",),
@@ -271,7 +282,8 @@ def test_what_fixed_an_error_is_learned():
 
 def test_a_change_of_a_file_can_be_the_fix():
     """With the file."""
-    talk = [*bash("latexmk a.tex", "! Undefined control sequence. \\\\citet"), *edit("a.tex"), *bash("latexmk a.tex", "ok")]
+    talk = [*bash("latexmk a.tex", "! Undefined control sequence. \\\\citet"), *edit("a.tex"),
+            *bash("latexmk a.tex", "ok")]
     assert [(f.changed, f.ran) for f in fixes_in(talk)[0]] == [(("a.tex",), ())]
 
 
@@ -301,7 +313,8 @@ def test_calls_of_tools_are_read_in_every_shape():
     anthropic = {"role": "assistant", "content": [{"type": "text", "text": "ok"}, {
         "type": "tool_use", "name": "Bash", "input": {"command": "ls", "big": "x" * 5_000, "deep": {"a": 1}}}]}
     openai = {"role": "assistant", "content": None, "tool_calls": [
-        {"function": {"name": "Bash", "arguments": '{"command": "ls"}'}}, {"function": {"name": "Odd", "arguments": "{"}}]}
+        {"function": {"name": "Bash", "arguments": '{"command": "ls"}'}},
+        {"function": {"name": "Odd", "arguments": "{"}}]}
 
     assert said_by(anthropic, 0)[0].text == 'ok\n[Bash {"command": "ls", "big": "…", "deep": "…"}]'
     assert said_by(openai, 0)[0].text == '[Bash {"command": "ls"}]\n[Odd {}]'
@@ -309,8 +322,9 @@ def test_calls_of_tools_are_read_in_every_shape():
 
 # Whatever is said
 
-WORDS = st.sampled_from(["never", "always", "remember", "that", "we", "use", "decided", "no,", "the", "staging", "is", "`x`",
-                         "i", "prefer", "from now on", "\n", '"', ".", "<a-b>", "</a-b>", "```", "it's", "2", "lives in"])
+WORDS = st.sampled_from(["never", "always", "remember", "that", "we", "use", "decided", "no,", "the", "staging", "is",
+                         "`x`", "i", "prefer", "from now on", "\n", '"', ".", "<a-b>", "</a-b>", "```", "it's", "2",
+                         "lives in"])
 TEXT = st.one_of(st.text(max_size=300), st.lists(WORDS, max_size=60).map(" ".join))
 
 

@@ -42,8 +42,8 @@ def day(at: float) -> str:
 def explained(memory: Memory, history: Sequence[Record], edges: Sequence[Edge], now: float) -> Explanation:
     """The story, one sentence a line."""
     kept = retention(memory, now)
-    story = [origin(memory), belief(memory, kept), *taken(memory), *uses(memory), *standing(memory), *relations(memory, edges),
-             *(told(record) for record in history)]
+    story = [origin(memory), belief(memory, kept), *taken(memory), *uses(memory), *standing(memory),
+             *relations(memory, edges), *(told(record) for record in history)]
     return Explanation(memory, tuple(story), tuple(history), tuple(edges), kept)
 
 

@@ -84,8 +84,8 @@ class Finding(Base):
     def session(self, id: str, *, space: str | None = None, words: Iterable[str] = ()) -> Past:
         """One past conversation with its messages, and the memories that came of it.
 
-        With `words`, only the messages in which each of them occurs. Raises NotFound where there is none of that name in
-        the space or below it.
+        With `words`, only the messages in which each of them occurs. Raises NotFound where there is none of that name
+        in the space or below it.
         """
         from reverie.lifecycle.talks import SPOKEN, Past, containing, lines_of, opening
         wanted, home = clean(question(id, "session")), self._space(space)

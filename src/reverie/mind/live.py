@@ -53,8 +53,8 @@ class Living(Base):
         """Extract memories from a finished or crashed conversation: its messages, in OpenAI's or Anthropic's shape.
 
         A message may say when it was said (`at`). The messages are written down too, under the name `session` (default:
-        one that follows from the messages), so that `sessions` has them. The same transcript twice adds nothing. Returns
-        the memories that are new, and what was left although a rule asked for it, with the reasons.
+        one that follows from the messages), so that `sessions` has them. The same transcript twice adds nothing.
+        Returns the memories that are new, and what was left although a rule asked for it, with the reasons.
         """
         from reverie.settle.listening import learned_from
         home = self._writable(space)

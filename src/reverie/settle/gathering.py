@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reverie.lifecycle.extract import Gleaned, gleaned
+from reverie.lifecycle.extract import WORTH, Gleaned, gleaned
 from reverie.model import Event
 from reverie.settle.learning import KNOWN, Source, decided, home_of, said_in
 from reverie.settle.reading import Decision, Reader, Work
@@ -33,7 +33,7 @@ def gathered(work: Work, event: Event) -> Decision:
     if not event.session or work.settings.is_off(home):
         return Decision()
     before, new = unread(work.store, event)
-    if not new or not (event.verb in ENDS or is_seam(new)):
+    if not new or not (event.verb in ENDS or is_seam(new)) or length([*before, *new]) < WORTH:
         return Decision()
     return lessons_of(work, [*before, *new], event.seq)
 
@@ -60,6 +60,11 @@ def unread(store: Store, event: Event) -> tuple[list[Event], list[Event]]:
     found = store.events(after=since, verbs=TURNS, session=event.session, space=event.space, limit=MOST)
     turns = [turn for turn in found if turn.seq <= event.seq]
     return [turn for turn in turns if turn.seq <= upto], [turn for turn in turns if turn.seq > upto]
+
+
+def length(turns: Sequence[Event]) -> int:
+    """Characters that were said."""
+    return sum(len(text) for turn in turns for _, _, text in said_in(turn))
 
 
 def covered(store: Store, event: Event) -> Event | None:

@@ -34,7 +34,7 @@ class Learned(NamedTuple):
 
 
 def learned_from(work: Work, transcript: Any, home: str, session: str) -> Learned:
-    """Take in a conversation: its messages in OpenAI's or Anthropic's shape, each perhaps with `at`, seconds since 1970.
+    """Take in a conversation: its messages in OpenAI's or Anthropic's shape, each perhaps with `at` (seconds, 1970).
 
     Everything is decided on what may be written down, without secrets; all of it is one transaction.
     """

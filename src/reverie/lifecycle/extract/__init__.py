@@ -1,8 +1,8 @@
 """What a conversation teaches, found by rules: no model, no clock, no store; messages in, lessons out.
 
-Three tables and one look at errors. `words` tells a person's own sentences from what they paste; `rules` says which of
-them ask to be kept, and which of those must not be; `signs` reads files, tags and triggers off them; `fixes` learns from
-commands that failed. Only the user's own sentences count, and what Reverie itself put into the conversation never does
+Three tables and one look at errors. `words` tells a person's own sentences from what they paste; `rules` says which
+of them ask to be kept, and which of those must not be; `signs` reads files, tags and triggers off them; `fixes` learns
+from commands that failed. Only the user's own sentences count; what Reverie itself put into the conversation never does
 (CC-61, CC-62); the one thing learned from tools is what made an error go away.
 
 What is not kept although a rule asked for it is returned too, with the reason, so that the junk rate can be shown. How
@@ -80,15 +80,22 @@ class Gleaned(NamedTuple):
 
 
 _FILLERS = re.compile(
-    r"^(?:(?:ok(?:ay)?|k+|yeah|yep|yes|yup|also|btw|by the way|and|but|so|plus|hey|hi|oh|ah+|aha|exactly|well|great|thanks|"
-    r"thx|cool|perfect|nice|good|sweet|lgtm|hm+|ugh|whoa|wait|look|again|anyway|anyhow|one more thing|another thing|one "
+    r"^(?:(?:ok(?:ay)?|k+|yeah|yep|yes|yup|also|btw|by the way|and|but|so|plus|hey|hi|oh|ah+|aha|exactly|well|great|"
+    r"thanks|"
+    r"thx|cool|perfect|nice|good|sweet|lgtm|hm+|ugh|whoa|wait|look|again|anyway|anyhow|one more thing|another thing|"
+    r"one "
     r"thing|sure|alright|got it|works|lol|right|please|pls|plz|cause|because)(?:[,:;.!–—-]+\s*|\s+))+", re.IGNORECASE)
-_JOINT = re.compile(r"(?:[,;]|\s[-–—]|:)\s+(?:(?:and|but|so|also|btw|please|pls)\s+)*|\s+(?:and|but|so|cause|because)\s+",
+_JOINT = re.compile(r"(?:[,;]|\s[-–—]|:)\s+(?:(?:and|but|so|also|btw|please|pls)\s+)*|\s+(?:and|but|so|cause|"
+r"because)\s+",
                     re.IGNORECASE)
 _DENIAL = re.compile(r"^(?:no|nope|nah|wrong|not quite|incorrect|that'?s (?:wrong|not right|incorrect|not true))"
                      r"(?:\W*$|[,.:;!]|\s+(?:not|we|it|it'?s|use|that|the|you|please|don'?t)\b)", re.IGNORECASE)
 _GOES_ON = re.compile(r"^(?:use|it|they|because|since|that|only|models?)\b(?!.*\?)", re.IGNORECASE)
 _STATES = re.compile(r"\b(?:is|are|has|have|it'?s|they'?re|that'?s|we'?re|we)\b(?!.*\?)", re.IGNORECASE)
+_REQUEST_AFTER = re.compile(r"(?:,|;|\s[-–—])\s+(?:(?:and|but|so|now|then|also) )?(?:(?:can|could|would|will) you|"
+r"i'?m (?:wondering|"
+                            r"hoping|unsure|not sure|curious)|how (?:can|do|should) i|what do you)\b.*",
+                            re.IGNORECASE | re.DOTALL)
 _TICKED = re.compile(r"`([^`\n]{2,60})`")
 _BRACKETED = re.compile(r"\[\w+ \{.*?\}\]", re.DOTALL)
 
@@ -143,8 +150,8 @@ def from_user(text: str, place: int, turn: Turn) -> Gleaned:
     for n, sentence in enumerate(words.own):
         if n == spent:
             continue
-        denied = turn._replace(denied=(n > 0 and bool(_DENIAL.match(words.own[n - 1]))) or bool(_DENIAL.match(sentence)))
-        judged = judge(sentence, denied)
+        denied = any(_DENIAL.match(one) for one in words.own[max(0, n - 1):n + 1])
+        judged = judge(sentence, turn._replace(denied=denied))
         if isinstance(judged, Rejected):
             rejected.append(judged._replace(place=place))
         elif judged is not None:
@@ -159,6 +166,7 @@ def from_user(text: str, place: int, turn: Turn) -> Gleaned:
 def judge(sentence: str, turn: Turn) -> Found | Rejected | None:
     """A lesson, or why it is none although a rule asked for it; None where no rule did."""
     passing: Rejected | None = None
+    sentence = _REQUEST_AFTER.sub("", sentence)     # "we chose sqlite, can you set it up?"
     for text in candidates(sentence):
         fit = first_fit(text, turn, inner=text is not sentence)
         if fit is None:

@@ -56,8 +56,8 @@ class Failure(NamedTuple):
 
 _CALL = re.compile(r"^\[(?P<tool>[\w.-]{1,60}) (?P<given>\{.*)\]?\s*$", re.MULTILINE)
 _NAMED = re.compile(r"\"(command|cmd|file_path|path|filename)\": \"((?:[^\"\\]|\\.)*)\"")
-_EDITS = frozenset(("edit", "write", "multiedit", "notebookedit", "str_replace_based_edit_tool", "apply_patch", "create",
-                    "edit_file", "write_file", "replace"))
+_EDITS = frozenset(("edit", "write", "multiedit", "notebookedit", "str_replace_based_edit_tool", "apply_patch",
+                    "create", "edit_file", "write_file", "replace"))
 _READS = re.compile(
     r"^(?:ls|cat|head|tail|less|grep|rg|ag|find|fd|pwd|cd|echo|which|wc|diff|file|stat|tree|env|printenv|ps|top|df|du|"
     r"nvidia-smi|sed -n|git (?:status|diff|log|show|branch|blame)|kubectl (?:get|describe|logs)|docker (?:ps|logs)|"
@@ -67,7 +67,8 @@ _FAILED = re.compile(
     r"\b(?:command not found|No such file or directory|Permission denied|Connection refused|ModuleNotFoundError|"
     r"ImportError|Unauthorized|ECONNREFUSED|EADDRINUSE|ENOENT|EACCES|not recognized as|cannot find|could not find|"
     r"No module named|BUILD FAILED|Could not|unable to|is not installed|OutOfMemoryError|timed out)\b|"
-    r"\b\w*(?:Error|Exception)\b(?::|\(|\[)|\berror(?:\[\w+\])?:|npm ERR!|\bBadConnection\b|ConnectionBad", re.IGNORECASE)
+    r"\b\w*(?:Error|Exception)\b(?::|\(|\[)|\berror(?:\[\w+\])?:|npm ERR!|\bBadConnection\b|ConnectionBad",
+    re.IGNORECASE)
 _SURROUNDINGS = re.compile(
     r"command not found|No module named|ModuleNotFound|not installed|refused|Unauthorized|permission denied|Access "
     r"denied|must be logged in|credentials|expired|token|does not exist|not found|could not find|couldn'?t find|cannot "
@@ -75,7 +76,8 @@ _SURROUNDINGS = re.compile(
     r"EADDRINUSE|ENOENT|ECONN|timed? ?out|lookup failed|no space|not running|not running|locked|acquiring|environment "
     r"variable|not set|Undefined control|cannot connect|couldn'?t be resolved|cannot resolve|failed to resolve|"
     r"peer dep|conflict|certificate|ssl", re.IGNORECASE)
-_TEST_ONLY = re.compile(r"\b(?:AssertionError|assert(?:ion)? failed|--- FAIL:|Expected .+ (?:received|but|got)|got \S+, "
+_TEST_ONLY = re.compile(r"\b(?:AssertionError|assert(?:ion)? failed|--- FAIL:|Expected .+ (?:received|but|got)|got "
+r"\S+, "
                         r"want|Failures?:|expect\()|\d+ failed", re.IGNORECASE)
 _PREFIX = re.compile(r"^(?:\* What went wrong: |E {2,}|e: |\*\* )")
 _TAKEN_BACK = re.compile(r"\W*(?:no|nope|whoa|wait|stop|don'?t|do not|never|undo|revert|wrong)\b", re.IGNORECASE)

@@ -51,9 +51,7 @@ NO_NAME = (r"(?!(?:i|we|you|they|it|he|she|me|us|them|when|if|now|let|can|could|
            r"that|there|what|who|which|here|my|his|her|their|and|or|but|so|not|please)\b)")
 SUBJECT = rf"(?:the |our |all |my )?(?:{NO_NAME}[\w./@:()+-]+ ){{0,5}}?{NO_NAME}[\w./@:()+-]+"
 NO_ORDER = (r"(?!(?:a|an|the|my|your|in|on|at|here|there|up|full|nice|fun|ready|happy|good|great|glad|sure|true|"
-r"possible|"
-            r"been|open|welcome|mind|heard|seen|had|knew|thought|got|saw|said|did|again|ever|told|give up|had|was|"
-            r"were|is|"
+r"possible|been|open|welcome|mind|heard|seen|had|knew|thought|got|saw|said|did|again|ever|told|give up|had|was|were|is|"
             r"are|forget that feeling|too late)\b)"
             r"(?!(?!(?:pass|access|process|press|address|discuss|focus|guess|miss|cross|need|embed|feed|seed|exceed|"
             r"proceed|express|compress|suppress|alias|canvas|bus|during|using|in)\b)\w+(?:ed|s|ing)\b)")
@@ -139,8 +137,7 @@ RULES = (
          r"(?!it\b|this|that|the |these|those|how|where|what|your|when|to (?:see|know|ask|add|have)|them|a |an )\S.+|"
          r"i'?m not a (?:big )?fan of .+|i am not a (?:big )?fan of .+", "preference"),
     Rule("want", r"i (?:want|need|expect|would like) .+\b(?:always|every time|in general|by default|in all|whenever|"
-         r"each "
-         r"time)\b.*", "preference"),
+         r"each time)\b.*", "preference"),
     Rule("habit", r"(?:i|we) (?:usually|normally|typically|generally|tend to|try to|try not to|like to)\b(?! (?:see|"
          r"find|fix|get|run (?!the|tests)|run into|add a)).+", "preference"),
     Rule("on every occasion", rf"(?:can you |could you )?(?:always |never |{DONT} )?{PLEASE}{VERB}\b.+?,? (?:from "
@@ -149,11 +146,9 @@ RULES = (
          "preference", inner=True),
     Rule("stop", PLEASE + r"(?:stop|quit) (?:\w+ing)\b.+", "preference", inner=True),
     Rule("this not that", PLEASE + r"use (?!a |an |the |that|this|it\b|my|your|one\b).{2,60}?(?:,? not |,? rather "
-         r"than | "
-         r"instead of |,? never ).+", "preference"),
+         r"than | instead of |,? never ).+", "preference"),
     Rule("this not that", r"[\w./\"'`-]+(?: [\w./\"'`-]+){0,2} (?:instead of|rather than) [\w./\"'`-]+(?: "
-         r"[\w./\"'`-]+)?"
-         r"(?: everywhere| please| pls)+\W*", "preference"),
+         r"[\w./\"'`-]+)?(?: everywhere| please| pls)+\W*", "preference"),
     Rule("before you", PLEASE + rf"{VERB} .{{3,80}} before (?:you|we) (?:commit|push|say|merge|open|finish|deploy)\b.*",
          "preference", inner=True),
 
@@ -205,8 +200,7 @@ RULES = (
          r"speaks?|checks?)\b.+", "fact", inner=True),
     Rule("no longer", r"[\w .()/-]{2,60} (?:(?:is|are) (?:gone|dead|deprecated|retired|eol|end of life|frozen|"
          r"read-?only|obsolete|legacy)\b|(?:doesn'?t|does not|don'?t|do not) exist any ?more|goes away (?:in|on|by|"
-         r"next)|"
-         r"(?:is|are) going away (?:in|on|by|next)).*", "fact", inner=True),
+         r"next)|(?:is|are) going away (?:in|on|by|next)).*", "fact", inner=True),
     Rule("limit", r"(?:max(?:imum)?|min(?:imum)?|at most|no more than) \d[\w.,]* .+(?:per|for|in|on|every)\b.+",
          "fact"),
 )
@@ -219,16 +213,14 @@ PASSING = (r"(?:broken|failing|red|down|slow|wrong|missing|empty|flaky|stuck|gre
            r"pretty|super|correct|right|taken|unclear|confusing|annoying|jumpy|the problem|the issue|the same|because|"
            r"why|what|no longer working|acting|crashing|hanging|throwing|returning|getting|giving|being|full|"
            r"unreachable|offline|not (?:there|found|running|working|starting|building)|unhappy|a mess|going to|gonna|"
-           r"huge|tiny|"
-           r"all over the place|problems?|issues?|errors?|an error|a bug|bugs|failed)\b")
+           r"huge|tiny|all over the place|problems?|issues?|errors?|an error|a bug|bugs|failed)\b")
 
 REFUSALS = (
     Refusal("question", r"(?!(?:can|could|would|will) you\b.*\b(?:from now on|going forward|every time)\b)"
             r"(?:.*\?\W*|(?:do|does|did|is|are|was|were|should|shall|would|will|have|has|had|why|what|who|which|how|"
             r"whose|"
             r"am|isn'?t|aren'?t|doesn'?t|don'?t (?:we|you|i|they)|didn'?t|shouldn'?t|wouldn'?t) (?:\w+ )?(?:i|we|you|"
-            r"it|"
-            r"they|he|she|this|that|there|the|our|your|my|is|are|was|do|does|did|happens?|if|about|come)\b.*|"
+            r"it|they|he|she|this|that|there|the|our|your|my|is|are|was|do|does|did|happens?|if|about|come)\b.*|"
             r"(?:when|where) (?:is|are|was|were|do|does|did|should|shall|can|could|will|would|has|have)\b.*|"
             r".*\b(?:right|correct|or (?:no|not)|does it|isn'?t it|do we|is it|don'?t we)\s*\?*)"),
     Refusal("one-off", r".*\b(?:this (?:one )?time(?! zone)|for now|just (?:this )?once|only this once|for this one|"
@@ -236,8 +228,7 @@ REFUSALS = (
             r"tonight|tomorrow|right now|rn|for the moment|for the time being|temporarily|temporary|(?:in|for|on) this "
             r"(?:pr|commit|branch|task|session|change|ticket|test|file|function|release|one|class|component|chat|case|"
             r"run|demo|issue)|until (?:i|we|then|the|this|that)\b|while (?:i|we) (?:debug|test)|quick test|in this "
-            r"case|"
-            r"this (?:morning|afternoon|evening)|already|just now)\b.*"),
+            r"case|this (?:morning|afternoon|evening)|already|just now)\b.*"),
     Refusal("one-off", r"let'?s use .+ here\W*|.+\bjust here\W*"),
     Refusal("hypothetical", r"(?:what if|if (?:we|i|you|it|they) (?:were|was|had|used|could|did|moved|switched|would)|"
             r"suppose|imagine|say we|let'?s say|maybe|perhaps|hypothetically|theoretically|in theory|i wonder|not sure|"
@@ -248,29 +239,27 @@ REFUSALS = (
     Refusal("negated", r"(?:we|i|they|nobody|the team)(?:'ve| have|'s| had)? (?:never|not|haven'?t|hasn'?t|didn'?t|did "
             r"not|have not|hadn'?t)\b.{0,20}\b(?:decid\w+|agree\w*|said|settled|chose\w*|pick\w+|mean|meant)\b.*|(?:"
             r"haven'?t|not) (?:decided|agreed|settled)\b.*|not that we\b.*"),
-    Refusal("sarcasm", r".*(?:\blol\b|\bhaha|\blmao\b|\s/s\b|\brofl\b|🙄|😂|\byeah right\b|\bas if\b).*|(?:oh )?(?:sure|"
-            r"great|"
+    Refusal("sarcasm", r".*(?:\blol\b|\bhaha|\blmao\b|\s/s\b|\brofl\b|🙄|😂|\byeah right\b).*|(?:oh )?(?:sure|great|"
             r"wonderful|fantastic|brilliant),? (?:another|let'?s all|because|just what)\b.*|i (?:just )?(?:love|like) "
-            r"(?:it "
-            r"when|how|when)\b.*"),
+            r"(?:it when|how|when)\b.*"),
     Refusal("conversation", r"(?:(?:no|nope|nah|wrong|actually)[,.:;! -]+)?(?:i meant?|not that|(?:use |it'?s |its |"
             r"let'?s go "
             r"with |the )*(?:the )?(?:other|second|first|last|left|right|previous|next|latter|former|same|wrong|old|"
-            r"new) "
-            r"(?:file|one|two|line|function|test|tab|option|branch|version|folder|way|approach|button|column|row|"
+            r"new) (?:file|one|two|line|function|test|tab|option|branch|version|folder|way|approach|button|column|row|"
             r"screen|page|window|error|thing)\b.*|(?:that|this|these|those) (?:one|ones)\b.*).*"),
     Refusal("conversation", r"(?:let'?s|we'?ll|we will|lets) (?:go with|stick with|stick to|use|do) (?:it|that|this|"
             r"these|"
             r"those|yours?|both|option|plan|the (?:first|second|third|last|latter|former)|[abc1-9]\b|your|approach|"
-            r"what)"
-            r"\b.*"),
+            r"what)\b.*"),
     Refusal("conversation", r"(?:it'?s|it is|the [\w ]{2,20} (?:is|are)) (?:in |on |at )?(?:above|below|line \d+|here|"
             r"there|"
             r"fine|ok|good|correct|done|up to you|your call|open|working|not working|still|broken|wrong|the same)\b.*",
             ("correction", "instead")),
+    Refusal("conversation", r"(?:it'?s|it is) (?:just |only )?(?:my|your|his|her|their|been|so|too|very|really|a bit)\b"
+            r".*", ("correction", "instead")),
+    Refusal("a request", r".*\b(?:tips|advice|ideas|suggestions|how to)\b.*", ("on every occasion", "want")),
     Refusal("reported", r"(?:i|you|he|she|they|it|that|the \w+) (?:never|always) (?:said|told|asked|wanted|fails?|"
-            r"failed|"
-            r"works?|worked|breaks?|crashes|does|did|happens|returns?|gets?|got)\b.*"),
+            r"failed|works?|worked|breaks?|crashes|does|did|happens|returns?|gets?|got)\b.*"),
     Refusal("quoted", r"[\"“'].*|" + OTHERS_SAY + r"\s*(?:that\b|:|,|[\"“']).*"),
     Refusal("passing state", rf".*? (?:is|are|was|were|gets?|has|have|still|runs?) (?:\w+ly |now |just |also "
             rf")?{PASSING}.*",

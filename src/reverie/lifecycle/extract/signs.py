@@ -82,12 +82,12 @@ _ACT = re.compile(
     r"(?:ever |even )?(?P<verb>use|using|call|calling|import|importing|install|installing|add|adding|write|print|run|"
     r"running|touch|edit|enable|push|commit|rebase|merge|deploy|force[- ]push|mock|mocking|apply)?\s*(?P<rest>.*)$",
     re.IGNORECASE | re.DOTALL)
-_BY_NAME = frozenset(("use", "using", "call", "calling", "import", "importing", "install", "installing", "run", "running",
-                      "enable", "no", "mock"))
-_VAGUE = frozenset(("any", "all", "the", "this", "that", "these", "those", "code", "tests", "test", "file", "files", "it",
-                    "them", "things", "stuff", "anything", "something", "again", "new", "old", "real", "more", "other",
-                    "secrets", "data", "changes", "change", "comments", "main", "master", "prod", "production", "global",
-                    "default", "raw", "hardcoded", "magic", "inline"))
+_BY_NAME = frozenset(("use", "using", "call", "calling", "import", "importing", "install", "installing", "run",
+                      "running", "enable", "no", "mock"))
+_VAGUE = frozenset(("any", "all", "the", "this", "that", "these", "those", "code", "tests", "test", "file", "files",
+                    "it", "them", "things", "stuff", "anything", "something", "again", "new", "old", "real", "more",
+                    "other", "secrets", "data", "changes", "change", "comments", "main", "master", "prod", "production",
+                    "global", "default", "raw", "hardcoded", "magic", "inline"))
 
 
 def triggers_in(text: str) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ _QUOTE = re.compile(r"[\"“](?P<within>[^\"“”\n]{1,1000})[\"”]")
 _HIDDEN = re.compile("\ue000(\\d+)\ue001")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+(?=\S)")
+_MACRO = re.compile(r"!\s+(?:in|for|on|at|from|with|inside|to|ever|anywhere|when|here|and|or|macro|calls?|because)\b")
 _SHORTENED = re.compile(r"(?:\b(?:e\.g|i\.e|vs|etc|approx|cf|incl|resp|ca|mr|ms|dr|st)|\.\s?\w)\.$|\s\d\.$",
                         re.IGNORECASE)
 
@@ -106,7 +107,7 @@ def sentences(line: str) -> list[str]:
     found: list[str] = []
     start = 0
     for end in _END.finditer(line):
-        if not _SHORTENED.search(line[start:end.start()]):
+        if not (_SHORTENED.search(line[start:end.start()]) or _MACRO.match(line, end.start() - 1)):
             found.append(line[start:end.end()].strip())
             start = end.end()
     return [one for one in (*found, line[start:].strip()) if one]
