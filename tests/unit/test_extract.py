@@ -42,7 +42,8 @@ EACH = {
                     ["it fails from now on and on"]),
     "decision": (["decision: we ship without sso", "ok decision: colors are off by default"], ["that was a decision"]),
     "the user is": (["im on macos", "i'm a backend developer", "btw i'm colorblind", "im new to rust"],
-                    ["i'm on it", "i'm on the train", "im a bit lost", "i'm from the future branch", "am i on macos?"]),
+                    ["i'm on it", "i'm in the middle of it", "i'm on the train", "im a bit lost", "i'm from the future branch",
+                     "am i on macos?"]),
     "the user does": (["i live in lisbon", "i use neovim", "i work mostly in the evenings"],
                       ["i use this function twice", "i work on it tomorrow", "i live with that bug"]),
     "the user has": (["my timezone is CET", "my name is Ife btw", "call me Max"],
@@ -51,7 +52,7 @@ EACH = {
                    ["no, the other file", "no idea what it's doing", "actually it's fine", "no worries",
                     "actually no", "no, i meant the second one"]),
     "never": (["never use println! here", "and pls dont ever log passwords", "NEVER apply to prod"],
-              ["never mind", "it never works", "never worked for me", "we never had that", "i have never used zig"]),
+              ["never mind", "it never works", "never worked for me", "we never had that"]),
     "not here": (["don't use default exports in this repo", "no UIKit in this codebase please"],
                  ["don't touch that", "no tests in there?", "dont do that"]),
     "must never": (["secrets must never be logged", "you should never rebase main"],
@@ -65,6 +66,14 @@ EACH = {
                       ["dont add that", "don't add the tests yet"]),
     "always": (["always sign your commits", "you should always use utc", "make sure to always pin versions"],
                ["does it always do that", "it always fails", "always a pleasure", "always happy to help"]),
+    "leave it to me": (["dont push, i push myself", "do not run the migrations yourself"],
+                       ["don't push yet", "dont do it"]),
+    "hands off": (["don't touch anything in vendor/"], ["don't touch that file"]),
+    "in general": (["commit messages should be in imperative mood", "please keep functions under 30 lines",
+                    "use absolute imports everywhere", "tests must not hit the network"],
+                   ["the button should be blue", "keep the old name", "use 3 retries", "use the new endpoint please"]),
+    "manner": (["i want short answers", "dont be so verbose in your answers", "less comments please"],
+               ["i want a button", "no answers yet?", "more please"]),
     "each": (["every driver needs a doxygen header", "all endpoints must be versioned"], ["every test fails"]),
     "when": (["when you touch billing, always add a note"], ["when does it always break?"]),
     "when never": (["in migrations never import models"], ["in my experience it never worked"]),
@@ -84,11 +93,16 @@ EACH = {
     "let us": (["let's go with postgres", "lets stick to semver", "we'll go with argon2 for hashing"],
                ["let's go with that", "lets go with option 2", "let's go", "let's use a map here",
                 "maybe let's go with redis"]),
+    "we move": (["we're dropping support for node 16", "the plan is: postgres for everything", "going with zod"],
+                ["we're moving on", "going with that", "the plan is unclear"]),
     "decided": (["we decided to drop ie11", "we went with css modules over tailwind", "we agreed on weekly releases"],
                 ["we haven't decided on that", "did we decide that?", "we never decided to use kafka",
                  "what have we agreed on?"]),
     "owner": (["marta owns inventory", "billing is maintained by the payments squad"],
               ["who owns inventory?", "it owns the lock", "my own vision"]),
+    "you need": (["to run the tests you need to source env.sh", "you can find the api docs under docs/api"],
+                 ["you need to fix this", "you have to run it again", "you will find it in there"]),
+    "this not that fact": (["ids are ulids, not uuids"], ["the button is blue, not red", "it is late, not early"]),
     "is our": (["heron is our staging box", "dana is the lead designer"], ["it is the server", "that is our bug"]),
     "we use this not that": (["we use pnpm not npm", "for tests we use testing-library, not enzyme"],
                              ["do we use pnpm not npm?"]),
@@ -110,6 +124,32 @@ EACH = {
     "no longer": (["rev-b boards are dead", "jenkins is gone since may"], ["is jenkins gone?", "it is gone"]),
     "limit": (["max 1 request per second per host"], ["max 3 tries?"]),
 }
+OF_THE_HOUR = [
+    "let's do that", "lets start with the login page", "let's use a dict here", "we should fix that first",
+    "i think we use redis somewhere", "the tests are green now", "the build is failing on ci",
+    "the button should be blue", "please add a test for this", "can you run the tests", "dont change the other file",
+    "use the new endpoint for this call", "make it blue", "keep the old name", "the error is in line 40",
+    "the file is in the wrong folder", "the user should see a message when it fails", "it should be sorted by date",
+    "no that broke it", "no its still failing", "nope same error", "wrong file",
+    "i want the modal to close on escape", "i need a script that renames all files", "we need a migration for this",
+    "we need to fix this before friday", "never mind", "always the same error", "it is always null",
+    "the function is called twice", "the test is named wrong", "the page is rendered twice",
+    "the service is deployed now", "our tests are failing since the upgrade",
+    "the server runs out of memory after an hour", "the worker runs in a loop and never stops",
+    "the app crashes on startup", "prod is down", "the db is empty", "staging is on fire lol",
+    "ci is stuck on the lint step", "i like where this is going", "i prefer the first one", "i'd rather not",
+    "i'd rather do that later", "we decided on that already, remember?", "do we have a convention for this?",
+    "what are the rules for naming here", "use your judgement", "use the second approach", "use 3 retries",
+    "run it again but with verbose", "remember the bug from yesterday? its back",
+    "note that i changed the file meanwhile", "keep in mind im on mobile right now", "dont forget the tests",
+    "from now on it works", "that always happens to me", "we use this function in two places",
+    "every time i click save it crashes", "each request takes 3 seconds", "all tests pass",
+    "all buttons should be blue", "the docs are wrong", "the docs say always use https",
+    "when i click save it always reloads", "in the second screenshot it's never shown",
+    "before we merge make sure ci is green", "after that we can merge",
+]
+"""What developers type all day and nobody needs to know tomorrow."""
+
 REFUSED = {
     "use port 8081 this time": "", "always use port 8081 for now": "one-off", "we use pnpm, right?": "question",
     "should we always squash?": "",
@@ -147,6 +187,12 @@ def test_each_rule_finds_what_it_is_for(rule, text):
 def test_what_nearly_fits_is_not_kept(text):
     """Questions, passing states, remarks about the conversation: precision comes first."""
     assert found_in(text) == []
+
+
+@pytest.mark.parametrize("text", OF_THE_HOUR)
+def test_what_belongs_to_the_hour_is_not_kept(text):
+    """Requests, reports, reactions; also in answer to what the agent did."""
+    assert gleaned([("assistant", "I changed src/app.py and ran the tests."), ("user", text)]).found == ()
 
 
 def test_every_rule_has_examples():

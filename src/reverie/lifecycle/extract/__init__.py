@@ -209,7 +209,7 @@ def with_head(sentence: str, what: str) -> str:
     start = sentence.find(what)
     head = _FILLERS.sub("", sentence[:start]) if start > 0 else ""
     states = SHORTEST < len(head) <= MOST_HEAD and _STATES.search(head) and not any(
-        pattern.fullmatch(head.strip(" ,;:-")) for refusal, pattern in _REFUSALS if not refusal.rules)
+        pattern.fullmatch(head.strip(" ,;:-")) for _, pattern in _REFUSALS)
     return head + what if states else what
 
 
