@@ -146,15 +146,16 @@ def from_user(text: str, place: int, turn: Turn) -> Gleaned:
     found: list[Found] = []
     rejected: list[Rejected] = []
     about = turn.about or (topic(words.own[0]) if len(words.own) > 1 else "")
-    spent = -1
+    spent, open_denial = -1, False
     for n, sentence in enumerate(words.own):
         if n == spent:
             continue
-        denied = any(_DENIAL.match(one) for one in words.own[max(0, n - 1):n + 1])
+        denied = _DENIAL.match(sentence) is not None or open_denial
         judged = judge(sentence, turn._replace(denied=denied))
         if isinstance(judged, Rejected):
             rejected.append(judged._replace(place=place))
-        elif judged is not None:
+        open_denial = judged is None and _DENIAL.match(sentence) is not None    # "no." and then what is right
+        if isinstance(judged, Found):
             if n + 1 < len(words.own) and goes_on(judged, words.own[n + 1]):
                 judged, spent = joined(judged, words.own[n + 1]), n + 1
             found.append(placed(judged, place, turn, about))

@@ -72,7 +72,8 @@ r"under) )|listens?|points|connects|happens?|deploys?|goes(?! to)|comes(?! to)|g
 RULES = (
     # In so many words
     Rule("remember", PLEASE + r"(?:remember|note|keep in mind|bear in mind|don'?t forget|do not forget|note to self|"
-         r"make a note|take note)(?: that|:|,| this:)\s*(?P<what>.+)", "fact", inner=True, again=True),
+         r"make a note|take note)(?: that|:|,(?= (?:we|the|our|my|always|never|don'?t|no)\b)| this:)\s*(?P<what>.+)",
+         "fact", inner=True, again=True),
     Rule("fyi", r"(?:fyi|for future reference|for the record|just so you know|heads up|for your information)[,:]?\s+"
          r"(?P<what>.+)", "fact", again=True),
     Rule("house rule", r"(?:(?:general|house|golden|team) rule|rule of thumb|as a rule|(?:our )?convention)(?: here)?"
