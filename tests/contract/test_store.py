@@ -377,7 +377,7 @@ def test_events_are_found_by_session_verb_and_order(store):
 
 
 def test_conversations_are_listed_with_what_they_hold(store):
-    """The latest first, of a space and what lies below it, never of a sibling; every text occurs somewhere (X23, B88)."""
+    """The latest first, of a space and below it, never of a sibling; every text occurs somewhere (X23, B88)."""
     talks = [("s1", "me/demo", "the Heron"), ("s2", "me/demo/x", "a crane"), ("s1", "me/demo", "50% of a crane"),
              ("s3", "me/demolition", "the heron"), ("", "me/demo", "the heron")]
     store.append([an_event("turn", session=session, space=space, at=float(n), payload={"text": text})

@@ -97,7 +97,7 @@ r"i'?m (?:wondering|"
                             r"hoping|unsure|not sure|curious)|how (?:can|do|should) i|what do you)\b.*",
                             re.IGNORECASE | re.DOTALL)
 _TICKED = re.compile(r"`([^`\n]{2,60})`")
-_BRACKETED = re.compile(r"\[\w+ \{.*?\}\]", re.DOTALL)
+_BRACKETED = re.compile(r"\[\w{1,60} \{.{0,4000}?\}\]", re.DOTALL)
 
 _Compiled = tuple[tuple[Rule, re.Pattern[str]], ...]
 _RULES: _Compiled = tuple((rule, re.compile(rule.pattern, re.IGNORECASE | re.DOTALL)) for rule in RULES)
