@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 SUITES = ("bench.latency", "bench.scale", "bench.retrieval.run", "bench.ablation", "bench.privacy",
-          "bench.reconcile")
+          "bench.reconcile", "bench.extraction")
 
 
 def main() -> int:

@@ -53,6 +53,7 @@ class Turn:
     given: tuple[str, ...]
     dropped: Block               # a block that was too old to give
     at: float
+    ends: bool = False           # nothing new: the conversation is over
 
 
 @dataclass(slots=True, eq=False)
@@ -240,7 +241,8 @@ class Background:
 
     def _written(self, turns: Sequence[Turn]) -> list[Event | None]:
         """These turns in the log; None for one whose space is switched off by now."""
-        events = [None if self.settings.is_off(turn.session.space) else event_of(turn) for turn in turns]
+        events = [None if self.settings.is_off(turn.session.space) else end_of(turn) if turn.ends
+                                      else event_of(turn) for turn in turns]
         self.store.append([event for event in events if event])
         return events
 
@@ -277,6 +279,8 @@ class Background:
 
     def _take_in(self, turn: Turn, event: Event) -> None:
         """What a turn means for the state of its conversation. Only what was written, without secrets, is kept."""
+        if turn.ends:
+            return
         conversation = turn.session
         attention = conversation.attention
         attention.turn()
@@ -336,6 +340,13 @@ def event_of(turn: Turn) -> Event:
         payload["own"] = True
     return Event(verb="turn", space=conversation.space, session=conversation.attention.session, at=turn.at,
                  payload=payload)
+
+
+def end_of(turn: Turn) -> Event:
+    """The end of a conversation, as it is written down."""
+    conversation = turn.session
+    return Event(verb="session_end", space=conversation.space, session=conversation.attention.session, at=turn.at,
+                 payload={"own": True} if conversation.own else {})
 
 
 def take_back(conversation: Conversation, ids: frozenset[str]) -> bool:

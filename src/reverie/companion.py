@@ -99,6 +99,8 @@ class Companion:
 
     def close(self) -> None:
         """Write down what is queued and let go. The mind's thread ends with its last companion."""
+        if not self.closed and not self._first:
+            self._background.put(Turn(self.conversation, (), 0, (), EMPTY, self._now(), ends=True))
         self.closed = True
         self._background.leave(self)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from json import dumps, loads
 from typing import Any
 
 from reverie.errors import BadInput
@@ -20,6 +21,7 @@ SPARE = 20_000                 # characters beyond each cut that are looked at f
 GAP = "\n…\n"
 DEPTH = 4                      # lists within lists in one message
 LOOK, TAILS = 60, 40           # newest messages that are compared, and prints kept of the turn before
+SHOWN, ARGUMENTS = 300, 12      # characters of one argument of a tool's call that are shown, and how many arguments
 ROLE = 200                     # characters of a role that are looked at
 TEXT_PARTS = (None, "", "text", "input_text")    # types of parts that are the speaker's own words
 
@@ -55,8 +57,46 @@ def part_text(part: Any, depth: int = DEPTH) -> str:
     """The text of one part of a content."""
     if part is None or isinstance(part, str):
         return ""
+    if named(part, "type") == "tool_use":
+        return called(named(part, "name"), named(part, "input"))
     inner = named(part, "text") or named(part, "content") or named(part, "output") or ""
     return text_of(inner, depth - 1)
+
+
+def called(tool: Any, given: Any) -> str:
+    """One call of a tool as a line: `[Bash {"command": "pytest -q"}]`.
+
+    What is long in it is left out as a whole: half of a secret would not be known for one.
+    """
+    values = arguments(given)
+    kept = {name: value if short(value) else "…" for name, value in list(values.items())[:ARGUMENTS]
+            if isinstance(name, str) and short(name)}
+    return f"[{tool if short(tool) and tool else 'tool'} {dumps(kept, ensure_ascii=False)}]"
+
+
+def short(value: Any) -> bool:
+    """Whether it is shown of a tool's call: a number, or a text that is no file."""
+    return isinstance(value, (bool, int, float)) or (isinstance(value, str) and len(value) <= SHOWN)
+
+
+def arguments(given: Any) -> Mapping[Any, Any]:
+    """What a tool was given, by name; OpenAI's shape has it as JSON."""
+    if isinstance(given, Mapping):
+        return given
+    try:
+        values = loads(given) if isinstance(given, str) and len(given) <= SPARE else None
+    except (ValueError, RecursionError):
+        return {}
+    return values if isinstance(values, Mapping) else {}
+
+
+def calls_of(message: Any) -> str:
+    """What a message in OpenAI's shape asks of tools, a line for each call."""
+    calls = named(message, "tool_calls")
+    if not isinstance(calls, (list, tuple)):
+        return ""
+    functions = [named(call, "function") for call in calls[:LOOK]]
+    return "\n".join(called(named(f, "name"), named(f, "arguments")) for f in functions if f is not None)
 
 
 def named(thing: Any, name: str) -> Any:
@@ -68,7 +108,7 @@ def said_by(message: Any, place: int) -> list[Said]:
     """What one message says: its speaker's words, and in a user's message, apart from them, what tools answered."""
     role, content = role_of(message), named(message, "content")
     if role != "user" or not isinstance(content, (list, tuple)):
-        return [Said(role, text_of(content), place)]
+        return [Said(role, "\n".join(filter(None, (text_of(content), calls_of(message)))), place)]
     own = [part for part in content if named(part, "type") in TEXT_PARTS and isinstance(named(part, "text"), str)]
     tools = text_of([part for part in content if not any(part is mine for mine in own)])
     words = text_of(own)

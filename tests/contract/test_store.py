@@ -382,6 +382,26 @@ def test_events_are_found_by_session_verb_and_order(store):
     assert store.event(10_000) is None
 
 
+def test_conversations_are_listed_with_what_they_hold(store):
+    """The latest first, of a space and below it, never of a sibling; every text occurs somewhere (X23, B88)."""
+    talks = [("s1", "me/demo", "the Heron"), ("s2", "me/demo/x", "a crane"), ("s1", "me/demo", "50% of a crane"),
+             ("s3", "me/demolition", "the heron"), ("", "me/demo", "the heron")]
+    store.append([an_event("turn", session=session, space=space, at=float(n), payload={"text": text})
+                  for n, (session, space, text) in enumerate(talks)])
+    store.append([an_event("tool", session="s4", space="me/demo")])
+
+    def listed(**asked):
+        return [(t.session, t.events, t.began, t.ended) for t in store.talks(("turn",), **asked)]
+
+    assert listed(space="me/demo") == [("s1", 2, 0.0, 2.0), ("s2", 1, 1.0, 1.0)]
+    assert [name for name, *_ in listed()] == ["s3", "s1", "s2"]
+    assert listed(space="me/demo", containing=["HERON", "crane"]) == [("s1", 2, 0.0, 2.0)]
+    assert listed(containing=["%"]) == [("s1", 2, 0.0, 2.0)]
+    assert listed(limit=1) == [("s3", 1, 3.0, 3.0)]
+    assert listed(space="me/none") == [] == listed(containing=["nothing"]) == listed(limit=0)
+    assert store.talks(("turn", "tool"), limit=1)[0].session == "s4"
+
+
 def test_reading_the_queue_does_not_change_it(store):
     """Asking what waits, twice, gives the same and moves nothing (CC-14)."""
     kept = keep(store, "one", "two", "three")

@@ -472,7 +472,7 @@ def test_secrets_of_a_conversation_never_reach_the_disk(tmp_path, clock):
         with session(mind) as companion:
             turn(companion, f"Remember that the token is {secret} for deploys.", clock=clock)
             mind.settle()
-        assert mind.recall("token", space=SPACE, mode="words")
+        assert [one.reason for one in mind.rejected()] == ["secret"]    # without it there is nothing to know
         assert not any(secret.encode() in part.read_bytes() for part in tmp_path.rglob("*") if part.is_file())
 
 

@@ -1,8 +1,17 @@
-"""What a person asks to be remembered, in so many words."""
+"""What a person asks to be remembered, in so many words; and what only looks like it."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from reverie.lifecycle.extract import LONGEST, found_in, without_injections
+from reverie.kinds import KINDS
+from reverie.lifecycle.extract import LONGEST, Rejected, found_in, gleaned, without_injections
+from reverie.lifecycle.extract.fixes import fixes_in
+from reverie.lifecycle.extract.rules import REFUSALS, RULES
+from reverie.lifecycle.extract.signs import files_in, tags_for, triggers_in
+from reverie.lifecycle.extract.words import sentences, words_of
+from reverie.messages import said_by
+from reverie.model import TRUST
 from reverie.window import FOOT, HEAD
 
 ASKED = {
@@ -20,6 +29,140 @@ NOT_ASKED = [
     f"{HEAD}\nNever do:\n- Never push to main. (x)\n{FOOT}", f"{HEAD}\n- Never push to main, it was cut he",
 ]
 
+# rule → (what fits it, what nearly does)
+EACH = {
+    "remember": (["remember that heron is staging", "pls note that oncall rotates weekly",
+                  "btw keep in mind: dana left",
+                  "don't forget that the vpn drops at night"],
+                 ["do you remember that one", "i can't remember that name", "remember the milk",
+                  "note the error above"]),
+    "fyi": (["fyi dana left the team", "for future reference: heron reboots on mondays"], ["any fyi emails today?"]),
+    "house rule": (["general rule here: new code gets types", "as a rule small functions win"], ["what rule is that?"]),
+    "from now on": (["from now on small prs please", "ok but going forward answer in short sentences"],
+                    ["it fails from now on and on"]),
+    "decision": (["decision: we ship without sso", "ok decision: colors are off by default"], ["that was a decision"]),
+    "the user is": (["im on macos", "i'm a backend developer", "btw i'm colorblind", "im new to rust"],
+                    ["i'm on it", "i'm in the middle of it", "i'm on the train", "im a bit lost",
+                     "i'm from the future branch",
+                     "am i on macos?"]),
+    "the user does": (["i live in lisbon", "i use neovim", "i work mostly in the evenings"],
+                      ["i use this function twice", "i work on it tomorrow", "i live with that bug"]),
+    "the user has": (["my timezone is CET", "my name is Ife btw", "call me Max"],
+                     ["my branch is behind", "call me when done", "my name is undefined in the output?"]),
+    "correction": (["no, it's port 9000", "actually we use traefik now", "that's wrong, the db is on pg-2"],
+                   ["no, the other file", "no idea what it's doing", "actually it's fine", "no worries",
+                    "actually no", "no, i meant the second one"]),
+    "never": (["never use println! here", "and pls dont ever log passwords", "NEVER apply to prod"],
+              ["never mind", "it never works", "never worked for me", "we never had that"]),
+    "not here": (["don't use default exports in this repo", "no UIKit in this codebase please"],
+                 ["don't touch that", "no tests in there?", "dont do that"]),
+    "must never": (["secrets must never be logged", "you should never rebase main"],
+                   ["should it never do that?", "that must have been it"]),
+    "we never": (["we don't use mocks, only fakes", "we never deploy on fridays"],
+                 ["we never decided on kafka", "we never got an answer", "we don't know yet"]),
+    "no such thing": (["no hardcoded hex colors!", "no magic numbers"], ["no new errors?", "no problem", "no errors"]),
+    "forbidden": (["wildcard imports are forbidden", "eval() is banned"],
+                  ["is eval() banned?", "error: 403 forbidden"]),
+    "not that sort": (["dont add comments that repeat the code", "please don't edit files by hand"],
+                      ["dont add that", "don't add the tests yet"]),
+    "always": (["always sign your commits", "you should always use utc", "make sure to always pin versions"],
+               ["does it always do that", "it always fails", "always a pleasure", "always happy to help"]),
+    "leave it to me": (["dont push, i push myself", "do not run the migrations yourself"],
+                       ["don't push yet", "dont do it"]),
+    "hands off": (["don't touch anything in vendor/"], ["don't touch that file"]),
+    "in general": (["commit messages should be in imperative mood", "please keep functions under 30 lines",
+                    "use absolute imports everywhere", "tests must not hit the network"],
+                   ["the button should be blue", "keep the old name", "use 3 retries", "use the new endpoint please"]),
+    "manner": (["i want short answers", "dont be so verbose in your answers", "less comments please"],
+               ["i want a button", "no answers yet?", "more please"]),
+    "each": (["every driver needs a doxygen header", "all endpoints must be versioned"], ["every test fails"]),
+    "when": (["when you touch billing, always add a note"], ["when does it always break?"]),
+    "when never": (["in migrations never import models"], ["in my experience it never worked"]),
+    "prefer": (["i prefer small prs", "id rather have british spelling", "we favour composition"],
+               ["would you prefer that?", "whatever you prefer"]),
+    "like": (["i hate yaml anchors", "i don't like abbreviations in names"],
+             ["i like it", "i like this approach", "i like the new button", "i love it when tests catch that"]),
+    "want": (["i want you to run the linter every time"], ["i want a hover state too", "i want to go home"]),
+    "habit": (["i usually write the test first", "we try to keep functions short"],
+              ["we usually what?", "i try to fix it now"]),
+    "on every occasion": (["squash commits from now on", "can you answer in german from now on?"],
+                          ["we will fix it in the future", "what about going forward?"]),
+    "stop": (["stop asking me before every commit"], ["stop", "it should stop running"]),
+    "this not that": (["use httpx rather than requests", "rem instead of px please"],
+                      ["use the other one, not this", "use a set instead of a list here"]),
+    "before you": (["run mix credo before you say it's done"], ["wait before you do that"]),
+    "let us": (["let's go with postgres", "lets stick to semver", "we'll go with argon2 for hashing"],
+               ["let's go with that", "lets go with option 2", "let's go", "let's use a map here",
+                "maybe let's go with redis"]),
+    "we move": (["we're dropping support for node 16", "the plan is: postgres for everything", "going with zod"],
+                ["we're moving on", "going with that", "the plan is unclear"]),
+    "decided": (["we decided to drop ie11", "we went with css modules over tailwind", "we agreed on weekly releases"],
+                ["we haven't decided on that", "did we decide that?", "we never decided to use kafka",
+                 "what have we agreed on?"]),
+    "owner": (["marta owns inventory", "billing is maintained by the payments squad"],
+              ["who owns inventory?", "it owns the lock", "my own vision"]),
+    "you need": (["to run the tests you need to source env.sh", "you can find the api docs under docs/api"],
+                 ["you need to fix this", "you have to run it again", "you will find it in there"]),
+    "this not that fact": (["ids are ulids, not uuids"], ["the button is blue, not red", "it is late, not early"]),
+    "is our": (["heron is our staging box", "dana is the lead designer"], ["it is the server", "that is our bug"]),
+    "we use this not that": (["we use pnpm not npm", "for tests we use testing-library, not enzyme"],
+                             ["do we use pnpm not npm?"]),
+    "we use": (["we use postgres 15", "we deploy to fly via github actions"],
+               ["we use it", "we run into an error", "should we use postgres?", "maybe we use redis"]),
+    "we have": (["we have 3 replicas in eu-west"], ["we have a problem", "do we have 3 replicas?"]),
+    "we are on": (["we're on unity 2022.3 lts", "we're pinned to node 18"],
+                  ["we're on it", "we're on the same page", "are we on node 18?"]),
+    "this project": (["this repo uses conventional commits", "the project is a monorepo"],
+                     ["the project is broken", "this project is great"]),
+    "it is called": (["the staging server is called heron", "docs are generated from the code"],
+                     ["what is it called", "the file is generated wrong", "it is called twice"]),
+    "it lives": (["e2e tests live in tests/e2e", "prod goes through argo only"],
+                 ["it lives there", "this goes to the right"]),
+    "infrastructure": (["ci needs docker", "the staging db is on pg-2"],
+                       ["ci is red", "the api is slow", "the tests are failing", "is the db on pg-2?",
+                        "the pipeline was broken"]),
+    "ours": (["our ci runs on self-hosted arm boxes"], ["our tests are broken", "is our ci on arm?"]),
+    "no longer": (["rev-b boards are dead", "jenkins is gone since may"], ["is jenkins gone?", "it is gone"]),
+    "limit": (["max 1 request per second per host"], ["max 3 tries?"]),
+}
+OF_THE_HOUR = [
+    "let's do that", "lets start with the login page", "let's use a dict here", "we should fix that first",
+    "i think we use redis somewhere", "the tests are green now", "the build is failing on ci",
+    "the button should be blue", "please add a test for this", "can you run the tests", "dont change the other file",
+    "use the new endpoint for this call", "make it blue", "keep the old name", "the error is in line 40",
+    "the file is in the wrong folder", "the user should see a message when it fails", "it should be sorted by date",
+    "no that broke it", "no its still failing", "nope same error", "wrong file",
+    "i want the modal to close on escape", "i need a script that renames all files", "we need a migration for this",
+    "we need to fix this before friday", "never mind", "always the same error", "it is always null",
+    "the function is called twice", "the test is named wrong", "the page is rendered twice",
+    "the service is deployed now", "our tests are failing since the upgrade",
+    "the server runs out of memory after an hour", "the worker runs in a loop and never stops",
+    "the app crashes on startup", "prod is down", "the db is empty", "staging is on fire lol",
+    "ci is stuck on the lint step", "i like where this is going", "i prefer the first one", "i'd rather not",
+    "i'd rather do that later", "we decided on that already, remember?", "do we have a convention for this?",
+    "what are the rules for naming here", "use your judgement", "use the second approach", "use 3 retries",
+    "run it again but with verbose", "remember the bug from yesterday? its back",
+    "note that i changed the file meanwhile", "keep in mind im on mobile right now", "dont forget the tests",
+    "from now on it works", "that always happens to me", "we use this function in two places",
+    "every time i click save it crashes", "each request takes 3 seconds", "all tests pass",
+    "all buttons should be blue", "the docs are wrong", "the docs say always use https",
+    "when i click save it always reloads", "in the second screenshot it's never shown",
+    "before we merge make sure ci is green", "after that we can merge",
+]
+"""What developers type all day and nobody needs to know tomorrow."""
+
+REFUSED = {
+    "use port 8081 this time": "", "always use port 8081 for now": "one-off", "we use pnpm, right?": "question",
+    "should we always squash?": "",
+    "we use redis i guess": "hypothetical", "maybe we should always hash it": "",
+    "we never decided to go with opentofu": "",
+    "great, another one, i prefer my builds broken lol": "sarcasm", "no, it's the other file": "conversation",
+    "let's go with option 2": "conversation", "ci is red": "passing state", "> never push to main": "quoted",
+    "the readme says:\nWe use Composer for everything": "quoted", "never " + "very " * 100 + "long": "too long",
+    "remember that the token is [REDACTED:token]": "secret", 'he said "always rebase your branches"': "quoted",
+    "2024-01-01 12:00:01 INFO always use TLS": "", "always lint in this pr": "one-off",
+}
+
 
 @pytest.mark.parametrize("text", ASKED)
 def test_explicit_wishes_are_found(text):
@@ -33,14 +176,225 @@ def test_nothing_else_is(text):
     assert found_in(text) == []
 
 
+@pytest.mark.parametrize(("rule", "text"), [(rule, text) for rule, (fits, _) in EACH.items() for text in fits])
+def test_each_rule_finds_what_it_is_for(rule, text):
+    """As developers type it (A63–A66, A68, A70)."""
+    found = found_in(text)
+    assert len(found) == 1, gleaned([("user", text)])
+    assert found[0].rule == rule or found[0].kind == next(r.kind for r in RULES if r.name == rule)
+
+
+@pytest.mark.parametrize("text", [text for _, near in EACH.values() for text in near])
+def test_what_nearly_fits_is_not_kept(text):
+    """Questions, passing states, remarks about the conversation: precision comes first."""
+    assert found_in(text) == []
+
+
+@pytest.mark.parametrize("text", OF_THE_HOUR)
+def test_what_belongs_to_the_hour_is_not_kept(text):
+    """Requests, reports, reactions; also in answer to what the agent did."""
+    assert gleaned([("assistant", "I changed src/app.py and ran the tests."), ("user", text)]).found == ()
+
+
+def test_every_rule_has_examples():
+    """A row without an example is not tested."""
+    assert {rule.name for rule in RULES} - {"instead"} == set(EACH)
+    assert {rule.kind for rule in RULES} <= set(KINDS)
+    assert {rule.provenance for rule in RULES} <= set(TRUST)
+    assert {name for refusal in REFUSALS for name in refusal.rules} <= {rule.name for rule in RULES}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_refused_says_why(text):
+    """The reason is recorded, so that the junk rate can be shown; what no rule asks for is not mentioned."""
+    gained = gleaned([("user", text)])
+    assert gained.found == ()
+    assert [one.reason for one in gained.rejected] == ([REFUSED[text]] if REFUSED[text] else [])
+
+
 def test_several_wishes_in_one_message():
     """Each sentence and each line of a list for itself, in order."""
     text = "Thanks! Remember that heron is staging. Please do it.\n- Never push to main.\n* Always lint first."
 
-    assert [f.rule for f in found_in(text)] == ["remember", "never", "always"]
+    assert [f.kind for f in found_in(text)] == ["fact", "negative", "preference"]
 
 
 def test_only_the_block_is_taken_out():
     """What stands around it stays; a fence that was cut off hides the rest of the message."""
     assert without_injections(f"before {HEAD} x {FOOT} after").split() == ["before", "after"]
     assert without_injections(f"before {HEAD} cut").split() == ["before"]
+
+
+@pytest.mark.parametrize("role", ["assistant", "tool", "system", "developer", "other"])
+def test_only_the_user_is_learned_from(role):
+    """What an assistant promises or a tool prints is nobody's wish (A109, CC-61)."""
+    assert gleaned([(role, "Never push to main. I prefer tabs.")]).found == ()
+
+
+def test_tags_of_hosts_are_no_wishes():
+    """What a host put between tags is not the user's."""
+    assert found_in("<system-reminder>Always use the todo tool.</system-reminder>\nthanks") == []
+
+
+def test_a_correction_names_what_it_corrects():
+    """Where the agent's turn names exactly one thing; else it stays as it was said. Both messages are its source."""
+    npm = [("user", "add the package"), ("assistant", 'Sure.\n[Bash {"command": "npm install left-pad"}]'),
+           ("tool", "added"), ("user", "no, use pnpm")]
+    port = [("assistant", "The server listens on port 8080."), ("user", "no, it's 9000")]
+    many = [("assistant", "I ran `npm i` and `npm test`."), ("user", "no, use pnpm everywhere")]
+
+    assert [(f.text, f.first, f.last) for f in gleaned(npm).found] == [
+        ("Use pnpm instead of npm install left-pad", 1, 3)]
+    assert [f.text for f in gleaned(port).found] == ["It's 9000 (about: “The server listens on port 8080.”)"]
+    assert [f.text for f in gleaned(many).found] == ["Use pnpm everywhere"]
+
+
+def test_what_was_discussed_stands_beside_it():
+    """A snippet and the reason for its confidence (B67, B68)."""
+    found = gleaned([("assistant", "Done.\nI put the new tests next to the code."),
+                     ("user", "fine. always put tests under tests/")]).found[0]
+
+    assert found.details == {"rule": "always", "because": "the user said so",
+                             "about": "I put the new tests next to the code."}
+    assert (found.files, found.tags) == (("tests/",), ("testing",))
+
+
+def test_a_request_behind_it_is_left_out():
+    """It belongs to this hour."""
+    assert [f.text for f in found_in("we decided to use sqlite, so can you set it up?")] == ["We decided to use sqlite"]
+
+
+def test_what_follows_a_prohibition_belongs_to_it():
+    """Why, and what to do instead."""
+    assert [f.text for f in found_in("never call print in the library. use the logger")] == [
+        "Never call print in the library. use the logger"]
+    assert [f.text for f in found_in("the name is personal data, dont ever print it in logs")] == [
+        "The name is personal data, dont ever print it in logs"]
+
+
+TRIGGERS = {
+    "never use println!": ("println!",), "Never push to main.": ("git push",),
+    "no Debug.Log in shipped code": ("Debug.Log",),
+    "never run `rm -rf` here": ("rm -rf",), "do not ever force-unlock without asking": ("force-unlock",),
+    "don't use moment in this repo": ("moment",), "never use any": (), "never log secrets": (), "always lint": (),
+    "never use axios, use fetch": ("axios",),
+}
+
+
+@pytest.mark.parametrize("text", TRIGGERS)
+def test_a_prohibition_is_called_up_by_what_it_names(text):
+    """Where it plainly names something (B61)."""
+    assert triggers_in(text) == TRIGGERS[text]
+
+
+def test_files_and_tags():
+    """Modest and precise (A69, B18–B22)."""
+    text = "see src/app/main.py, docs/changes/ and .env.staging; not node.js, and/or, 1.2.3 or https://a.example/x.py"
+    assert files_in(text) == ("src/app/main.py", "docs/changes/", ".env.staging")
+    assert tags_for(["tests/test_api.py", "infra/main.tf", "x.unknown"]) == (
+        "python", "testing", "terraform", "infrastructure")
+
+
+def test_sentences():
+    """Lower case begins one too; abbreviations and file names do not end one."""
+    assert sentences("ok. use main.py, e.g. here. we never do that!") == [
+        "ok.", "use main.py, e.g. here.", "we never do that!"]
+    assert words_of('he said "always rebase your branches" once') == (
+        ('he said "always rebase your branches" once',), ("always rebase your branches",))
+
+
+# Errors
+
+
+def bash(command, answer):
+    return [("assistant", f'[Bash {{"command": "{command}"}}]'), ("tool", answer)]
+
+
+def edit(path):
+    return [("assistant", f'[Edit {{"file_path": "{path}"}}]'), ("tool", "updated")]
+
+
+MISSING = "ModuleNotFoundError: No module named 'pyarrow'"
+
+
+def test_what_fixed_an_error_is_learned():
+    """The command failed, something was done, the same command went well (A67, X28)."""
+    talk = [("user", "load the sample"), *bash("cd x && python load.py", MISSING), *bash("git status", "clean"),
+            *bash("uv add pyarrow", "ok"), *bash("python load.py", "loaded 1000 rows" + " " * 200)]
+    found = gleaned(talk).found
+
+    assert [(f.text, f.kind, f.provenance, f.first, f.last) for f in found] == [
+        (f"`python load.py` failed with “{MISSING}”; fixed by running `uv add pyarrow`.", "learning", "observed", 2, 8)]
+
+
+def test_a_change_of_a_file_can_be_the_fix():
+    """With the file."""
+    talk = [*bash("latexmk a.tex", "! Undefined control sequence. \\\\citet"), *edit("a.tex"),
+            *bash("latexmk a.tex", "ok")]
+    assert [(f.changed, f.ran) for f in fixes_in(talk)[0]] == [(("a.tex",), ())]
+
+
+@pytest.mark.parametrize("between", [
+    [], [*bash("ls", "a b")], [n for k in range(5) for n in edit(f"f{k}.py")],
+    [*bash("pip install x", "ok"), ("user", "whoa, never install things without asking")],
+    [("user", "hm")] * 40 + bash("pip install x", "ok"),
+])
+def test_nothing_is_learned_where_nobody_knows_what_helped(between):
+    """Nothing was done, too much was done, it was not wanted, or it took too long."""
+    assert fixes_in([*bash("make", "make: fatal: x not found"), *between, *bash("make", "done")])[0] == []
+
+
+def test_work_in_progress_teaches_nothing():
+    """Tests that fail while code is written."""
+    talk = [*bash("pytest", "AssertionError: assert 1 == 2"), *edit("a.py"), *bash("pytest", "1 passed")]
+    assert fixes_in(talk) == ([], [])
+
+
+def test_an_open_failure_is_named():
+    """So that the next look begins there."""
+    assert fixes_in([("user", "go"), *bash("make", "make: command not found")]) == ([], [2])
+
+
+def test_calls_of_tools_are_read_in_every_shape():
+    """Anthropic's and OpenAI's; what is long is left out whole, as half of a secret could not be told."""
+    anthropic = {"role": "assistant", "content": [{"type": "text", "text": "ok"}, {
+        "type": "tool_use", "name": "Bash", "input": {"command": "ls", "big": "x" * 5_000, "deep": {"a": 1}}}]}
+    openai = {"role": "assistant", "content": None, "tool_calls": [
+        {"function": {"name": "Bash", "arguments": '{"command": "ls"}'}},
+        {"function": {"name": "Odd", "arguments": "{"}}]}
+
+    assert said_by(anthropic, 0)[0].text == 'ok\n[Bash {"command": "ls", "big": "…", "deep": "…"}]'
+    assert said_by(openai, 0)[0].text == '[Bash {"command": "ls"}]\n[Odd {}]'
+
+
+# Whatever is said
+
+WORDS = st.sampled_from(["never", "always", "remember", "that", "we", "use", "decided", "no,", "the", "staging", "is",
+                         "`x`", "i", "prefer", "from now on", "\n", '"', ".", "<a-b>", "</a-b>", "```", "it's", "2",
+                         "lives in"])
+TEXT = st.one_of(st.text(max_size=300), st.lists(WORDS, max_size=60).map(" ".join))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool", ""]), TEXT), max_size=8))
+def test_whatever_is_said(messages):
+    """It never fails; nothing is longer than LONGEST, no place is made up, and only words of the input are used."""
+    gained = gleaned(messages)
+    spoken = "".join("".join(text.replace("’", "'").replace("‘", "'").split()) for _, text in messages).lower()
+    for found in gained.found:
+        assert 0 <= found.first <= found.last < len(messages)
+        assert found.kind in KINDS
+        assert len(found.text) <= LONGEST * (2 if found.kind == "learning" else 1)
+        if found.provenance == "user_stated":
+            own = "".join(found.text.split()).lower()
+            assert own in spoken or own.replace(".", "") in spoken.replace(".", "")
+    assert all(isinstance(one, Rejected) and one.reason and len(one.text) <= LONGEST for one in gained.rejected)
+    assert gleaned(messages) == gained
+
+
+@given(TEXT)
+def test_the_parts_never_fail(text):
+    """Files, triggers, tags, sentences of anything."""
+    assert all(name in text for name in files_in(text))
+    assert all(one in text or one in ("git push", "git commit", "git rebase", "git merge", "deploy", "push --force")
+               for one in triggers_in(text))
+    assert fixes_in([("assistant", text), ("tool", text), ("assistant", text), ("tool", "ok")])[1] is not None

@@ -15,6 +15,7 @@ VERBS = {
     "maintain": "after it was given", "learn": "learned from the conversation",
     "reconcile": "held against what was known",
     "review": "decided by a person",
+    "gather": "learned from the conversation",
 }
 
 
@@ -46,8 +47,8 @@ def explained(memory: Memory, history: Sequence[Record], edges: Sequence[Edge], 
               wordings: Sequence[Memory] = ()) -> Explanation:
     """The story, one sentence a line; `wordings` are the memories that were merged into this one."""
     kept = retention(memory, now)
-    story = [origin(memory), belief(memory, kept), *uses(memory), *map(worded, wordings), *standing(memory),
-             *relations(memory, edges), *(told(record) for record in history)]
+    story = [origin(memory), belief(memory, kept), *taken(memory), *uses(memory), *map(worded, wordings),
+             *standing(memory), *relations(memory, edges), *(told(record) for record in history)]
     return Explanation(memory, tuple(story), tuple(history), tuple(edges), kept)
 
 
@@ -65,6 +66,13 @@ def belief(memory: Memory, kept: float) -> str:
     fading = "it does not fade" if days == float("inf") else f"a {memory.kind} halves every {days:g} days"
     return (f"Believed at {memory.confidence:.0%}: {SAID_BY.get(memory.provenance, memory.provenance)} "
             f"(trust {memory.trust:.0%}); retention {kept:.0%}, {fading}.")
+
+
+def taken(memory: Memory) -> list[str]:
+    """By which rule it was taken from a conversation, and what was being discussed (B67, B68)."""
+    rule, because, about = (memory.details.get(name) for name in ("rule", "because", "about"))
+    lines = [f"Taken by the rule “{rule}”: {because}."] if isinstance(rule, str) and isinstance(because, str) else []
+    return [*lines, f"What was being discussed: “{about}”"] if lines and isinstance(about, str) else lines
 
 
 def uses(memory: Memory) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from reverie.errors import BadInput
+from reverie.errors import BadInput, NotFound
 from reverie.lifecycle.asked import question, texts, whole
 from reverie.lifecycle.intake import Moment, checked_tags, clean, moment
 from reverie.mind.base import Base
@@ -16,10 +16,13 @@ from reverie.words import fingerprint, query_terms
 
 if TYPE_CHECKING:
     from reverie.lifecycle.explain import Explanation
+    from reverie.lifecycle.talks import Line, Past
     from reverie.settle.gaps import Gap
 
-
-MOST_HOPS = 4     # beyond, 0.7 a hop leaves less than a quarter of a score
+MOST_HOPS = 4            # beyond, 0.7 a hop leaves less than a quarter of a score
+FIRST = 4                # events of a conversation among which its first words are looked for
+MOST_TURNS = 100_000     # events of one conversation that are read
+MOST_TAUGHT = 1_000      # memories of one conversation that are listed
 
 
 class Finding(Base):
@@ -146,6 +149,45 @@ class Finding(Base):
     def history(self, id: str) -> list[Record]:
         """What was done to a memory, oldest first, with what was there before."""
         return self.store.history(self._one(id).id)
+
+    def sessions(self, *, space: str | None = None, words: Iterable[str] = (), limit: int = 20) -> list[Past]:
+        """Past conversations in a space and below it, the latest first; with `words`, those in which each occurs."""
+        from reverie.lifecycle.talks import SPOKEN, Past, opening
+        found = self.store.talks(SPOKEN, space=self._space(space), containing=texts(words, "words"),
+                                 limit=max(0, whole(limit)))
+        return [Past(talk.session, talk.space, talk.began, talk.ended, talk.events, opening(self.store.events(
+            after=talk.first - 1, verbs=SPOKEN, session=talk.session, space=talk.space, limit=FIRST)),
+            self._taught(talk.session)) for talk in found]
+
+    def session(self, id: str, *, space: str | None = None, words: Iterable[str] = ()) -> Past:
+        """One past conversation with its messages, and the memories that came of it.
+
+        With `words`, only the messages in which each of them occurs. Raises NotFound where there is none of that name
+        in the space or below it.
+        """
+        from reverie.lifecycle.talks import SPOKEN, Past, containing, lines_of, opening
+        wanted, home = clean(question(id, "session")), self._space(space)
+        events = [event for event in self.store.events(session=wanted, verbs=SPOKEN, limit=MOST_TURNS)
+                  if wanted and (event.space == home or event.space.startswith(f"{home}/"))]
+        if not events:
+            raise NotFound(f"There is no session {wanted!r} in {home}. `reverie sessions` lists them")
+        lines = lines_of(events)
+        return Past(wanted, events[-1].space, events[0].at, events[-1].at, len(events), opening(events),
+                    self._taught(wanted), tuple(containing(lines, texts(words, "words"))))
+
+    def source(self, id: str, *, around: int = 1) -> list[Line]:
+        """The messages that a memory rests on, with so many before and after; none where the log does not have them."""
+        from reverie.lifecycle import talks
+        one = self._one(id)
+        if not one.session or one.messages is None:
+            return []
+        events = [event for event in self.store.events(session=one.session, verbs=talks.SPOKEN, limit=MOST_TURNS)
+                  if event.space == one.space or event.space.startswith(f"{one.space}/")]
+        return talks.around(talks.lines_of(events), *one.messages, max(0, whole(around)))
+
+    def _taught(self, session: str) -> tuple[Memory, ...]:
+        """The memories that came of a conversation, in order."""
+        return tuple(reversed(self.store.browse(Filter(session=session, active=None, limit=MOST_TAUGHT))))
 
     def explain(self, id: str) -> Explanation:
         """Where a memory came from and why it is believed, as a story in words."""

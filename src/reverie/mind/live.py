@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reverie import clock, config
 from reverie.errors import BadInput
+from reverie.lifecycle.asked import whole
 from reverie.lifecycle.intake import private
 from reverie.mind.base import Base
 from reverie.model import Event
 
 if TYPE_CHECKING:
     from reverie.companion import Companion
+    from reverie.lifecycle.extract import Rejected
     from reverie.settle import Settled
+    from reverie.settle.listening import Learned
     from reverie.settle.reading import Work
 
 
@@ -45,6 +48,22 @@ class Living(Base):
         if self._background is None:
             self._background = Background(self.store, self.embedder, self.settings, self._now)
         return Companion(self._background, where, name, own, self._now)
+
+    def learn(self, transcript: Sequence[Any], *, space: str | None = None, session: str = "") -> Learned:
+        """Extract memories from a finished or crashed conversation: its messages, in OpenAI's or Anthropic's shape.
+
+        A message may say when it was said (`at`). The messages are written down too, under the name `session` (default:
+        one that follows from the messages), so that `sessions` has them. The same transcript twice adds nothing.
+        Returns the memories that are new, and what was left although a rule asked for it, with the reasons.
+        """
+        from reverie.settle.listening import learned_from
+        home = self._writable(space)
+        return learned_from(self.work, transcript, home, private(session))
+
+    def rejected(self, limit: int = 20) -> list[Rejected]:
+        """The last sentences that were not kept although a rule asked for it, newest first, with the reasons."""
+        from reverie.settle.learning import examples
+        return examples(self.store, whole(limit))
 
     @property
     def work(self) -> Work:

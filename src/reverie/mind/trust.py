@@ -22,8 +22,10 @@ class Trusting(Base):
         return self.store.verify(repair)
 
     def stats(self) -> Stats:
-        """How much there is of everything."""
-        return self.store.stats()
+        """How much there is of everything, and what extraction kept and left lately (of the last 10,000 times)."""
+        from reverie.settle.learning import LEARNING, TALLIED, tally
+        kept, left = tally(self.store.events(verbs=LEARNING, newest=True, limit=TALLIED))
+        return self.store.stats()._replace(learned=kept, rejected=left)
 
     def export(self) -> Iterable[dict[str, Any]]:
         """Everything, as JSON-ready rows, a header first."""

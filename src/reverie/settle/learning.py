@@ -1,17 +1,40 @@
-"""What a turn teaches: what the user asked to be remembered and what is not known word for word already."""
+"""What a turn teaches: what the user asked to be remembered and what is not known word for word already.
+
+Each turn is looked at by itself, as soon as it is there; what shows only over several turns is `gathering`'s. What is
+left although a rule asked for it is counted in the same event, by reason, with a few examples: that is the junk that
+was avoided, and `reverie rejected` shows it.
+"""
 
 from __future__ import annotations
 
-from reverie import clock
-from reverie.lifecycle.extract import found_in
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from reverie import clock, config
+from reverie.lifecycle.extract import Found, Gleaned, Rejected, gleaned
 from reverie.lifecycle.intake import built
-from reverie.model import Add, Change, Event, Filter, Memory, lineage
+from reverie.model import Add, Event, Filter, Memory, lineage
 from reverie.settle.reading import Decision, Reader, Work
 from reverie.store import Store
 from reverie.words import query_terms
 
 LEARNED_FROM = ("turn",)
 LATELY = 500             # newest memories of a kind among which a lesson is looked for that was let go of
+EXAMPLES = 8             # rejected sentences of one event that are kept as examples; all are counted
+TALLIED = 10_000         # newest events of learning that are counted
+LEARNING = ("learn", "gather")
+SHOWN = 200              # characters of an example
+KNOWN = "known already"
+
+
+class Source(NamedTuple):
+    """Where lessons come from: whose they are, which conversation, when, and the numbers of its messages."""
+
+    home: str
+    session: str
+    at: float
+    places: Sequence[int]
 
 
 def lessons(work: Work, event: Event) -> Decision:
@@ -19,23 +42,58 @@ def lessons(work: Work, event: Event) -> Decision:
     home = home_of(event)
     if work.settings.is_off(home):
         return Decision()
-    found: list[Change] = []
+    said = said_in(event)
+    source = Source(home, event.session, event.at, [place for place, _, _ in said])
+    return decided(work.store, gleaned([(role, text) for _, role, text in said], fixes=False), source, work.now,
+                   event.seq)
+
+
+def decided(store: Store, found: Gleaned, source: Source, now: float, asked: int | None = None) -> Decision:
+    """The memories that lessons become, without what is known already, and what was left and why.
+
+    `asked` is the number of the event in which the user said it, where there is one.
+    """
+    kept: list[Memory] = []
+    rejected = list(found.rejected)
     seen: set[str] = set()
+    for lesson in found.found:
+        memory = memory_of(lesson, source, now)
+        if same_words(memory) in seen or known_already(store, memory, asked if lesson.explicit else None):
+            rejected.append(Rejected(lesson.text, KNOWN, lesson.rule, lesson.last))
+        else:
+            kept.append(memory)
+        seen.add(same_words(memory))
+    return Decision([Add(memory=memory) for memory in kept], payload=account(len(kept), rejected, source.places))
+
+
+def account(kept: int, rejected: Sequence[Rejected], places: Sequence[int]) -> dict[str, Any]:
+    """What goes into the event: how much was kept, how much was left and why, some examples. Nothing for nothing."""
+    if not rejected:
+        return {"kept": kept} if kept else {}
+    examples = [{"text": one.text[:SHOWN], "reason": one.reason, "rule": one.rule, "message": places[one.place]}
+                for one in rejected[:EXAMPLES]]
+    return {"kept": kept, "rejected": dict(Counter(one.reason for one in rejected)), "examples": examples}
+
+
+def memory_of(lesson: Found, source: Source, now: float) -> Memory:
+    """A lesson as a memory. What is about the user goes to the user's own space: it is so in every project."""
+    home, tags = source.home, lesson.tags
+    if lesson.personal and home.startswith(f"{config.ME}/"):
+        tags = (*tags, f"project:{home.split('/')[1]}")
+        home = config.ME
+    return built(clock.new_id(), now, lesson.text, space=home, kind=lesson.kind, provenance=lesson.provenance,
+                 tags=[tag[:64] for tag in tags], at=source.at, session=source.session,
+                 speaker="" if lesson.provenance == "observed" else "user", files=lesson.files,
+                 triggers=lesson.triggers, messages=(source.places[lesson.first], source.places[lesson.last]),
+                 details=lesson.details)
+
+
+def said_in(event: Event) -> list[tuple[int, str, str]]:
+    """The messages of a turn as (number in the conversation, role, text)."""
     messages = event.payload.get("messages", ())
     start = event.payload.get("first", 0)
     places = event.payload.get("places") or range(start, start + len(messages))
-    for first, said in zip(places, messages, strict=True):
-        if said.get("role") != "user":
-            continue
-        for hit in found_in(said.get("text", "")):
-            memory = built(clock.new_id(), work.now, hit.text, space=home, kind=hit.kind, provenance=hit.provenance,
-                           at=event.at, session=event.session, speaker="user", messages=(first, first),
-                           details={"rule": hit.rule})
-            if same_words(memory) not in seen and not known_already(
-                    work.store, memory, event.seq if hit.explicit else None):
-                found.append(Add(memory=memory))
-            seen.add(same_words(memory))
-    return Decision(found)
+    return [(place, one.get("role", ""), one.get("text", "")) for place, one in zip(places, messages, strict=True)]
 
 
 def home_of(event: Event) -> str:
@@ -62,6 +120,26 @@ def let_go(store: Store, memory: Memory) -> int:
 def same_words(memory: Memory) -> str:
     """What two memories share that say the same word for word."""
     return " ".join(memory.text.lower().split())
+
+
+def tally(events: Iterable[Event]) -> tuple[int, dict[str, int]]:
+    """(memories kept, what was left by reason) over events of learning."""
+    kept, left = 0, Counter[str]()
+    for event in events:
+        kept += int(event.payload.get("kept", 0))
+        left.update(event.payload.get("rejected") or {})
+    return kept, dict(left.most_common())
+
+
+def examples(store: Store, limit: int) -> list[Rejected]:
+    """The last sentences that were left, newest first."""
+    found: list[Rejected] = []
+    for event in store.events(verbs=LEARNING, newest=True, limit=TALLIED) if limit > 0 else ():
+        found += [Rejected(one["text"], one["reason"], one["rule"], one["message"])
+                  for one in reversed(event.payload.get("examples") or ())]
+        if len(found) >= limit:
+            break
+    return found[:max(0, limit)]
 
 
 READER = Reader(name="learn", verbs=LEARNED_FROM, verb="learn", decide=lessons)

@@ -44,7 +44,7 @@ class Decision(NamedTuple):
 
     changes: Sequence[Change] = ()
     rests_on: Sequence[Memory] = ()
-    payload: Mapping[str, object] = NOTHING     # goes into the event that causes the changes
+    payload: Mapping[str, object] = NOTHING     # goes into the event that causes the changes, or stands for itself
 
 
 def at_once(_work: Work, _event: Event) -> bool:
@@ -109,7 +109,7 @@ def one(work: Work, reader: Reader, event: Event) -> Read:
 def attempt(work: Work, reader: Reader, event: Event) -> int | None:
     """Decide, and make it so unless what it rests on has changed; None in that case."""
     decision = reader.decide(work, event)
-    if not decision.changes:
+    if not decision.changes and not decision.payload:
         return 0
     with work.store.alone():
         if list(decision.rests_on) != work.store.get([memory.id for memory in decision.rests_on]):

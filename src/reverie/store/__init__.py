@@ -47,6 +47,20 @@ class Stats(NamedTuple):
     bytes: int = 0             # on disk
     kinds: Mapping[str, int] = NOTHING
     spaces: Mapping[str, int] = NOTHING
+    learned: int = 0           # memories that extraction kept
+    rejected: Mapping[str, int] = NOTHING    # what it left although a rule asked for it, by reason
+
+
+class Talk(NamedTuple):
+    """A conversation, as far as the log knows it. `first` and `last` are numbers of events."""
+
+    session: str
+    space: str
+    first: int
+    last: int
+    began: float
+    ended: float
+    events: int
 
 
 class Store(Protocol):
@@ -168,6 +182,14 @@ class Store(Protocol):
     def events(self, *, after: int = 0, verbs: Sequence[str] = (), session: str | None = None,
                space: str | None = None, newest: bool = False, limit: int = 1000) -> list[Event]:
         """Events after a number, oldest first; with `newest`, the last ones, newest first."""
+        ...
+
+    def talks(self, verbs: Sequence[str], *, space: str = "", containing: Sequence[str] = (),
+              limit: int = 100) -> list[Talk]:
+        """Conversations with events of these verbs in a space or below it, the latest first.
+
+        Of `containing`, every text must occur in some payload of the conversation; ASCII letters of either case.
+        """
         ...
 
     def event(self, seq: int) -> Event | None:

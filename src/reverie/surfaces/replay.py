@@ -139,7 +139,7 @@ class Player:
         ids = [
             r.memory_id
             for event in events
-            if event.verb == "learn"
+            if event.verb in ("learn", "gather")
             for r in self.mind.store.changes_of(event.seq)
             if r.op == "add"
         ]

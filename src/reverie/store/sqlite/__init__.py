@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.errors import BadInput, StoreDamaged, StoreError, StoreReadOnly
 from reverie.model import Change, Edge, Event, Filter, Memory, Record
-from reverie.store import Problem, Stats
+from reverie.store import Problem, Stats, Talk
 from reverie.store.sqlite import read, write
 from reverie.store.sqlite.connection import Connections, translated
 from reverie.store.sqlite.migrate import LATEST, migrate, version
@@ -180,6 +180,11 @@ class SqliteStore:
                space: str | None = None, newest: bool = False, limit: int = 1000) -> list[Event]:
         with self._db.reading() as db:
             return read.events(db, after=after, verbs=verbs, session=session, space=space, newest=newest, limit=limit)
+
+    def talks(self, verbs: Sequence[str], *, space: str = "", containing: Sequence[str] = (),
+              limit: int = 100) -> list[Talk]:
+        with self._db.reading() as db:
+            return read.talks(db, verbs, space, containing, limit)
 
     def event(self, seq: int) -> Event | None:
         with self._db.reading() as db:

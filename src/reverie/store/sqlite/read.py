@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from reverie.clock import ticks
 from reverie.model import UNDECIDED, Edge, Event, Filter, Memory, Record
+from reverie.store import Talk
 from reverie.store.sqlite.rows import COLUMNS, to_event, to_memory, to_record
 from reverie.store.sqlite.write import tag_node
 
@@ -157,6 +158,26 @@ def events(db: sqlite3.Connection, *, after: int, verbs: Sequence[str], session:
     order = "desc" if newest else "asc"
     sql = f"select {EVENT_COLUMNS} from event where {' and '.join(tests)} order by seq {order} limit ?"
     return [to_event(row) for row in db.execute(sql, (*args, limit))]
+
+
+def talks(db: sqlite3.Connection, verbs: Sequence[str], space: str, containing: Sequence[str],
+          limit: int) -> list[Talk]:
+    """Conversations, the latest first."""
+    tests, args = [f"verb in ({marks(verbs)})", "session <> ''"], [*verbs]
+    if space:
+        tests.append("(space = ? or substr(space, 1, ?) = ?)")
+        args += [space, len(space) + 1, space + "/"]  # type: ignore[list-item]
+    holds = " and ".join("max(instr(lower(payload), ?)) > 0" for _ in containing)
+    sql = f"""
+        select session, space, min(seq), max(seq), min(at), max(at), count(*)
+        from event
+        where {' and '.join(tests)}
+        group by session, space
+        {f'having {holds}' if holds else ''}
+        order by max(seq) desc
+        limit ?
+    """
+    return [Talk(*row) for row in db.execute(sql, (*args, *(text.lower() for text in containing), limit))]
 
 
 def event(db: sqlite3.Connection, seq: int) -> Event | None:

@@ -13,6 +13,7 @@ from reverie.surfaces.commands.keep import Id
 from reverie.surfaces.desk import Desk, Verb, command
 
 PANEL = "Find and read"
+SNIPPET = 200  # characters of a message that are shown
 LITTLE = 64  # texts that wait for a vector and are embedded before a recall, about a second's work
 
 Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")]
@@ -239,6 +240,7 @@ def explain(desk: Desk, id: Id) -> None:
     """Where a memory came from and why it is believed."""
     with desk.mind() as mind:
         story = mind.explain(id)
+        rests_on = mind.source(id, around=0)
     if desk.json:
         say.document(
             {
@@ -246,12 +248,15 @@ def explain(desk: Desk, id: Id) -> None:
                 "story": list(story.story),
                 "retention": story.retention,
                 "edges": [edge._asdict() for edge in story.edges],
+                "source": [line._asdict() for line in rests_on],
             }
         )
     else:
         say.tell(say.one_line(story.memory.text))
         for line in story.story:
             say.tell(f"  {say.one_line(line)}")
+        for message in rests_on:
+            say.tell(f"  {message.number} {message.role}: {say.one_line(message.text, SNIPPET)}")
 
 
 def similar(desk: Desk, id: Id, limit: Limit = 10) -> None:

@@ -60,6 +60,8 @@ def status(desk: Desk) -> None:
         "model_present": worker.ready(desk.settings),
         "bytes": stats.bytes,
         "kinds": dict(stats.kinds),
+        "learned": stats.learned,
+        "rejected": dict(stats.rejected),
         "spaces": dict(stats.spaces),
         "trouble": trouble.get("text", ""),
         "failed": [{"event": e.seq, "at": e.at, "error": str(e.payload.get("error", ""))} for e in failed],
@@ -82,6 +84,7 @@ def status_page(v: dict[str, Any]) -> None:
             "memory": "on" if v["on"] else "off (reverie on switches it on)",
             "memories": f"{v['memories']:,} that count, {v['forgotten']:,} let go",
             "log": f"{v['events']:,} events, {v['edges']:,} links",
+            "extraction": extraction(v["learned"], v["rejected"]),
             "vectors": f"{v['vectors']:,}; texts that wait for one: {v['waiting']:,}"
             if v["waiting"]
             else f"{v['vectors']:,}, none waits",
@@ -96,6 +99,12 @@ def status_page(v: dict[str, Any]) -> None:
     if v["spaces"]:
         say.tell()
         show.counted(v["spaces"], "spaces")
+
+
+def extraction(learned: int, rejected: dict[str, int]) -> str:
+    """What was taken out of conversations, and what was left and why."""
+    left = ", ".join(f"{reason} {count:,}" for reason, count in rejected.items())
+    return f"{learned:,} kept, {sum(rejected.values()):,} rejected{f' ({left})' if left else ''}"
 
 
 def verify(

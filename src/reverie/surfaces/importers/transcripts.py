@@ -13,6 +13,7 @@ from typing import Any
 
 from reverie.errors import BadInput, BadTranscript
 from reverie.lifecycle.intake import clean, moment
+from reverie.messages import called
 
 Entry = tuple[int, dict[str, Any]]  # the number of the line (or of the item of a list), and what stands there
 
@@ -199,12 +200,6 @@ def calls(tool_calls: Any) -> str:
     return "\n".join(
         called(str(f.get("name", "tool")), f.get("arguments")) for f in functions if isinstance(f, Mapping)
     )
-
-
-def called(tool: str, given: Any) -> str:
-    """One call of a tool as a line."""
-    shown = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-    return f"[{tool} {shown[:400]}]"
 
 
 # Claude Code

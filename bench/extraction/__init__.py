@@ -1,0 +1,1 @@
+"""How well rules take memories out of sessions: precision and recall on sessions that were labelled by hand."""

@@ -1,0 +1,93 @@
+"""Learning from a whole conversation at once: one that is over, or whose process died.
+
+Its messages are written down like turns (as `heard`), so that they can be read and searched later; what they teach is
+kept in the same transaction. The same transcript twice adds nothing; one that has grown adds what is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from reverie.lifecycle.extract import Rejected, gleaned
+from reverie.lifecycle.intake import moment
+from reverie.lifecycle.talks import SPOKEN, lines_of
+from reverie.messages import Said, listed, named, said_by
+from reverie.model import Add, Event, Memory
+from reverie.settle.learning import KNOWN, SHOWN, Source, decided
+from reverie.settle.reading import Work
+from reverie.settle.spoken import redacted
+from reverie.words import fingerprint
+
+TOGETHER = 40            # messages in one event
+MOST_EVENTS = 100_000    # of one conversation that are looked at
+
+
+class Learned(NamedTuple):
+    """What a conversation taught: the memories that are new, and what was left and why."""
+
+    session: str
+    memories: tuple[Memory, ...] = ()
+    rejected: tuple[Rejected, ...] = ()     # `place` is the message's number
+    messages: int = 0
+    known: bool = False                     # this very transcript was learned from before
+
+
+def learned_from(work: Work, transcript: Any, home: str, session: str) -> Learned:
+    """Take in a conversation: its messages in OpenAI's or Anthropic's shape, each perhaps with `at` (seconds, 1970).
+
+    Everything is decided on what may be written down, without secrets; all of it is one transaction.
+    """
+    found = listed(transcript)
+    said = [one for number, message in enumerate(found) for one in said_by(message, number)]
+    texts = redacted(said)
+    mark = fingerprint("\n".join(f"{one['role']}\0{one['text']}" for one in texts)).hex()
+    session = session or f"transcript-{mark[:12]}"
+    moments = [moment(named(message, "at")) for message in found]
+    at = next((when for when in reversed(moments) if when is not None), work.now)
+    with work.store.alone():
+        earlier = work.store.events(session=session, verbs=("learn",), limit=MOST_EVENTS)
+        if any(event.payload.get("transcript") == mark for event in earlier):
+            return Learned(session, messages=len(found), known=True)
+        source = Source(home, session, at, [one.place for one in said])
+        return taken_in(work, source, said, texts, mark, moments)
+
+
+def taken_in(work: Work, source: Source, said: Sequence[Said], texts: Sequence[Mapping[str, str]], mark: str,
+             moments: Sequence[float | None]) -> Learned:
+    """Write down the messages that the log does not have, and keep what all of them teach."""
+    gained = gleaned([(one["role"], one["text"]) for one in texts])
+    decision = decided(work.store, gained, source, work.now)
+    new = heard(work, source, said, texts, moments)
+    if new:
+        work.store.append(new)
+    memories = tuple(dated(change.memory, moments) for change in decision.changes if isinstance(change, Add))
+    work.store.apply([Add(memory=memory) for memory in memories],
+                     Event(verb="learn", space=source.home, session=source.session, at=work.now,
+                           payload={**decision.payload, "transcript": mark}))
+    kept = {memory.text for memory in memories}
+    again = tuple(Rejected(one.text, KNOWN, one.rule, one.last) for one in gained.found if one.text not in kept)
+    left = tuple(one._replace(text=one.text[:SHOWN], place=source.places[one.place])
+                 for one in (*gained.rejected, *again))
+    return Learned(source.session, memories, left, len(moments))
+
+
+def dated(memory: Memory, moments: Sequence[float | None]) -> Memory:
+    """A memory with the time of its own message, where that is known."""
+    when = moments[memory.messages[1]] if memory.messages else None
+    return memory if when is None else memory._replace(at=when)
+
+
+def heard(work: Work, source: Source, said: Sequence[Said], texts: Sequence[Mapping[str, str]],
+          moments: Sequence[float | None]) -> list[Event]:
+    """Events for the messages that the log does not have yet."""
+    known = work.store.events(session=source.session, verbs=SPOKEN, space=source.home, limit=MOST_EVENTS)
+    after = max((line.number for line in lines_of(known)), default=-1)
+    new = [(one.place, text) for one, text in zip(said, texts, strict=True) if one.place > after]
+    events = []
+    for start in range(0, len(new), TOGETHER):
+        some = new[start:start + TOGETHER]
+        when = next((at for place, _ in some if (at := moments[place]) is not None), source.at)
+        events.append(Event(verb="heard", space=source.home, session=source.session, at=when, payload={
+            "messages": [dict(text) for _, text in some], "first": some[0][0], "places": [place for place, _ in some]}))
+    return events

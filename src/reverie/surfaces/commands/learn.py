@@ -1,0 +1,150 @@
+"""Commands about conversations: learn from one, list and read past ones, see what was not kept and why."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reverie import clock
+from reverie.errors import BadInput, ReverieError
+from reverie.surfaces import say
+from reverie.surfaces.desk import Desk, command
+
+PANEL = "Conversations"
+SNIPPET = 400  # characters of one message that are shown
+
+Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")]
+Words = Annotated[list[str] | None, typer.Option("--grep", "-g", help="Only with this word in it; may be repeated.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Put these commands on the command line."""
+    for name, function in (("learn", learn), ("sessions", sessions), ("session", session)):
+        command(app, name, panel=PANEL)(function)
+    command(app, "rejected", panel=PANEL, spaced=False)(rejected)
+
+
+def learn(
+    desk: Desk,
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE…", help="Claude Code transcripts, messages as JSON or JSON Lines; “-” is stdin."),
+    ],
+) -> None:
+    """Take memories out of finished or crashed conversations. The same file twice adds nothing."""
+    results: list[dict[str, Any]] = []
+    with desk.mind() as mind:
+        for file in files:
+            results += learned(desk, mind, file)
+    if desk.json:
+        say.document({"space": desk.space, "sessions": results})
+    else:
+        for result in results:
+            tell(result)
+    if any(result["error"] for result in results):
+        raise typer.Exit(2)
+
+
+def learned(desk: Desk, mind: Any, file: Path) -> list[dict[str, Any]]:
+    """What each conversation of a file taught. One that cannot be learned from does not disturb the others (CC-63)."""
+    from reverie.surfaces.importers.transcripts import read
+    from reverie.surfaces.replay import content
+
+    name = file.stem if str(file) != "-" else "stdin"
+    try:
+        talks = read(content(file), name).conversations
+    except (BadInput, OSError) as err:
+        return [{"session": name, "memories": [], "rejected": [], "messages": 0, "known": False, "error": str(err)}]
+    results: list[dict[str, Any]] = []
+    for talk in talks:
+        desk.telling(f"learning from {talk.session}", len(results), len(talks))
+        messages = [{"role": one.role, "content": one.text, "at": one.at} for one in talk.messages]
+        try:
+            results.append(as_json(mind.learn(messages, space=desk.space, session=talk.session)))
+        except ReverieError as err:
+            results.append({"session": talk.session, "memories": [], "rejected": [], "messages": len(messages),
+                            "known": False, "error": str(err)})  # fmt: skip
+    desk.telling.rest()
+    return results
+
+
+def as_json(done: Any) -> dict[str, Any]:
+    """What one conversation taught, as JSON values."""
+    return {
+        "session": done.session,
+        "memories": [say.as_json(memory) for memory in done.memories],
+        "rejected": [one._asdict() for one in done.rejected],
+        "messages": done.messages,
+        "known": done.known,
+        "error": "",
+    }
+
+
+def tell(result: dict[str, Any]) -> None:
+    """One conversation for people."""
+    name = say.one_line(result["session"], 60)
+    if result["error"]:
+        say.complain(f"{name}: {result['error']}. The other conversations are not affected")
+    elif result["known"]:
+        say.tell(f"{name}: learned from already, nothing new.")
+    else:
+        say.tell(f"{name}: {result['messages']:,} messages, {len(result['memories']):,} kept, "
+                 f"{len(result['rejected']):,} rejected")  # fmt: skip
+        for memory in result["memories"]:
+            say.tell(f"  + {memory['kind']}: {say.one_line(memory['text'], SNIPPET)}")
+        for one in result["rejected"]:
+            say.tell(f"  - {one['reason']}: {say.one_line(one['text'], SNIPPET)}")
+
+
+def sessions(desk: Desk, grep: Words = None, limit: Limit = 20) -> None:
+    """Past conversations of this space, the latest first."""
+    from reverie.lifecycle.explain import day
+
+    with desk.mind() as mind:
+        found = mind.sessions(space=desk.space, words=grep or (), limit=limit)
+    if desk.json:
+        say.document({"space": desk.space, "sessions": [about(one) for one in found]})
+        return
+    for one in found:
+        say.tell(f"{say.one_line(one.session)}  {day(one.ended)} UTC, {len(one.memories)} memories")
+        say.tell(f"  {say.one_line(one.opening)}")
+    if not found:
+        say.note(f"No conversation in {desk.space}.")
+
+
+def about(one: Any) -> dict[str, Any]:
+    """A past conversation as JSON values, without its messages."""
+    values = {name: value for name, value in one._asdict().items() if name != "lines"}
+    return {**values, "memories": [memory.id for memory in one.memories]}
+
+
+def session(
+    desk: Desk, id: Annotated[str, typer.Argument(metavar="SESSION", help="Its name.")], grep: Words = None
+) -> None:
+    """Read one past conversation, and what came of it."""
+    with desk.mind() as mind:
+        found = mind.session(id, space=desk.space, words=grep or ())
+    if desk.json:
+        say.document({**about(found), "lines": [line._asdict() for line in found.lines]})
+        return
+    for line in found.lines:
+        say.tell(f"{line.number:>4} {line.role}: {say.one_line(line.text, SNIPPET)}")
+    for memory in found.memories:
+        state = "" if memory.active else f" ({memory.retired_why or 'retired'})"
+        say.tell(f"   + {memory.kind}: {say.one_line(memory.text, SNIPPET)} [{memory.id}]{state}")
+    if not found.lines:
+        say.note("No message has all of these words.")
+
+
+def rejected(desk: Desk, limit: Limit = 20) -> None:
+    """What was not kept although it looked like it should, and why; `status` counts it."""
+    with desk.mind() as mind:
+        found, stats = mind.rejected(limit), mind.stats()
+    if desk.json:
+        say.document({"kept": stats.learned, "rejected": dict(stats.rejected),
+                      "last": [one._asdict() for one in found], "at": clock.now()})  # fmt: skip
+        return
+    for one in found:
+        say.tell(f"{one.reason}: {say.one_line(one.text, SNIPPET)}")
+    if not found:
+        say.note("Nothing was rejected so far.")
