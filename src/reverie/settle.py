@@ -235,10 +235,7 @@ def focus(window: Sequence[Said]) -> Focus:
     if not asked:
         spoken = "\n".join(m.text for m in said if m.role not in NOT_SPOKEN)
         return Focus(spoken[-MESSAGE_CHARS:], context)
-    text = asked[-1][:MESSAGE_CHARS]
-    if len(query_terms(text)) < FEW_TERMS and len(asked) > 1:
-        text = f"{text}\n{asked[-2][:MESSAGE_CHARS]}"
-    return Focus(text, context)
+    return Focus(asked[-1][:MESSAGE_CHARS], context)
 
 
 def prepare(store: Store, embedder: Embedder | None, settings: Settings, attention: Attention, space: str,

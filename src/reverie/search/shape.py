@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 from reverie.kinds import kind_of, retention
 from reverie.model import Hit, Memory
+from reverie.search.gate import passed
 
 BOUND = 0.25              # how far one prior may move the odds, either way
 RECENT_HOURS = 24.0       # recency boost 1 + 0.25·e^(−hours since last use / 24) (B57, bounded)
 EMOTION = {"low": 1.05, "medium": 1.15, "high": 1.25}
 
 GATE_KEEP, GATE_DROP = 0.90, 0.95    # CONSTANTS: score gate rel / drop
-GATE_FLOOR = 0.5          # below it nothing surfaces by itself
 
 
 def surfaces(memory: Memory, now: float) -> bool:
@@ -82,10 +82,7 @@ def gate(scores: Sequence[float], most: int, keep: float = GATE_KEEP, drop: floa
 def settled(hits: Sequence[Hit], limit: int, *, automatic: bool) -> list[Hit]:
     """The final list: different from each other, and for an automatic one only what stands out."""
     some = distinct(hits)
-    if automatic:
-        some = [hit for hit in some if hit.score >= GATE_FLOOR]
-        some = some[:gate([hit.score for hit in some], limit)]
-    return some[:limit]
+    return passed(some, limit) if automatic else some[:limit]
 
 
 def distinct(hits: Sequence[Hit]) -> list[Hit]:

@@ -30,6 +30,11 @@ def met(memories: Iterable[Memory], context: str, end: float | None = None) -> l
     return found
 
 
+def called(hit: Hit) -> bool:
+    """Whether a trigger called it up."""
+    return bool(hit.why) and hit.why[0].startswith("trigger ")
+
+
 def first_met(patterns: Sequence[str], context: str, words: set[str]) -> str | None:
     """The first pattern that meets the context; an empty one meets nothing (CC-66)."""
     return next((pattern for pattern in patterns if meets(pattern.strip().lower(), context, words)), None)
