@@ -79,7 +79,7 @@ def examples(place: Place, embedder: Embedder | None, names: Names) -> list[Exam
             caught.append((hits, seen, text))
             return list(hits)
 
-        with put_in(Gate("catch", catch, lambda hits, limit: [])):
+        with put_in(Gate("catch", catch, lambda _hits, _limit: [])):
             prepare(place.mind.store, embedder, Settings(home=place.mind.settings.home), Attention("x"), place.space,
                     case.window, NOW, None)
         found.append(example(place.name, case, *(caught[-1] if caught else ((), (), "")), names))
@@ -94,7 +94,8 @@ def example(store: str, case: Case, hits: Sequence[Hit], seen: Sequence[Seen], t
     turn = gate.read(text)
     signs = gate.fitting(turn, [hit.memory for hit in hits], seen)
     opens = gate.opening(turn, [hit.memory for hit in hits], seen, [0.0 for _ in hits])
-    return Example(store, case, tuple(hit.memory.id for hit in hits), np.array([[known(one[name]) for name in names.fits] for one in signs]),
+    return Example(store, case, tuple(hit.memory.id for hit in hits),
+                   np.array([[known(one[name]) for name in names.fits] for one in signs]),
                    np.array([known(opens[name]) for name in names.opens]),
                    np.array([hit.memory.id in case.needs for hit in hits]),
                    np.array([math.log(prior(hit.memory, NOW)) for hit in hits]))
@@ -134,12 +135,12 @@ def fit_fits(some: Sequence[Example], names: Names) -> np.ndarray:
 
     def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = PENALTY["fits"] * float(w @ w), 2 * PENALTY["fits"] * w
-        for x, share, before, weight in rows:
+        for x, wanted, before, weight in rows:
             s = x @ w + before
             p = np.exp(s - s.max())
             p /= p.sum()
-            value -= weight * float(share @ np.log(p + 1e-12))
-            slope = slope + weight * (x.T @ (p - share))
+            value -= weight * float(wanted @ np.log(p + 1e-12))
+            slope = slope + weight * (x.T @ (p - wanted))
         return value, slope
 
     best = minimize(loss, np.zeros(len(spread)), jac=True, method="L-BFGS-B", bounds=bounds(names.fits, spread))
@@ -232,7 +233,7 @@ def counted(judged: Sequence[tuple[Example, np.ndarray]], floor: float, group: s
 
 
 def picked(ids: Sequence[str], values: np.ndarray, floor: float, shown: Set[str]) -> set[str]:
-    """What would surface, as `gate.passed` decides it."""
+    """What would surface, as `shape.passed` decides it."""
     order = [place for place in np.argsort(-values, kind="stable").tolist() if ids[place] not in shown]
     if not order or values[order[0]] < floor:
         return set()

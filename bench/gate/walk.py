@@ -28,7 +28,7 @@ class Gate:
 
     name: str
     judged: Judging = gate.judged
-    passed: Passing = gate.passed
+    passed: Passing = shape.passed
 
 
 @dataclass(frozen=True, slots=True)

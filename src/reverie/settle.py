@@ -40,7 +40,6 @@ WINDOW_MESSAGES = 12     # what of a conversation is looked at (CONSTANTS: relev
 WINDOW_CHARS = 8_000
 MESSAGE_CHARS = 1_200
 LATELY = 500             # newest memories of a kind among which a lesson is looked for that was let go of
-FEW_TERMS = 4            # a remark with fewer content words borrows from what was said before
 
 LEARNED_FROM = ("turn",)
 NOT_SPOKEN = ("system", "developer", "tool", "function")
@@ -225,7 +224,8 @@ class Focus:
 
 
 def focus(window: Sequence[Said]) -> Focus:
-    """The last thing the user said, helped by what came before when it says little itself.
+    """The last thing the user said, alone: a short remark that borrows from the one before finds again what that found,
+    and more of what nobody needs (bench.gate --borrowing).
 
     What tools answered may meet a trigger; it is never what is searched for.
     """

@@ -16,17 +16,16 @@ better match by words never lower it; equal chances stand in order of id; an exp
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from reverie.model import Hit, Memory
-from reverie.search.triggers import called
 from reverie.words import query_terms
 
 SHOW = 0.5                # the chance from which on something surfaces; set so that nine quiet turns in ten stay clean
-BESIDE = math.exp(-1.0)   # what surfaces beside the best has at least so much of its odds (bench.gate: helps 1 in 12)
+BESIDE = math.exp(-1.0)   # what surfaces beside the best has at least so much of its odds: 1 brings 5 of 100 more
 LOOKED_AT = 4_000         # characters of a turn or a memory whose words are compared
 FAINT = 0.2               # what a word counts that nearly every working session says
 MOST_LEAD = 3.0           # log-odds that the best may stand before the second; beyond, more says nothing more
@@ -55,37 +54,42 @@ _KINDS = {
     "asks": r"\?\s*$|^\s*(?:and |so |but |ok |hey )*(?:what|where|when|who|whom|which|why|how|is|are|can|may|should|do"
             r"|does|did|will|would|could)\b",
     # Only somebody who was here before knows where, when, who, which, and whether one may.
-    "asks here": r"\b(?:where|when|who|whom|which|whose)\b|\b(?:can|may|should|do|shall|could) (?:i|we)\b"
-                 r"|\bat what\b|\bwhat (?:was|were|should|happens?|if|time)\b|\b(?:our|ours|we)\b",
+    "asks here": r"\b(?:where|when|who|whom|which|whose)\b|\b(?:can|may|should|do|shall|could) (?:i|we)\b|\bat what\b"
+                 r"|\bwhat (?:was|were|should|happens?|if|time)\b|\b(?:our|ours|we)\b",
     # Something begins: a wish, a plan, a thing to make. Rules, preferences and decisions bear on it.
-    "plans": r"^\s*(?:ok,? |now |and |so |please |then |also )*(?:let'?s|let us|let me|we (?:want|need|have to|should)|i (?:want"
-             r"|need|have to|am|changed|moved|added)|i'm|i'd like|can we|could we|should we|start|begin|new)\b",
-    "makes": r"^\s*(?:ok,? |now |and |so |please |then |also |let's |can you )*(?:add|write|build|create|draft|set up|generate"
-             r"|implement|make (?:an?|me|the|some)\b|design|draw|document|put|save|store|send|deploy|release|ship|publish"
-             r"|commit|test|load|read|wire|inject|style|turn on|start|compute|review|regenerate|reset|rebuild|upload|install"
-             r"|update)\b",
+    "plans": r"^\s*(?:ok,? |now |and |so |please |then |also )*(?:let'?s|let us|let me|we (?:want|need|have to|should)"
+             r"|i (?:want|need|have to|am|changed|moved|added)|i'm|i'd like|can we|could we|should we|start|begin"
+             r"|new)\b",
+    "makes": r"^\s*(?:ok,? |now |and |so |please |then |also |let's |can you )*(?:add|write|build|create|draft|set up"
+             r"|generate|implement|make (?:an?|me|the|some)\b|design|draw|document"
+             r"|put|save|store|send|deploy|release|ship|publish"
+             r"|commit|test|load|read|wire|inject|style|turn on"
+             r"|start|compute|review|regenerate|reset|rebuild|upload|install|update)\b",
     # Something goes wrong, told in somebody's own words; a lesson may be about it.
-    "trouble": r"\b(?:fail(?:s|ed|ing)?|crash\w*|broken?|breaks|wrong|missing|gone|vanish\w*|hangs?|stuck|slow|stutter\w*|dies"
-               r"|died|down|empty|twice|double|undefined|nan|red|ugly|lost|off|nothing|refused?|restarts?|isn't|doesn't|don't"
-               r"|can't|cannot|couldn't|not found|still|again|since|only at|too (?:large|small|slow|long)|why (?:is|are|do|does))\b",
+    "trouble": r"\b(?:fail(?:s|ed|ing)?|crash\w*|broken?|breaks|wrong|missing|gone|vanish\w*|hangs?|stuck|slow|stutter"
+               r"\w*|dies|died|down|empty|twice|double|undefined|nan|red|ugly|lost|off|nothing|refused?|restarts?|isn't"
+               r"|doesn't|don't|can't|cannot|couldn't|not found|still|again|since|only at|too (?:large|small|slow|long)"
+               r"|why (?:is|are|do|does))\b",
     # Anybody knows what a word means or how a thing is done in general.
-    "asks anybody": r"\bwhat(?:'s| is| are| does| do) (?:an? |the (?:difference|syntax|meaning|time complexity)|\S+ (?:mean"
-                    r"|do)\b)|\bdifference between\b|\bhow (?:do|does|can) (?:you|i) (?:spell|exit|say|list|grep)\b"
-                    r"|\bexplain\b|\btranslate\b|\bspell(?:ing)?\b|\bsynonym\b|\bregex\b|\bmean(?:s|ing)? (?:in|by)\b",
+    "asks anybody": r"\bwhat(?:'s| is| are| does| do) (?:an? |the (?:difference|syntax|meaning|time complexity)"
+                    r"|\S+ (?:mean|do)\b)|\bdifference between\b|\bhow (?:do|does|can) (?:you|i) (?:spell|exit|say|list"
+                    r"|grep)\b|\bexplain\b|\btranslate\b|\bspell(?:ing)?\b|\bsynonym\b|\bregex\b"
+                    r"|\bmean(?:s|ing)? (?:in|by)\b",
     # A small change to what is on the screen, or to what was just done.
-    "edits": r"^\s*(?:ok |now |and |please |then |also |no,? |yes,? )*(?:rename|move|remove|delete|undo|revert|format|sort"
-             r"|inline|extract|cast|clone|crop|shorter|shorten|bigger|smaller|make it|make the|fix it|use|show|print"
-             r"|count|replace|merge|close|increase|scale|halve|round|convert)\b",
+    "edits": r"^\s*(?:ok |now |and |please |then |also |no,? |yes,? )*(?:rename|move|remove|delete|undo|revert|format"
+             r"|sort|inline|extract|cast|clone|crop|shorter|shorten|bigger|smaller|make it|make the|fix it|use|show"
+             r"|print|count|replace|merge|close|increase|scale|halve|round|convert)\b",
     "goes on": r"^\s*(?:ok(?:ay)?|yes|yep|yeah|no|nope|nice|cool|great|good|thanks?|thank you|thx|perfect|super|go on"
-               r"|go ahead|next|lgtm|done|hm+|ah|aha|oh|haha|lol|wait|works?|looks|sounds|fine|hi|hello|hey|bye|never ?mind"
-               r"|right|morning|do it|do that|again|retry)\b",
+               r"|go ahead|next|lgtm|done|hm+|ah|aha|oh|haha|lol|wait|works?|looks|sounds|fine|hi|hello|hey|bye"
+               r"|never ?mind|right|morning|do it|do that|again|retry)\b",
     "pasted": r"\n.*\n|(?m:^\s*at \S+\(|^\S*(?:Error|Exception|Warning)\b|^\S*(?:panic|fatal|error|warning)\b ?[:\[(]"
               r"|^(?:FAIL|PASS|WARN|INFO|E )|^--- |^=== |^\[(?:INFO|WARN|ERROR)|:\d+:\d+)|[{};]\s*$",
 }
 
 
 FITS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "a rule for making": (("plans", "makes"), ("preference", "decision", "correction", "negative", "procedure", "skill")),
+    "a rule for making": (("plans", "makes"),
+                          ("preference", "decision", "correction", "negative", "procedure", "skill")),
     "a lesson for trouble": (("trouble", "pasted"), ("learning", "correction", "negative")),
     "a fact for a question": (("asks here",), ("fact", "knowledge", "entity", "event", "task", "procedure", "decision",
                                                "intention")),
@@ -132,18 +136,10 @@ def judged(hits: Sequence[Hit], seen: Sequence[Seen], text: str) -> list[Hit]:
     opens = opening(turn, [hit.memory for hit in hits], seen, fits)
     margin = total(judge.opens, opens) - max(fits)
     said = strongest(judge.opens, opens)
-    found = [Hit(hit.memory, logistic(margin + fit), (*hit.why, f"chance {logistic(margin + fit):.2f}{said}"))
-             for hit, fit in zip(hits, fits, strict=True)]
+    chances = [logistic(margin + fit) for fit in fits]
+    found = [Hit(hit.memory, chance, (*hit.why, f"chance {chance:.2f}{said}"))
+             for hit, chance in zip(hits, chances, strict=True)]
     return sorted(found, key=lambda hit: (-hit.score, hit.memory.id))
-
-
-def passed(hits: Sequence[Hit], limit: int) -> list[Hit]:
-    """Which of some hits surface by themselves, at most `limit`: what a trigger called up, and, if the best of the
-    others reaches `SHOW`, those that are not far below it.
-    """
-    best = max((hit.score for hit in hits if not called(hit)), default=0.0)
-    least = odds(best) * BESIDE if best >= SHOW else math.inf
-    return [hit for hit in hits if called(hit) or odds(hit.score) >= least][:limit]
 
 
 def odds(chance: float) -> float:
@@ -153,7 +149,10 @@ def odds(chance: float) -> float:
 
 def total(weights: Mapping[str, float], signs: Mapping[str, float]) -> float:
     """The sum of the signs by their weights; a number that is unknown counts nothing."""
-    return math.fsum(weight * signs[name] for name, weight in weights.items() if math.isfinite(signs[name]))
+    value = sum([weight * signs[name] for name, weight in weights.items()])
+    if math.isfinite(value):
+        return value
+    return sum([weight * signs[name] for name, weight in weights.items() if math.isfinite(signs[name])])
 
 
 def strongest(weights: Mapping[str, float], signs: Mapping[str, float]) -> str:
@@ -231,10 +230,9 @@ def stem(word: str) -> str:
     return word
 
 
-def weight(stems: Iterable[str]) -> float:
+def weight(stems: frozenset[str]) -> float:
     """How much some words say together."""
-    faint = everyday()
-    return math.fsum(FAINT if stem in faint else 1.0 for stem in stems)
+    return len(stems) - (1.0 - FAINT) * len(stems & everyday())
 
 
 @lru_cache(maxsize=1)
