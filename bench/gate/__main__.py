@@ -23,7 +23,7 @@ from bench.common import save, table
 from bench.gate import sessions
 from bench.gate.cases import places
 from bench.gate.walk import Gate, Shown, figures, walked
-from bench.retrieval import stores
+from bench.retrieval import data, stores
 from reverie import settle
 from reverie.embed import Embedder
 from reverie.messages import Said
@@ -136,6 +136,8 @@ def main() -> None:
     parser.add_argument("--held-out", action="store_true", help="judge what nothing was fitted on; say so in looks.txt")
     parser.add_argument("--borrowing", action="store_true", help="also with what short remarks used to borrow")
     args = parser.parse_args()
+    if not (args.data or data.default_root()).is_dir():
+        parser.exit(0, "bench-data is not there; give --data PATH. Nothing was measured.\n")
     embedder = stores.remembering(args.cache.absolute())
     part = "held out" if args.held_out else "develop"
     result: dict[str, object] = {"part": part, "agreement": sessions.agreement(),

@@ -25,7 +25,7 @@ from scipy.optimize import minimize
 from bench.common import table
 from bench.gate.cases import NOW, Case, Place, places
 from bench.gate.walk import Gate, put_in, share
-from bench.retrieval import stores
+from bench.retrieval import data, stores
 from reverie.attention import Attention
 from reverie.config import Settings
 from reverie.embed import Embedder
@@ -277,6 +277,8 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path(".cache/home"))
     parser.add_argument("--write", action="store_true", help="replace search/gate.json")
     args = parser.parse_args()
+    if not (args.data or data.default_root()).is_dir():
+        parser.exit(0, "bench-data is not there; give --data PATH. Nothing was measured.\n")
     home, names = args.cache.absolute(), columns()
     found = develop(home, args.data, stores.remembering(home), names)
     paths = {path: learnt(some, names, path) for path, some in found.items()}

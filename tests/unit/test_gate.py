@@ -55,8 +55,9 @@ def test_a_higher_cosine_never_lowers_the_chance(one, other, rest, talk):
     others = [Seen(cosine=value, z=10 * value - 1) for value in rest]
     fields = {"session": "s1", "speaker": "Ann"} if talk else {}
     found = [hits(memory, *(f"note {n}" for n in range(len(others))), **fields) for _ in range(2)]
-    scores = [{hit.memory.text: hit.score for hit in judged(some, [Seen(cosine=value, z=10 * value - 1), *others], text)}
-              for some, value in zip(found, (low, high), strict=True)]
+    seen = [[Seen(cosine=value, z=10 * value - 1), *others] for value in (low, high)]
+    scores = [{hit.memory.text: hit.score for hit in judged(some, one, text)}
+              for some, one in zip(found, seen, strict=True)]
     assert scores[0][memory] <= scores[1][memory] + 1e-9
 
 
