@@ -13,12 +13,10 @@ Always true: a chance lies between 0 and 1 and is finite, whatever is missing; a
 better match by words never lower it; equal chances stand in order of id; an explicit `recall` is not judged.
 """
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 from reverie.model import Hit, Memory
@@ -249,5 +247,7 @@ def _kinds() -> dict[str, "re.Pattern[str].search"]:    # type: ignore[valid-typ
 @lru_cache(maxsize=1)
 def learned() -> tuple[Judge, Judge]:
     """The coefficients that come with this package: (with meaning, by words alone)."""
+    import json
+    from pathlib import Path    # a cold `recall`, which is not judged, does not wait for it
     data = json.loads(Path(__file__).with_name("gate.json").read_text("utf-8"))
     return Judge(**data["with meaning"]), Judge(**data["by words"])
