@@ -248,6 +248,6 @@ def _kinds() -> dict[str, "re.Pattern[str].search"]:    # type: ignore[valid-typ
 def learned() -> tuple[Judge, Judge]:
     """The coefficients that come with this package: (with meaning, by words alone)."""
     import json
-    from pathlib import Path    # a cold `recall`, which is not judged, does not wait for it
+    from pathlib import Path  # a cold `recall`, which is not judged, does not wait for it
     data = json.loads(Path(__file__).with_name("gate.json").read_text("utf-8"))
     return Judge(**data["with meaning"]), Judge(**data["by words"])
