@@ -4,7 +4,8 @@
 import pytest
 
 from reverie.model import Hit
-from reverie.search.shape import GATE_FLOOR, distinct, emotion, gate, prior, settled, shaped, surfaces
+from reverie.search.gate import SHOW
+from reverie.search.shape import distinct, emotion, gate, prior, settled, shaped, surfaces
 from reverie.testing import NOON, a_memory
 
 GATES = [
@@ -24,13 +25,30 @@ def hits(*scores, **fields):
     return [Hit(a_memory(f"memory {n}", **fields), score, ("words",)) for n, score in enumerate(scores)]
 
 
-def test_automatic_hits_need_a_floor():
-    """Nothing surfaces by itself below it; who asks gets all (A2)."""
-    low = hits(GATE_FLOOR - 0.01, GATE_FLOOR - 0.02)
+def test_automatic_hits_need_a_chance():
+    """Nothing surfaces by itself below even odds; who asks gets all (A2)."""
+    low = hits(SHOW - 0.01, SHOW - 0.02)
 
     assert settled(low, 5, automatic=True) == []
     assert settled(low, 5, automatic=False) == low
     assert settled(hits(0.9), 5, automatic=True)
+
+
+def test_what_stands_beside_the_best_comes_along():
+    """A turn that needs one memory may need others nearly as likely, never those far below (X6)."""
+    found = hits(0.7, 0.6, 0.45, 0.1)
+
+    assert settled(found, 5, automatic=True) == found[:2]
+    assert settled(found, 1, automatic=True) == found[:1]
+
+
+def test_what_a_trigger_called_up_opens_nothing_for_others():
+    """It surfaces whatever its neighbours' chances are, and changes nothing for them (A105)."""
+    met = Hit(a_memory("never do it"), 0.97, ("trigger 'do'",))
+    low, high = hits(0.3)[0], hits(0.6)[0]
+
+    assert settled([met, low], 5, automatic=True) == [met]
+    assert settled([met, high], 5, automatic=True) == [met, high]
 
 
 def test_trust_use_and_feeling_move_within_bounds():

@@ -19,7 +19,7 @@ from reverie.errors import BadInput
 from reverie.graph import DECAY, FAN
 from reverie.model import Filter, Hit, Memory
 from reverie.patterns import Scene, spoken
-from reverie.search import shape, triggers
+from reverie.search import gate, shape, triggers
 from reverie.words import query_terms
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Query(NamedTuple):
     limit: int = 10
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    automatic: bool = False                    # nobody asked: only what stands out may surface
+    automatic: bool = False                    # nobody asked: only what is likely needed may surface
     not_session: str = ""                      # a conversation whose own memories are not echoed back to it
     session_in: tuple[str, ...] = ()           # the spaces in which that name is this conversation's; none: everywhere
     exclude: frozenset[str] = frozenset()
@@ -143,27 +143,20 @@ def by_words(store: "Store", query: Query) -> list[Hit]:
         return []
     score = dict(found)
     terms = query.terms
-    return [Hit(memory, lexical(score[memory.id], coverage(terms, memory), echo(query, memory)),
-                (f"words {score[memory.id]:.1f}",))
+    hits = [Hit(memory, lexical(score[memory.id], coverage(terms, memory)), (f"words {score[memory.id]:.1f}",))
             for memory in store.get([id for id, _ in found])]
+    if not query.automatic:
+        return hits
+    return gate.judged(hits, [gate.Seen(bm25=score[hit.memory.id]) for hit in hits], query.text)
 
 
-def lexical(bm25: float, covered: float, echoed: float = 0.0) -> float:
-    """A score of 0..1 from BM25, the share of the question's words in the memory, and of the memory's in the question.
+def lexical(bm25: float, covered: float) -> float:
+    """A score of 0..1 from BM25 and the share of the question's words in the memory.
 
     BM25 alone says little in a small store, where no word is rare; a share alone says little of a short text.
     x / (x + 4) keeps BM25's order; 4 is a match of one fairly rare word.
     """
-    return 0.5 * covered + 0.5 * max(bm25 / (bm25 + 4.0), echoed)
-
-
-def echo(query: Query, memory: Memory) -> float:
-    """The share of the memory's words that the question says, when nobody asked and the gate must decide."""
-    if not query.automatic:
-        return 0.0
-    asked = query.text.lower()
-    terms = query_terms(memory.text[:2_000])
-    return sum(term[:max(4, len(term) - 2)] in asked for term in terms) / max(1, len(terms))
+    return 0.5 * covered + 0.5 * bm25 / (bm25 + 4.0)
 
 
 def coverage(terms: Sequence[str], memory: Memory) -> float:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reverie.model import Hit
+from reverie.search import gate
 from reverie.search.pool import EACH, Pool, gathered
 from reverie.search.rank import Question, learned, places
 from reverie.words import STOP
@@ -47,8 +48,24 @@ def ranked(store: Store, query: Query) -> list[Hit]:
     order = first(values, pool.ids, query.limit + max(MORE, query.limit // 2))
     memories = {memory.id: memory for memory in store.get([pool.ids[i] for i in order])}
     reasons = why(pool, order)
-    return [Hit(memories[pool.ids[i]], float(values[i]), reason) for i, reason in zip(order, reasons, strict=True)
+    kept = [(i, Hit(memories[pool.ids[i]], float(values[i]), reason)) for i, reason in zip(order, reasons, strict=True)
             if pool.ids[i] in memories]
+    hits = [hit for _, hit in kept]
+    if not query.automatic:
+        return hits
+    return gate.judged(hits, seen(pool, values, [i for i, _ in kept], len(corpus)), query.text)
+
+
+def seen(pool: Pool, values: np.ndarray, rows: Sequence[int], memories: int) -> list[gate.Seen]:
+    """What the gate looks at, of some candidates; `memories` is how many there are to choose from. What has no vector
+    yet is as alike as what means nothing here.
+    """
+    dense = np.nan_to_num(pool.dense[rows], nan=pool.mean)
+    logits = np.log(np.clip(values[rows], 1e-9, 1.0)) - np.log(np.clip(1.0 - values[rows], 1e-9, 1.0))
+    columns = zip(dense.tolist(), ((dense - pool.mean) / max(pool.spread, 0.02)).tolist(), pool.words[rows].tolist(),
+                  logits.tolist(), strict=True)
+    few = 1.0 / (1.0 + memories / 30.0)
+    return [gate.Seen(*column, few) for column in columns]
 
 
 def first(values: np.ndarray, ids: Sequence[str], most: int) -> list[int]:

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 from reverie.kinds import kind_of, retention
 from reverie.model import Hit, Memory
+from reverie.search.gate import BESIDE, SHOW, odds
+from reverie.search.triggers import called
 
 BOUND = 0.25              # how far one prior may move the odds, either way
 RECENT_HOURS = 24.0       # recency boost 1 + 0.25·e^(−hours since last use / 24) (B57, bounded)
 EMOTION = {"low": 1.05, "medium": 1.15, "high": 1.25}
 
 GATE_KEEP, GATE_DROP = 0.90, 0.95    # CONSTANTS: score gate rel / drop
-GATE_FLOOR = 0.5          # below it nothing surfaces by itself
 
 
 def surfaces(memory: Memory, now: float) -> bool:
@@ -86,13 +87,20 @@ def gate(scores: Sequence[float], most: int, keep: float = GATE_KEEP, drop: floa
     return taken
 
 
+def passed(hits: Sequence[Hit], limit: int) -> list[Hit]:
+    """Which of some ranked hits surface by themselves, at most `limit`: what a trigger called up, and, if the best of
+    the others reaches `SHOW`, those that stand beside it.
+    """
+    others = [hit for hit in hits if not called(hit)]
+    opened = bool(others) and others[0].score >= SHOW
+    kept = others[:gate([odds(hit.score) for hit in others], limit, BESIDE, 0.0)] if opened else []
+    return [*filter(called, hits), *kept][:limit]
+
+
 def settled(hits: Sequence[Hit], limit: int, *, automatic: bool) -> list[Hit]:
-    """The final list: different from each other, and for an automatic one only what stands out."""
+    """The final list: different from each other, and for an automatic one only what is likely needed."""
     some = distinct(hits)
-    if automatic:
-        some = [hit for hit in some if hit.score >= GATE_FLOOR]
-        some = some[:gate([hit.score for hit in some], limit)]
-    return some[:limit]
+    return passed(some, limit) if automatic else some[:limit]
 
 
 def distinct(hits: Sequence[Hit]) -> list[Hit]:

@@ -25,6 +25,11 @@ def met(memories: Iterable[Memory], scene: Scene, end: float | None = None) -> l
     return found
 
 
+def called(hit: Hit) -> bool:
+    """Whether a trigger called it up."""
+    return bool(hit.why) and hit.why[0].startswith("trigger ")
+
+
 def first_met(patterns: Sequence[str], scene: Scene) -> str | None:
     """The first pattern that is met."""
     return next((pattern.strip() for pattern in patterns if meets(pattern, scene)), None)

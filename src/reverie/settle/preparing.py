@@ -16,12 +16,10 @@ from reverie.search import Query, search
 from reverie.settle.embedding import embedded, similarity
 from reverie.store import Store
 from reverie.window import EMPTY, Block, render
-from reverie.words import query_terms
 
 WINDOW_MESSAGES = 12     # what of a conversation is looked at (CONSTANTS: relevance window)
 WINDOW_CHARS = 8_000
 MESSAGE_CHARS = 1_200
-FEW_TERMS = 4            # a remark with fewer content words borrows from what was said before
 NOT_SPOKEN = ("system", "developer", "tool", "function")
 
 
@@ -34,7 +32,8 @@ class Focus:
 
 
 def focus(window: Sequence[Said]) -> Focus:
-    """The last thing the user said, helped by what came before when it says little itself.
+    """The last thing the user said, alone: a short remark that borrows from the one before finds again what that found,
+    and more of what nobody needs (bench.gate --borrowing).
 
     What tools answered may meet a trigger; it is never what is searched for.
     """
@@ -44,10 +43,7 @@ def focus(window: Sequence[Said]) -> Focus:
     if not asked:
         spoken = "\n".join(m.text for m in said if m.role not in NOT_SPOKEN)
         return Focus(spoken[-MESSAGE_CHARS:], context)
-    text = asked[-1][:MESSAGE_CHARS]
-    if len(query_terms(text)) < FEW_TERMS and len(asked) > 1:
-        text = f"{text}\n{asked[-2][:MESSAGE_CHARS]}"
-    return Focus(text, context)
+    return Focus(asked[-1][:MESSAGE_CHARS], context)
 
 
 def prepare(store: Store, embedder: Embedder | None, settings: Settings, attention: Attention, space: str,

@@ -1,0 +1,113 @@
+"""The gate: pure functions over what search saw, and what must hold of them whatever was learned."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reverie.model import Hit
+from reverie.search import gate
+from reverie.search.gate import Seen, judged, learned, read, stem, weight
+from reverie.testing import a_memory
+
+TEXTS = st.text(max_size=200) | st.sampled_from(["run it again", "where is staging?", "ok", "\n\n", "which host?"])
+NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
+SEEN = st.builds(Seen, cosine=NUMBERS, z=NUMBERS, bm25=NUMBERS, likely=NUMBERS, few=st.floats(0, 1))
+STAGING = "The staging server is called heron."
+
+
+def hits(*texts, **fields):
+    return [Hit(a_memory(text, **fields), 0.4, ("words 2.0",)) for text in texts]
+
+
+def chance(text, seen, memory=STAGING, others=()):
+    """The chance of the first of some memories."""
+    found = hits(memory, *(f"note {n}" for n in range(len(others))))
+    return {hit.memory.id: hit.score for hit in judged(found, [seen, *others], text)}[found[0].memory.id]
+
+
+@pytest.mark.parametrize("path", ["with meaning", "by words"])
+def test_coefficients_fit_the_signs(path):
+    """Every sign has a coefficient and every coefficient a sign: the file belongs to this code."""
+    kept = json.loads(Path(gate.__file__).with_name("gate.json").read_text("utf-8"))[path]
+    turn, memory = read("where is it?"), a_memory("x")
+    assert set(kept["fits"]) == set(gate.fitting(turn, [memory], [Seen()])[0])
+    assert set(kept["opens"]) == set(gate.opening(turn, [memory], [Seen()], [0.0]))
+
+
+@given(st.lists(st.tuples(TEXTS, SEEN), max_size=5), TEXTS)
+def test_chances_are_finite_and_bounded(rows, text):
+    """Whatever is missing or odd: no vector, no words, one memory, none."""
+    found = judged(hits(*(f"a {said}" for said, _ in rows)), [seen for _, seen in rows], text)
+    assert len(found) == len(rows)
+    assert all(0.0 <= hit.score <= 1.0 for hit in found)
+    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.lists(st.floats(0, 1), max_size=3), st.booleans())
+def test_a_higher_cosine_never_lowers_the_chance(one, other, rest, talk):
+    """All else equal, in a store of one memory or of several, in talk or not (CC-28)."""
+    low, high = sorted((one, other))
+    text, memory = "which server is staging?", STAGING
+    others = [Seen(cosine=value, z=10 * value - 1) for value in rest]
+    fields = {"session": "s1", "speaker": "Ann"} if talk else {}
+    found = [hits(memory, *(f"note {n}" for n in range(len(others))), **fields) for _ in range(2)]
+    seen = [[Seen(cosine=value, z=10 * value - 1), *others] for value in (low, high)]
+    scores = [{hit.memory.text: hit.score for hit in judged(some, one, text)}
+              for some, one in zip(found, seen, strict=True)]
+    assert scores[0][memory] <= scores[1][memory] + 1e-9
+
+
+@given(st.floats(0, 30), st.floats(0, 30), st.lists(st.floats(0, 30), max_size=3))
+def test_a_better_match_by_words_never_lowers_the_chance(one, other, rest):
+    """On the first turn, where there is no vector (CC-28, CC-30)."""
+    low, high = sorted((one, other))
+    others = [Seen(bm25=value) for value in rest]
+    text = "which server is staging?"
+    assert chance(text, Seen(bm25=low), others=others) <= chance(text, Seen(bm25=high), others=others) + 1e-9
+
+
+def test_equal_chances_stand_in_order_of_id():
+    """Ties break by id (CC-32)."""
+    found = hits("the same", "the same", "the same")
+    assert [h.memory.id for h in judged(found[::-1], [Seen(0.4)] * 3, "which?")] == [h.memory.id for h in found]
+
+
+def test_what_kind_of_turn_it_is_matters():
+    """A question about this project opens, a word to go on does not, however alike (A2)."""
+    seen = Seen(cosine=0.55, z=3.0, bm25=3.0, likely=0.5, few=0.5)
+    assert chance("which server is staging?", seen) > gate.SHOW
+    assert chance("ok, staging server looks good", seen) < gate.SHOW
+    assert chance("explain what a staging server is", seen) < gate.SHOW
+
+
+def test_the_reason_is_said():
+    """A hit says how likely it is needed and what spoke for it (B91)."""
+    found = judged(hits(STAGING), [Seen(0.6, 3.0, 3.0, 1.0, 0.5)], "where is staging?")[0]
+    assert found.why[0] == "words 2.0"
+    assert found.why[1].startswith(f"chance {found.score:.2f}: ")
+
+
+@pytest.mark.parametrize(("text", "kind"), [
+    ("where do i push it", "asks here"), ("what does idempotent mean", "asks anybody"), ("rename it", "edits"),
+    ("ok go on", "goes on"), ("let's add a screen", "plans"), ("add a flag", "makes"), ("the build hangs", "trouble"),
+    ("TypeError: x\n    at f (a.js:1:2)\n", "pasted"), ("is it green?", "asks"),
+])
+def test_kinds_of_turns(text, kind):
+    """How it is put tells what kind of turn it is."""
+    assert read(text).kinds[kind] == 1.0
+
+
+def test_everyday_words_say_little():
+    """Fix, run and test stand in every session; heron does not."""
+    assert weight(frozenset({stem("fixes"), stem("tests")})) < weight(frozenset({"heron"}))
+    assert stem("tests") == stem("test") == stem("testing")
+
+
+def test_odd_numbers_count_nothing():
+    """An unknown number leaves the others standing."""
+    assert gate.total({"a": 2.0, "b": 1.0}, {"a": math.nan, "b": 3.0}) == 3.0
+    assert len(learned()) == 2
