@@ -81,6 +81,11 @@ def kind_of(name: str) -> Kind:
     return KINDS.get(name, CUSTOM)
 
 
+def is_talk(memory: Memory) -> bool:
+    """Whether it is a turn of a conversation as it was said, and not something that somebody chose to keep."""
+    return bool(memory.session and memory.speaker and memory.provenance == "observed")
+
+
 def half_life(memory: Memory) -> float:
     """Days after which its retention halves (A71–A74, B58)."""
     days = kind_of(memory.kind).half_life

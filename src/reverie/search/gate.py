@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from reverie.kinds import is_talk
 from reverie.model import Hit, Memory
 from reverie.words import query_terms
 
@@ -27,6 +28,7 @@ BESIDE = math.exp(-1.0)   # what surfaces beside the best has at least so much o
 LOOKED_AT = 4_000         # characters of a turn or a memory whose words are compared
 FAINT = 0.2               # what a word counts that nearly every working session says
 MOST_LEAD = 3.0           # log-odds that the best may stand before the second; beyond, more says nothing more
+TINY, RARE = 3, 2.0       # in a store of so few memories a shared word counts as BM25 would count it among twenty
 REASONS = 2               # how many of the strongest signs `why` names
 
 _EVERYDAY = """
@@ -129,6 +131,7 @@ def judged(hits: Sequence[Hit], seen: Sequence[Seen], text: str) -> list[Hit]:
         return []
     turn = read(text)
     judge = learned()[all(math.isnan(one.cosine) for one in seen)]
+    seen = grown(turn, hits, seen)
     signs = fitting(turn, [hit.memory for hit in hits], seen)
     fits = [total(judge.fits, one) for one in signs]
     opens = opening(turn, [hit.memory for hit in hits], seen, fits)
@@ -138,6 +141,16 @@ def judged(hits: Sequence[Hit], seen: Sequence[Seen], text: str) -> list[Hit]:
     found = [Hit(hit.memory, chance, (*hit.why, f"chance {chance:.2f}{said}"))
              for hit, chance in zip(hits, chances, strict=True)]
     return sorted(found, key=lambda hit: (-hit.score, hit.memory.id))
+
+
+def grown(turn: Turn, hits: Sequence[Hit], seen: Sequence[Seen]) -> Sequence[Seen]:
+    """What was seen, as if the store were not tiny: where one or two memories are all there is, no word is rare and
+    BM25 is nothing, whatever is said.
+    """
+    if len(hits) > TINY:
+        return seen
+    return [one._replace(bm25=max(one.bm25, RARE * weight(turn.stems & known_by(hit.memory)) / len(hits)))
+            for hit, one in zip(hits, seen, strict=True)]
 
 
 def odds(chance: float) -> float:
@@ -183,8 +196,8 @@ def fitting(turn: Turn, memories: Sequence[Memory], seen: Sequence[Seen]) -> lis
 
 def likeness(turn: Turn, asked: float, memory: Memory, seen: Seen) -> dict[str, float]:
     """How alike a turn and a memory are, by name; `asked` is what the turn's words weigh."""
-    known = stems_of(f"{memory.title} {memory.text}".lstrip()[:LOOKED_AT])
-    shared, talk = weight(turn.stems & known), float(bool(memory.session and memory.speaker))
+    known = known_by(memory)
+    shared, talk = weight(turn.stems & known), float(is_talk(memory))
     rank, words = clipped(seen.likely, 8.0), math.log1p(max(0.0, seen.bm25))
     return {
         "meaning": seen.cosine * (1.0 - talk), "meaning in talk": seen.cosine * talk,
@@ -198,7 +211,7 @@ def likeness(turn: Turn, asked: float, memory: Memory, seen: Seen) -> dict[str, 
 def opening(turn: Turn, memories: Sequence[Memory], seen: Sequence[Seen], fits: Sequence[float]) -> dict[str, float]:
     """The signs of whether a turn needs any memory, by name; `fits` is how well each one fits."""
     best, second = (*sorted(fits, reverse=True)[:2], -math.inf)[:2]
-    talk = sum(bool(one.session and one.speaker) for one in memories) / len(memories)
+    talk = sum(map(is_talk, memories)) / len(memories)
     signs = {
         "constant": 1.0, "best fit": best, "lead": min(best - second, MOST_LEAD),
         "best meaning": max(one.cosine for one in seen), "best meaning here": clipped(max(one.z for one in seen), 6.0),
@@ -207,6 +220,11 @@ def opening(turn: Turn, memories: Sequence[Memory], seen: Sequence[Seen], fits: 
         "talk": talk, "turn's words": math.log1p(weight(turn.stems)), **turn.kinds,
     }
     return {**signs, **{f"{name} × talk": signs[name] * talk for name in WITH_TALK}}
+
+
+def known_by(memory: Memory) -> frozenset[str]:
+    """The words of a memory without their endings."""
+    return stems_of(f"{memory.title} {memory.text}".lstrip()[:LOOKED_AT])
 
 
 def clipped(value: float, most: float) -> float:
