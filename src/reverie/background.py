@@ -11,10 +11,10 @@ import atexit
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from reverie import clock, config
 from reverie.attention import Attention, replaces
@@ -23,12 +23,15 @@ from reverie.embed import Embedder
 from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly
 from reverie.messages import Heard, Said
 from reverie.model import Event
-from reverie.settle import LEASE, LEASE_SECONDS, one_step
+from reverie.settle import LEASE, LEASE_SECONDS, ask, asks, one_step
 from reverie.settle.preparing import WINDOW_MESSAGES, prepare
 from reverie.settle.reading import Work
 from reverie.settle.spoken import redacted
 from reverie.store import Store
 from reverie.window import EMPTY, Block
+
+if TYPE_CHECKING:
+    from reverie.llm import Llm
 
 QUEUE = 16_384           # turns that may wait to be written down
 BATCH = 512              # turns written down in one transaction
@@ -77,9 +80,11 @@ class Member(Protocol):
 class Background:
     """The one thread of a mind that writes down, prepares and settles."""
 
-    def __init__(self, store: Store, embedder: Embedder | None, settings: Settings, now: Callable[[], float]) -> None:
+    def __init__(self, store: Store, embedder: Embedder | None, settings: Settings, now: Callable[[], float],
+                 llm: Llm | None = None) -> None:
         self.store, self.trouble = store, ""
-        self._embedder, self.settings, self._now = embedder, settings, now
+        self._embedder, self.settings, self._now, self._llm = embedder, settings, now, llm
+        self._reader: threading.Thread | None = None    # that asks the language model what was said
         self._holder = clock.new_id("settler")
         self._queue: deque[Turn] = deque()
         self._call = threading.Semaphore(0)
@@ -146,6 +151,7 @@ class Background:
             if self._at_exit is not None:
                 atexit.unregister(self._at_exit)
                 self._at_exit = None
+        self._stop_reading()
         self._guarded(self._write_down)        # what was handed over meanwhile, or the thread had no time for
 
     def withdraw(self, ids: Iterable[str]) -> None:
@@ -195,6 +201,7 @@ class Background:
             self._write_down()
         while not self._queue and not stop.is_set() and clock.ticks() >= self._retry_at:
             if not self._settle_some():
+                self._read_aside()
                 break
 
     def _settle_some(self) -> bool:
@@ -209,6 +216,25 @@ class Background:
         if not more:
             self.store.release(LEASE, self._holder)
         return more
+
+    def _read_aside(self) -> None:
+        """Let a language model read what was said, in a thread of its own: it takes a minute, a turn must not."""
+        if self._llm is not None and (self._reader is None or not self._reader.is_alive()):
+            work = Work(self.store, self._embedder, self.settings, self._now(), self._llm)
+            if asks(work):
+                self._reader = threading.Thread(target=self._guarded, args=(lambda: self._ask(work),),
+                                                name="reverie-reader", daemon=True)
+                self._reader.start()
+
+    def _ask(self, work: Work) -> None:
+        self.trouble = ask(work, self._holder).trouble or self.trouble
+
+    def _stop_reading(self) -> None:
+        """Break off what the language model is asked: its cursor stays, the next process asks again."""
+        if self._llm is not None and self._reader is not None and self._reader.is_alive():
+            self._llm.close()
+            self._reader.join(AT_EXIT)
+        self._reader = None
 
     def _write_down(self) -> None:
         """Every queued turn becomes an event; the newest of each conversation is to be prepared for."""
@@ -281,15 +307,18 @@ class Background:
         while conversation.withdrawn:
             conversation.attention.dropped(conversation.withdrawn.popleft())
         try:
-            block, conversation.vector = prepare(
+            made = prepare(
                 self.store, self._embedder, self.settings, conversation.attention, conversation.space,
-                tuple(conversation.window), at, conversation.vector)
-            if block:
-                self._offer(conversation, block, at)
+                tuple(conversation.window), at, conversation.vector, self._llm)
+            conversation.vector = made.vector
+            if made.block:
+                self._offer(conversation, made.block, at, made.judged)
+            elif made.judged:
+                self._record(conversation, EMPTY, at, made.judged)
         finally:
             del self._unprepared[conversation]
 
-    def _offer(self, conversation: Conversation, block: Block, at: float) -> None:
+    def _offer(self, conversation: Conversation, block: Block, at: float, judged: Mapping[str, object]) -> None:
         """Put a block where the next turn finds it, unless a fresh one that says the same waits there."""
         try:
             waiting = conversation.slot.pop()
@@ -303,8 +332,13 @@ class Background:
         conversation.slot.append(block)
         if self._gone and take_back(conversation, self._gone):
             return
+        self._record(conversation, block, at, judged)
+
+    def _record(self, conversation: Conversation, block: Block, at: float, judged: Mapping[str, object]) -> None:
+        """What was prepared, and what a judge said of it."""
+        payload = {"ids": list(block.ids), "why": [list(w) for w in block.why], **judged}
         self.store.append([Event(verb="prepared", space=conversation.space, session=conversation.attention.session,
-                                 at=at, payload={"ids": list(block.ids), "why": [list(w) for w in block.why]})])
+                                 at=at, payload=payload)])
 
 
 def event_of(turn: Turn) -> Event:

@@ -40,6 +40,7 @@ class Query(NamedTuple):
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     automatic: bool = False                    # nobody asked: only what stands out may surface
+    ungated: bool = False                      # a judge chooses: the whole pool, not only what stands out
     not_session: str = ""                      # a conversation whose own memories are not echoed back to it
     exclude: frozenset[str] = frozenset()
     within: float | None = None                # seconds that words and triggers may take
@@ -69,7 +70,7 @@ def search(store: "Store", query: Query) -> list[Hit]:
         if enough(found, query, wider) or left(end) == 0.0:
             break
     hits = triggers.merged(shape.shaped(hits, query.now), called)
-    return shape.settled(admitted(hits, query), query.limit, automatic=query.automatic)
+    return shape.settled(admitted(hits, query), query.limit, automatic=query.automatic and not query.ungated)
 
 
 def left(end: float | None) -> float | None:

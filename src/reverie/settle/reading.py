@@ -4,19 +4,23 @@ A reader decides, from one event, what is to change; `follow` makes it so, toget
 transaction: whatever happens, no event is read twice and none is passed over. What a decision rests on is looked at
 again inside that transaction: if somebody has altered it meanwhile, the reader decides anew.
 
-An event that a reader fails on is recorded as `failed` and its cursor moves on; sleep and `doctor` look there.
+An event that a reader fails on is recorded as `failed` and its cursor moves on; sleep and `doctor` look there. A
+language model that is away is not the event's fault: the cursor stays, and the reader says why it stopped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.config import Settings
 from reverie.embed import Embedder
-from reverie.errors import Conflict, StoreError
+from reverie.errors import Conflict, ModelAway, StoreError
 from reverie.model import NOTHING, Change, Event, Memory
 from reverie.store import Store
+
+if TYPE_CHECKING:
+    from reverie.llm import Llm
 
 EVENTS = 200             # events read in one step
 ANEW = 3                 # times that a decision is made anew because what it rests on was altered
@@ -29,6 +33,7 @@ class Work(NamedTuple):
     embedder: Embedder | None
     settings: Settings
     now: float
+    llm: Llm | None = None
 
     @property
     def model(self) -> str:
@@ -65,13 +70,14 @@ class Read(NamedTuple):
     events: int = 0
     changes: int = 0
     failed: int = 0
+    trouble: str = ""    # why it stopped, if a language model is away
 
 
 def follow(work: Work, reader: Reader, most: int = EVENTS) -> Read:
     """Read the next events, in order, as far as their turn has come."""
     store = work.store
     events = changes = failed = 0
-    last = 0
+    last, trouble = 0, ""
     try:
         for event in store.events(after=store.cursor(reader.name), verbs=reader.verbs, limit=most):
             if not reader.ready(work, event):
@@ -79,11 +85,13 @@ def follow(work: Work, reader: Reader, most: int = EVENTS) -> Read:
             done = one(work, reader, event)
             events, last = events + 1, event.seq
             changes, failed = changes + done.changes, failed + done.failed
+    except ModelAway as err:
+        trouble = str(err)
     except Conflict:    # our lease ran out and somebody else has read these: what they did stands
         return Read(events, changes, failed)
     if last > store.cursor(reader.name):
         store.advance(reader.name, last)
-    return Read(events, changes, failed)
+    return Read(events, changes, failed, trouble)
 
 
 def one(work: Work, reader: Reader, event: Event) -> Read:
@@ -93,7 +101,7 @@ def one(work: Work, reader: Reader, event: Event) -> Read:
             if (changes := attempt(work, reader, event)) is not None:
                 return Read(1, changes)
         return Read(1)
-    except (StoreError, Conflict):
+    except (StoreError, Conflict, ModelAway):
         raise
     except Exception as err:
         work.store.apply([], caused(work, event, "failed", error=f"{type(err).__name__}: {err}"[:500],
@@ -104,7 +112,7 @@ def one(work: Work, reader: Reader, event: Event) -> Read:
 def attempt(work: Work, reader: Reader, event: Event) -> int | None:
     """Decide, and make it so unless what it rests on has changed; None in that case."""
     decision = reader.decide(work, event)
-    if not decision.changes:
+    if not decision.changes and not decision.payload:
         return 0
     with work.store.alone():
         if list(decision.rests_on) != work.store.get([memory.id for memory in decision.rests_on]):
