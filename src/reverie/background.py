@@ -145,13 +145,16 @@ class Background:
         """Let the thread finish what is queued. It takes no lock that is held here."""
         if self._thread is not None:
             self._stop.set()
+            if self._llm is not None:
+                self._llm.close()      # what it is asked is broken off: no block is wanted, and reading can wait
             self._call.release()
             self._thread.join(patience)
             self._thread = None
             if self._at_exit is not None:
                 atexit.unregister(self._at_exit)
                 self._at_exit = None
-        self._stop_reading()
+        if self._reader is not None:
+            self._reader.join(AT_EXIT)
         self._guarded(self._write_down)        # what was handed over meanwhile, or the thread had no time for
 
     def withdraw(self, ids: Iterable[str]) -> None:
@@ -229,12 +232,6 @@ class Background:
     def _ask(self, work: Work) -> None:
         self.trouble = ask(work, self._holder).trouble or self.trouble
 
-    def _stop_reading(self) -> None:
-        """Break off what the language model is asked: its cursor stays, the next process asks again."""
-        if self._llm is not None and self._reader is not None and self._reader.is_alive():
-            self._llm.close()
-            self._reader.join(AT_EXIT)
-        self._reader = None
 
     def _write_down(self) -> None:
         """Every queued turn becomes an event; the newest of each conversation is to be prepared for."""

@@ -57,9 +57,10 @@ class Settled(NamedTuple):
     trouble: str = ""         # why, if the embedder or the language model did not answer
 
     def then(self, step: Settled) -> Settled:
-        """This and one more step."""
+        """This and one more step; the trouble of the last one that did anything, or met some."""
+        trouble = step.trouble if step or step.trouble else self.trouble
         return Settled(self.embedded + step.embedded, self.learned + step.learned, self.events + step.events,
-                       self.failed + step.failed, step.waiting, step.trouble)
+                       self.failed + step.failed, step.waiting, trouble)
 
     def __bool__(self) -> bool:
         """Whether anything was done."""
