@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     from reverie.messages import Said
     from reverie.store import Store
 
-NOT_DUE, NOTHING_FOUND = "not due", "nothing found"    # outcomes of a turn on which the judge was not needed
+NOT_DUE, NOTHING_FOUND = "not due", "nothing found"
+OUTCOMES = {
+    NOT_DUE: "a turn between two judgements",
+    NOTHING_FOUND: "a turn for which there was nothing to judge",
+}
+"""How a turn ended on which the judge was not needed."""
 ASKED = 200              # characters of the question that are kept with a judgement
 
 

@@ -35,9 +35,11 @@ def status(desk: Desk) -> None:
     """What there is, where it lives, whether it works."""
     from reverie.settle import LEASE
     from reverie.surfaces import worker
+    from reverie.surfaces.commands.llm import line
 
     with desk.mind() as mind:
         stats = mind.stats()
+        llm = line(mind.llm, desk.settings.llm)
         settler = mind.store.holder(LEASE, clock.now())
         failed = mind.store.events(verbs=FAILED, newest=True, limit=3)
         trouble = json.loads(mind.store.meta("trouble") or "{}")
@@ -54,6 +56,7 @@ def status(desk: Desk) -> None:
         "settling": settler,
         "embedder": desk.settings.embedder,
         "model_present": worker.ready(desk.settings),
+        "llm": llm,
         "bytes": stats.bytes,
         "kinds": dict(stats.kinds),
         "spaces": dict(stats.spaces),
@@ -83,6 +86,7 @@ def status_page(v: dict[str, Any]) -> None:
             else f"{v['vectors']:,}, none waits",
             "settling": "somebody is at it" if v["settling"] else "nobody just now",
             "model": f"{v['embedder']}: {model}",
+            "language": v["llm"],
             "size": f"{v['bytes'] / 1e6:,.1f} MB",
             "trouble": v["trouble"],
             "failed": "; ".join(f"event {f['event']}: {f['error']}" for f in v["failed"]),
