@@ -62,7 +62,7 @@ def configured(settings: Settings, progress: Progress | None) -> Embedder:
     from reverie.embed import open_embedder
     from reverie.embed.cache import Cached, Recent
     inner = open_embedder(settings.embedder, cache=settings.cache, progress=progress, offline=settings.offline,
-                          api_key=settings.api_key or None)
+                          api_key=settings.api_key or None, providers=settings.providers)
     return Cached(inner, Recent())
 
 

@@ -66,6 +66,13 @@ def test_a_check_without_a_model_fails(run):
     run("llm", "--check", "--json", code=1)
 
 
+def test_an_accelerator_that_is_not_installed_is_named(run):
+    """`providers` is a wish; status says which of them cannot be had (A95, A96, A97)."""
+    missing = json.loads(run("status", "--json", providers=["NoSuchExecutionProvider"]))["providers_missing"]
+    assert ["NoSuchExecutionProvider"] == missing
+    assert "processor computes" in " ".join(run("status", providers=["NoSuchExecutionProvider"]).split())
+
+
 def test_the_key_of_the_provider_is_for_the_provider_only(monkeypatch, tmp_path):
     """Its usual variable is read by config alone, and never used for another address."""
     from reverie import config

@@ -59,11 +59,14 @@ def test_no_answer_names_what_was_not_shown(text, count):
 
 def test_ballots():
     """By votes, then best place; failed ballots are neutral; all failed is nothing (X3, CC-35)."""
-    ballot = judge.Judgement
-    assert None is judge.counted([None, None], 1) is judge.counted([], 2)
-    assert (2, 1, 3) == judge.counted([ballot((1, 2)), ballot((2, 3))], 1).use
-    assert (2,) == judge.counted([ballot((1, 2)), None, ballot((2, 3))], 2).use
-    assert () == judge.counted([ballot((1,)), None], 2).use
+    def use(agree, *ballots):
+        found = judge.counted([None if ballot is None else judge.Judgement(ballot) for ballot in ballots], agree)
+        return found and found.use
+    assert None is use(1, None, None) is use(2)
+    assert (2, 1, 3) == use(1, (1, 2), (2, 3))
+    assert (2,) == use(2, (1, 2), None, (2, 3))
+    assert () == use(2, (1,), None)
+    assert (4, 5) == use(2, (5, 4), (4, 5))
 
 
 def test_cadence():

@@ -1,7 +1,7 @@
 """Commands that look after the store: status, verify, export, import, backup, settle, log."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,6 +56,7 @@ def status(desk: Desk) -> None:
         "settling": settler,
         "embedder": desk.settings.embedder,
         "model_present": worker.ready(desk.settings),
+        "providers_missing": without(desk.settings.providers),
         "llm": llm,
         "bytes": stats.bytes,
         "kinds": dict(stats.kinds),
@@ -67,6 +68,15 @@ def status(desk: Desk) -> None:
         say.document(values)
     else:
         status_page(values)
+
+
+def without(providers: Sequence[str]) -> list[str]:
+    """The configured execution providers that are not installed."""
+    if not providers:
+        return []
+    from reverie.embed.minilm import missing
+
+    return missing(providers)
 
 
 def status_page(v: dict[str, Any]) -> None:
@@ -86,6 +96,9 @@ def status_page(v: dict[str, Any]) -> None:
             else f"{v['vectors']:,}, none waits",
             "settling": "somebody is at it" if v["settling"] else "nobody just now",
             "model": f"{v['embedder']}: {model}",
+            "providers": f"{', '.join(v['providers_missing'])}: not in this ONNX Runtime, so the processor computes"
+            if v["providers_missing"]
+            else "",
             "language": v["llm"],
             "size": f"{v['bytes'] / 1e6:,.1f} MB",
             "trouble": v["trouble"],
