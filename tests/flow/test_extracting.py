@@ -68,7 +68,9 @@ def test_twelve_turns_are_read(reading, clock):
     assert ("extracted", TRUST["extracted"]) == (found.provenance, found.trust) and found.confidence == found.trust
     assert ("it broke once", mind.llm.name) == (found.details["reason"], found.details["model"])
     (event,) = mind.store.events(verbs=["extract"])
-    assert [{"text": "They said hello.", "reason": "politeness", "messages": [0, 23]}] == event.payload["rejected"]
+    assert (1, {"left by the model": 1}) == (event.payload["kept"], event.payload["rejected"])
+    assert [{"text": "They said hello.", "reason": "politeness", "rule": "extract", "message": 23}
+            ] == event.payload["examples"]
     assert 1 == len(script.asked)
 
 

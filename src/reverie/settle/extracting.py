@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from reverie import clock
 from reverie.errors import ModelAway
 from reverie.lifecycle.extract import without_injections
-from reverie.lifecycle.intake import built
+from reverie.lifecycle.intake import built, private
 from reverie.messages import Said
 from reverie.model import Add, Change, Event, Memory, lineage
 from reverie.search import Query, search
@@ -29,7 +29,7 @@ from reverie.words import fingerprint
 
 if TYPE_CHECKING:
     from reverie.llm import Llm
-    from reverie.llm.extract import Extracted, Item
+    from reverie.llm.extract import Extracted, Item, Rejected
 
 EVERY = 12               # turns (CONSTANTS: extraction triggers)
 ENDINGS = ("session_end", "compact")    # a host says so with `record`: the end, or the host shortens its context
@@ -37,6 +37,8 @@ OLDEST = 7 * 86_400.0    # seconds
 TRIES = 3                # answers to one event that may fail to come in time
 MOST_TURNS = 200         # of one conversation that are read at once
 ROOM = 15_000            # tokens that one window takes, answer and known texts included
+EXAMPLES = 8             # of what was left that are kept; all are counted
+LEFT = "left by the model"
 NAME = "extract"
 
 
@@ -53,7 +55,7 @@ def taught(work: Work, event: Event) -> Decision:
     if not turns or (event.verb not in ENDINGS and len(turns) < EVERY):
         return Decision()
     found: list[Change] = []
-    rejected: list[dict[str, Any]] = []
+    rejected: list[Rejected] = []
     seen: set[str] = set()
     from reverie.llm.extract import windows, worth_asking
     for window in filter(worth_asking, windows(spoken(turns))):
@@ -63,8 +65,15 @@ def taught(work: Work, event: Event) -> Decision:
             if same_words(memory) not in seen and not known_already(work.store, memory):
                 found.append(Add(memory))
             seen.add(same_words(memory))
-        rejected += [{"text": r.text, "reason": r.reason, "messages": list(r.messages)} for r in extracted.reject]
-    return Decision(found, payload={"rejected": rejected, "turns": len(turns)})
+        rejected += extracted.reject
+    return Decision(found, payload={"kept": len(found), **account(rejected)})
+
+
+def account(rejected: Sequence[Rejected]) -> dict[str, Any]:
+    """What was weighed and left: how much, and some examples with the model's reasons."""
+    examples = [{"text": private(one.text), "reason": private(one.reason), "rule": NAME, "message": one.messages[1]}
+                for one in rejected[:EXAMPLES]]
+    return {"rejected": {LEFT: len(rejected)}, "examples": examples} if rejected else {}
 
 
 def since_last(work: Work, event: Event) -> list[Event]:
