@@ -7,7 +7,7 @@ import pytest
 
 from reverie.llm import MALFORMED, RESTING
 from reverie.model import TRUST
-from reverie.settle import SLOW_READERS, extracting
+from reverie.settle import extracting, slow_readers
 from reverie.testing import SPACE, memory
 from tests.scripted import Raw, Slow, Status, scripted
 
@@ -282,7 +282,7 @@ def test_without_a_model_nothing_waits_for_one(mind, clock):
     talk(mind, clock)
     mind.settle()
     assert not asks(mind.work) and not work_left(mind.work)
-    assert [0] == [mind.store.cursor(reader.name) for reader in SLOW_READERS]
+    assert [0] == [mind.store.cursor(reader.name) for reader in slow_readers()]
 
 
 def test_outcomes_are_counted(reading, clock):

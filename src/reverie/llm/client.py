@@ -12,6 +12,7 @@ import asyncio
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from reverie.errors import ExtraMissing
@@ -67,7 +68,8 @@ class Remote:
             self._loop = self._thread = self._model = None
         if loop is None or thread is None:
             return
-        asyncio.run_coroutine_threadsafe(ended(model), loop).result(PATIENCE)
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(ended(model), loop).result(PATIENCE)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(PATIENCE)
 

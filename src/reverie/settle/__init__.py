@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from reverie import clock
 from reverie.config import Settings
 from reverie.embed import Embedder
-from reverie.settle import extracting, learning
+from reverie.settle import learning
 from reverie.settle.embedding import BATCH, NO_VECTOR, adopt, embed_waiting
 from reverie.settle.reading import Reader, Work, follow, waits
 from reverie.store import Store
@@ -34,9 +34,6 @@ PATIENCE = 600.0         # seconds that an explicit `settle` waits for another o
 
 READERS: tuple[Reader, ...] = (learning.READER,)
 """Who follows the event log, in this order: what is learned is reconciled in the same step."""
-
-SLOW_READERS: tuple[Reader, ...] = (extracting.READER,)
-"""Who follows the event log with a language model, a few events a step, when nothing else is to be done."""
 
 Going = Callable[[], bool]
 
@@ -101,9 +98,18 @@ def work_left(work: Work) -> bool:
             or asks(work))
 
 
+def slow_readers() -> tuple[Reader, ...]:
+    """Who follows the event log with a language model, a few events a step, when nothing else is to be done.
+
+    Loaded where there is a model only: a command that recalls waits for every import.
+    """
+    from reverie.settle import extracting
+    return (extracting.READER,)
+
+
 def asks(work: Work) -> bool:
     """Whether an event waits for a language model that may be asked now."""
-    return work.llm is not None and any(waits(work, reader) for reader in SLOW_READERS)
+    return work.llm is not None and any(waits(work, reader) for reader in slow_readers())
 
 
 def ask(work: Work, holder: str) -> Settled:
@@ -114,7 +120,7 @@ def ask(work: Work, holder: str) -> Settled:
     if not asks(work) or not work.store.acquire(ASKING, holder, ASKING_SECONDS, work.now):
         return Settled()
     try:
-        read = [follow(work, reader, FEW) for reader in SLOW_READERS]
+        read = [follow(work, reader, FEW) for reader in slow_readers()]
     finally:
         work.store.release(ASKING, holder)
     return Settled(0, sum(r.changes for r in read), sum(r.events for r in read), sum(r.failed for r in read),

@@ -3,7 +3,7 @@
 Always true: what the judge has not named does not surface, but for what a trigger pattern of its own called up: that
 is a rule that somebody set, not a resemblance. A ballot that fails, a model that rests and a turn between two
 judgements surface nothing (X4, CC-34). Only when the day's budget is spent the gate decides, as it does where there is
-no model. Each turn is counted under one outcome, which `reverie llm` shows (X7).
+no model. Each turn, or each ballot of several, is counted under one outcome, which `reverie llm` shows (X7).
 """
 
 from __future__ import annotations

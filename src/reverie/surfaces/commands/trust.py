@@ -1,4 +1,4 @@
-"""Commands that look after the store: status, verify, export, import, backup, settle, log."""
+"""Commands that look after the store: status, verify, export, import, backup, settle, log, llm."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -27,6 +27,7 @@ def register(app: typer.Typer) -> None:
         ("backup", backup),
         ("settle", settle),
         ("log", log),
+        ("llm", llm),
     ):
         command(app, name, panel=PANEL, spaced=False)(function)
 
@@ -35,11 +36,11 @@ def status(desk: Desk) -> None:
     """What there is, where it lives, whether it works."""
     from reverie.settle import LEASE
     from reverie.surfaces import worker
-    from reverie.surfaces.commands.llm import line
+    from reverie.surfaces.language import line
 
     with desk.mind() as mind:
         stats = mind.stats()
-        llm = line(mind.llm, desk.settings.llm)
+        language = line(mind.llm, desk.settings.llm)
         settler = mind.store.holder(LEASE, clock.now())
         failed = mind.store.events(verbs=FAILED, newest=True, limit=3)
         trouble = json.loads(mind.store.meta("trouble") or "{}")
@@ -57,7 +58,7 @@ def status(desk: Desk) -> None:
         "embedder": desk.settings.embedder,
         "model_present": worker.ready(desk.settings),
         "providers_missing": without(desk.settings.providers),
-        "llm": llm,
+        "llm": language,
         "bytes": stats.bytes,
         "kinds": dict(stats.kinds),
         "spaces": dict(stats.spaces),
@@ -285,3 +286,13 @@ def log(
         show.events(found, clock.now())
     else:
         say.note("No events.")
+
+
+def llm(
+    desk: Desk,
+    check: Annotated[bool, typer.Option("--check", help="Ask it something small now, even if it rests.")] = False,
+) -> None:
+    """The language model: today's tokens and cost, how its calls ended, whether it rests."""
+    from reverie.surfaces import language
+
+    language.shown(desk, check)

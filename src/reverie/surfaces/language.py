@@ -1,34 +1,25 @@
-"""The command about the language model: which one, what it took today, how its calls ended, whether it rests."""
+"""The language model on a terminal: which one, what it took today, how its calls ended, whether it rests."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from reverie import Mind, clock
 from reverie.surfaces import say
-from reverie.surfaces.desk import Desk, command
+from reverie.surfaces.desk import Desk
 
 if TYPE_CHECKING:
     from reverie.llm import Llm
 
-PANEL = "Look after it"
 NONE = ("No language model is configured; everything works without one. To use one, set llm in config.toml, for "
         'instance llm = "anthropic:claude-haiku-4-5", and its key in REVERIE_LLM_KEY.')
 OFFLINE = "offline = true: no connection is opened, so the language model is not asked."
 
 
-def register(app: typer.Typer) -> None:
-    """Put the command on the command line."""
-    command(app, "llm", panel=PANEL, spaced=False)(llm)
-
-
-def llm(
-    desk: Desk,
-    check: Annotated[bool, typer.Option("--check", help="Ask it something small now, even if it rests.")] = False,
-) -> None:
-    """The language model: today's tokens and cost, how its calls ended, whether it rests."""
+def shown(desk: Desk, check: bool) -> None:
+    """Show how things stand; with `check`, ask the model something small first."""
     with desk.mind() as mind:
         asked = checked(mind) if check else {}
         values = {**status(mind), **({"check": asked} if check else {})}
