@@ -5,7 +5,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from reverie import clock
 from reverie.surfaces.cli import app
+from reverie.testing import memory
 from tests.scripted import TOKENS, Status, scripted
 
 pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
@@ -64,6 +66,22 @@ def test_trouble_is_shown_with_its_reason(run):
 def test_a_check_without_a_model_fails(run):
     """There is nobody to ask."""
     run("llm", "--check", "--json", code=1)
+
+
+@pytest.mark.parametrize("command", ["settle", "worker"])
+def test_whoever_settles_has_conversations_read(run, command, tmp_path):
+    """The command and the detached worker ask the configured model, as the companion does (X17)."""
+    note = {"text": "The release script reads CHANGELOG.md first.", "kind": "fact", "from": 0}
+    run("status")
+    with memory(tmp_path, now=clock.now) as mind:
+        for number in range(12):
+            said = [{"role": "user", "text": "The release script reads CHANGELOG.md first, as we found out together."}]
+            mind.record("turn", {"messages": said, "first": number}, space="me/demo", session="s1")
+    with scripted(json.dumps({"keep": [note]})) as script:
+        run(command, llm=script.openai)
+        assert 1 == len(script.asked)
+    with memory(tmp_path, now=clock.now) as mind:
+        assert [(note["text"], "extracted")] == [(m.text, m.provenance) for m in mind.browse(space="me/demo")]
 
 
 def test_an_accelerator_that_is_not_installed_is_named(run):

@@ -127,6 +127,7 @@ def test_no_other_key_reaches_a_configured_address(protocol, opened, monkeypatch
     (Status(400, "context length exceeded"), REJECTED),
     (Raw(b"<html>a proxy's page</html>"), MALFORMED),
     (Raw(b'{"id": "1", "choi', 4_000), DOWN),
+    ("x" * 9_000_000, DOWN),
 ])
 def test_a_useless_answer_is_nothing(protocol, answer, outcome, opened, store):
     """No value, one outcome, one event; a bad answer is no reason to stop asking (CC-34)."""

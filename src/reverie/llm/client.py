@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,11 @@ from reverie.errors import ExtraMissing
 from reverie.llm import BUSY, DOWN, MALFORMED, REFUSED, REJECTED, STOPPED, TIMEOUT, Address, Failed, Reply, Request
 
 if TYPE_CHECKING:
+    import httpx2
     from pydantic_ai.models import Model
 
 MOST_ANSWER = 200_000    # characters of an answer that are looked at; none that is wanted is a tenth as long
+MOST_BYTES = 8_000_000   # of an answer on the wire
 PATIENCE = 5.0           # seconds beyond its deadline that a call may take to be broken off
 MISSING = f"{ExtraMissing.__doc__} Install it with: pip install 'reverie[llm]'"
 NO_KEY = "none"          # the libraries insist on one; local servers do not look at it
@@ -132,8 +134,7 @@ async def asked(model: Model, request: Request) -> Reply:
 
 def opened(where: Address, key: str) -> Model:
     """The library's model; nothing that the environment says about keys, hosts or accounts is used."""
-    import httpx2
-    http = httpx2.AsyncClient(follow_redirects=False)
+    http = bounded()
     if where.provider == "anthropic":
         from anthropic import AsyncAnthropic
         from pydantic_ai.models.anthropic import AnthropicModel
@@ -149,6 +150,32 @@ def opened(where: Address, key: str) -> Model:
     if where.usual:
         return OpenAIChatModel(where.model, provider=OpenAIProvider(openai_client=openai))
     return OpenAIChatModel(where.model, provider=OpenAICompatibleProvider("compatible", openai_client=openai))
+
+
+def bounded() -> httpx2.AsyncClient:
+    """Connections that follow no redirect and read no endless answer."""
+    import httpx2
+
+    class Bounded(httpx2.AsyncByteStream):
+        def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+            self.stream = stream
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            read = 0
+            async for part in self.stream:
+                read += len(part)
+                if read > MOST_BYTES:
+                    raise httpx2.ReadError(f"an answer of more than {MOST_BYTES:,} bytes")
+                yield part
+
+        async def aclose(self) -> None:
+            await self.stream.aclose()
+
+    async def bound(response: httpx2.Response) -> None:
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = Bounded(response.stream)
+
+    return httpx2.AsyncClient(follow_redirects=False, event_hooks={"response": [bound]})
 
 
 async def ended(model: Any) -> None:
