@@ -38,11 +38,9 @@ class Chosen(NamedTuple):
     judged: Mapping[str, object] = NOTHING    # "asked", "verified", "rejected", "related"; empty without a judgement
 
 
-def chosen(store: Store, query: Query, llm: Llm | None, settings: Settings, attention: Attention,
+def chosen(store: Store, query: Query, llm: Llm, settings: Settings, attention: Attention,
            window: Sequence[Said], *, changed: bool) -> Chosen:
-    """What may surface now: by the gate where there is no model, by the judge where there is one."""
-    if llm is None:
-        return Chosen(search(store, query))
+    """What may surface now, as the judge says."""
     from reverie.llm.judge import POOL, TASK, due
     pool = search(store, query._replace(limit=POOL, ungated=True))
     called = [hit for hit in pool if by_rule(hit)]

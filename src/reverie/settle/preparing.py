@@ -12,9 +12,9 @@ from reverie.embed import Embedder
 from reverie.lifecycle.extract import without_injections
 from reverie.messages import Said
 from reverie.model import NOTHING, lineage
-from reverie.search import Query
+from reverie.search import Query, search
 from reverie.settle.embedding import embedded, similarity
-from reverie.settle.judging import chosen
+from reverie.settle.judging import Chosen, chosen
 from reverie.store import Store
 from reverie.window import EMPTY, Block, render
 from reverie.words import query_terms
@@ -76,5 +76,6 @@ def prepare(store: Store, embedder: Embedder | None, settings: Settings, attenti
     query = Query(text=about.text, context=about.context, spaces=lineage(space), now=now, vector=vector,
                   model=embedder.model if embedder else "", limit=settings.limit * 4, automatic=True,
                   not_session=attention.session, exclude=frozenset(attention.blocked(now)))
-    found = chosen(store, query, llm, settings, attention, window, changed=changed)
+    found = (Chosen(search(store, query)) if llm is None
+             else chosen(store, query, llm, settings, attention, window, changed=changed))
     return Prepared(render(found.hits, now, limit=settings.limit, budget=settings.budget), vector, found.judged)
