@@ -13,7 +13,7 @@ answers are (positive) and of another conversation (negative).
 import argparse
 import json
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 import reverie
-from bench.retrieval import data, stores
+from bench.gate.sessions import Desk, held_out
+from bench.retrieval import data, mixed, stores
 from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.model import lineage
@@ -81,6 +82,23 @@ def cases(root: Path | None, cache: Path) -> tuple[dict[str, list[Case]], list[C
         print(f"{name}: {len(found[name])} questions, evidence in the pool "
               f"{np.mean([case.gold.sum() / case.pieces for case in found[name]]):.3f}", flush=True)
     return found, foreign, names
+
+
+def among(root: Path | None, cache: Path, chosen: Callable[[Desk], bool]) -> dict[str, list[Case]]:
+    """Questions beside stores of facts and talk, by what answers them. Their corpus is the conversation, so that folds
+    leave it out here where they leave it out there.
+    """
+    embedder = stores.remembering(cache)
+    found: dict[str, list[Case]] = {mixed.FACTS: [], mixed.TALK: []}
+
+    def each(mind: reverie.Mind, asked: mixed.Asked) -> None:
+        pool = pool_of(mind, embedder, asked.text)
+        table, _ = matrix(Question(asked.text), pool)
+        found[asked.name].append(Case(asked.name, asked.corpus, "", table.astype(np.float32),
+                                      np.array([id in asked.gold for id in pool.ids], bool), len(asked.gold),
+                                      outlook(pool)))
+    mixed.asked(root, cache, chosen, each)
+    return found
 
 
 def small(root: Path | None, cache: Path, seed: int = 3) -> tuple[list[Case], list[Case]]:
@@ -191,10 +209,11 @@ def validated(by_set: Mapping[str, Sequence[Case]], columns: np.ndarray, penalty
 
 
 def transferred(by_set: Mapping[str, Sequence[Case]], columns: np.ndarray) -> dict[str, float]:
-    """Recall@10 on a set by a model that has seen only the other sets."""
+    """Recall@10 on a set by a model that has seen only sets of other conversations."""
     found = {}
+    corpora = {name: {case.corpus for case in some} for name, some in by_set.items()}
     for name, some in by_set.items():
-        stranger = fit({other: cases for other, cases in by_set.items() if other != name}, columns)
+        stranger = fit({other: cases for other, cases in by_set.items() if not corpora[other] & corpora[name]}, columns)
         found[name] = float(np.mean([recall(stranger, case) for case in some]))
     return found
 
@@ -239,12 +258,15 @@ def rounded(values: Mapping[str, float]) -> dict[str, float]:
     return {name: round(value, 4) for name, value in values.items()}
 
 
-def report(by_set: Mapping[str, Sequence[Case]], columns: np.ndarray) -> dict[str, dict[str, float]]:
-    """Held out, in sample, transfer."""
+def report(by_set: Mapping[str, Sequence[Case]], columns: np.ndarray,
+           strange: Mapping[str, Sequence[Case]]) -> dict[str, dict[str, float]]:
+    """Held out by folds, in sample, and the labelled sessions that nothing is fitted on."""
     whole = fit(by_set, columns)
     figures = {
         "held out": rounded(validated(by_set, columns)),
         "in sample": rounded({name: float(np.mean([recall(whole, c) for c in some])) for name, some in by_set.items()}),
+        "sessions held out": rounded({name: float(np.mean([recall(whole, c) for c in some]))
+                                      for name, some in strange.items()}),
     }
     for line, values in figures.items():
         print(line, values, flush=True)
@@ -259,8 +281,11 @@ def main() -> None:
     parser.add_argument("--transfer", action="store_true", help="also train without each set in turn")
     args = parser.parse_args()
     by_set, foreign, names = cases(args.data, args.cache.absolute())
+    root, cache, unseen = args.data, args.cache.absolute(), held_out()
+    by_set |= among(root, cache, lambda desk: desk.name not in unseen)
+    strange = among(root, cache, lambda desk: desk.name in unseen)
     columns = np.ones(len(names), bool)
-    figures = report(by_set, columns)
+    figures = report(by_set, columns, strange)
     if args.transfer:
         print("transfer", transferred(by_set, columns))
     if args.write:

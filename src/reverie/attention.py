@@ -11,6 +11,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from reverie.model import Event, Filter, Record, lineage
+from reverie.store import Store
 from reverie.window import EMPTY, Block
 
 TOPIC = 0.3               # cosine of two contexts below which they look like different topics
@@ -23,6 +25,7 @@ SIMILAR_FOR = 180.0       # seconds within which a block that shares OVERLAP of 
 OVERLAP = 0.8
 IDENTICAL_FOR = 30.0      # seconds within which the same context is not looked at twice
 MOST = 2_000              # ids remembered per set
+ECHOES = 50               # newest memories above a project that are looked at for echoes: a fraction of a millisecond
 
 
 @dataclass(slots=True)
@@ -30,6 +33,7 @@ class Attention:
     """The state of one conversation. Only its companion's background thread and `take` touch it."""
 
     session: str
+    spaces: tuple[str, ...] = ()                                     # its own and its project's: where its memories lie
     turns: int = 0
     judged: int | None = None                                        # the last turn on which the judge gave an answer
     drifting: int = 0                                                # turns in a row that looked like another topic
@@ -92,6 +96,29 @@ class Attention:
         _remember(self.injected, ids, now)
         _remember(self.surfaced, ids, now)
         self.last_given = (frozenset(ids), now)
+
+
+def echoes(store: Store, attention: Attention) -> frozenset[str]:
+    """Memories above a conversation's project that came out of it all the same: it must not hear them back (X10).
+
+    In its own spaces its name says enough; above them, a conversation of another project may have the same name. Of
+    what was learned the event says where. What was kept by hand is taken for this one's if it was kept after its first
+    turn.
+    """
+    above = lineage(attention.spaces[-1])[1:] if attention.spaces else ()
+    found = store.browse(Filter(spaces=above, session=attention.session, limit=ECHOES)) if above else []
+    if not found:
+        return frozenset()
+    begun = store.events(session=attention.session, space=attention.spaces[0], verbs=("turn",), limit=1)
+    return frozenset(memory.id for memory in found if came_from(store.history(memory.id), attention.spaces, begun))
+
+
+def came_from(history: Sequence[Record], spaces: Sequence[str], begun: Sequence[Event]) -> bool:
+    """Whether a memory of this session's name came out of the conversation that lies in these spaces."""
+    cause = next((record.event for record in history if record.op == "add"), None)
+    if cause is None:
+        return False
+    return cause.space in spaces if cause.verb == "learn" else bool(begun) and cause.seq > begun[0].seq
 
 
 def overlap(a: frozenset[str], b: frozenset[str]) -> float:

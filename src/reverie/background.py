@@ -24,7 +24,9 @@ from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreRe
 from reverie.messages import Heard, Said
 from reverie.model import Event
 from reverie.settle import LEASE, LEASE_SECONDS, ask, asks, one_step
-from reverie.settle.preparing import WINDOW_MESSAGES, prepare
+from reverie.settle.gaps import unanswered
+from reverie.settle.maintaining import snippet
+from reverie.settle.preparing import WINDOW_MESSAGES, focus, prepare
 from reverie.settle.reading import Work
 from reverie.settle.spoken import redacted
 from reverie.store import Store
@@ -310,8 +312,8 @@ class Background:
             conversation.vector = made.vector
             if made.block:
                 self._offer(conversation, made.block, at, made.judged)
-            elif made.judged:
-                self._record(conversation, EMPTY, at, made.judged)
+            else:
+                self._without(conversation, at, made.judged)
         finally:
             del self._unprepared[conversation]
 
@@ -331,9 +333,21 @@ class Background:
             return
         self._record(conversation, block, at, judged)
 
+    def _without(self, conversation: Conversation, at: float, judged: Mapping[str, object]) -> None:
+        """Nothing earned its place: what a judge said is kept, and a question that memory could not answer."""
+        if judged:
+            self._record(conversation, EMPTY, at, judged)
+        if self._llm is not None and not judged:
+            return                 # nobody has looked, so nothing is known to be missing
+        gap = unanswered(self.store, self.settings, conversation.attention, conversation.space,
+                         tuple(conversation.window), at)
+        if gap:
+            self.store.append([gap])
+
     def _record(self, conversation: Conversation, block: Block, at: float, judged: Mapping[str, object]) -> None:
         """What was prepared, and what a judge said of it."""
-        payload = {"ids": list(block.ids), "why": [list(w) for w in block.why], **judged}
+        payload = {"ids": list(block.ids), "why": [list(w) for w in block.why],
+                   "asked": snippet(focus(tuple(conversation.window)).text), **judged}
         self.store.append([Event(verb="prepared", space=conversation.space, session=conversation.attention.session,
                                  at=at, payload=payload)])
 

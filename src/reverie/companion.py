@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-from reverie.attention import Attention
+from reverie.attention import Attention, echoes
 from reverie.background import Background, Conversation, Turn
 from reverie.errors import BadInput, ReverieError
 from reverie.messages import Said, text_of
@@ -36,7 +36,8 @@ class Companion:
         self.space, self.session = space, session
         self.dropped = 0                       # turns that found the queue full
         self.closed = False
-        self.conversation = Conversation(space, own=own, attention=Attention(session))
+        spaces = lineage(space)[:2 if own else 1]
+        self.conversation = Conversation(space, own=own, attention=Attention(session, spaces))
         self._background, self._now, self._first = background, now, True
         resume(background.store, self.conversation.attention, space, now())
         background.enter(self)
@@ -74,13 +75,14 @@ class Companion:
 
     def _by_words(self, said: tuple[Said, ...], at: float) -> Block:
         """The first turn's answer: the lexical stage, cut off at the deadline."""
-        about, settings = focus(said), self._background.settings
+        about, settings, attention = focus(said), self._background.settings, self.conversation.attention
         if not about.text:
             return EMPTY
         query = Query(text=about.text, context=about.context, spaces=lineage(self.space), now=at, automatic=True,
                       mode="words", limit=settings.limit * 4, not_session=self.session,
-                      exclude=frozenset(self.conversation.attention.blocked(at)), within=settings.deadline)
+                      session_in=attention.spaces, within=settings.deadline)
         try:
+            query = query._replace(exclude=echoes(self._background.store, attention) | attention.blocked(at))
             return render(search(self._background.store, query), at, limit=settings.limit,
                           budget=settings.budget)
         except ReverieError:

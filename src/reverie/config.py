@@ -41,6 +41,8 @@ class Settings(NamedTuple):
     llm_judge_seconds: float = 5.0    # seconds that the judge may take; give a local model more
     limit: int = 5                    # memories in one injected block, at most
     budget: int = 600                 # tokens in one injected block, at most
+    depth: int = 2                    # links, tags or clusters that recall follows from what it found; 0: none
+    decay: float = 0.7                # share of a score that each of these steps keeps, above 0 and at most 1
     deadline: float = 0.03            # seconds the first turn of a session may search by words
     idle: float = 60.0                # seconds without work after which a detached worker exits
     backups: int = 3                  # daily copies of the database that are kept; 0: none

@@ -16,7 +16,8 @@ from reverie.errors import NewerStore, StoreError
 from reverie.model import Add, Edge, Link, Revise
 from reverie.store import open_store
 from reverie.testing import SPACE, a_memory, an_event
-from tests.contract.test_store import columns, embed, find, keep
+from reverie.words import fingerprint
+from tests.contract.test_store import columns, embed, find, keep, vector
 
 migrate = import_module("reverie.store.sqlite.migrate")    # the package has a function of this name
 SCHEMA = Path(str(migrate.__file__)).with_name("schema.sql")
@@ -85,6 +86,44 @@ def test_a_step_is_taken_whole_or_not_at_all(monkeypatch, tmp_path):
         assert (shape(db), migrate.version(db), db.in_transaction) == ([], 0, False)
 
 
+VERSION_1 = """
+    insert into memory (num, id, text, space, kind, provenance, trust, confidence, salience, strength, access_count, at,
+                        created_at, updated_at)
+    values (?, ?, ?, 'me/demo', 'fact', 'observed', 0.5, 0.5, 0.5, 1, 0, 1.0, 1.0, 1.0)
+"""
+
+
+def version_1(path, model):
+    """A file as version 1 wrote it: one memory with a vector of a model, one that waits."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for statement in migrate.statements(migrate.steps()[0].read_text("utf-8")):
+            db.execute(statement)
+        db.execute("pragma user_version = 1")
+        for num, text in ((1, "heron"), (2, "crane")):
+            db.execute(VERSION_1, (num, f"mem_{num}", text))
+            db.execute("insert into words (rowid, body) values (?, ?)", (num, text))
+        db.execute("insert into vector values (41, 1, 'model/1', ?, ?)",
+                   (fingerprint("heron"), vector(3, 4).tobytes()))
+        db.execute("insert into pending values (2)")
+        if model:
+            db.execute("insert into meta values ('model', ?)", (model,))
+
+
+@pytest.mark.parametrize(("model", "waits"), [
+    ("", ["mem_2"]), ("model/1", ["mem_2"]), ("model/2", ["mem_2", "mem_1"])])
+def test_an_older_file_keeps_its_vectors(path, model, waits):
+    """A file of version 1 opens with every vector in place, and what waited goes on waiting (CC-8, CC-26)."""
+    version_1(path, model)
+    with closing(open_store(f"sqlite:///{path}")) as store:
+        assert store.verify() == []
+        assert [id for id, _ in store.waiting(9)] == waits
+        assert columns(store) == {"mem_1": (0.6, 0.8), "mem_2": None}
+        assert [store.await_vectors(name) for name in ("model/1", "model/2", "model/1")] == [1, 2, 1]
+        keep(store, "ibis")
+        assert store.await_vectors("model/1") == 2
+        assert store.verify() == []
+
+
 def test_it_is_durable_before_it_returns(store):
     """WAL with synchronous=FULL: what was acknowledged survives a power cut (X20; docs/why-durability.md)."""
     writer = store._db.writer
@@ -103,8 +142,10 @@ FAULTS = {
     "other words": "update words set body = 'something else' where rowid = 1",
     "index": "delete from words_data where id > 10",
     "vectors of nobody": "insert into vector (memory, model, hash, vec) values (999, 'm', x'00', x'00000000')",
-    "queue of nobody": "insert into pending values (999)",
+    "queue of nobody": "insert into pending (model, memory) values ('', 999)",
     "not queued": "delete from pending",
+    "not queued for one model": "delete from pending where model = 'model/1'",
+    "queue for no model": "insert into pending (model, memory) values ('ghost/1', 1)",
     "short vector": "update vector set vec = x'00000000', serial = 500 where memory = 3",
     "odd vector": "update vector set vec = x'0000' where memory = 3",
     "another text": "update vector set hash = x'00' where memory = 3",
@@ -119,6 +160,7 @@ FAULTS = {
 def test_faults_are_found_and_mended(store, path, fault):
     """Each seeded fault of what is derived is reported without `repair`, mended with it, and gone after it (A94)."""
     heron, crane, stork, ibis = keep(store, "heron", "crane", "stork", "ibis", tags=("bird",))
+    store.await_vectors("model/1")
     embed(store, stork, 1, 2)
     embed(store, ibis, 2, 1)
     columns(store)

@@ -54,6 +54,12 @@ def other(backend, url, store):
 
 
 @pytest.fixture
+def other_or_same(backend, request, store):
+    """A second store object where the backend allows one."""
+    return store if backend in PRIVATE else request.getfixturevalue("other")
+
+
+@pytest.fixture
 def empty(tmp_path_factory, backend):
     """A further store with nothing in it."""
     store = open_store(BACKENDS[backend](tmp_path_factory.mktemp("empty")))
@@ -552,6 +558,42 @@ def test_a_change_of_model_queues_everything(store):
     assert store.waiting(9) == [(two.id, "two")]
 
 
+def test_two_models_share_a_store(store, other_or_same):
+    """Each model has its queue and its vectors; neither throws the other's away (CC-26, X13)."""
+    one, two = keep(store, "one", "two")
+    assert (store.await_vectors("model/1"), other_or_same.await_vectors("model/2")) == (2, 2)
+    for memory in (one, two):
+        embed(store, memory, 1, 0, model="model/1")
+        embed(other_or_same, memory, 0, 1, model="model/2")
+    three = keep(store, "three")
+
+    assert [store.await_vectors(model) for model in ("model/1", "model/2", "model/1")] == [1, 1, 1]
+    assert [store.waiting(9, model) for model in ("model/1", "model/2")] == [[(three.id, "three")]] * 2
+    assert len(store.waiting(9, "model/3")) == 3
+    assert columns(store, model="model/1") == {one.id: (1.0, 0.0), two.id: (1.0, 0.0), three.id: None}
+    assert columns(store, model="model/2") == {one.id: (0.0, 1.0), two.id: (0.0, 1.0), three.id: None}
+    assert (store.stats("model/2").waiting, store.stats().vectors, store.verify(repair=True)) == (1, 4, [])
+
+
+def test_every_vector_goes_with_its_text(store, empty):
+    """Revising or purging a memory takes its vectors of all models along, and every model waits anew (CC-4, CC-26)."""
+    revised, purged, kept = keep(store, "old", "gone", "kept")
+    for model in ("model/1", "model/2"):
+        store.await_vectors(model)
+        for memory in (revised, purged, kept):
+            embed(store, memory, 1, model=model)
+    store.apply([Revise(id=revised.id, fields={"text": "new"})], an_event("revise"))
+    store.purge([purged.id])
+
+    for model in ("model/1", "model/2"):
+        assert store.waiting(9, model) == [(revised.id, "new")]
+        assert store.vectors(model, [revised.id, kept.id]).keys() == {kept.id}
+    assert empty.load(store.dump())["vector"] == 2
+    assert [json.dumps(row) for row in empty.dump()] == [json.dumps(row) for row in store.dump()]
+    assert empty.await_vectors("model/2") == 1
+    assert (store.verify(), empty.verify()) == ([], [])
+
+
 def test_a_stale_vector_is_refused(store):
     """A text that was revised or purged while it was embedded does not get the old text's vector."""
     revised, purged = keep(store, "old", "gone")
@@ -572,6 +614,29 @@ def test_a_text_is_embedded_once(store):
 
     np.testing.assert_allclose(store.known_vectors(MODEL, [hash, b"other"])[hash][:2], [0.6, 0.8])
     assert store.known_vectors("model/2", [hash]) == {} == store.known_vectors(MODEL, [])
+
+
+def test_vectors_are_given_by_id(store):
+    """Those of the model asked about, whatever the memory's state; what is missing is left out (C71, CC-26)."""
+    one, two, bare = keep(store, "one", "two", "bare")
+    embed(store, one, 3, 4)
+    embed(store, two, 0, 1)
+    store.apply([Retire(id=two.id, at=NOON)], an_event("forget"))
+    found = store.vectors(MODEL, [two.id, bare.id, one.id, "mem_none", one.id])
+
+    seen = {id: [round(float(x), 3) for x in row[:2]] for id, row in found.items()}
+    assert seen == {one.id: [0.6, 0.8], two.id: [0, 1]}
+    assert all(row.dtype == np.float32 and row.shape == (8,) for row in found.values())
+    assert store.vectors("model/2", [one.id]) == {} == store.vectors(MODEL, [])
+
+
+def test_vectors_of_very_many_are_given_at_once(store):
+    """More ids than one question can hold are no trouble."""
+    kept = [a_memory(f"number {n}") for n in range(1_201)]
+    store.apply([Add(memory=memory) for memory in kept], an_event())
+    store.put_vectors(MODEL, {memory.id: vector(1) for memory in kept}, {m.id: fingerprint(m.text) for m in kept})
+
+    assert store.vectors(MODEL, [memory.id for memory in kept]).keys() == {memory.id for memory in kept}
 
 
 def test_columns_follow_every_change(store):
@@ -788,3 +853,74 @@ def test_an_event_needs_no_payload(store):
     seq = store.append([Event(verb="turn", space="me", at=1.0)])[0]
 
     assert store.event(seq) == Event(verb="turn", space="me", at=1.0, seq=seq)
+
+
+def test_what_was_altered_since_a_moment(store):
+    """The newest first, of the asked spaces, and nothing that was only added or linked."""
+    one, other, new = (a_memory(text) for text in ("one", "other", "new"))
+    elsewhere = a_memory("elsewhere", space="me/else")
+    store.apply([Add(one), Add(other), Add(elsewhere)], an_event(at=NOON))
+    store.apply([Revise(one.id, {"text": "first"})], an_event("revise", at=NOON + 1))
+    store.apply([Revise(one.id, {"text": "last"}), Retire(other.id, NOON + 2)], an_event("mixed", at=NOON + 2))
+    store.apply([Revise(elsewhere.id, {"text": "there"}), Add(new), Link(Edge(new.id, "relates_to", one.id))],
+                an_event("others", at=NOON + 3))
+    found = [(r.memory_id, r.op, dict(r.before)) for r in store.altered_since(NOON + 1, lineage(SPACE))]
+    assert [(other.id, "retire"), (one.id, "revise")] == [row[:2] for row in found]
+    assert {"text": "first"} == found[1][2]
+    assert 3 == len(store.altered_since(NOON, lineage(SPACE)))
+    assert [] == store.altered_since(NOON + 3, lineage(SPACE))
+
+
+# The graph around some nodes
+
+
+def tie(store, src, rel, dst, weight=1.0):
+    store.apply([Link(edge=Edge(src=src, rel=rel, dst=dst, weight=weight))], an_event("link"))
+    return Edge(src=src, rel=rel, dst=dst, weight=weight)
+
+
+def test_around_shows_what_may_be_seen(store):
+    """Edges to memories that count, in the spaces of the asker; never a sibling's, never what was let go of (CC-19)."""
+    here, above, gone = keep(store, "here"), keep(store, "above", space="me"), keep(store, "gone")
+    elsewhere = keep(store, "elsewhere", space="me/other")
+    seen = [tie(store, here.id, "relates_to", above.id, 0.4), tie(store, above.id, "derived_from", here.id)]
+    for other in (gone, elsewhere):
+        tie(store, here.id, "relates_to", other.id)
+        tie(store, other.id, "contradicts", here.id)
+    store.apply([Retire(id=gone.id, at=NOON)], an_event("forget"))
+
+    assert store.around([here.id], lineage(SPACE), 10) == sorted(seen)
+    assert store.around([above.id], ["me"], 10) == []
+    assert store.around([new_id(), "tag:none"], lineage(SPACE), 10) == store.around([], lineage(SPACE), 10) == []
+
+
+def test_around_tells_what_was_superseded(store):
+    """The newer one can say what it replaced; the older leads nowhere that does not count."""
+    old, new = keep(store, "old", "new")
+    edge = tie(store, new.id, "supersedes", old.id)
+    store.apply([Retire(id=old.id, at=NOON, superseded_by=new.id)], an_event("supersede"))
+
+    assert store.around([new.id], [SPACE], 10) == [edge] == store.around([old.id], [SPACE], 10)
+    store.apply([Retire(id=new.id, at=NOON)], an_event("forget"))
+    assert store.around([old.id], [SPACE], 10) == []
+
+
+def test_around_a_tag_stand_its_newest(store):
+    """So many of its memories that count and may be seen, the newest; a memory names its tags."""
+    some = [a_memory(f"note {n}", tags=["t"]) for n in range(5)]
+    store.apply([Add(memory=m) for m in some], an_event())
+    keep(store, "a sibling's", tags=["t"], space="me/other")
+    store.apply([Retire(id=some[4].id, at=NOON)], an_event("forget"))
+
+    assert [e.src for e in store.around(["tag:t"], [SPACE], 2)] == [some[2].id, some[3].id]
+    assert store.around([some[0].id], [SPACE], 2) == [Edge(src=some[0].id, rel="has_tag", dst="tag:t")]
+
+
+def test_around_a_tag_of_thousands(store):
+    """Looking for what may be seen ends somewhere: a sibling's thousand hide what is older."""
+    old = keep(store, "old", tags=["t"])
+    store.apply([Add(memory=a_memory(str(n), tags=["t"], space="me/other")) for n in range(1_000)], an_event())
+    assert store.around(["tag:t"], [SPACE], 5) == []
+
+    store.apply([Revise(id=store.browse(Filter(spaces=("me/other",), limit=1))[0].id, fields={"tags": ()})], an_event())
+    assert [e.src for e in store.around(["tag:t"], [SPACE], 5)] == [old.id]

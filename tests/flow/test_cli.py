@@ -3,34 +3,23 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from reverie.surfaces.cli import app
+import reverie
+from tests.helpers import invoked, toy_home
 
 pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
-RUNNER = CliRunner()
 
 
 @pytest.fixture
 def home(tmp_path):
-    """A home with the toy embedder and without a worker."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    (folder / "config.toml").write_text('embedder = "toy"\nidle = 0\nbackups = 3\n')
-    return folder
+    return toy_home(tmp_path)
 
 
 @pytest.fixture
 def run(home, monkeypatch):
     """Run a command in the space me/demo; the result."""
     monkeypatch.setenv("REVERIE_HOME", str(home))
-
-    def run(*words, stdin=None, code=0, space=True):
-        extra = ["--space", "me/demo"] if space else []
-        result = RUNNER.invoke(app, [*extra, *words], input=stdin)
-        assert result.exit_code == code, (words, result.output, result.stderr)
-        return result
-    return run
+    return lambda *words, space=True, **more: invoked(*(["--space", "me/demo"] if space else []), *words, **more)
 
 
 @pytest.fixture
@@ -249,6 +238,29 @@ def test_tags_links_and_feedback(answer, kept, run):
     run("link", one, one, code=2)
 
 
+def test_know_how(run, answer, kept):
+    """B60–B65: a procedure with its record; what to know before a tool runs, as words or as the host's JSON."""
+    id = answer("teach", "release", "--step", "bump it", "--step", "tag it", "--trigger", "tool:Bash(git tag*)")
+    id = id["memory"]["id"]
+    assert "1. bump it. 2. tag it." in run("show", id).stdout
+    assert answer("outcome", id, "--worked")["memory"]["details"]["worked"] == 1
+    never = kept("Never delete tags", "--kind", "negative", "--trigger", "re:tag\\s+-d")
+    hits = answer("warnings", "Bash", '{"command": "git tag -d v1"}')["hits"]
+    assert [never, id] == [hit["memory"]["id"] for hit in hits]
+    assert "Never delete tags" in run("warnings", "Bash", "git tag -d v1").stdout
+    assert "Nothing to beware of" in run("warnings", "Bash", "ls").stdout
+    assert "not a regular expression" in run("remember", "x", "--trigger", "re:(", code=2).stderr
+
+
+def test_recall_as_of_a_day(run, answer, kept):
+    """A88: what it would have said then; a day that is none is named."""
+    id = kept("Staging is heron", "--at", "2020-01-01")
+    run("forget", id)
+    assert [] == answer("recall", "staging")["hits"]
+    assert [id] == [hit["memory"]["id"] for hit in answer("recall", "staging", "--as-of", "2021-06-01")["hits"]]
+    assert "as_of=" in run("recall", "x", "--as-of", "soon", code=2).stderr
+
+
 def test_purge_erases_from_the_backups_too(run, answer, kept, home):
     """What is erased for good is in no file of the home; without --yes it asks."""
     id = kept("xylophone quartz")
@@ -311,8 +323,8 @@ def test_json_everywhere(answer, kept, command):
 def test_options_may_stand_before_or_after(run, home):
     """--json, --space and --home stand before the command's name or behind it."""
     run("--json", "remember", "x", "--space", "me/a", space=False)
-    first = json.loads(RUNNER.invoke(app, ["--home", str(home), "--json", "--space", "me/a", "list"]).stdout)
-    second = json.loads(RUNNER.invoke(app, ["list", "--json", "-s", "me/a", "--home", str(home)]).stdout)
+    first = json.loads(invoked("--home", str(home), "--json", "--space", "me/a", "list").stdout)
+    second = json.loads(invoked("list", "--json", "-s", "me/a", "--home", str(home)).stdout)
     assert first == second and len(first["memories"]) == 1
 
 
@@ -333,3 +345,44 @@ def test_help_names_the_exit_codes(run):
 def test_a_config_that_is_wrong_is_named(run, home):
     (home / "config.toml").write_text("limit = 'many'\n")
     assert "config.toml" in run("list", code=2).stderr
+
+
+# The graph
+
+
+def test_similar_and_graph(run, answer, kept):
+    """What is like a memory, and what it is tied to, with the reason for each (B30, B3)."""
+    one = kept("The staging server is called heron.", "--tag", "infra")
+    two, far = kept("Zebras graze.", "--tag", "infra"), kept("Cats purr.")
+    assert answer("link", two, far)["weight"] == 0.5
+    assert answer("link", far, two)["weight"] == pytest.approx(0.55)
+
+    assert [hit["id"] for hit in answer("graph", one, space=False)["hits"]] == [two, far]
+    assert [hit["id"] for hit in answer("graph", one, "--depth", "1", space=False)["hits"]] == [two]
+    assert two in [hit["id"] for hit in answer("similar", one, "-n", "5", space=False)["hits"]]
+    assert f"shares tag:infra with {one}" in " ".join(run("graph", one, space=False).stdout.split())
+    assert "tied to nothing" in run("graph", kept("Alone."), space=False).stderr
+    run("graph", "mem_none", space=False, code=1)
+    run("recall", "heron", "--depth", "99", code=2)
+
+
+def test_recall_follows_links_as_far_as_it_is_told(answer, kept):
+    """--depth 0 finds what fits the question alone (B42)."""
+    one, two = kept("The staging server is called heron."), kept("Zebras graze.")
+    answer("link", one, two)
+
+    ask = ("recall", "staging server heron", "--mode", "words")
+    assert [hit["id"] for hit in answer(*ask)["hits"]] == [one, two]
+    assert [hit["id"] for hit in answer(*ask, "--depth", "0")["hits"]] == [one]
+
+
+def test_gaps_are_listed(run, answer, home):
+    """What was asked here and not answered (B80–B82)."""
+    assert answer("gaps")["gaps"] == [] and "went unanswered" in run("gaps").stderr
+    with reverie.open(home) as mind:
+        for _ in range(2):
+            mind.record("gap", {"asked": "Which port has the API?"}, space="me/demo/s1", session="s1")
+
+    (gap,) = answer("gaps")["gaps"]
+    assert (gap["asked"], gap["times"], gap["session"]) == ("Which port has the API?", 2, "s1")
+    assert "Which port has the API?" in run("gaps").stdout and "asked 2 times" in run("gaps").stdout

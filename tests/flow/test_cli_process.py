@@ -10,17 +10,12 @@ import time
 
 import pytest
 
-import reverie
-from reverie.config import Settings
-from reverie.embed.toy import Toy
+from tests.helpers import opened, toy_home, until
 
 
 @pytest.fixture
 def home(tmp_path):
-    folder = tmp_path / "home"
-    folder.mkdir()
-    (folder / "config.toml").write_text('embedder = "toy"\nidle = 0\n')
-    return folder
+    return toy_home(tmp_path)
 
 
 def environment(home, **more):
@@ -35,19 +30,6 @@ def start(home, *words, **more):
 def run(home, *words, stdin=b"", env=None):
     return subprocess.run([sys.executable, "-m", "reverie", *words], env=environment(home, **(env or {})), input=stdin,
                           capture_output=True, check=False, timeout=60)
-
-
-def opened(home):
-    return reverie.open(settings=Settings(home=home, embedder="toy"), embedder=Toy())
-
-
-def until(condition, seconds=30.0):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return
-        time.sleep(0.02)
-    pytest.fail("that never came")
 
 
 def memories(home):

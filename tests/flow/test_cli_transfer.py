@@ -5,26 +5,15 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from typer.testing import CliRunner
 
-import reverie
-from reverie.config import Settings
-from reverie.embed.toy import Toy
 from reverie.errors import BadInput
-from reverie.surfaces.cli import app
+from tests.helpers import invoked, opened
 
-RUNNER = CliRunner()
 SECRET = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 
 
-def opened(folder):
-    return reverie.open(settings=Settings(home=folder, embedder="toy", idle=0.0), embedder=Toy())
-
-
-def run(home, *words, stdin=None, code=0):
-    result = RUNNER.invoke(app, [*words, "--home", str(home)], input=stdin)
-    assert result.exit_code == code, (words, result.output, result.stderr)
-    return result
+def run(home, *words, **more):
+    return invoked(*words, "--home", str(home), **more)
 
 
 @pytest.fixture
@@ -64,7 +53,7 @@ def test_importing_twice_adds_nothing(full, tmp_path):
     run(full, "export", str(tmp_path / "all.jsonl"))
     run(tmp_path / "new", "import", str(tmp_path / "all.jsonl"))
     again = run(tmp_path / "new", "import", str(tmp_path / "all.jsonl"), "--json")
-    assert {"new": {}} == json.loads(again.stdout)
+    assert {"new": {}, "left_out": 0, "bad": []} == json.loads(again.stdout)
 
 
 def test_export_does_not_overwrite(full, tmp_path):
@@ -107,6 +96,40 @@ def test_a_file_that_breaks_off_leaves_nothing_half(full, tmp_path):
     run(tmp_path / "new", "import", str(tmp_path / "half.jsonl"), code=2)
     with opened(tmp_path / "new") as mind:
         assert mind.stats().memories == 0
+
+
+def test_bad_rows_can_be_left_out(full, tmp_path):
+    """CC-9: with --skip-bad what is bad is named and left out with all that hangs on it, and the rest is whole."""
+    run(full, "export", str(tmp_path / "all.jsonl"))
+    lines = (tmp_path / "all.jsonl").read_text().splitlines()
+    with opened(full) as mind:
+        newer, = mind.browse(space="me/a")
+        older, = mind.browse(space="me/a", active=False, kinds=["fact"], limit=1)
+    place, = (n for n, line in enumerate(lines) if f'"memory","id":"{newer.id}"' in line)
+    lines[place] = lines[place].replace('"text":', '"test":')
+    (tmp_path / "bad.jsonl").write_text("\n".join([*lines, '{"cut'] + ['{"type":"memory"}'] * 25) + "\n")
+    run(tmp_path / "new", "import", str(tmp_path / "bad.jsonl"), code=2)
+    told = run(tmp_path / "new", "import", str(tmp_path / "bad.jsonl"), "--skip-bad")
+    done = json.loads(run(tmp_path / "more", "import", str(tmp_path / "bad.jsonl"), "--skip-bad", "--json").stdout)
+
+    assert done["new"]["memory"] == 2
+    assert done["bad"][0]["row"] == place + 1
+    assert "text is missing" in done["bad"][0]["why"]
+    assert any("not JSON" in bad["why"] for bad in done["bad"])
+    assert any(f"{newer.id} was left out" in bad["why"] for bad in done["bad"])
+    assert done["left_out"] > len(done["bad"]) == 20
+    assert f"row {place + 1}: text is missing" in told.stderr
+    assert f"and {done['left_out'] - 20} more" in told.stderr
+    with opened(tmp_path / "new") as mind:
+        assert mind.verify() == []
+        assert [(m.id, m.active, m.superseded_by) for m in mind.get([newer.id, older.id])] == [(older.id, False, None)]
+
+
+def test_a_file_without_its_header_is_no_export(tmp_path):
+    """Leaving out bad rows does not make an export of any file (CC-9)."""
+    (tmp_path / "any.jsonl").write_text('not json\n{"type":"memory"}\n')
+    assert "line 1 is not JSON" in run(tmp_path / "new", "import", str(tmp_path / "any.jsonl"), "--skip-bad",
+                                       code=2).stderr
 
 
 def test_imported_text_passes_the_secret_filter(full, tmp_path):

@@ -17,20 +17,21 @@ from reverie.attention import MOST
 from reverie.companion import text_of
 from reverie.embed.toy import Toy
 from reverie.errors import BadInput
-from reverie.model import Hit
+from reverie.model import Add, Event, Hit
 from reverie.settle import preparing
-from reverie.testing import Blocked, Clock, Counting, memory, said
+from reverie.testing import Blocked, Clock, Counting, a_memory, memory, said
 from reverie.window import LINE
+from tests.helpers import turn
 
 SPACE = "me/demo"
 HERON = "The staging server is called heron and its deploys need a ticket."
 CRANE = "Invoices of the accounting package are numbered by zanzibar."
 
 
-def crowded(mind):
+def crowded(mind, space=SPACE):
     """Unrelated memories around the two that matter; returns those two."""
-    mind.remember_many([{"text": f"Remark {n} about garden plants, row {n % 7}."} for n in range(80)], space=SPACE)
-    return mind.remember(HERON, space=SPACE), mind.remember(CRANE, space=SPACE)
+    mind.remember_many([{"text": f"Remark {n} about garden plants, row {n % 7}."} for n in range(80)], space=space)
+    return mind.remember(HERON, space=space), mind.remember(CRANE, space=space)
 
 
 @pytest.fixture
@@ -43,15 +44,6 @@ def wordy(clock):
 
 def session(mind, name="s1", space=SPACE):
     return mind.companion(f"{space}/{name}")
-
-
-def turn(companion, *texts, clock=None, tick=60.0):
-    """One turn, and everything it leads to."""
-    if clock:
-        clock.tick(tick)
-    block = companion.turn(said(*texts))
-    assert companion.wait(20)
-    return block
 
 
 ASK = "which staging server do deploys go to"
@@ -271,6 +263,34 @@ def test_what_a_session_taught_is_not_echoed_to_it(wordy, clock):
     assert not any(blocks)
     assert (learned.session, learned.provenance) == ("one", "user_stated")
     assert [id for block in news for id in block.ids] == [learned.id, told.id]
+
+
+@pytest.mark.parametrize("embedder", [None, "none"])
+def test_a_session_of_the_same_name_elsewhere_is_another(clock, embedder):
+    """What "main" of one project put into the space above reaches "main" of another, and not itself (X10, CC-44)."""
+    question = "the quokka pipeline and java"
+    with memory(now=clock, embedder=embedder) as mind:
+        crowded(mind, "me")
+        with session(mind, "main", "me/b") as other, session(mind, "main", "me/a") as one:
+            turn(one, CHAT, clock=clock)
+            told = mind.remember("The quokka pipeline needs Java 21.", space="me", session="main")
+            mind.settle()
+            own = [turn(one, f"{question} {n}", clock=clock) for n in range(3)]
+            first = turn(other, question, clock=clock)
+            later = [turn(other, f"{question} {n}", clock=clock) for n in range(2)]
+        with session(mind, "main", "me/c") as third:
+            learned = Event(verb="learn", space="me/c/main", session="main", at=clock())
+            lesson = a_memory("The wombat cluster is in Oslo.", space="me", session="main")
+            mind.store.apply([Add(memory=lesson)], learned)
+            mind.settle()
+            taught = [turn(third, f"where is the wombat cluster {n}", clock=clock) for n in range(3)]
+        with session(mind, "main", "me/d") as fourth:
+            news = [turn(fourth, f"where is the wombat cluster {n}", clock=clock) for n in range(3)]
+
+    assert told.id not in {id for block in own for id in block.ids}
+    assert told.id in {id for block in (first, *later) for id in block.ids}
+    assert lesson.id not in {id for block in taught for id in block.ids}
+    assert lesson.id in {id for block in news for id in block.ids}
 
 
 def test_a_resumed_session_remembers_what_it_was_given(tmp_path, clock):

@@ -17,6 +17,7 @@ from reverie.errors import BadInput, NotFound
 from reverie.messages import Heard, Said, text_of
 from reverie.settle.preparing import focus
 from reverie.testing import Blocked, memory, said
+from tests.helpers import turn
 
 SPACE = "me/demo"
 HERON = "The staging server is called heron and its deploys need a ticket."
@@ -29,12 +30,6 @@ def mind(clock):
     """Knows only words."""
     with memory(now=clock, embedder="none") as mind:
         yield mind
-
-
-def turn(companion, *texts):
-    block = companion.turn(said(*texts))
-    assert companion.wait(20)
-    return block
 
 
 def written(mind):
@@ -338,13 +333,43 @@ def test_what_goes_while_it_is_prepared_is_not_injected(mind, clock, monkeypatch
         assert mind.store.events(verbs=["prepared"]) == []
 
 
-def test_what_was_forgotten_is_not_learned_again(mind):
-    """Said again, word for word: it stays forgotten."""
+@pytest.mark.parametrize("sentence", ["I prefer tabs over spaces.", "Always run the linter.", "No, use the heron."])
+def test_what_was_forgotten_is_not_learned_again(mind, sentence):
+    """A remark that is made again, word for word, asks for nothing: it stays forgotten (B100)."""
+    with mind.companion(f"{SPACE}/s1") as companion:
+        turn(companion, sentence)
+        mind.settle()
+        assert mind.forget([m.id for m in mind.browse(space=SPACE)]) == 1
+        turn(companion, sentence.upper())
+        mind.settle()
+    assert learned(mind) == []
+
+
+@pytest.mark.parametrize("request_", ["remember that heron is staging.", "From now on, heron is staging."])
+def test_who_asks_again_is_heard(mind, request_):
+    """An explicit request after it was forgotten is learned anew, once; forgotten again, it takes another (B100)."""
+    with mind.companion(f"{SPACE}/s1") as companion:
+        turn(companion, request_)
+        mind.settle()
+        for _ in range(2):
+            assert mind.forget([m.id for m in mind.browse(space=SPACE)]) == 1
+            mind.settle()
+            assert learned(mind) == []
+            turn(companion, request_)
+            turn(companion, request_)
+            mind.settle()
+            assert learned(mind) == ["Heron is staging."]
+
+
+def test_a_request_from_before_is_over(mind):
+    """Asked, forgotten, and only then learned from: forgetting came last and stands (B100)."""
     with mind.companion(f"{SPACE}/s1") as companion:
         turn(companion, "Remember that heron is staging.")
         mind.settle()
-        assert mind.forget([m.id for m in mind.browse(space=SPACE)]) == 1
-        turn(companion, "remember that heron is  staging.")
+        with mind.store.alone():     # nobody settles in between
+            event = mind.store.events(verbs=["turn"])[0]
+            mind.store.append([event])
+            assert mind.forget([m.id for m in mind.browse(space=SPACE)]) == 1
         mind.settle()
     assert learned(mind) == []
 

@@ -6,6 +6,7 @@ import reverie
 from reverie.config import Settings
 from reverie.embed.toy import Toy
 from reverie.errors import ModelUnavailable
+from reverie.testing import Counting
 
 
 class Other(Toy):
@@ -68,6 +69,23 @@ def test_going_back_works_too(tmp_path):
         with reverie.open(settings=settings(tmp_path), embedder=embedder) as mind:
             assert mind.settle().waiting == 0
             assert found(mind)[0] == "the heron is staging"
+
+
+def test_two_models_in_one_home_do_not_take_turns(tmp_path):
+    """Two minds with different models settle side by side: each text is embedded once by each, ever (CC-26, X13)."""
+    filled(tmp_path)
+    one, other = Counting(), Counting("other/1")
+    with reverie.open(settings=settings(tmp_path), embedder=one) as a, \
+            reverie.open(settings=settings(tmp_path), embedder=other) as b:
+        rounds = [[mind.settle().embedded for mind in (a, b)] for _ in range(2)]
+        b.remember("a new one", space="me/x")
+        rounds += [[mind.settle().embedded for mind in (a, b)] for _ in range(2)]
+        waiting = [mind.settle().waiting for mind in (a, b)]
+
+        assert (rounds, waiting) == ([[0, 3], [0, 0], [1, 1], [0, 0]], [0, 0])
+        assert [len(model.asked) for model in (one, other)] == [1, 4]
+        assert [found(mind, "a new one")[0] for mind in (a, b)] == ["a new one"] * 2
+        assert (a.stats().vectors, a.verify(repair=True)) == (8, [])
 
 
 def test_a_model_that_is_gone_leaves_words(tmp_path):

@@ -6,34 +6,24 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import reverie
 from reverie.config import Settings
 from reverie.embed.toy import Toy
-from reverie.surfaces.cli import app
+from tests.helpers import invoked, toy_home
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-RUNNER = CliRunner()
 
 
 @pytest.fixture
 def home(tmp_path):
-    folder = tmp_path / "home"
-    folder.mkdir()
-    (folder / "config.toml").write_text('embedder = "toy"\nidle = 0\n')
-    return folder
+    return toy_home(tmp_path)
 
 
 @pytest.fixture
 def run(home, monkeypatch):
     monkeypatch.setenv("REVERIE_HOME", str(home))
-
-    def run(*words, code=0, stdin=None):
-        result = RUNNER.invoke(app, list(words), input=stdin)
-        assert result.exit_code == code, (words, result.output, result.stderr)
-        return result
-    return run
+    return invoked
 
 
 def lines(path, rows):

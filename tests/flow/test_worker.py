@@ -14,16 +14,14 @@ from reverie.config import Settings
 from reverie.embed.toy import Toy
 from reverie.settle import LEASE
 from reverie.surfaces import worker
+from tests.helpers import opened, toy_home, until
 
 DAY = datetime.fromtimestamp(time.time(), UTC).strftime("%Y%m%d")
 
 
 @pytest.fixture
 def home(tmp_path):
-    folder = tmp_path / "home"
-    folder.mkdir()
-    (folder / "config.toml").write_text('embedder = "toy"\nidle = 1.0\n')
-    return folder
+    return toy_home(tmp_path, idle=1.0)
 
 
 @pytest.fixture(autouse=True)
@@ -31,22 +29,9 @@ def path(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
 
 
-def opened(home, **more):
-    return reverie.open(settings=Settings(home=home, embedder="toy", **more), embedder=Toy())
-
-
 def started(home, *words):
     return subprocess.Popen([sys.executable, "-m", "reverie", "worker", "--home", str(home), *words],
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-
-def until(condition, seconds=20.0):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return
-        time.sleep(0.02)
-    pytest.fail("that never came")
 
 
 def held(mind):
@@ -149,14 +134,14 @@ def test_it_leaves_when_its_home_is_gone(home):
 
 def test_only_the_newest_backups_are_kept(home):
     """X20: a daily copy, of which `settings.backups` are kept."""
-    from reverie.surfaces import backups
+    from reverie import backups
     (home / "backups").mkdir()
     for day in ("20200101", "20200102", "20200103"):
         (home / "backups" / f"reverie-{day}.db").write_bytes(b"")
     with opened(home, backups=2) as mind:
         mind.remember("one", space="me/demo")
-        assert backups.daily(mind, time.time())
-        assert backups.daily(mind, time.time()) is None
+        assert backups.daily(mind.store, mind.settings, time.time())
+        assert backups.daily(mind.store, mind.settings, time.time()) is None
     assert [f"reverie-{DAY}.db", "reverie-20200103.db"] == [p.name for p in backups.newest_first(Settings(home=home))]
 
 

@@ -144,7 +144,7 @@ class Reverie(RuleBasedStateMachine):
     @rule(id=consumes(ids))
     def purge(self, id):
         if id in self.kept:
-            assert self.mind.purge(id) == 1
+            assert self.mind.purge(id) == (1, ())
             del self.kept[id]
             for values in self.kept.values():
                 if values["newer"] == id:

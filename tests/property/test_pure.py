@@ -11,8 +11,9 @@ from reverie.kinds import KINDS, retention
 from reverie.lifecycle.extract import found_in, without_injections
 from reverie.lifecycle.intake import built, checked_space, checked_tags, clean, cleaned
 from reverie.model import Hit, lineage
+from reverie.patterns import meets, spoken
 from reverie.search.shape import BOUND, distinct, gate, prior, settled, shaped, weigh
-from reverie.search.triggers import meets, met
+from reverie.search.triggers import met
 from reverie.store.sqlite.rows import from_dict, to_dict, to_json, to_memory, to_row
 from reverie.testing import NOON, a_memory
 from reverie.window import FENCE, FOOT, HEAD, Block, escaped, render, tokens
@@ -274,13 +275,13 @@ def test_a_stale_block_is_always_replaced(newer, waiting, age):
 @given(nasty, nasty)
 def test_any_pattern_meets_any_context(pattern, context):
     """No pattern is an error or slow; a literal that stands there is met; an empty one never (CC-66)."""
-    hit = met([a_memory("x", triggers=[pattern])] if pattern.strip() else [], context)
+    hit = met([a_memory("x", triggers=[pattern])] if pattern.strip() else [], spoken(context))
 
     assert len(hit) <= 1
     literal = clean(pattern).strip().lower()
     if literal and not set("*?") & set(literal) and hit:
         assert literal in clean(context).lower() or "[redacted" in str(hit).lower() or literal in context.lower()
-    assert not meets("", context, set())
+    assert not meets("", spoken(context))
 
 
 @given(st.text(max_size=500))

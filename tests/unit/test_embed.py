@@ -9,23 +9,13 @@ import numpy as np
 import pytest
 
 from reverie.embed import open_embedder
-from reverie.embed.cache import Cached, key
+from reverie.embed.cache import Cached, Recent, key
 from reverie.embed.toy import Toy
 from reverie.errors import BadInput, UnknownScheme
+from reverie.testing import Counting
+from tests.helpers import TRICKY
 
 SRC = Path(__file__).parents[2] / "src"
-TRICKY = [
-    "",
-    " ",
-    "\x00",
-    "a\x00b",
-    "half a pair \ud83d",
-    "\ude00",
-    "日本語",
-    "👩‍👩‍👧",
-    "x" * 100_000,
-    "\n" * 5_000,
-]
 
 
 def python(probe, **env):
@@ -117,17 +107,6 @@ def test_a_misspelt_name_is_refused_at_once(name, tmp_path):
         open_embedder(name, cache=tmp_path)
 
 
-class Counting(Toy):
-    """Remembers what it was asked."""
-
-    def __init__(self, model="toy/1"):
-        self.model, self.asked = model, []
-
-    def embed(self, texts):
-        self.asked += texts
-        return super().embed(texts)
-
-
 def test_a_text_is_embedded_once():
     """A text seen before, or twice in one call, costs nothing (C71)."""
     inner = Counting()
@@ -150,3 +129,17 @@ def test_the_cache_keeps_models_apart():
 
     assert new.asked == ["a"]
     assert set(known) == {key("old/1", "a"), key("new/1", "a")}
+
+
+def test_what_was_used_last_is_kept(monkeypatch):
+    """Looking something up counts as use: what nobody asked for the longest goes first, and nothing else."""
+    monkeypatch.setattr(Recent, "MOST", 2)
+    inner, known = Counting(), Recent()
+    cached = Cached(inner, known)
+    for texts in (["a"], ["b"], ["a"], ["c"], ["a"], ["b"]):
+        cached.embed(texts)
+
+    assert inner.asked == ["a", "b", "c", "b"]
+    assert list(known) == [key("toy/1", "a"), key("toy/1", "b")]
+    del known[key("toy/1", "a")]
+    assert len(known) == 1

@@ -1,9 +1,8 @@
 """An endpoint that speaks the OpenAI protocol, played by a real server on the loopback interface (X14)."""
 
 import json
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from reverie.embed import open_embedder
 from reverie.embed.remote import BATCH, Endpoint, Remote
 from reverie.errors import EmbedderUnavailable
+from tests.helpers import serving
 
 
 def vectors(request):
@@ -42,14 +42,8 @@ def server(*answers, headers=None):
         def log_message(self, *_):
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{http.server_port}/v1", seen
-        finally:
-            http.shutdown()
-            thread.join()
+    with serving(Handler) as address:
+        yield f"{address}/v1", seen
 
 
 def remote(url, pauses=None, **more):

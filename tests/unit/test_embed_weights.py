@@ -4,14 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 import venv
 import zipfile
 from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ import pytest
 from reverie.embed import weights
 from reverie.embed.weights import Plan, ensure, from_hub, from_pip, from_uv
 from reverie.errors import ModelUnavailable
+from tests.helpers import serving
 
 FILES = {"model.safetensors": b"weights " * 200_000, "tokenizer.json": b"{}"}
 SHA256 = {name: sha256(data).hexdigest() for name, data in FILES.items()}
@@ -44,14 +44,8 @@ def hub(files=FILES, *, delay=0.0, cut=None):
         def log_message(self, *_):
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/resolve/main", asked
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Hub) as address:
+        yield f"{address}/resolve/main", asked
 
 
 def plan(*sources):

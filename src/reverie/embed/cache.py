@@ -7,8 +7,9 @@ cache outlives the process. It is derived data: empty it at any time and only ti
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from hashlib import sha256
+from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,12 +56,33 @@ def key(model: str, text: str) -> str:
     return f"{model}:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-class Recent(OrderedDict[str, bytes]):
-    """A mapping that keeps what was used last: MOST vectors, 1.5 KB each."""
+class Recent(MutableMapping[str, bytes]):
+    """A mapping that keeps what was used last: MOST vectors, 1.5 KB each. Safe to use from many threads."""
 
     MOST = 2_048
 
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = Lock()
+
+    def __getitem__(self, key: str) -> bytes:
+        with self._lock:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
     def __setitem__(self, key: str, value: bytes) -> None:
-        super().__setitem__(key, value)
-        if len(self) > self.MOST:
-            self.popitem(last=False)
+        with self._lock:
+            self._kept[key] = value
+            self._kept.move_to_end(key)
+            if len(self._kept) > self.MOST:
+                self._kept.popitem(last=False)
+
+    def __delitem__(self, key: str) -> None:
+        with self._lock:
+            del self._kept[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._kept))
+
+    def __len__(self) -> int:
+        return len(self._kept)

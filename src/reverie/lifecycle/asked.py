@@ -8,12 +8,12 @@ from reverie.errors import BadInput
 from reverie.lifecycle.intake import clean
 
 
-def whole(limit: Any) -> int:
+def whole(limit: Any, what: str = "limit") -> int:
     """How many, as a number."""
     try:
         return index(limit)
     except TypeError:
-        raise BadInput(f"limit={limit!r} must be a whole number") from None
+        raise BadInput(f"{what}={limit!r} must be a whole number") from None
 
 
 def texts(values: object, what: str) -> tuple[str, ...]:

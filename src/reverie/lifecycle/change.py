@@ -10,18 +10,29 @@ from reverie.errors import BadInput
 from reverie.model import RELATIONS, Change, Edge, Link, Memory, Record, Reinforcement, Retire, Revise
 
 HELPFUL, UNHELPFUL = 0.05, -0.10    # what one explicit verdict does to confidence (B70, B71; CC-52)
+VERDICTS = {
+    "user": (HELPFUL, UNHELPFUL),
+    "host": (HELPFUL, UNHELPFUL),    # the agent that was given it
+    "judge": (0.02, -0.01),          # a language model that only looked at it: a weak signal, often repeated
+}
+"""Who judges, and what (helped, did not) does to confidence. CONSTANTS: used helpful / not; retrieved, rejected."""
+
+MUTUAL = ("relates_to", "resembles")    # relations that say the same read from either end
 MOST_REINFORCEMENTS = 200           # breadcrumbs kept on one memory; `strength` counts them all
 
 
-def used(memory: Memory, now: float, *, helpful: bool, session: str = "") -> Revise:
-    """It was shown and did help, or did not."""
-    if not helpful:
+def used(memory: Memory, now: float, *, helpful: bool, session: str = "", by: str = "user") -> Revise:
+    """It was shown and did help, or did not, as somebody says. A judge's word is no use: it moves confidence alone."""
+    if by not in VERDICTS:
+        raise BadInput(f"by={by!r} is nobody who judges; there are {', '.join(VERDICTS)}")
+    gain, loss = VERDICTS[by]
+    if not helpful or by == "judge":
         return Revise(id=memory.id, fields={
-            "confidence": max(0.0, memory.confidence + UNHELPFUL), "updated_at": now})
+            "confidence": min(1.0, max(0.0, memory.confidence + (gain if helpful else loss))), "updated_at": now})
     trail = (*memory.reinforcements, Reinforcement(session=session, at=now))[-MOST_REINFORCEMENTS:]
     return Revise(id=memory.id, fields={
         "access_count": memory.access_count + 1, "strength": memory.strength + 1,
-        "confidence": min(1.0, memory.confidence + HELPFUL), "last_accessed_at": now, "updated_at": now,
+        "confidence": min(1.0, memory.confidence + gain), "last_accessed_at": now, "updated_at": now,
         "reinforcements": trail})
 
 
@@ -50,6 +61,13 @@ def linked(src: str, dst: str, rel: str, weight: float) -> Link:
     if src == dst:
         raise BadInput("A memory cannot be linked to itself")
     return Link(edge=Edge(src=src, rel=rel, dst=dst, weight=weight))
+
+
+def tie(edges: Sequence[Edge], src: str, dst: str, rel: str) -> Edge:
+    """The link of two memories as it stands, or one of weight 0. What has no direction is the same from both ends."""
+    ends = ((src, dst), (dst, src)) if rel in MUTUAL else ((src, dst),)
+    return next((edge for end in ends for edge in edges if edge.rel == rel and (edge.src, edge.dst) == end),
+                Edge(src=src, rel=rel, dst=dst, weight=0.0))
 
 
 def restored(memory: Memory, successor_edges: Sequence[Edge], now: float) -> list[Change]:

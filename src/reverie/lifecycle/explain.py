@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from reverie.kinds import half_life, kind_of, retention
+from reverie.lifecycle.usage import guesses
 from reverie.model import Edge, Memory, Record
 from reverie.window import SAID_BY
 
 VERBS = {
     "remember": "kept", "import": "imported", "revise": "revised", "forget": "forgotten", "restore": "restored",
     "tag": "tagged", "link": "linked", "supersede": "superseded", "feedback": "judged", "undo": "taken back",
-    "learn": "learned from the conversation",
+    "maintain": "after it was given", "learn": "learned from the conversation",
 }
 
 
@@ -86,6 +87,8 @@ def standing(memory: Memory) -> list[str]:
     redacted = memory.details.get("redacted")
     if redacted and isinstance(redacted, list):    # anybody may use the name for something else
         lines.append(f"Taken out before it was kept: {', '.join(map(str, redacted))}.")
+    if guessed := [tag for tag in guesses(memory) if tag in memory.tags]:
+        lines.append(f"Nobody gave it the tag {', '.join(guessed)}: it was suggested by a word in common with others.")
     if not kind_of(memory.kind).surfaces:
         lines.append(f"A {memory.kind} never surfaces by itself.")
     return lines

@@ -21,6 +21,7 @@ class Found:
     kind: str
     provenance: str
     rule: str
+    explicit: bool = False     # asked for, not only said: holds even after the same was forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,14 @@ class Rule:
     pattern: str
     kind: str
     provenance: str = "user_stated"
+    explicit: bool = False
 
 
 RULES = (
     Rule("remember", r"^(?:(?:please|and|also|so),? )*(?:remember|note|keep in mind|don'?t forget|do not forget)"
-                     r"(?: that|:|,| this:)\s*(?P<what>.+)$", "fact"),
-    Rule("from now on", r"^(?:from now on|going forward|in (?:the )?future)[,:]?\s+(?P<what>.+)$", "preference"),
+                     r"(?: that|:|,| this:)\s*(?P<what>.+)$", "fact", explicit=True),
+    Rule("from now on", r"^(?:from now on|going forward|in (?:the )?future)[,:]?\s+(?P<what>.+)$", "preference",
+         explicit=True),
     Rule("never", r"^(?:(?:please|and),? )*(?:never|don'?t ever|do not ever)\s+.+$", "negative"),
     Rule("always", r"^(?:(?:please|and),? )*always\s+.+$", "preference"),
     Rule("prefer", r"^(?:i|we)(?:'d| would)?(?: really| strongly)? (?:prefer|like to use|want you to use)\s+.+$",
@@ -68,5 +71,5 @@ def judged(sentence: str) -> Found | None:
     for rule, pattern in _RULES:
         if match := pattern.match(sentence):
             what = match.groupdict().get("what") or sentence
-            return Found(what[0].upper() + what[1:], rule.kind, rule.provenance, rule.name)
+            return Found(what[0].upper() + what[1:], rule.kind, rule.provenance, rule.name, rule.explicit)
     return None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.errors import BadInput
 from reverie.model import TRUST, Memory
+from reverie.patterns import checked
 
 if TYPE_CHECKING:
     from reverie.privacy import Redaction
@@ -171,7 +172,7 @@ def built(id: str, now: float, text: str, *,  # noqa: PLR0913 - the fields of a 
     return Memory(
         id=id, text=text, space=private_space(checked_space(space)), kind=checked_kind(kind), title=title,
         tags=checked_tags(tags) if tags else (), session=private(session), speaker=private(speaker),
-        provenance=provenance, files=names(files), triggers=names(triggers), details=kept,
+        provenance=provenance, files=names(files), triggers=tuple(map(checked, names(triggers))), details=kept,
         messages=checked_messages(messages) if messages is not None else None,
         trust=believed, confidence=believed, salience=unit(salience, "salience"),
         at=now if (when := moment(at)) is None else when, created_at=now, updated_at=now,

@@ -5,18 +5,22 @@ named in `details["redacted"]`. Clean rows pass unaltered, so that a round trip 
 that was altered loses its vector, which was made from the text before.
 
 Nothing is half taken in: the first row that cannot be used raises BadInput with its number, and the store,
-which reads from here within one transaction, keeps nothing of the file.
+which reads from here within one transaction, keeps nothing of the file. Who would rather have the rest passes a
+`LeftOut`: then bad rows are left out, counted and named there, and with a memory go its edges and what calls it a
+successor, so that what was taken in is whole by itself (CC-9).
 """
 
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
 from reverie.lifecycle.intake import checked_kind, checked_messages, checked_space, checked_text, cleaned, spent, unit
-from reverie.model import RELATIONS, TRUST, Memory
+from reverie.model import RELATIONS, TRUST, Event, Memory, Revise
 from reverie.privacy import redact_value
+from reverie.store import Store
 
 VERSION = 1
 Row = dict[str, Any]
@@ -40,23 +44,99 @@ LISTS = ("tags", "files", "triggers", "conflicts_with")
 KNOWN = frozenset(Memory._fields)
 
 
-def accepted(rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows after the header, checked and without secrets."""
+NAMED = 20    # bad rows that are named one by one; a file of them would bury what matters
+UNUSABLE = (BadInput, KeyError, TypeError, ValueError, AttributeError, RecursionError)
+
+
+class BadRow(NamedTuple):
+    """A row that was left out. The header is row 1."""
+
+    row: int
+    why: str
+
+
+class Imported(NamedTuple):
+    """What an import brought."""
+
+    new: Mapping[str, int]             # how many of each type were not there before
+    left_out: int = 0                  # rows that could not be taken in
+    bad: tuple[BadRow, ...] = ()       # the first 20 of them
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """The rows of one import that were left out."""
+
+    count: int = 0
+    bad: list[BadRow] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)                      # memories among them
+    successors: dict[str, str] = field(default_factory=dict)        # of the memories that came in: id → superseded_by
+
+    def note(self, number: int, row: Any, why: str) -> None:
+        """One more."""
+        self.count += 1
+        if len(self.bad) < NAMED:
+            self.bad.append(BadRow(number, why))
+        if isinstance(row, dict) and row.get("type") == "memory" and isinstance(row.get("id"), str):
+            self.ids.add(row["id"])
+
+    def passed(self, row: Row) -> Row:
+        """A row that is whole in itself, if what it is about was not left out."""
+        if row["type"] == "edge" and (gone := self.ids & {row["src"], row["dst"]}):
+            raise BadInput(f"{min(gone)} was left out")
+        if row["type"] == "memory" and row.get("superseded_by"):
+            self.successors[row["id"]] = row["superseded_by"]
+        return row
+
+    def orphans(self) -> list[str]:
+        """Memories that came in and name a successor that did not."""
+        return [id for id, newer in self.successors.items() if newer in self.ids]
+
+
+def accepted(rows: Iterable[Row | BadInput], left_out: LeftOut | None = None) -> Iterator[Row]:
+    """The rows after the header, checked and without secrets. A BadInput stands for a row that could not be read."""
     incoming = enumerate(rows, start=1)
     header(next(incoming, (1, {}))[1])
     altered: set[str] = set()
     for number, row in incoming:
         try:
-            taken = CHECKS.get(row.get("type", ""), ignored)(row, altered)
-        except (BadInput, KeyError, TypeError, ValueError, AttributeError, RecursionError) as err:
-            what = f"{err.args[0]} is missing" if isinstance(err, KeyError) else str(err)
-            raise BadInput(f"row {number} cannot be taken in: {what}") from err
+            taken = checked(row, altered)
+            if taken is not None and left_out is not None:
+                taken = left_out.passed(taken)
+        except UNUSABLE as err:
+            why = f"{err.args[0]} is missing" if isinstance(err, KeyError) else str(err)
+            if left_out is None:
+                raise BadInput(f"row {number} cannot be taken in: {why}") from err
+            left_out.note(number, row, why)
+            continue
         if taken is not None:
             yield taken
 
 
-def header(row: Row) -> None:
+def checked(row: Row | BadInput, altered: set[str]) -> Row | None:
+    """One row as it may come in; None for one that is not needed."""
+    if isinstance(row, BadInput):
+        raise row
+    return CHECKS.get(row.get("type", ""), ignored)(row, altered)
+
+
+def taken_in(store: Store, rows: Iterable[Row | BadInput], now: float, *, skip_bad: bool) -> Imported:
+    """Load what is accepted, in one transaction. Who names a successor that was left out stays retired without one."""
+    left_out = LeftOut()
+    with store.alone():
+        new = store.load(accepted(rows, left_out if skip_bad else None))
+        lone = [m for m in store.get(left_out.orphans()) if m.superseded_by and not store.get([m.superseded_by])]
+        changes = [Revise(id=one.id, fields={"superseded_by": None, "updated_at": now}) for one in lone]
+        if changes:
+            store.apply(changes, Event(verb="import", space=lone[0].space, at=now))
+    refused = new.pop("refused", 0)      # an edge to a memory that is in neither place, for instance
+    return Imported(new, left_out.count + refused, tuple(left_out.bad))
+
+
+def header(row: Row | BadInput) -> None:
     """The first row says what this is and which version wrote it."""
+    if isinstance(row, BadInput):
+        raise row
     if row.get("type") != "reverie" or not isinstance(row.get("version"), int):
         raise BadInput('This is not an export of Reverie: its first row must be {"type": "reverie", "version": 1, …}')
     if row["version"] > VERSION:

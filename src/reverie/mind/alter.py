@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from reverie.errors import BadInput
-from reverie.lifecycle import change
+from reverie.graph import strengthened
+from reverie.lifecycle import change, procedure, usage
 from reverie.lifecycle.intake import built, checked_tags, private
 from reverie.mind.base import Base, alone
 from reverie.mind.keep import FIELDS
-from reverie.model import Change, Memory, Revise
+from reverie.model import Change, Link, Memory, Revise
 
 
 class Altering(Base):
@@ -38,24 +39,36 @@ class Altering(Base):
 
     @alone
     def tag(self, id: str, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Memory:
-        """Put tags on a memory and take tags off it."""
+        """Put tags on a memory and take tags off it.
+
+        A tag that Reverie had suggested is yours once you add it; taken off, it is not suggested here again.
+        """
         old, now = self._one(id), self._now()
         gone = set(checked_tags(remove))
-        tags = checked_tags(t for t in (*old.tags, *checked_tags(add)) if t not in gone)
-        if tags != old.tags:
-            self._apply([Revise(id=id, fields={"tags": tags, "updated_at": now})], "tag", old.space, now)
+        new = checked_tags(add)
+        fields = {"tags": checked_tags(t for t in (*old.tags, *new) if t not in gone),
+                  "details": usage.confirmed(old.details, new)}
+        if any(getattr(old, name) != value for name, value in fields.items()):
+            self._apply([Revise(id=id, fields={**fields, "updated_at": now})], "tag", old.space, now)
         return self._one(id)
 
     @alone
-    def link(self, src: str, dst: str, rel: str = "relates_to", weight: float = 0.5) -> None:
-        """Tie two memories together: thinking of one may bring up the other. A weight of 0 unties them."""
+    def link(self, src: str, dst: str, rel: str = "relates_to", weight: float | None = None) -> float:
+        """Tie two memories together: thinking of one may bring up the other. Returns the weight of the link.
+
+        Without a weight a new link has 0.5, and linking again strengthens it by 0.05, up to 0.95. A weight that is
+        given is what it has then; 0 unties them.
+        """
         one, other, now = self._one(src), self._one(dst), self._now()
-        changes: list[Change] = [change.linked(src, dst, rel, weight)]
+        old = change.tie(self.store.edges([src], (rel,)), src, dst, rel)
+        weight = strengthened(old.weight) if weight is None else weight
+        changes: list[Change] = [change.linked(old.src, old.dst, rel, weight)]
         if rel == "supersedes" and weight:
             changes = change.superseded(other, one, now)
         elif rel == "contradicts" and weight:
             changes = change.contradicting(one, other, now)
         self._apply(changes, "link", one.space, now)
+        return next(made.edge.weight for made in changes if isinstance(made, Link))
 
     @alone
     def supersede(self, old: str, new: str) -> None:
@@ -64,9 +77,20 @@ class Altering(Base):
         self._apply(change.superseded(before, after, now), "supersede", before.space, now)
 
     @alone
-    def feedback(self, id: str, helpful: bool, *, session: str = "") -> Memory:
-        """It was shown, and helped or did not: use strengthens, rejection weakens, neither deletes."""
+    def feedback(self, id: str, helpful: bool, *, session: str = "", by: str = "user") -> Memory:
+        """It was shown, and helped or did not: use strengthens, rejection weakens, neither deletes.
+
+        `by`: "user" or "host" (the agent that was given it) move confidence by +0.05 or −0.10; "judge", a language
+        model that only looked at it, by +0.02 or −0.01.
+        """
         memory, now, session = self._one(id), self._now(), private(session)
-        self._apply([change.used(memory, now, helpful=helpful, session=session)], "feedback", memory.space, now,
-                    session=session, helpful=helpful)
+        self._apply([change.used(memory, now, helpful=helpful, session=session, by=by)], "feedback", memory.space, now,
+                    session=session, helpful=helpful, by=by)
+        return self._one(id)
+
+    @alone
+    def outcome(self, id: str, worked: bool) -> Memory:
+        """A procedure was followed and worked, or did not: its record follows, and with it its rank (CC-66)."""
+        memory, now = self._one(id), self._now()
+        self._apply([procedure.tried(memory, worked, now)], "outcome", memory.space, now, worked=worked)
         return self._one(id)

@@ -2,38 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from reverie.errors import BadInput
 from reverie.lifecycle.asked import question, texts, whole
-from reverie.lifecycle.intake import checked_tags, clean
+from reverie.lifecycle.intake import Moment, checked_tags, clean, moment
 from reverie.mind.base import Base
 from reverie.model import Filter, Hint, Hit, Memory, Record, lineage
-from reverie.search import Query, search
-from reverie.words import query_terms
+from reverie.patterns import about_to_run
+from reverie.search import Query, called_by, search
+from reverie.words import fingerprint, query_terms
 
 if TYPE_CHECKING:
     from reverie.lifecycle.explain import Explanation
+    from reverie.settle.gaps import Gap
+
+
+MOST_HOPS = 4     # beyond, 0.7 a hop leaves less than a quarter of a score
 
 
 class Finding(Base):
     """The verbs that read."""
 
     def recall(self, query: str, *, space: str | None = None, limit: int = 10, kinds: Iterable[str] = (),
-               tags: Iterable[str] = (), mode: str = "auto") -> list[Hit]:
+               tags: Iterable[str] = (), mode: str = "auto", depth: int | None = None,
+               as_of: Moment = None) -> list[Hit]:
         """The best memories for a question, best first; an empty list is an answer.
 
         `mode`: "auto" (the learned ranking), "convex" or "rrf" (plain fusions of words and meaning), "dense", or
         "words", which needs no model. Where no vector can be had, words answer. An empty query gives the newest.
+
+        `as_of`: answer as at that moment, with the memories as they stood then, also those that no longer count.
+
+        `depth`: how many links, tags or clusters away from the best hits to look as well; `Settings.depth` by default,
+        0 for not at all. What contradicts an answer comes with it, flagged in `why`.
         """
         question(query, "query")
         spaces = lineage(self._space(space))
         wanted = texts(kinds, "kinds")
         if whole(limit) <= 0 or self.settings.is_off(spaces[0]):
             return []
-        return search(self.store, Query(
-            text=query, context=query, spaces=spaces, now=self._now(), limit=limit, mode=mode, kinds=wanted,
-            tags=checked_tags(tags), **({} if mode == "words" else self._meaning(query))))
+        asked = Query(text=query, context=query, spaces=spaces, now=self._now(), limit=limit, mode=mode, kinds=wanted,
+                      tags=checked_tags(tags), **self._walk(depth),
+                      **({} if mode == "words" else self._meaning(query)))
+        then = moment(as_of, "as_of")
+        return search(self.store, asked) if then is None else self._as_of(asked, then)
+
+    def _as_of(self, asked: Query, then: float) -> list[Hit]:
+        from reverie.search.past import search_as_of
+        embed = None if self.embedder is None or asked.vector is None else self.embedder.embed
+        return search_as_of(self.store, asked, then, embed)
 
     def hints(self, prompt: str, *, space: str | None = None, limit: int = 5) -> list[Hint]:
         """Ids, titles and tags of what may be worth reading for a prompt, never the text; `get` reads it."""
@@ -45,6 +64,68 @@ class Finding(Base):
                                         automatic=True, **self._meaning(prompt)))
         return [Hint(hit.memory.id, hit.memory.title or keywords(hit.memory.text), hit.memory.kind, hit.memory.tags)
                 for hit in hits]
+
+    def warnings(self, tool: str, arguments: Mapping[str, Any] | str = "", *, space: str | None = None,
+                 limit: int = 5) -> list[Hit]:
+        """What to know before a tool runs: memories of which a trigger meets the tool or what it is given.
+
+        What must never be done comes first, then corrections, then the rest. Needs no model and no vectors.
+        """
+        if not isinstance(tool, str) or not isinstance(arguments, (str, Mapping)):
+            raise BadInput("A tool is named by a text; its arguments are a text or a mapping of names to values")
+        spaces = lineage(self._space(space))
+        if whole(limit) <= 0 or self.settings.is_off(spaces[0]):
+            return []
+        return called_by(self.store, about_to_run(tool, arguments), spaces, self._now())[:limit]
+
+    def similar(self, id: str, *, space: str | None = None, limit: int = 10) -> list[Hit]:
+        """More like this one: by meaning, and by the tags, clusters and links that it shares. Not the memory itself.
+
+        `space`: from where one looks; the memory's own by default. `why` says what they have in common.
+        """
+        from reverie.search.similar import similar
+        memory, query = self._beside(id, space, limit)
+        return similar(self.store, memory, query._replace(**self._vector_of(memory)))
+
+    def neighbours(self, id: str, *, space: str | None = None, depth: int | None = None, limit: int = 20) -> list[Hit]:
+        """What a memory is tied to by links, tags and clusters, nearest first, whatever is asked; `why` says how.
+
+        `depth`: hops, `Settings.depth` by default. `space` as in `similar`.
+        """
+        from reverie.search.cascade import tied
+        memory, query = self._beside(id, space, limit)
+        return tied(self.store, memory, query._replace(**self._walk(depth)))
+
+    def gaps(self, space: str | None = None) -> list[Gap]:
+        """Questions of conversations here that nothing in memory answered, newest first: what is worth writing down.
+
+        The newest 500 of the last 90 days are looked at.
+        """
+        from reverie.settle.gaps import gaps
+        return gaps(self.store, self._space(space), self._now())
+
+    def _beside(self, id: str, space: str | None, limit: int) -> tuple[Memory, Query]:
+        """A memory, and a query without a question for what lies beside it."""
+        memory = self._one(id)
+        spaces = lineage(memory.space if space is None else self._space(space))
+        return memory, Query(text="", spaces=spaces, now=self._now(), limit=max(0, whole(limit)))
+
+    def _vector_of(self, memory: Memory) -> dict[str, Any]:
+        """The vector of a memory's text: the one that is kept, or, while it waits for that, a new one."""
+        if self.embedder is None:
+            return {}
+        hash = fingerprint(memory.text)
+        kept = self.store.known_vectors(self.embedder.model, [hash]).get(hash)
+        return self._meaning(memory.text) if kept is None else {"vector": kept, "model": self.embedder.model}
+
+    def _walk(self, depth: int | None) -> dict[str, Any]:
+        """How far to follow the graph, and what each step keeps."""
+        hops, decay = self.settings.depth if depth is None else whole(depth, "depth"), self.settings.decay
+        if not 0 <= hops <= MOST_HOPS:
+            raise BadInput(f"depth={hops} must be from 0 (what fits the question alone) to {MOST_HOPS}")
+        if not 0.0 < decay <= 1.0:
+            raise BadInput(f"The setting decay={decay} must be above 0 and at most 1")
+        return {"depth": hops, "decay": decay}
 
     def get(self, ids: Sequence[str] | str) -> list[Memory]:
         """Memories by id, in the order asked, whatever their state; unknown ids are left out."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reverie import clock
 from reverie.errors import BadInput
+from reverie.lifecycle import procedure
 from reverie.lifecycle.intake import Moment, built
 from reverie.mind.base import Base
 from reverie.model import Add, Memory
@@ -54,6 +55,17 @@ class Keeping(Base):
             some = memories[start:start + CHUNK]
             self._apply([Add(memory=memory) for memory in some], "remember", default, now)
         return memories
+
+    def teach(self, name: str, steps: Sequence[str], *, triggers: Iterable[str] = (),
+              prerequisites: Sequence[str] = (), warnings: Sequence[str] = (), **more: Any) -> Memory:
+        """Keep a procedure: its name, its steps in order, when it applies, what must be there first, what to beware of.
+
+        `triggers` are patterns as of `remember` (see `reverie.patterns`); further names are those of `remember`.
+        BadInput if there is no step.
+        """
+        told = procedure.described(name, steps, prerequisites, warnings)
+        details = {**more.pop("details", {}), **told.pop("details")}
+        return self.remember(**told, **more, kind=procedure.KIND, triggers=triggers, details=details)
 
     def _built(self, item: Mapping[str, Any], place: int, default: str, now: float) -> Memory:
         try:

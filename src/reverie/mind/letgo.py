@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from reverie.errors import Conflict, NotFound
 from reverie.lifecycle import change
 from reverie.lifecycle.intake import private
 from reverie.mind.base import Base, alone
 from reverie.model import Memory, Record, Retire
+
+if TYPE_CHECKING:
+    from reverie.backups import Purged
 
 
 class LettingGo(Base):
@@ -57,10 +61,14 @@ class LettingGo(Base):
                 raise Conflict(f"{name} of {id} was changed again since event {record.event.seq}. Undo that first, "
                                "or use force")
 
-    def purge(self, ids: Sequence[str] | str) -> int:
-        """Erase for good: text, words, vectors, history, events that repeat it. Cannot be undone."""
+    def purge(self, ids: Sequence[str] | str) -> Purged:
+        """Erase for good: text, words, vectors, history, events that repeat it, also in the daily backups.
+
+        Cannot be undone. `unreached` names the files of the home that may still hold it.
+        """
+        from reverie import backups
         gone = [memory.id for memory in self._all(ids)]
-        count = self.store.purge(gone)
+        erased = self.store.purge(gone)
         self._leaving += gone
         self._withdraw()
-        return count
+        return backups.Purged(erased, backups.purge(self.settings, self.store, gone))

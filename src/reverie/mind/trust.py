@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from reverie.mind.base import Base
 
 if TYPE_CHECKING:
+    from reverie.errors import BadInput
+    from reverie.lifecycle.transfer import Imported
     from reverie.store import Problem, Stats
 
 
@@ -28,10 +30,14 @@ class Trusting(Base):
         yield {"type": "reverie", "version": 1, "at": self._now()}
         yield from self.store.dump()
 
-    def import_(self, rows: Iterable[dict[str, Any]]) -> dict[str, int]:
-        """Take in rows of `export`: what is already there is left alone, so importing twice adds nothing."""
-        from reverie.lifecycle.transfer import accepted
-        return self.store.load(accepted(rows))
+    def import_(self, rows: Iterable[dict[str, Any] | BadInput], *, skip_bad: bool = False) -> Imported:
+        """Take in rows of `export`: what is already there is left alone, so importing twice adds nothing.
+
+        A row that cannot be taken in raises BadInput and nothing is kept of any; with `skip_bad` it is left out,
+        counted, and the first twenty are named with their reason. All of it is one transaction.
+        """
+        from reverie.lifecycle.transfer import taken_in
+        return taken_in(self.store, rows, self._now(), skip_bad=skip_bad)
 
     def backup(self, target: str | Path) -> Path:
         """A consistent copy of the database, while others go on writing."""

@@ -1,8 +1,11 @@
-"""From a question to hits: query → channels → fuse → shape → gate → diversity. Each stage takes and returns values.
+"""From a question to hits: query → channels → fuse → shape → cascade → gate → diversity.
+
+Each stage takes and returns values.
 
 A channel is one function that proposes memories: by words, by meaning, by trigger patterns, by recency. Fusion makes
-one ranking of what they propose; shaping weighs it, within bounds, by how fresh, trusted and proven a memory is; for a
-block that is injected by itself, the gate keeps only what stands out, which is usually nothing.
+one ranking of what they propose; shaping weighs it, within bounds, by how fresh, trusted and proven a memory is; where
+somebody asks, the cascade adds what links, tags and clusters lead to, below the hit that brought it; for a block that
+is injected by itself, the gate keeps only what stands out, which is usually nothing.
 
 Always true: the same question gives the same answer (ties break by id); what no longer counts never surfaces; vectors
 of another model are never compared; a store without any vector still answers by words.
@@ -13,7 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie.clock import ticks
 from reverie.errors import BadInput
+from reverie.graph import DECAY, FAN
 from reverie.model import Filter, Hit, Memory
+from reverie.patterns import Scene, spoken
 from reverie.search import shape, triggers
 from reverie.words import query_terms
 
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
 SOME = 20         # proposals beyond four times the limit: filters and priors choose among them
 WIDER = (1, 4, 16, 64)      # how many times the limit is looked for while too little of what is found counts
 SURE = 100        # so many, or the limit if that is less, are found at least, unless there are no more
+SEEDS = 10        # best hits whose neighbours in the graph may come along (B34, B41)
 MODES = ("auto", "convex", "rrf", "dense", "words")
 
 
@@ -42,8 +48,17 @@ class Query(NamedTuple):
     automatic: bool = False                    # nobody asked: only what stands out may surface
     ungated: bool = False                      # a judge chooses: the whole pool, not only what stands out
     not_session: str = ""                      # a conversation whose own memories are not echoed back to it
+    session_in: tuple[str, ...] = ()           # the spaces in which that name is this conversation's; none: everywhere
     exclude: frozenset[str] = frozenset()
     within: float | None = None                # seconds that words and triggers may take
+    before: float | None = None                # nothing that is younger: neither said nor written down by then
+    depth: int = 0                             # hops along the graph; what it is worth: docs/why-ranking.md
+    decay: float = DECAY                       # of a score, per hop
+
+    @property
+    def gated(self) -> bool:
+        """Whether only what stands out may be in the answer."""
+        return self.automatic and not self.ungated
 
     @property
     def terms(self) -> list[str]:
@@ -70,7 +85,19 @@ def search(store: "Store", query: Query) -> list[Hit]:
         if enough(found, query, wider) or left(end) == 0.0:
             break
     hits = triggers.merged(shape.shaped(hits, query.now), called)
-    return shape.settled(admitted(hits, query), query.limit, automatic=query.automatic and not query.ungated)
+    return answered(store, admitted(hits, query), query)
+
+
+def answered(store: "Store", hits: list[Hit], query: Query) -> list[Hit]:
+    """The answer: with what the best hits bring up, as far as the graph is to be asked and knows anything."""
+    seeds = [hit.memory.id for hit in hits[:SEEDS]] if query.depth > 0 else []
+    edges = store.around(seeds, query.spaces, FAN) if seeds else []
+    if not edges:
+        return shape.settled(hits, query.limit, automatic=query.gated)
+    from reverie.search.cascade import cascaded, disputed
+    hits = cascaded(store, hits, query, edges, SEEDS)
+    shown = shape.settled(hits, query.limit, automatic=query.gated)
+    return shown if query.automatic else disputed(shown, hits, query.limit)
 
 
 def left(end: float | None) -> float | None:
@@ -82,7 +109,18 @@ def called_up(store: "Store", query: Query, end: float | None) -> list[Hit]:
     """What trigger patterns call up, as far as time allows."""
     some = None if end is None else 0.5 * max(0.0, end - ticks())     # half of it: words want their share
     until = None if some is None else ticks() + some
-    return triggers.met(store.triggered(query.spaces, within=some), query.context or query.text, until)
+    return triggers.met(store.triggered(query.spaces, within=some), spoken(query.context or query.text), until)
+
+
+FIRST = ("negative", "correction")    # of what is called up, these are told first
+
+
+def called_by(store: "Store", scene: Scene, spaces: Sequence[str], now: float) -> list[Hit]:
+    """What trigger patterns call up before a tool runs: what must never be done first, ties by id (B61, B62)."""
+    asked = Query("", tuple(spaces), now, automatic=True)
+    hits = [hit for hit in triggers.met(store.triggered(spaces), scene) if alive(hit.memory, asked)]
+    return sorted(hits, key=lambda hit: (FIRST.index(hit.memory.kind) if hit.memory.kind in FIRST else len(FIRST),
+                                         -hit.memory.trust * hit.memory.confidence, hit.memory.id))
 
 
 def enough(found: Sequence[Hit], query: Query, wider: int) -> bool:
@@ -157,5 +195,16 @@ def alive(memory: Memory, query: Query) -> bool:
             and (memory.expires_at is None or memory.expires_at > query.now)
             and (not query.kinds or memory.kind in query.kinds)
             and set(query.tags) <= set(memory.tags)
-            and not (query.not_session and memory.session == query.not_session)
+            and not (query.not_session and memory.session == query.not_session and echoing(query, memory.space))
+            and (query.before is None or born(memory) <= query.before)
             and not (query.automatic and not shape.surfaces(memory, query.now)))
+
+
+def born(memory: Memory) -> float:
+    """From when on a memory was there to be asked: when it was said, or written down if that was earlier."""
+    return min(memory.at, memory.created_at)
+
+
+def echoing(query: Query, space: str) -> bool:
+    """Whether the session that the query must not hear is its own in this space: a name may be another's elsewhere."""
+    return not query.session_in or space in query.session_in

@@ -118,15 +118,12 @@ def bests(values: Column, group: npt.NDArray[np.int64], most: int = 3) -> tuple[
 
 
 def talk(pool: Pool) -> npt.NDArray[np.bool_]:
-    """Which candidates are turns of talk. A fact that nobody said stands by itself, though a session wrote it down:
-    what was written before it says nothing about it. (40 plain facts of mixed sessions: reciprocal rank 0.91 without.)
+    """Which candidates are turns of talk: said by somebody, between other turns, in one of several sessions.
+
+    A fact stands by itself, though a session wrote it down: what was written before it says nothing about it.
     """
-    return np.asarray((pool.session > 0) & (pool.speaker > 0))
-
-
-def mostly_talk(pool: Pool) -> bool:
-    """Whether sessions say something here: among facts, a session is only when they were written down."""
-    return pool.sessions > 1 and bool(talk(pool).mean() >= 0.5)
+    beside = ~np.isnan(pool.near_dense).all(axis=1) | (pool.near_words > 0).any(axis=1)
+    return np.asarray((pool.session > 0) & (pool.speaker > 0) & beside & (pool.sessions > 1))
 
 
 def features(question: Question, pool: Pool) -> dict[str, Column]:
@@ -140,7 +137,7 @@ def features(question: Question, pool: Pool) -> dict[str, Column]:
     turn = talk(pool)
     near_z = np.where(turn[:, None], np.nan_to_num((pool.near_dense - pool.mean) / spread), 0.0)
     near_b = np.where(turn[:, None], pool.near_words / top, 0.0)
-    alone = ~turn | (pool.sessions < 2)
+    alone = ~turn
     group = np.unique(pool.session, return_inverse=True)[1]
     (best_z, mean_z), (best_b, mean_b) = bests(z, group), bests(b, group)
     by_name, by_role = spoken(question, pool)
@@ -161,6 +158,7 @@ def features(question: Question, pool: Pool) -> dict[str, Column]:
         "speaker": by_name, "role": by_role, "date": dated(question, pool.at),
         "length": np.log1p(pool.length) - np.log1p(pool.typical),
         "asks": pool.asks.astype(np.float64), "asked before": (pool.asked & turn).astype(np.float64),
+        "stands alone": alone.astype(np.float64),
     }
 
 
@@ -172,17 +170,16 @@ WITH_FOCUS = ("meaning", "words")
 """What is to be trusted more or less where few memories stand out by their words."""
 
 
-WITHOUT_SESSIONS = ("meaning", "words")
-"""What is to be trusted more or less where the memories are no conversation: facts, documents, code."""
+ALONE = ("meaning", "meaning place", "words", "words log", "words place", "length")
+"""What is to be trusted more or less of a memory that is no turn of a conversation: a fact, a document, code."""
 
 
 def contexts_of(pool: Pool) -> tuple[tuple[str, float], ...]:
     """What the memories of a pool are like, as factors."""
-    return (("length", float(np.log(max(pool.typical, 1.0) / 100.0))), ("focus", focus(pool)),
-            ("no sessions", float(not mostly_talk(pool))))
+    return ("length", float(np.log(max(pool.typical, 1.0) / 100.0))), ("focus", focus(pool))
 
 
-WITH = {"length": WITH_LENGTH, "focus": WITH_FOCUS, "no sessions": WITHOUT_SESSIONS}
+WITH = {"length": WITH_LENGTH, "focus": WITH_FOCUS}
 
 
 def matrix(question: Question, pool: Pool) -> tuple[Floats, tuple[str, ...]]:
@@ -191,6 +188,7 @@ def matrix(question: Question, pool: Pool) -> tuple[Floats, tuple[str, ...]]:
     columns = dict(found)
     for context, size in contexts_of(pool):
         columns.update({f"{name} × {context}": found[name] * size for name in WITH[context]})
+    columns.update({f"{name} × alone": found[name] * found["stands alone"] for name in ALONE})
     return np.stack(list(columns.values()), axis=1), tuple(columns)
 
 
@@ -235,7 +233,9 @@ class Ranker:
         # The same as matrix() times the weights, with each product taken once for all candidates.
         weights = [self.weights[name] + sum(self.weights.get(f"{name} × {context}", 0.0) * size
                                             for context, size in contexts) for name in found]
-        return lifted(np.stack(list(found.values()), axis=1) @ np.array(weights), pool.named > 0)
+        scores = np.stack(list(found.values()), axis=1) @ np.array(weights)
+        alone = sum(self.weights[f"{name} × alone"] * found[name] for name in ALONE)
+        return lifted(scores + found["stands alone"] * alone, pool.named > 0)
 
     def likely(self, scores: Floats, pool: Pool) -> Floats:
         """How likely each candidate is to matter, 0..1, in the same order as the scores.

@@ -107,6 +107,7 @@ def allowed(store: Store, query: Query, corpus: Corpus) -> Callable[[Shard], np.
 
     What may not is masked before anything is chosen: a thousand expired memories cannot crowd out one that lives.
     """
+    from reverie.search import echoing
     kinds = [corpus.codes[kind] for kind in query.kinds if kind in corpus.codes]
     tagged = np.array(store.tagged(query.tags, query.spaces), np.int64) if query.tags else None
     session = corpus.codes.get(query.not_session, 0)
@@ -118,7 +119,9 @@ def allowed(store: Store, query: Query, corpus: Corpus) -> Callable[[Shard], np.
             tests.append(np.isin(shard.kind[:shard.n], kinds))
         if tagged is not None:
             tests.append(np.isin(shard.num[:shard.n], tagged))
-        if session:
+        if query.before is not None:
+            tests.append(shard.at[:shard.n] <= query.before)
+        if session and echoing(query, shard.space):
             tests.append(shard.session[:shard.n] != session)
         return np.logical_and.reduce(tests) if tests else None
 

@@ -26,13 +26,14 @@ def surfaces(memory: Memory, now: float) -> bool:
 
 
 def prior(memory: Memory, now: float) -> float:
-    """The product of the bounded priors: retention, recency, trust, strength, emotion."""
+    """The product of the bounded priors: retention, recency, trust, strength, emotion, success."""
     factors = (
         0.9 + 0.2 * retention(memory, now),
         recency(memory, now),
         1.0 + 0.5 * (memory.trust * memory.confidence - 0.64),
         1.0 + 0.05 * math.log(max(1, memory.strength)),
         emotion(memory) if memory.details else 1.0,
+        success(memory) if memory.details else 1.0,
     )
     product = 1.0
     for factor in factors:
@@ -51,6 +52,12 @@ def emotion(memory: Memory) -> float:
     """What was felt strongly is remembered better (C51)."""
     tag = memory.details.get("emotion")
     return EMOTION.get(str(tag.get("intensity")), 1.0) if isinstance(tag, dict) else 1.0
+
+
+def success(memory: Memory) -> float:
+    """A procedure that lately worked is recommended, one that failed is less so: 0.5 is neutral."""
+    rate = memory.details.get("rate")
+    return 1.0 + 2 * BOUND * (min(max(rate, 0.0), 1.0) - 0.5) if isinstance(rate, float) else 1.0
 
 
 def shaped(hits: Sequence[Hit], now: float) -> list[Hit]:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from reverie import clock
 from reverie.config import Settings
 from reverie.embed import Embedder
-from reverie.settle import learning
-from reverie.settle.embedding import BATCH, NO_VECTOR, adopt, embed_waiting
+from reverie.settle import learning, maintaining
+from reverie.settle.embedding import BATCH, NO_VECTOR, adopt, embed_waiting, model_of
 from reverie.settle.reading import Reader, Work, follow, waits
 from reverie.store import Store
 
@@ -32,7 +32,7 @@ ASKING_SECONDS = 300.0   # an event may need several answers of a minute
 FEW = 20                 # events that are read with it in one step; few of them are due
 PATIENCE = 600.0         # seconds that an explicit `settle` waits for another one at work
 
-READERS: tuple[Reader, ...] = (learning.READER,)
+READERS: tuple[Reader, ...] = (learning.READER, maintaining.READER)
 """Who follows the event log, in this order: what is learned is reconciled in the same step."""
 
 Going = Callable[[], bool]
@@ -88,14 +88,14 @@ def settled(store: Store, embedder: Embedder | None, settings: Settings, now: Ca
         other = store.holder(LEASE, now())
         left = work_left(Work(store, embedder, settings, now(), llm))
         if other in (None, holder) or not left or clock.ticks() > end:
-            return done._replace(waiting=store.stats().waiting)
+            return done._replace(waiting=store.stats(model_of(embedder)).waiting)
         clock.sleep(0.02)
 
 
 def work_left(work: Work) -> bool:
     """Whether a text waits for a vector or an event to be read."""
-    return (any(waits(work, reader) for reader in READERS) or bool(work.embedder and work.store.waiting(1))
-            or asks(work))
+    return (any(waits(work, reader) for reader in READERS) or asks(work)
+            or bool(work.embedder and work.store.waiting(1, model_of(work.embedder))))
 
 
 def slow_readers() -> tuple[Reader, ...]:
@@ -141,7 +141,7 @@ def one_step(work: Work, batch: int = BATCH, holder: str = "") -> Settled:
             trouble = str(err)
     read = {reader.name: follow(work, reader) for reader in READERS}
     done = Settled(embedded, read["learn"].changes, sum(r.events for r in read.values()),
-                   sum(r.failed for r in read.values()), len(work.store.waiting(1)), trouble)
+                   sum(r.failed for r in read.values()), len(work.store.waiting(1, model_of(work.embedder))), trouble)
     if done or not holder:
         return done
     more = ask(work, holder)

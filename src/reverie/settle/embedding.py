@@ -14,15 +14,24 @@ NO_VECTOR = (ModelUnavailable, EmbedderUnavailable, ExtraMissing)    # then word
 
 
 def adopt(store: Store, embedder: Embedder) -> None:
-    """On a change of model, queue every text for the new one. Until its turn comes, words find it."""
-    if store.meta("model") != embedder.model:
-        store.await_vectors(embedder.model)
-        store.set_meta("model", embedder.model)
+    """On a change of model, queue every text for the new one. Until its turn comes, words find it.
+
+    Vectors of the model before stay: another process may still use it, and who goes back embeds nothing twice.
+    """
+    store.await_vectors(embedder.model)
+
+
+def model_of(embedder: Embedder | None) -> str | None:
+    """What an embedder's vectors are called; None where there is none to be had."""
+    try:
+        return embedder.model if embedder is not None else None
+    except NO_VECTOR:
+        return None
 
 
 def embed_waiting(store: Store, embedder: Embedder, size: int = BATCH) -> int:
     """Give a batch of waiting texts their vectors, newest first; a text that was embedded before is looked up."""
-    batch = store.waiting(size)
+    batch = store.waiting(size, embedder.model)
     if not batch:
         return 0
     hashes = {id: fingerprint(text) for id, text in batch}

@@ -28,14 +28,13 @@ OUTCOMES = {
     NOTHING_FOUND: "a turn for which there was nothing to judge",
 }
 """How a turn ended on which the judge was not needed."""
-ASKED = 200              # characters of the question that are kept with a judgement
 
 
 class Chosen(NamedTuple):
     """What may surface, and what maintenance learns from it."""
 
     hits: Sequence[Hit]
-    judged: Mapping[str, object] = NOTHING    # "asked", "verified", "rejected", "related"; empty without a judgement
+    judged: Mapping[str, object] = NOTHING    # "verified", "rejected", "related"; empty without a judgement
 
 
 def chosen(store: Store, query: Query, llm: Llm, settings: Settings, attention: Attention,
@@ -59,7 +58,7 @@ def chosen(store: Store, query: Query, llm: Llm, settings: Settings, attention: 
     attention.judged = attention.turns
     named = [candidates[number - 1] for number in judgement.use]
     return Chosen([*called, *(Hit(hit.memory, hit.score, ("judge", *hit.why)) for hit in named)],
-                  lesson(judgement, candidates, query, settings.limit))
+                  lesson(judgement, candidates, settings.limit))
 
 
 def by_rule(hit: Hit) -> bool:
@@ -87,7 +86,7 @@ def balloted(llm: Llm, settings: Settings, window: Sequence[Said], candidates: S
     return counted(ballots, max(1, settings.llm_votes)), False
 
 
-def lesson(judgement: Judgement, candidates: Sequence[Hit], query: Query, limit: int) -> dict[str, object]:
+def lesson(judgement: Judgement, candidates: Sequence[Hit], limit: int) -> dict[str, object]:
     """What a judgement says about the memories, for maintenance.
 
     Rejected is what would have had a place by rank and was not named: to be fiftieth of fifty is no rejection.
@@ -95,7 +94,6 @@ def lesson(judgement: Judgement, candidates: Sequence[Hit], query: Query, limit:
     ids = [hit.memory.id for hit in candidates]
     verified = [ids[number - 1] for number in judgement.use]
     return {
-        "asked": query.text[:ASKED],
         "verified": verified,
         "rejected": [id for id in ids[:limit] if id not in verified],
         "related": [[ids[a - 1], ids[b - 1], relation] for a, b, relation in judgement.related],

@@ -31,7 +31,8 @@ def lessons(work: Work, event: Event) -> Decision:
             memory = built(clock.new_id(), work.now, hit.text, space=home, kind=hit.kind, provenance=hit.provenance,
                            at=event.at, session=event.session, speaker="user", messages=(first, first),
                            details={"rule": hit.rule})
-            if same_words(memory) not in seen and not known_already(work.store, memory):
+            if same_words(memory) not in seen and not known_already(
+                    work.store, memory, event.seq if hit.explicit else None):
                 found.append(Add(memory=memory))
             seen.add(same_words(memory))
     return Decision(found)
@@ -42,11 +43,20 @@ def home_of(event: Event) -> str:
     return event.space.rpartition("/")[0] or event.space if event.payload.get("own") else event.space
 
 
-def known_already(store: Store, memory: Memory) -> bool:
-    """Whether the same words are there already, or were until somebody let go of them: that stands."""
+def known_already(store: Store, memory: Memory, asked: int | None = None) -> bool:
+    """Whether the same words are there already, or were until somebody let go of them.
+
+    That stands, unless the user `asked` in so many words, in an event after the one that let go (B100).
+    """
     best = store.words(query_terms(memory.text), lineage(memory.space), 3)
     lately = store.browse(Filter(spaces=lineage(memory.space), kinds=(memory.kind,), active=None, limit=LATELY))
-    return any(same_words(m) == same_words(memory) for m in (*store.get([id for id, _ in best]), *lately))
+    same = [m for m in (*store.get([id for id, _ in best]), *lately) if same_words(m) == same_words(memory)]
+    return any(one.active or asked is None or let_go(store, one) > asked for one in same)
+
+
+def let_go(store: Store, memory: Memory) -> int:
+    """The number of the event after which a memory counted no longer; 0 if that is not known."""
+    return max((r.event.seq for r in store.history(memory.id) if r.after.get("retired_at") is not None), default=0)
 
 
 def same_words(memory: Memory) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reverie.attention import Attention
+from reverie.attention import Attention, echoes
 from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.lifecycle.extract import without_injections
@@ -75,7 +75,8 @@ def prepare(store: Store, embedder: Embedder | None, settings: Settings, attenti
     changed = attention.topic(similarity(vector, last))
     query = Query(text=about.text, context=about.context, spaces=lineage(space), now=now, vector=vector,
                   model=embedder.model if embedder else "", limit=settings.limit * 4, automatic=True,
-                  not_session=attention.session, exclude=frozenset(attention.blocked(now)))
+                  not_session=attention.session, session_in=attention.spaces,
+                  exclude=echoes(store, attention) | attention.blocked(now))
     found = (Chosen(search(store, query)) if llm is None
              else chosen(store, query, llm, settings, attention, window, changed=changed))
     return Prepared(render(found.hits, now, limit=settings.limit, budget=settings.budget), vector, found.judged)

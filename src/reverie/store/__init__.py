@@ -41,8 +41,8 @@ class Stats(NamedTuple):
     retired: int = 0
     events: int = 0
     edges: int = 0
-    vectors: int = 0
-    waiting: int = 0           # texts without a vector yet
+    vectors: int = 0           # of all models
+    waiting: int = 0           # texts without a vector yet of the model that was awaited last
     bytes: int = 0             # on disk
     kinds: Mapping[str, int] = NOTHING
     spaces: Mapping[str, int] = NOTHING
@@ -81,14 +81,20 @@ class Store(Protocol):
         ...
 
     def put_vectors(self, model: str, vectors: Mapping[str, np.ndarray], hashes: Mapping[str, bytes]) -> int:
-        """Keep the vectors of these memories, by id; they stop waiting. An id that is gone or whose text has
+        """Keep a model's vectors of these memories, by id; they stop waiting for it. Those of other models stay.
 
-        changed meanwhile (its hash differs) is passed over. Returns how many were kept.
+        An id that is gone or whose text has changed meanwhile (its hash differs) is passed over. Returns how many were
+        kept. A vector goes with its text: when the memory is revised or purged, never because another model is in use.
         """
         ...
 
     def await_vectors(self, model: str) -> int:
-        """Queue every memory whose vector is missing or of another model. Returns how many wait now."""
+        """This model embeds here now: what has no vector of it waits for one, and so will every new text.
+
+        A home may have several such models, each with its own queue; none gets in another's way. One that is not
+        used any longer keeps its queue, some bytes a text. Costs little when
+        nothing changes. Returns how many wait for this model.
+        """
         ...
 
     def set_meta(self, name: str, value: str) -> None:
@@ -142,6 +148,15 @@ class Store(Protocol):
         """Edges from or to any of these."""
         ...
 
+    def around(self, nodes: Sequence[str], spaces: Sequence[str], most: int) -> list[Edge]:
+        """Edges from or to any of these memories, tags, clusters and files, each once, as somebody in these spaces
+
+        may see them: a memory at an end lies in one of the spaces and counts (what is superseded may stand at the end
+        of `supersedes`). Of one tag or cluster, only the `most` newest memories that may be seen, looked for among
+        its newest thousand.
+        """
+        ...
+
     def events(self, *, after: int = 0, verbs: Sequence[str] = (), session: str | None = None,
                space: str | None = None, newest: bool = False, limit: int = 1000) -> list[Event]:
         """Events after a number, oldest first; with `newest`, the last ones, newest first."""
@@ -157,6 +172,10 @@ class Store(Protocol):
 
     def changes_of(self, seq: int) -> list[Record]:
         """What an event changed, in the order in which it was done."""
+        ...
+
+    def altered_since(self, at: float, spaces: Sequence[str]) -> list[Record]:
+        """What was revised or retired after a moment of memories that are in these spaces now, newest first."""
         ...
 
     def cursor(self, name: str) -> int:
@@ -194,12 +213,22 @@ class Store(Protocol):
         """
         ...
 
-    def waiting(self, limit: int) -> list[tuple[str, str]]:
-        """(id, text) of memories that have no vector yet, newest first."""
+    def waiting(self, limit: int, model: str | None = None) -> list[tuple[str, str]]:
+        """(id, text) of memories that have no vector of this model yet, newest first.
+
+        Without one, of the model that was awaited last; before any was, those that have no vector at all.
+        """
         ...
 
     def known_vectors(self, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
         """Vectors of texts that were embedded before, by the hash of the text: the embedding cache."""
+        ...
+
+    def vectors(self, model: str, ids: Sequence[str]) -> dict[str, np.ndarray]:
+        """The vectors that a model gave these memories, by id: float32, unit length, not to be written to.
+
+        A memory that is unknown or has no vector of this model is left out; whether it counts makes no difference.
+        """
         ...
 
     # Trust.
@@ -208,8 +237,8 @@ class Store(Protocol):
         """What is not as it should be; with `repair`, derived data is rebuilt and what is readable is kept."""
         ...
 
-    def stats(self) -> Stats:
-        """How much there is of everything."""
+    def stats(self, model: str | None = None) -> Stats:
+        """How much there is of everything; `waiting` is that of `model`, as in `waiting`."""
         ...
 
     def backup(self, target: Path) -> None:

@@ -35,6 +35,7 @@ class Shard:
     """The memories of one space. `n` rows are in use; arrays may be longer."""
 
     dims: int
+    space: str = ""
     n: int = 0
     ids: list[str] = field(default_factory=list)
     place: dict[int, int] = field(default_factory=dict)        # memory.num → row

@@ -5,15 +5,16 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from reverie.errors import BadInput
 from reverie.surfaces.progress import Telling
 
 Row = dict[str, Any]
+R = TypeVar("R")
 
 
-def told(rows: Iterable[Row], telling: Telling, stage: str, total: int | None) -> Iterator[Row]:
+def told(rows: Iterable[R], telling: Telling, stage: str, total: int | None) -> Iterator[R]:
     """The same rows; progress is told of every hundredth."""
     for count, row in enumerate(rows, start=1):
         if count % 100 == 0:
@@ -52,25 +53,35 @@ def to_file(path: Path, rows: Iterable[Row]) -> int:
     return count
 
 
-def from_file(path: Path) -> Iterator[Row]:
-    """The rows of a file; what is no row is an error that names its line."""
+def from_file(path: Path, skip_bad: bool = False) -> Iterator[Row | BadInput]:
+    """The rows of a file; what is no row is an error that names its line: raised, or given in its place."""
     if str(path) == "-":
-        yield from parsed(sys.stdin.buffer)
+        yield from parsed(sys.stdin.buffer, skip_bad)
         return
     with path.open("rb") as file:
-        yield from parsed(file)
+        yield from parsed(file, skip_bad)
 
 
-def parsed(lines: Iterable[bytes]) -> Iterator[Row]:
+def parsed(lines: Iterable[bytes], skip_bad: bool = False) -> Iterator[Row | BadInput]:
     """Rows from lines."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-        except (UnicodeDecodeError, ValueError, RecursionError) as err:
-            what = getattr(err, "msg", "nested too deeply" if isinstance(err, RecursionError) else err)
-            raise BadInput(f"line {number} is not JSON ({what}). `reverie export` writes what fits") from err
-        if not isinstance(row, dict):
-            raise BadInput(f"line {number} is not a JSON object")
-        yield row
+            yield row_of(line, number)
+        except BadInput as err:
+            if not skip_bad:
+                raise
+            yield err
+
+
+def row_of(line: bytes, number: int) -> Row:
+    """The row that a line holds."""
+    try:
+        row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+    except (UnicodeDecodeError, ValueError, RecursionError) as err:
+        what = getattr(err, "msg", "nested too deeply" if isinstance(err, RecursionError) else err)
+        raise BadInput(f"line {number} is not JSON ({what}). `reverie export` writes what fits") from err
+    if not isinstance(row, dict):
+        raise BadInput(f"line {number} is not a JSON object")
+    return row

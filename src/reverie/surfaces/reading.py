@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +106,3 @@ def in_editor(page: str) -> str:
         if code:
             raise BadInput(f"The editor ended with code {code}; nothing was changed. Set EDITOR, or use --text")
         return path.read_text("utf-8", "replace")
-
-
-def stamp(at: float, form: str = "%Y%m%d") -> str:
-    """A moment as part of a file's name."""
-    return datetime.fromtimestamp(at, UTC).strftime(form)

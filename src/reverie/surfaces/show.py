@@ -1,7 +1,7 @@
 """Memories, events and findings as a person likes to read them, from 40 columns up."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
@@ -13,6 +13,9 @@ from reverie.store import Problem
 from reverie.surfaces import say
 from reverie.surfaces.say import one_line, safe
 from reverie.window import SAID_BY, age
+
+if TYPE_CHECKING:
+    from reverie.settle.gaps import Gap
 
 EXCERPT = 360  # characters of a memory in a list; `reverie show ID` has the rest
 
@@ -65,6 +68,16 @@ def hits(found: Sequence[Hit], now: float, space: str, *, more: bool = False) ->
         if more:
             table.add_row("", dotted(*reasons(memory, now)))
         table.add_row("", Text(memory.id, style="dim"))
+    say.show(table)
+
+
+def gaps(found: Sequence["Gap"], now: float) -> None:
+    """Questions without an answer, newest first."""
+    table = rows()
+    for gap in found:
+        table.add_row(Text("?", style="dim"), Text(one_line(gap.asked)))
+        often = f"asked {gap.times} times" if gap.times > 1 else ""
+        table.add_row("", dotted(age(now - gap.at), often, one_line(gap.space)))
     say.show(table)
 
 

@@ -153,10 +153,10 @@ class Worker:
 
     def backup(self) -> None:
         """Today's copy."""
-        from reverie.surfaces import backups
+        from reverie import backups
 
         if self.going():
-            backups.daily(self.mind, clock.now())
+            backups.daily(self.mind.store, self.mind.settings, clock.now())
 
     def tell(self, trouble: str) -> None:
         """Leave word for `reverie status`; an empty trouble wipes the last one."""

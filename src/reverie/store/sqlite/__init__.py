@@ -100,8 +100,12 @@ class SqliteStore:
 
     def await_vectors(self, model: str) -> int:
         from reverie.store.sqlite.vectors import enqueue
+        with self._db.reading() as db:
+            if read.embeds_now(db) == model:    # the usual case: nothing to write
+                return read.how_many_wait(db, model)
         with self._db.writing() as db:
-            return enqueue(db, model)
+            enqueue(db, model)
+            return read.how_many_wait(db, model)
 
     def set_meta(self, name: str, value: str) -> None:
         with self._db.writing() as db:
@@ -162,6 +166,11 @@ class SqliteStore:
         with self._db.reading() as db:
             return read.edges(db, ids, rels)
 
+    def around(self, nodes: Sequence[str], spaces: Sequence[str], most: int) -> list[Edge]:
+        from reverie.store.sqlite.around import around
+        with self._db.reading() as db:
+            return around(db, nodes, spaces, most)
+
     def events(self, *, after: int = 0, verbs: Sequence[str] = (), session: str | None = None,
                space: str | None = None, newest: bool = False, limit: int = 1000) -> list[Event]:
         with self._db.reading() as db:
@@ -178,6 +187,10 @@ class SqliteStore:
     def changes_of(self, seq: int) -> list[Record]:
         with self._db.reading() as db:
             return read.changes_of(db, seq)
+
+    def altered_since(self, at: float, spaces: Sequence[str]) -> list[Record]:
+        with self._db.reading() as db:
+            return read.altered_since(db, at, spaces)
 
     def cursor(self, name: str) -> int:
         with self._db.reading() as db:
@@ -212,14 +225,19 @@ class SqliteStore:
         with self._db.holding():
             return shards.scores(db, corpus, terms)
 
-    def waiting(self, limit: int) -> list[tuple[str, str]]:
-        return self._db.all("select m.id, m.text from pending p join memory m on m.num = p.memory "
-                            "order by p.memory desc limit ?", (limit,))
+    def waiting(self, limit: int, model: str | None = None) -> list[tuple[str, str]]:
+        with self._db.reading() as db:
+            return read.waiting(db, limit, model)
 
     def known_vectors(self, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
         from reverie.store.sqlite.vectors import known
         with self._db.reading() as db:
             return known(db, model, hashes)
+
+    def vectors(self, model: str, ids: Sequence[str]) -> dict[str, np.ndarray]:
+        from reverie.store.sqlite.vectors import of_memories
+        with self._db.reading() as db:
+            return of_memories(db, model, ids)
 
     # Trust
 
@@ -232,16 +250,17 @@ class SqliteStore:
             self._writes += 1
             return verify(db, repair)
 
-    def stats(self) -> Stats:
+    def stats(self, model: str | None = None) -> Stats:
         with self._db.reading() as db:
             count = {table: db.execute(f"select count(*) from {table}").fetchone()[0]
-                     for table in ("memory", "event", "edge", "vector", "pending")}
+                     for table in ("memory", "event", "edge", "vector")}
+            waiting = read.how_many_wait(db, read.embeds_now(db) if model is None else model)
             kinds = dict(db.execute("select kind, count(*) from memory where retired_at is null group by kind"))
             spaces = dict(db.execute("select space, count(*) from memory where retired_at is null group by space"))
             pages, size = (db.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "page_size"))
         alive = sum(kinds.values())
         return Stats(memories=alive, retired=count["memory"] - alive, events=count["event"], edges=count["edge"],
-                     vectors=count["vector"], waiting=count["pending"], bytes=pages * size, kinds=kinds, spaces=spaces)
+                     vectors=count["vector"], waiting=waiting, bytes=pages * size, kinds=kinds, spaces=spaces)
 
     def backup(self, target: Path) -> None:
         if target.exists():

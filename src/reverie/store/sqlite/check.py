@@ -11,7 +11,16 @@ from typing import Any
 from reverie.model import Memory
 from reverie.store import Problem
 from reverie.store.sqlite.rows import COLUMNS, to_memory
-from reverie.store.sqlite.write import INSERT_PENDING, INSERT_WORDS, UPSERT_EDGE, body_of, bump, tag_node
+from reverie.store.sqlite.write import (
+    AWAITED,
+    INSERT_WORDS,
+    QUEUE_MISSING,
+    UNQUEUED,
+    UPSERT_EDGE,
+    body_of,
+    bump,
+    tag_node,
+)
 from reverie.words import fingerprint
 
 UNREADABLE = (ValueError, TypeError, AttributeError)
@@ -21,12 +30,11 @@ Check = Callable[[sqlite3.Connection, bool], Iterator[Problem]]
 ORPHAN_WORDS = "select rowid from words where rowid not in (select num from memory)"
 MISSING_WORDS = "select num from memory where num not in (select rowid from words)"
 ORPHAN_VECTORS = "select memory from vector where memory not in (select num from memory)"
-ORPHAN_PENDING = "select memory from pending where memory not in (select num from memory)"
-UNQUEUED = """
-    select num from memory
-    where num not in (select memory from vector) and num not in (select memory from pending)
+ORPHAN_PENDING = f"""
+    select distinct memory from pending
+    where memory not in (select num from memory) or model not in ({AWAITED})
 """
-EMBEDDED = "select v.memory, v.hash, m.text from vector v join memory m on m.num = v.memory"
+EMBEDDED = "select v.memory, v.serial, v.hash, m.text from vector v join memory m on m.num = v.memory"
 LOOSE_EDGES = """
     select src, rel, dst from edge
     where (src like 'mem_%' and src not in (select id from memory))
@@ -100,9 +108,14 @@ def rebuild_words(db: sqlite3.Connection) -> None:
 
 
 def vectors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
-    """Vectors and the queue for them against the memories."""
+    """Vectors and the queues for them against the memories.
+
+    Vectors of a model that embeds here no longer are as good as the others, should it come back: they stay until
+    their memory is revised or purged.
+    """
+    missing = len({num for _, num in db.execute(UNQUEUED)})
     for sql, table, message in ((ORPHAN_VECTORS, "vector", "a vector of a memory that is gone"),
-                                (ORPHAN_PENDING, "pending", "a queued memory that is gone")):
+                                (ORPHAN_PENDING, "pending", "a queue of nobody, or for nobody")):
         for (num,) in db.execute(sql).fetchall():
             if repair:
                 db.execute(f"delete from {table} where memory = ?", (num,))
@@ -111,20 +124,17 @@ def vectors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
     for model, odd, different in sizes.fetchall():
         if odd or different > 1:
             if repair:
-                db.execute("insert or ignore into pending (memory) select memory from vector where model = ?", (model,))
                 db.execute("delete from vector where model = ?", (model,))
             yield Problem("vectors", f"vectors of {model} differ in length", repaired=repair)
-    stale = [num for num, hash, text in db.execute(EMBEDDED) if hash != fingerprint(text)]
-    for num in stale:
-        if repair:
-            db.execute("delete from vector where memory = ?", (num,))
-            db.execute(INSERT_PENDING, (num,))
-        yield Problem("vectors", f"the vector of memory number {num} is of another text", repaired=repair)
-    missing = [num for (num,) in db.execute(UNQUEUED)]
-    if missing and repair:
-        db.executemany(INSERT_PENDING, ((num,) for num in missing))
+    for num, serial, hash, text in db.execute(EMBEDDED).fetchall():
+        if hash != fingerprint(text):
+            if repair:
+                db.execute("delete from vector where serial = ?", (serial,))
+            yield Problem("vectors", f"the vector of memory number {num} is of another text", repaired=repair)
     if missing:
-        yield Problem("vectors", f"{len(missing)} memories have no vector and do not wait for one", repaired=repair)
+        yield Problem("vectors", f"{missing} memories lack a vector and do not wait for one", repaired=repair)
+    if repair:
+        db.execute(QUEUE_MISSING)
 
 
 def edges(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from reverie.store.sqlite.read import BATCH, marks
 from reverie.store.sqlite.rows import to_column, to_json
-from reverie.store.sqlite.write import bump
+from reverie.store.sqlite.write import DELETE_PENDING, bump
 
 PURGED = "[purged]"
 CHANCE = 20          # characters; a shorter text may stand in an unrelated event by chance
@@ -49,8 +49,8 @@ def purge(db: sqlite3.Connection, ids: Sequence[str]) -> int:
         db.execute("delete from change where memory = ?", (id,))
         unname(db, id)
         db.execute("delete from edge where src = ? or dst = ?", (id, id))
-        for sql in ("delete from vector where memory = ?", "delete from pending where memory = ?",
-                    "delete from words where rowid = ?", "delete from memory where num = ?"):
+        for sql in ("delete from vector where memory = ?", DELETE_PENDING, "delete from words where rowid = ?",
+                    "delete from memory where num = ?"):
             db.execute(sql, (num,))
     db.execute("insert into words (words) values ('optimize')")    # deleted words leave the index's segments
     bump(db)

@@ -14,6 +14,20 @@ RECORDS = """
     select c.memory, c.op, c.before, c.after, e.seq, e.at, e.verb, e.space, e.session, e.payload
     from change c join event e on e.seq = c.seq
 """
+QUEUED = """
+    select m.id, m.text
+    from pending p join memory m on m.num = p.memory
+    where p.model = ?
+    order by p.memory desc
+    limit ?
+"""
+MISSING = """
+    select m.id, m.text
+    from memory m
+    where not exists (select 1 from vector v where v.memory = m.num and v.model = ?)
+    order by m.num desc
+    limit ?
+"""
 BATCH = 500    # ids in one query
 
 
@@ -138,6 +152,16 @@ def changes_of(db: sqlite3.Connection, seq: int) -> list[Record]:
     return [to_record(row) for row in db.execute(f"{RECORDS} where c.seq = ? order by c.place", (seq,))]
 
 
+def altered_since(db: sqlite3.Connection, at: float, spaces: Sequence[str]) -> list[Record]:
+    """What was revised or retired after a moment, newest first. The clock may have jumped: every event is looked at."""
+    sql = f"""
+        {RECORDS} cross join memory m on m.id = c.memory
+        where e.at > ? and c.op in ('revise', 'retire') and m.space in ({marks(spaces)})
+        order by c.seq desc, c.place desc
+    """
+    return [to_record(row) for row in db.execute(sql, (at, *spaces))]
+
+
 @contextmanager
 def deadline(db: sqlite3.Connection, within: float | None) -> Iterator[None]:
     """Stop a query that takes longer than this many seconds; it then finds nothing."""
@@ -254,3 +278,25 @@ def cursor(db: sqlite3.Connection, name: str) -> int:
     row = db.execute("select seq from cursor where name = ?", (name,)).fetchone()
     return row[0] if row else 0
 
+
+
+# Waiting for vectors
+
+
+def embeds_now(db: sqlite3.Connection) -> str:
+    """The model whose vectors were awaited last; empty at the start, which stands for any."""
+    row = db.execute("select model from embedder order by num desc limit 1").fetchone()
+    return row[0] if row else ""
+
+
+def waiting(db: sqlite3.Connection, limit: int, model: str | None) -> list[tuple[str, str]]:
+    """(id, text) of memories without a vector of the model, newest first; where it has no queue, by looking."""
+    model = embeds_now(db) if model is None else model
+    known = not model or db.execute("select 1 from embedder where model = ?", (model,)).fetchone()
+    return db.execute(QUEUED if known else MISSING, (model, limit)).fetchall()
+
+
+def how_many_wait(db: sqlite3.Connection, model: str) -> int:
+    """How many memories are queued for a vector of this model."""
+    count: int = db.execute("select count(*) from pending where model = ?", (model,)).fetchone()[0]
+    return count

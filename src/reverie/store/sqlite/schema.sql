@@ -94,15 +94,27 @@ create virtual table words using fts5 (body, tokenize = 'porter unicode61 remove
 create virtual table vocabulary using fts5vocab (words, 'row');          -- how often each token occurs
 create virtual table occurrence using fts5vocab (words, 'instance');     -- and where
 
--- Derived. One vector per memory, with the model that made it; `serial` grows with every write.
+-- Derived. Vectors of memories, one of each model; `serial` grows with every write.
 create table vector (
     serial integer primary key autoincrement,
-    memory integer not null unique,
+    memory integer not null,
     model  text not null,
     hash   blob not null,
-    vec    blob not null
+    vec    blob not null,
+    unique (memory, model)
 );
-create index vector_by_hash on vector (hash);
+create index vector_by_hash on vector (hash, model);
+create index vector_by_model on vector (model);    -- SQLite appends serial
 
--- Derived. Memories whose text has no vector yet.
-create table pending (memory integer primary key);
+-- Models that embed here: every new text waits for a vector of each. The highest num embedded last.
+create table embedder (
+    num   integer primary key,
+    model text not null unique
+);
+
+-- Derived. Memories whose text has no vector of a model yet; under '' those that have none at all.
+create table pending (
+    model  text not null,
+    memory integer not null,
+    primary key (model, memory)
+) without rowid;

@@ -40,7 +40,7 @@ NEW_VECTORS = """
 """
 SPACE_VECTORS = """
     select v.memory, v.vec
-    from memory m join vector v on v.memory = m.num
+    from memory m cross join vector v on v.memory = m.num    -- in this order: a space is a small part of a model's
     where m.space = ? and v.model = ? and v.serial <= ?
 """
 
@@ -117,7 +117,7 @@ class Shards:
     def shard(self, db: sqlite3.Connection, space: str) -> Shard:
         """The shard of a space, loaded if need be."""
         if space not in self.by_space:
-            shard = Shard(self.dims)
+            shard = Shard(self.dims, space)
             self.take_rows(db, space, shard)
             if self.dims:
                 found = db.execute(SPACE_VECTORS, (space, self.model, self.seen.serial))

@@ -13,12 +13,17 @@ from typing import Any
 from reverie.errors import BadInput, ReverieError
 from reverie.store.sqlite.read import EVENT_COLUMNS
 from reverie.store.sqlite.rows import COLUMNS, from_dict, to_dict, to_event, to_json, to_memory
-from reverie.store.sqlite.write import INSERT_CHANGE, INSERT_EVENT, UPSERT_EDGE, add
+from reverie.store.sqlite.write import HAS_VECTOR, INSERT_CHANGE, INSERT_EVENT, UPSERT_EDGE, add
 from reverie.words import fingerprint
 
 Row = dict[str, Any]
 
 REFUSED = "refused"
+VECTORS = """
+    select m.id, v.model, v.hash, v.vec
+    from vector v join memory m on m.num = v.memory
+    order by m.num, v.model
+"""
 
 
 def dump(db: sqlite3.Connection) -> Iterator[Row]:
@@ -29,8 +34,7 @@ def dump(db: sqlite3.Connection) -> Iterator[Row]:
         yield {"type": "edge", "src": src, "rel": rel, "dst": dst, "weight": weight}
     for row in db.execute(f"select {EVENT_COLUMNS} from event order by seq"):
         yield event_row(db, row)
-    for id, model, hash, vec in db.execute(
-            "select m.id, v.model, v.hash, v.vec from vector v join memory m on m.num = v.memory order by m.num"):
+    for id, model, hash, vec in db.execute(VECTORS):
         yield {"type": "vector", "id": id, "model": model, "hash": hash.hex(), "vec": base64.b64encode(vec).decode()}
     for name, seq in db.execute("select name, seq from cursor order by name"):
         yield {"type": "cursor", "name": name, "seq": seq}
@@ -137,9 +141,10 @@ class Taker:
         return self.db.execute(same + " limit 1", args).fetchone() is not None
 
     def vector(self, row: Row) -> bool:
-        """A vector of a memory that has none."""
+        """A vector of a memory that has none of this model."""
         found = self.db.execute("select num from memory where id = ?", (row["id"],)).fetchone()
-        if not found or self.db.execute("select 1 from vector where memory = ?", found).fetchone():
+        known = "select 1 from vector where memory = ? and model = ?"
+        if not found or self.db.execute(known, (found[0], row["model"])).fetchone():
             return False
         text = self.db.execute("select text from memory where num = ?", found).fetchone()[0]
         hash, vec = bytes.fromhex(row["hash"]), base64.b64decode(row["vec"], validate=True)
@@ -147,7 +152,7 @@ class Taker:
             return False
         self.db.execute("insert into vector (memory, model, hash, vec) values (?, ?, ?, ?)",
                         (found[0], row["model"], hash, vec))
-        self.db.execute("delete from pending where memory = ?", found)
+        self.db.execute(HAS_VECTOR, (found[0], row["model"]))
         return True
 
     def cursor(self, row: Row) -> bool:

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from reverie.store.sqlite.read import BATCH, marks
-from reverie.store.sqlite.write import INSERT_PENDING
+from reverie.store.sqlite.write import HAS_VECTOR, QUEUE_MISSING
 from reverie.words import fingerprint
 
 
 def put(db: sqlite3.Connection, model: str, vectors: Mapping[str, np.ndarray], hashes: Mapping[str, bytes]) -> int:
-    """Keep vectors by memory id, if the text is still the one that was embedded."""
+    """Keep vectors by memory id, if the text is still the one that was embedded. Those of other models stay."""
     kept = 0
     for id, vector in vectors.items():
         row = db.execute("select num, text from memory where id = ?", (id,)).fetchone()
@@ -24,17 +24,15 @@ def put(db: sqlite3.Connection, model: str, vectors: Mapping[str, np.ndarray], h
         blob = np.ascontiguousarray(vector, "<f4").tobytes()
         db.execute("insert or replace into vector (memory, model, hash, vec) values (?, ?, ?, ?)",
                    (row[0], model, hashes[id], blob))
-        db.execute("delete from pending where memory = ?", (row[0],))
+        db.execute(HAS_VECTOR, (row[0], model))
         kept += 1
     return kept
 
 
-def enqueue(db: sqlite3.Connection, model: str) -> int:
-    """Queue what has no vector of this model; old vectors stay until the new ones come, but are not compared."""
-    found = db.execute("select num from memory where num not in (select memory from vector where model = ?)", (model,))
-    db.executemany(INSERT_PENDING, found.fetchall())
-    waiting: int = db.execute("select count(*) from pending").fetchone()[0]
-    return waiting
+def enqueue(db: sqlite3.Connection, model: str) -> None:
+    """From now on texts wait for vectors of this model too, and it is the one that embeds now."""
+    db.execute("insert or replace into embedder (model) values (?)", (model,))
+    db.execute(QUEUE_MISSING)
 
 
 def known(db: sqlite3.Connection, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
@@ -44,4 +42,15 @@ def known(db: sqlite3.Connection, model: str, hashes: Sequence[bytes]) -> dict[b
         some = tuple(hashes[start:start + BATCH])
         sql = f"select hash, vec from vector where hash in ({marks(some)}) and model = ?"
         found.update({h: np.frombuffer(v, "<f4") for h, v in db.execute(sql, (*some, model))})
+    return found
+
+
+def of_memories(db: sqlite3.Connection, model: str, ids: Sequence[str]) -> dict[str, np.ndarray]:
+    """Vectors by memory id."""
+    found: dict[str, np.ndarray] = {}
+    for start in range(0, len(ids), BATCH):
+        some = tuple(ids[start:start + BATCH])
+        sql = f"select m.id, v.vec from memory m join vector v on v.memory = m.num where m.id in ({marks(some)}) " \
+              "and v.model = ?"
+        found.update({id: np.frombuffer(vec, "<f4") for id, vec in db.execute(sql, (*some, model))})
     return found

@@ -25,7 +25,17 @@ INSERT_EVENT = "insert into event (at, verb, space, session, payload) values (?,
 INSERT_CHANGE = "insert into change (memory, seq, place, op, before, after) values (?, ?, ?, ?, ?, ?)"
 INSERT_MEMORY = f"insert into memory ({COLUMNS}) values ({', '.join('?' * len(FIELDS))})"
 INSERT_WORDS = "insert into words (rowid, body) values (?, ?)"
-INSERT_PENDING = "insert or ignore into pending (memory) values (?)"
+AWAITED = "select '' as model union all select model from embedder"    # whose vectors a text waits for; '' is any
+INSERT_PENDING = f"insert or ignore into pending (model, memory) select model, ? from ({AWAITED})"
+DELETE_PENDING = f"delete from pending where memory = ? and model in ({AWAITED})"
+HAS_VECTOR = "delete from pending where memory = ? and model in (?, '')"
+UNQUEUED = f"""
+    select a.model, m.num
+    from ({AWAITED}) a cross join memory m
+    where not exists (select 1 from vector v where v.memory = m.num and (v.model = a.model or a.model = ''))
+      and not exists (select 1 from pending p where p.model = a.model and p.memory = m.num)
+"""
+QUEUE_MISSING = f"insert or ignore into pending (model, memory) {UNQUEUED}"
 SELECT_MEMORY = f"select num, {COLUMNS} from memory where id = ?"
 UPSERT_EDGE = """
     insert into edge (src, rel, dst, weight) values (?, ?, ?, ?)

@@ -1,4 +1,4 @@
-"""Commands that read: recall, hints, list, show, history, explain, tags, kinds."""
+"""Commands that read: recall, hints, similar, graph, gaps, list, show, history, explain, tags, kinds."""
 
 from contextlib import suppress
 from typing import Annotated
@@ -22,6 +22,11 @@ Tags = Annotated[
 ]
 
 
+Depth = Annotated[
+    int | None, typer.Option(min=0, help="Links, tags or clusters to follow from what was found (setting depth: 2).")
+]
+
+
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
     here: tuple[tuple[str, Verb], ...] = (
@@ -29,11 +34,14 @@ def register(app: typer.Typer) -> None:
         ("hints", hints),
         ("list", browse),
         ("tags", tags),
+        ("gaps", gaps),
     )
     anywhere: tuple[tuple[str, Verb], ...] = (
         ("show", show),
         ("history", history),
         ("explain", explain),
+        ("similar", similar),
+        ("graph", graph),
         ("kinds", kinds),
     )
     for name, function in (*here, *anywhere):
@@ -52,6 +60,10 @@ def recall(
         str,
         typer.Option(help=f"{', '.join(MODES)}. Words needs no model.", autocompletion=lambda: list(MODES)),
     ] = "auto",
+    as_of: Annotated[
+        str, typer.Option("--as-of", metavar="WHEN", help="As it was then: a date, or an ISO 8601 time.")
+    ] = "",
+    depth: Depth = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say more about why.")] = False,
 ) -> None:
     """Find memories for a question, best first."""
@@ -64,6 +76,8 @@ def recall(
             kinds=kind or (),
             tags=tag or (),
             mode=usable(desk, mind, text, mode),
+            as_of=as_of,
+            depth=depth,
         )
     now = clock.now()
     if desk.json:
@@ -100,9 +114,7 @@ def catch_up(mind: Mind) -> None:
     """Give vectors to what waits for one, if it is little, so that the answer is complete."""
     from reverie.settle.embedding import adopt, embed_waiting
 
-    if mind.embedder is None or mind.store.meta("model") not in (None, mind.embedder.model):
-        return  # a change of model is settled in one go, not before a question
-    if 0 < len(mind.store.waiting(LITTLE + 1)) <= LITTLE:
+    if mind.embedder is not None and 0 < len(mind.store.waiting(LITTLE + 1, mind.embedder.model)) <= LITTLE:
         with suppress(StoreError):  # a home that cannot be written can still be asked
             adopt(mind.store, mind.embedder)
             embed_waiting(mind.store, mind.embedder, LITTLE)
@@ -240,6 +252,44 @@ def explain(desk: Desk, id: Id) -> None:
         say.tell(say.one_line(story.memory.text))
         for line in story.story:
             say.tell(f"  {say.one_line(line)}")
+
+
+def similar(desk: Desk, id: Id, limit: Limit = 10) -> None:
+    """Find memories like this one: by meaning, and by the tags, clusters and links that they share."""
+    with desk.mind() as mind:
+        beside(desk, id, mind.similar(id, limit=limit), "Nothing is like it.")
+
+
+def graph(desk: Desk, id: Id, limit: Limit = 20, depth: Depth = None) -> None:
+    """Show what a memory is tied to by links, tags and clusters, nearest first."""
+    with desk.mind() as mind:
+        beside(desk, id, mind.neighbours(id, depth=depth, limit=limit), "It is tied to nothing.")
+
+
+def beside(desk: Desk, id: str, found: list[Hit], none: str) -> None:
+    """What stands beside a memory."""
+    if desk.json:
+        say.document({"id": id, "hits": [as_json(hit) for hit in found]})
+    elif found:
+        from reverie.surfaces import show
+
+        show.hits(found, clock.now(), "")
+    else:
+        say.note(none)
+
+
+def gaps(desk: Desk, limit: Limit = 20) -> None:
+    """Questions asked here that memory could not answer: what is worth remembering."""
+    with desk.mind() as mind:
+        found = mind.gaps(desk.space)[:limit]
+    if desk.json:
+        say.document({"space": desk.space, "gaps": [gap._asdict() for gap in found]})
+    elif found:
+        from reverie.surfaces import show
+
+        show.gaps(found, clock.now())
+    else:
+        say.note(f"No question in {desk.space} went unanswered.")
 
 
 def tags(desk: Desk) -> None:

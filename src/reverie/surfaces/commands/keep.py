@@ -204,15 +204,17 @@ def link(
     rel: Annotated[
         str, typer.Option(help=f"One of {', '.join(RELATIONS)}.", autocompletion=lambda: list(RELATIONS))
     ] = "relates_to",
-    weight: Annotated[float, typer.Option(help="How strongly, 0 to 1; 0 unties.")] = 0.5,
+    weight: Annotated[
+        float | None, typer.Option(help="How strongly, 0 to 1; 0 unties. None: 0.5, and stronger each time.")
+    ] = None,
 ) -> None:
     """Tie two memories together, or say that one supersedes or contradicts the other."""
     with desk.mind() as mind:
-        mind.link(src, dst, rel, weight)
+        now = mind.link(src, dst, rel, weight)
     if desk.json:
-        say.document({"src": src, "rel": rel, "dst": dst, "weight": weight})
+        say.document({"src": src, "rel": rel, "dst": dst, "weight": now})
     else:
-        say.tell(f"{src} {rel.replace('_', ' ')} {dst}." if weight else f"{src} and {dst} are untied.")
+        say.tell(f"{src} {rel.replace('_', ' ')} {dst} ({now:.2f})." if now else f"{src} and {dst} are untied.")
 
 
 def feedback(

@@ -67,20 +67,17 @@ def purge(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Erase memories for good: text, vectors, history, also in the backups. Cannot be undone."""
-    from reverie.surfaces import backups
-
     with desk.mind() as mind:
         there = [found(mind, id) for id in dict.fromkeys(ids)]
         if not yes and not typer.confirm(f"Erase {len(there)} for good? This cannot be undone.", err=True):
             raise typer.Abort
-        count = mind.purge([memory.id for memory in there])
-    backups.purge(desk.settings, [memory.id for memory in there])
+        done = mind.purge([memory.id for memory in there])
     if desk.json:
-        say.document({"purged": count})
+        say.document({"purged": done.erased, "unreached": list(map(str, done.unreached))})
     else:
-        say.tell(f"Erased {count} for good.")
-    for left in backups.damaged(desk.settings):
-        say.note(f"{left.name} in the home, a damaged file that was kept, may still hold it. Delete it if so.")
+        say.tell(f"Erased {done.erased} for good.")
+    for left in done.unreached:
+        say.note(f"{left} could not be reached and may still hold it. Delete it if so.")
 
 
 def undo(

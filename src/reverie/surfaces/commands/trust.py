@@ -1,17 +1,21 @@
 """Commands that look after the store: status, verify, export, import, backup, settle, log, llm."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reverie import clock
+from reverie import Mind, clock
 from reverie.errors import BadInput, StoreDamaged
 from reverie.store import Problem
 from reverie.surfaces import say
 from reverie.surfaces.desk import Desk, command
+
+if TYPE_CHECKING:
+    from reverie.lifecycle.transfer import Imported
 
 PANEL = "Look after it"
 FAILED = ("failed",)
@@ -149,15 +153,15 @@ def checked(desk: Desk, repair: bool) -> list[Problem]:
 
 def salvage(desk: Desk) -> list[Problem]:
     """Keep what is readable of a damaged file; the rest from the newest backup."""
+    from reverie import backups
     from reverie.store.sqlite import repair
-    from reverie.surfaces import backups
-    from reverie.surfaces.reading import stamp
 
     if not desk.settings.url.startswith("sqlite:"):
         raise StoreDamaged("The store is damaged, and only the embedded one can be mended here. Restore its backup")
     with desk.telling:
         desk.telling("salvaging the damaged file", 0, None)
-        return repair(desk.settings.url, backups.newest_first(desk.settings), stamp(clock.now(), "%Y%m%d-%H%M%S"))
+        moment = backups.stamp(clock.now(), "%Y%m%d-%H%M%S")
+        return repair(desk.settings.url, backups.newest_first(desk.settings), moment)
 
 
 def export(
@@ -187,34 +191,49 @@ def export(
 def import_(
     desk: Desk,
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of reverie export; “-” is stdin.")],
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be taken in.")] = False,
 ) -> None:
     """Take in what export wrote. What is there already is left alone."""
-    from reverie.surfaces import lines
-
-    taken: dict[str, int] = {}
     for file in files:
         if str(file) != "-" and not file.is_file():
             raise BadInput(f"There is no file {file}")
     with desk.mind() as mind:
-        for file in files:
-            rows = lines.told(lines.from_file(file), desk.telling, f"importing {file.name}", None)
-            for kind, count in imported(file, rows, mind).items():
-                taken[kind] = taken.get(kind, 0) + count
+        done = [(file, imported(file, mind, desk, skip_bad)) for file in files]
+    taken = Counter[str]()
+    for _, one in done:
+        taken.update(one.new)
     if desk.json:
-        say.document({"new": taken})
-    elif taken:
+        say.document({"new": dict(taken), "left_out": sum(one.left_out for _, one in done),
+                      "bad": [{"file": str(file), "row": bad.row, "why": bad.why}
+                              for file, one in done for bad in one.bad]})
+        return
+    if taken:
         say.tell(f"New: {', '.join(f'{n:,} {plural(kind, n)}' for kind, n in taken.items())}.")
     else:
         say.tell("Nothing new: everything was there already.")
+    for file, one in done:
+        tell_left_out(file, one)
 
 
-def imported(file: Path, rows: Iterable[dict[str, Any]], mind: Any) -> dict[str, int]:
+def imported(file: Path, mind: Mind, desk: Desk, skip_bad: bool) -> "Imported":
     """Take in one file; an error names it."""
+    from reverie.surfaces import lines
+
+    rows = lines.told(lines.from_file(file, skip_bad), desk.telling, f"importing {file.name}", None)
     try:
-        new: dict[str, int] = mind.import_(rows)
+        return mind.import_(rows, skip_bad=skip_bad)
     except BadInput as err:
         raise BadInput(f"{file}: {err}. Nothing of this file was taken in") from err
-    return new
+
+
+def tell_left_out(file: Path, one: "Imported") -> None:
+    """Which rows of a file were left out, and why."""
+    if one.left_out:
+        say.note(f"{file}: {one.left_out:,} {plural('row', one.left_out)} left out.")
+    for bad in one.bad:
+        say.note(f"  row {bad.row}: {bad.why}")
+    if 0 < len(one.bad) < one.left_out:
+        say.note(f"  and {one.left_out - len(one.bad):,} more")
 
 
 def plural(kind: str, n: int) -> str:
@@ -228,11 +247,11 @@ def backup(
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; none is today's in the home.")] = None,
 ) -> None:
     """Copy the database, while others go on writing."""
-    from reverie.surfaces import backups
+    from reverie import backups
 
     with desk.mind() as mind:
         desk.telling("copying", 0, None)
-        made = mind.backup(file) if file else backups.daily(mind, clock.now())
+        made = mind.backup(file) if file else backups.daily(mind.store, mind.settings, clock.now())
     if desk.json:
         say.document({"file": str(made) if made else None})
     else:

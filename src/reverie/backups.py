@@ -1,0 +1,91 @@
+"""Daily copies of the database in `home/backups`, and what erasing for good means for them (X20, CC-4).
+
+Only copies of the home's own database are touched. A purge says which files it could not reach: copies that are busy,
+newer or write-protected, and damaged files that a repair has put aside. Copies that were made elsewhere with
+`Mind.backup` are their owner's.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from reverie.config import Settings
+from reverie.errors import BadInput, ReverieError, StoreDamaged
+from reverie.store import Store, open_store
+
+
+class Purged(NamedTuple):
+    """What erasing for good did."""
+
+    erased: int                        # memories
+    unreached: tuple[Path, ...]        # files that may still hold them
+
+
+def folder(settings: Settings) -> Path:
+    """Where they lie."""
+    return settings.home / "backups"
+
+
+def newest_first(settings: Settings) -> list[Path]:
+    """The daily copies."""
+    return sorted(folder(settings).glob("reverie-*.db"), reverse=True)
+
+
+def damaged(settings: Settings) -> list[Path]:
+    """Files that a repair has put aside."""
+    return sorted(settings.home.glob("reverie.db.damaged-*"))
+
+
+def stamp(at: float, form: str = "%Y%m%d") -> str:
+    """A moment as part of a file's name."""
+    return datetime.fromtimestamp(at, UTC).strftime(form)
+
+
+def daily(store: Store, settings: Settings, now: float) -> Path | None:
+    """Make today's copy unless it is there, and let the oldest go. None if there was nothing to do."""
+    path = folder(settings) / f"reverie-{stamp(now)}.db"
+    if settings.backups <= 0 or settings.store or path.exists():
+        return None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(BadInput):  # somebody else made it just now
+        store.backup(path)
+    for old in newest_first(settings)[settings.backups:]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def purge(settings: Settings, store: Store, ids: Sequence[str]) -> tuple[Path, ...]:
+    """Erase memories from the daily copies of a store too. Returns the files that may still hold them.
+
+    A damaged copy, which nobody can erase from, is removed.
+    """
+    if store.url != settings.url or settings.store:      # the home's copies are of another one
+        return ()
+    return (*unreached(newest_first(settings), ids), *damaged(settings))
+
+
+def unreached(copies: Iterable[Path], ids: Sequence[str]) -> list[Path]:
+    """Those copies that the memories could not be erased from."""
+    left = []
+    for path in copies:
+        try:
+            purge_one(path, ids)
+        except (ReverieError, OSError):
+            left.append(path)
+    return left
+
+
+def purge_one(path: Path, ids: Sequence[str]) -> None:
+    """Erase memories from one copy, and leave it as one file."""
+    try:
+        store = open_store(f"sqlite:///{path}")
+        try:
+            store.purge(ids)
+        finally:
+            store.close()
+    except StoreDamaged:
+        path.unlink(missing_ok=True)
+    for tail in ("-wal", "-shm"):
+        path.with_name(path.name + tail).unlink(missing_ok=True)

@@ -1,0 +1,95 @@
+"""Commands of know-how: teach, outcome, warnings."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from reverie import clock
+from reverie.surfaces import complete, reading, say
+from reverie.surfaces.commands.find import as_json
+from reverie.surfaces.commands.keep import Id, answer_kept, hand_over
+from reverie.surfaces.desk import Desk, command
+
+PANEL = "Know-how"
+
+
+def register(app: typer.Typer) -> None:
+    """Put these commands on the command line."""
+    command(app, "teach", panel=PANEL)(teach)
+    command(app, "outcome", panel=PANEL, spaced=False)(outcome)
+    command(app, "warnings", panel=PANEL)(warnings)
+
+
+def teach(
+    desk: Desk,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it does: “release a version”.")],
+    step: Annotated[list[str], typer.Option("--step", help="A step; given several times, in order.")],
+    trigger: Annotated[list[str] | None, typer.Option(help="A pattern that calls it up when it is met.")] = None,
+    needs: Annotated[list[str] | None, typer.Option(help="What must be there first.")] = None,
+    careful: Annotated[list[str] | None, typer.Option(help="What to beware of.")] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", "-t", autocompletion=complete.tags, help="A tag.")] = None,
+) -> None:
+    """Keep how something is done: steps in order, what they need, what to beware of."""
+    with desk.mind() as mind:
+        kept = mind.teach(
+            name,
+            step,
+            triggers=trigger or (),
+            prerequisites=needs or (),
+            warnings=careful or (),
+            tags=tag or (),
+            space=desk.space,
+            provenance="user_stated",
+        )
+        hand_over(desk, mind)
+    answer_kept(desk, [kept], many=False)
+
+
+def outcome(
+    desk: Desk,
+    id: Id,
+    worked: Annotated[bool, typer.Option("--worked/--failed", help="How it went.")] = True,
+) -> None:
+    """Say how a procedure went: its rank follows its record."""
+    from reverie.lifecycle.procedure import record_of
+
+    with desk.mind() as mind:
+        memory = mind.outcome(id, worked)
+    record = record_of(memory)
+    if desk.json:
+        say.document({"memory": say.as_json(memory), "chance": record.chance})
+    else:
+        say.tell(f"{id}: worked {record.worked} times, failed {record.failed}; lately {record.rate:.0%}.")
+
+
+def warnings(
+    desk: Desk,
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool that is about to run: Bash, Edit, ….")],
+    given: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="INPUT", help="What it is given: words, or a JSON object; “-” reads it from stdin."),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")] = 5,
+) -> None:
+    """What to know before a tool runs: memories whose trigger it meets, “never do” first."""
+    text = reading.given_or_stdin(given) if given else ""
+    with desk.mind() as mind:
+        found = mind.warnings(tool, arguments_of(text), space=desk.space, limit=limit)
+    if desk.json:
+        say.document({"tool": tool, "hits": [as_json(hit) for hit in found]})
+    elif found:
+        from reverie.surfaces import show
+
+        show.hits(found, clock.now(), desk.space)
+    else:
+        say.tell("Nothing to beware of is known.")
+
+
+def arguments_of(text: str) -> dict[str, Any] | str:
+    """What a tool is given: an object if the text is one, else the text."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, dict) else text

@@ -1,0 +1,103 @@
+"""What would have been answered then: recall as of a past moment."""
+
+import pytest
+
+from reverie.errors import BadInput
+from reverie.testing import SPACE
+
+DAY = 86_400.0
+
+
+def told(mind, query, **more):
+    return [hit.memory.text for hit in mind.recall(query, space=SPACE, **more)]
+
+
+def test_a_superseded_belief_answers_for_its_own_time(mind, clock):
+    """A87, A88: why did it think so? Because then, that was what it knew."""
+    old = mind.remember("The staging server is heron", space=SPACE)
+    before = clock() + DAY
+    clock.tick(days=10)
+    new = mind.remember("The staging server is egret", space=SPACE)
+    mind.supersede(old.id, new.id)
+    assert ["The staging server is egret"] == told(mind, "staging server")
+    assert ["The staging server is heron"] == told(mind, "staging server", as_of=before)
+    hit = mind.recall("staging server", space=SPACE, as_of=before)[0]
+    assert hit.memory.active
+    assert f"since then superseded by {new.id}" in hit.why
+
+
+def test_a_revised_text_is_read_and_found_as_it_was(mind, clock):
+    """History answers with the words of then, and the words of now do not find it then."""
+    kept = mind.remember("Deploys run from Jenkins", space=SPACE)
+    before = clock() + DAY
+    clock.tick(days=5)
+    mind.revise(kept.id, text="Deploys run from Buildkite")
+    assert ["Deploys run from Jenkins"] == told(mind, "jenkins deploys", as_of=before)
+    assert [] == told(mind, "buildkite", as_of=before, mode="words")
+    assert ["Deploys run from Buildkite"] == told(mind, "buildkite")
+
+
+def test_what_was_forgotten_or_not_yet_said(mind, clock):
+    """Nothing that came later is told; what was let go of later is."""
+    gone = mind.remember("The canary is called kestrel", space=SPACE)
+    before = clock() + DAY
+    clock.tick(days=5)
+    mind.forget(gone.id)
+    mind.remember("The canary is called merlin", space=SPACE)
+    assert ["The canary is called kestrel"] == told(mind, "canary", as_of=before)
+    assert [] == told(mind, "canary", as_of=before - 30 * DAY)
+
+
+def test_an_imported_conversation_counts_from_when_it_was_said(mind, clock):
+    """A history that is written down today was said over years."""
+    long_ago = clock() - 400 * DAY
+    old = mind.remember("The database is MySQL", space=SPACE, at=long_ago)
+    new = mind.remember("The database is Postgres", space=SPACE, at=long_ago + 200 * DAY)
+    mind.supersede(old.id, new.id)
+    assert ["The database is MySQL"] == told(mind, "database", as_of=long_ago + DAY)
+    assert ["The database is Postgres"] == told(mind, "database", as_of=long_ago + 201 * DAY)
+
+
+def test_validity_in_the_world_is_obeyed(mind, clock):
+    """valid_from and valid_to say when it was true, whenever it was said."""
+    mind.remember("The freeze is on", space=SPACE, valid_from=clock() + 5 * DAY, valid_to=clock() + 9 * DAY)
+    at = clock()
+    assert [] == told(mind, "freeze", as_of=at + DAY)
+    assert ["The freeze is on"] == told(mind, "freeze", as_of=at + 6 * DAY)
+    assert [] == told(mind, "freeze", as_of=at + 10 * DAY)
+
+
+def test_meaning_is_compared_as_it_was(mind, clock):
+    """With a model, a text that was altered since is compared by its old words."""
+    kept = mind.remember("Deploys run from Jenkins", space=SPACE)
+    mind.settle()
+    before = clock() + DAY
+    clock.tick(days=5)
+    mind.revise(kept.id, text="Deploys run from Buildkite")
+    mind.settle()
+    hit = mind.recall("deploys from Jenkins", space=SPACE, as_of=before)[0]
+    assert "Deploys run from Jenkins" == hit.memory.text
+    assert any(why.startswith("meaning") for why in hit.why)
+
+
+def test_without_a_question_the_newest_of_that_time(mind, clock):
+    """A58, in the past."""
+    first = mind.remember("One", space=SPACE)
+    before = clock() + DAY
+    clock.tick(days=5)
+    mind.remember("Two", space=SPACE)
+    assert [first.id] == [hit.memory.id for hit in mind.recall("", space=SPACE, as_of=before)]
+
+
+def test_reading_the_past_alters_nothing(mind, clock):
+    """CC-14."""
+    mind.remember("One fact of many", space=SPACE)
+    rows = list(mind.export())
+    clock.tick(days=1)
+    mind.recall("fact", space=SPACE, as_of=clock())
+    assert rows[1:] == list(mind.export())[1:]
+
+
+def test_a_moment_that_is_none(mind):
+    with pytest.raises(BadInput, match="as_of="):
+        mind.recall("x", space=SPACE, as_of="yesterday-ish")

@@ -1,0 +1,91 @@
+"""Know-how: what never to do, offered before it is done; procedures and how they went."""
+
+import pytest
+
+from reverie.errors import BadInput
+from reverie.lifecycle.procedure import record_of
+from reverie.search.shape import prior
+from reverie.testing import SPACE
+
+
+def test_a_negative_memory_comes_before_the_tool_runs(mind):
+    """B60, B61, B62: exactly when it is about to be done, and not otherwise."""
+    mind.remember("Fixtures live in tests/data", space=SPACE, triggers=["git push"])
+    never = mind.remember("Never force-push to main", space=SPACE, kind="negative",
+                          triggers=["tool:Bash(git push*--force*)"])
+    found = mind.warnings("Bash", {"command": "git push --force origin main"}, space=SPACE)
+    assert [never.id] == [hit.memory.id for hit in found][:1]
+    assert 2 == len(found)
+    assert ("trigger 'tool:Bash(git push*--force*)'",) == found[0].why
+    assert [] == mind.warnings("Bash", {"command": "git status"}, space=SPACE)
+    assert [] == mind.warnings("Read", {"file_path": "a.py"}, space=SPACE)
+
+
+def test_warnings_are_of_this_project_and_still_count(mind, clock):
+    """CC-11: another project's rules are its own; what was forgotten or has expired does not warn."""
+    elsewhere = mind.remember("Never touch prod", space="me/other", kind="negative", triggers=["prod"])
+    gone = mind.remember("Never touch prod.db", space=SPACE, kind="negative", triggers=["prod"])
+    short = mind.remember("Freeze: no prod deploys", space=SPACE, triggers=["prod"], expires_at=clock() + 60)
+    mine = mind.remember("Never drop tables in prod", space="me", kind="negative", triggers=["prod"])
+    mind.forget(gone.id)
+    clock.tick(minutes=5)
+    found = {hit.memory.id for hit in mind.warnings("Bash", "psql prod", space=SPACE)}
+    assert found == {mine.id}
+    assert found.isdisjoint({elsewhere.id, short.id})
+
+
+def test_a_negative_memory_surfaces_in_the_conversation_too(mind):
+    """B62: near the words, whatever else is asked."""
+    never = mind.remember("Never use println! here, use tracing", space=SPACE, kind="negative", triggers=["println!"])
+    hits = mind.recall("I add a println!(x) here", space=SPACE)
+    assert never.id == hits[0].memory.id
+    assert "trigger 'println!'" in hits[0].why
+
+
+def test_a_procedure_is_found_by_any_of_its_steps(mind):
+    """B63, B64, B65: name, trigger, ordered steps, prerequisites, warnings."""
+    kept = mind.teach("Release a version", ["bump the number", "tag it.", "push the tag"], triggers=["release"],
+                      prerequisites=["a clean tree"], warnings=["never from a branch"], space=SPACE)
+    assert ("procedure", "Release a version") == (kept.kind, kept.title)
+    assert ("Release a version: First: a clean tree. 1. bump the number. 2. tag it. 3. push the tag. "
+            "Careful: never from a branch.") == kept.text
+    assert ["bump the number", "tag it.", "push the tag"] == kept.details["steps"]
+    assert kept.id == mind.recall("how do I push the tag?", space=SPACE, mode="words")[0].memory.id
+
+
+def test_a_procedure_without_steps_is_none(mind):
+    with pytest.raises(BadInput, match="at least one step"):
+        mind.teach("Nothing", [], space=SPACE)
+    with pytest.raises(BadInput, match="list of texts"):
+        mind.teach("A", "abc", space=SPACE)
+
+
+def test_a_procedure_is_ranked_by_how_it_went(mind, clock):
+    """CC-66: 0.5 → 0.55 → 0.595, and 0.5 → 0.45; what lately worked is recommended."""
+    kept = mind.teach("Deploy", ["push"], space=SPACE)
+    before = prior(kept, clock())
+    assert [0.55, 0.595] == [pytest.approx(record_of(mind.outcome(kept.id, True)).rate) for _ in range(2)]
+    assert prior(mind.get(kept.id)[0], clock()) > before
+    other = mind.teach("Other", ["push"], space=SPACE)
+    record = record_of(mind.outcome(other.id, False))
+    assert (0, 1) == record[:2]
+    assert [0.45, 1 / 3] == pytest.approx([record.rate, record.chance])
+    mind.undo(mind.history(other.id)[-1].event.seq)
+    assert (0, 0, 0.5) == record_of(mind.get(other.id)[0])
+
+
+def test_only_a_procedure_has_outcomes(mind):
+    fact = mind.remember("A fact", space=SPACE)
+    with pytest.raises(BadInput, match="outcomes belong"):
+        mind.outcome(fact.id, True)
+
+
+def test_a_judge_says_less_than_a_user(mind):
+    """CC-52 and CONSTANTS: +0.05 / −0.10 from who used it, +0.02 / −0.01 from who looked at it."""
+    def moved(helpful, by):
+        memory = mind.remember(f"A fact {helpful} {by}", space=SPACE)
+        return round(mind.feedback(memory.id, helpful, by=by).confidence - memory.confidence, 3)
+    assert [0.05, -0.10] == [moved(True, "host"), moved(False, "host")]
+    assert [0.02, -0.01] == [moved(True, "judge"), moved(False, "judge")]
+    with pytest.raises(BadInput, match="nobody who judges"):
+        moved(True, "crowd")

@@ -1,0 +1,68 @@
+# mypy: no-check-untyped-defs
+"""What several test files do the same way: a home on disk, a command line over it, waiting, a server on loopback."""
+
+import threading
+import time
+from contextlib import contextmanager
+from http.server import ThreadingHTTPServer
+
+import pytest
+from typer.testing import CliRunner
+
+from reverie import clock
+from reverie.surfaces.cli import app
+from reverie.testing import memory, said
+
+TRICKY = ["", " ", "\x00", "a\x00b", "half a pair \ud83d", "\ude00", "日本語", "👩‍👩‍👧", "\n" * 5_000, "x" * 100_000]
+
+
+def toy_home(tmp_path, idle=0.0):
+    """A home with the toy embedder; its worker leaves after `idle` seconds, 0: there is none."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    (folder / "config.toml").write_text(f'embedder = "toy"\nidle = {idle}\nbackups = 3\n')
+    return folder
+
+
+def opened(home, **settings):
+    """A mind over a home, in real time."""
+    return memory(home, now=clock.now, **settings)
+
+
+def invoked(*words, stdin=None, code=0):
+    """Run a command in this process; its result."""
+    result = CliRunner().invoke(app, list(words), input=stdin)
+    assert result.exit_code == code, (words, result.output, result.stderr)
+    return result
+
+
+def until(condition, seconds=30.0):
+    """Wait for something that another process does."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.02)
+    pytest.fail("that never came")
+
+
+def turn(companion, *texts, clock=None, tick=60.0):
+    """One turn, and everything it leads to; with a clock, so much later."""
+    if clock:
+        clock.tick(tick)
+    block = companion.turn(said(*texts))
+    assert companion.wait(20)
+    return block
+
+
+@contextmanager
+def serving(handler):
+    """A web server on loopback; its address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,62 @@
+"""What trigger patterns mean, and that none of them can take a turn hostage."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reverie.errors import BadInput
+from reverie.patterns import about_to_run, checked, meets, spoken
+
+PUSH = about_to_run("Bash", {"command": "cd repo\ngit push origin main --force", "timeout": 5})
+
+TALK = [
+    ("re:force[- ]push", "please Force-Push it", True), ("re:force[- ]push", "forcepush", False),
+    (r"re:\bv\d+\.\d+", "released V1.20 today", True), ("re:", "anything", False),
+    ("tool:Bash", "run tool:bash now", False),
+]    # fmt: skip
+
+
+@pytest.mark.parametrize(("pattern", "context", "expected"), TALK)
+def test_expressions_meet_talk_and_tools_do_not(pattern, context, expected):
+    """B61: a regular expression is looked for in any case; a tool pattern waits for a tool."""
+    assert meets(pattern, spoken(context)) is expected
+
+
+TOOLS = [
+    ("tool:Bash", True), ("tool:bash", True), ("tool:B*", True), ("tool:Edit", False),
+    ("tool:Bash(git push*--force*)", True), ("tool:Bash(git pull*)", False), ("tool:*(*--force*)", True),
+    ("tool:Bash(cd repo)", True), ("tool:Bash()", False), ("--force", True), ("re:push .*--force", True),
+    ("*.rs", False), ("5", True),
+]    # fmt: skip
+
+
+@pytest.mark.parametrize(("pattern", "expected"), TOOLS)
+def test_what_a_tool_is_about_to_do(pattern, expected):
+    """B62: the tool's name, one line of what it is given, or anything in it."""
+    assert meets(pattern, PUSH) is expected
+
+
+def test_an_expression_that_never_ends_has_not_met():
+    """A pattern comes from anybody; this one would take longer than the universe."""
+    assert not meets(r"re:(a|aa)+$", spoken("a" * 5_000 + "!"))
+
+
+@pytest.mark.parametrize("pattern", ["re:(", "re:", "tool:", "tool:(x)", "x" * 501])
+def test_a_pattern_that_cannot_be_met_is_refused(pattern):
+    """Bad input says what is wrong."""
+    with pytest.raises(BadInput, match="trigger"):
+        checked(pattern)
+
+
+def test_what_was_kept_in_another_version_is_no_error():
+    """An expression that cannot be read meets nothing (CC-9)."""
+    assert not meets("re:(", spoken("("))
+
+
+@given(st.text(max_size=60), st.text(max_size=300))
+def test_any_pattern_meets_any_scene(pattern, text):
+    """Nothing raises; an empty pattern meets nothing (CC-66)."""
+    for prefix in ("", "re:", "tool:"):
+        assert meets(prefix + pattern, spoken(text)) in (True, False)
+        assert meets(prefix + pattern, about_to_run(text, {"a": [text, {"b": 1}]})) in (True, False)
+    assert not meets(" ", spoken(text))
