@@ -23,7 +23,8 @@ from reverie.embed import Embedder
 from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly
 from reverie.messages import Heard, Said
 from reverie.model import Event
-from reverie.settle import LEASE, LEASE_SECONDS, ask, asks, one_step
+from reverie.settle import LEASE, LEASE_SECONDS, one_step
+from reverie.settle.aside import Aside
 from reverie.settle.gaps import unanswered
 from reverie.settle.maintaining import snippet
 from reverie.settle.preparing import WINDOW_MESSAGES, focus, prepare
@@ -86,7 +87,7 @@ class Background:
                  llm: Llm | None = None) -> None:
         self.store, self.trouble = store, ""
         self._embedder, self.settings, self._now, self._llm = embedder, settings, now, llm
-        self._reader: threading.Thread | None = None    # that asks the language model what was said
+        self._aside = Aside()
         self._holder = clock.new_id("settler")
         self._queue: deque[Turn] = deque()
         self._call = threading.Semaphore(0)
@@ -155,8 +156,7 @@ class Background:
             if self._at_exit is not None:
                 atexit.unregister(self._at_exit)
                 self._at_exit = None
-        if self._reader is not None:
-            self._reader.join(AT_EXIT)
+        self._aside.end(AT_EXIT)
         self._guarded(self._write_down)        # what was handed over meanwhile, or the thread had no time for
 
     def withdraw(self, ids: Iterable[str]) -> None:
@@ -206,7 +206,8 @@ class Background:
             self._write_down()
         while not self._queue and not stop.is_set() and clock.ticks() >= self._retry_at:
             if not self._settle_some():
-                self._read_aside()
+                work = Work(self.store, self._embedder, self.settings, self._now(), self._llm)
+                self._aside.begin(work, self._holder, self._guarded)
                 break
 
     def _settle_some(self) -> bool:
@@ -214,26 +215,23 @@ class Background:
         if not self.store.acquire(LEASE, self._holder, LEASE_SECONDS, self._now()):
             return False
         step = one_step(Work(self.store, self._embedder, self.settings, self._now()), SMALL)
-        self.trouble = step.trouble
+        self.trouble = step.trouble or self._aside.trouble
         if step.trouble:
             self._retry_at = clock.ticks() + RETRY
+        if step.events:
+            self._take_back_retired()
         more = bool(step.embedded or step.events)
         if not more:
             self.store.release(LEASE, self._holder)
         return more
 
-    def _read_aside(self) -> None:
-        """Let a language model read what was said, in a thread of its own: it takes a minute, a turn must not."""
-        if self._llm is not None and (self._reader is None or not self._reader.is_alive()):
-            work = Work(self.store, self._embedder, self.settings, self._now(), self._llm)
-            if asks(work):
-                self._reader = threading.Thread(target=self._guarded, args=(lambda: self._ask(work),),
-                                                name="reverie-reader", daemon=True)
-                self._reader.start()
-
-    def _ask(self, work: Work) -> None:
-        self.trouble = ask(work, self._holder).trouble or self.trouble
-
+    def _take_back_retired(self) -> None:
+        """What stepped back while settling, such as what the user has just put right, is not given from a block."""
+        waiting = {id for companion in list(self._companions) for block in list(companion.conversation.slot)
+                   for id in block.ids}
+        gone = waiting - {memory.id for memory in self.store.get(sorted(waiting)) if memory.active}
+        if gone:
+            self.withdraw(gone)
 
     def _write_down(self) -> None:
         """Every queued turn becomes an event; the newest of each conversation is to be prepared for."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from reverie import clock
 from reverie.config import Settings
 from reverie.embed import Embedder
-from reverie.settle import learning, maintaining
+from reverie.settle import learning, maintaining, reconciling
 from reverie.settle.embedding import BATCH, NO_VECTOR, adopt, embed_waiting, model_of
 from reverie.settle.reading import Reader, Work, follow, waits
 from reverie.store import Store
@@ -32,7 +32,7 @@ ASKING_SECONDS = 300.0   # an event may need several answers of a minute
 FEW = 20                 # events that are read with it in one step; few of them are due
 PATIENCE = 600.0         # seconds that an explicit `settle` waits for another one at work
 
-READERS: tuple[Reader, ...] = (learning.READER, maintaining.READER)
+READERS: tuple[Reader, ...] = (learning.READER, reconciling.READER, maintaining.READER)
 """Who follows the event log, in this order: what is learned is reconciled in the same step."""
 
 Going = Callable[[], bool]
@@ -139,6 +139,7 @@ def one_step(work: Work, batch: int = BATCH, holder: str = "") -> Settled:
             embedded = embed_waiting(work.store, work.embedder, batch)
         except NO_VECTOR as err:
             trouble = str(err)
+    work = work._replace(trouble=trouble)
     read = {reader.name: follow(work, reader) for reader in READERS}
     done = Settled(embedded, read["learn"].changes, sum(r.events for r in read.values()),
                    sum(r.failed for r in read.values()), len(work.store.waiting(1, model_of(work.embedder))), trouble)

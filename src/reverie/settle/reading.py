@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from reverie.clock import ticks
 from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.errors import Conflict, ModelAway, StoreError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from reverie.llm import Llm
 
 EVENTS = 200             # events read in one step
+SECONDS = 0.5            # after which a step ends with the event at hand: a turn may wait for its block
 ANEW = 3                 # times that a decision is made anew because what it rests on was altered
 
 
@@ -34,6 +36,7 @@ class Work(NamedTuple):
     settings: Settings
     now: float
     llm: Llm | None = None
+    trouble: str = ""        # why the embedder does not answer, if it was asked and did not
 
     @property
     def model(self) -> str:
@@ -77,7 +80,7 @@ def follow(work: Work, reader: Reader, most: int = EVENTS) -> Read:
     """Read the next events, in order, as far as their turn has come."""
     store = work.store
     events = changes = failed = 0
-    last, trouble = 0, ""
+    last, end, trouble = 0, ticks() + SECONDS, ""
     try:
         for event in store.events(after=store.cursor(reader.name), verbs=reader.verbs, limit=most):
             if not reader.ready(work, event):
@@ -85,6 +88,8 @@ def follow(work: Work, reader: Reader, most: int = EVENTS) -> Read:
             done = one(work, reader, event)
             events, last = events + 1, event.seq
             changes, failed = changes + done.changes, failed + done.failed
+            if ticks() > end:
+                break
     except ModelAway as err:
         trouble = str(err)
     except Conflict:    # our lease ran out and somebody else has read these: what they did stands

@@ -43,6 +43,7 @@ class Stats(NamedTuple):
     edges: int = 0
     vectors: int = 0           # of all models
     waiting: int = 0           # texts without a vector yet of the model that was awaited last
+    undecided: int = 0         # pairs that wait for a person: they contradict or may repeat each other
     bytes: int = 0             # on disk
     kinds: Mapping[str, int] = NOTHING
     spaces: Mapping[str, int] = NOTHING
@@ -154,6 +155,13 @@ class Store(Protocol):
         may see them: a memory at an end lies in one of the spaces and counts (what is superseded may stand at the end
         of `supersedes`). Of one tag or cluster, only the `most` newest memories that may be seen, looked for among
         its newest thousand.
+        """
+        ...
+
+    def between(self, rels: Sequence[str], spaces: Sequence[str] = (), limit: int = 100) -> list[Edge]:
+        """Edges of these relations whose ends both count, what was written last first; both ends in `spaces`, if given.
+
+        Two memories that are tied both ways are given once.
         """
         ...
 
