@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from reverie.config import Settings
     from reverie.embed import Embedder, Progress
     from reverie.errors import ReverieError
+    from reverie.llm import Llm
     from reverie.mind import Mind
     from reverie.model import Hint, Hit, Memory
+    from reverie.store import Store
     from reverie.window import Block
 
 __version__ = "0.1.0"
@@ -52,7 +54,7 @@ def open(where: str | Path | None = None, *, settings: Settings | None = None, e
     store = open_store(config.store_url(where, chosen))
     if embedder is None and chosen.embedder != "none":
         embedder = Later(lambda: configured(chosen, progress))
-    return Mind(store, embedder, chosen, now or clock.now)
+    return Mind(store, embedder, chosen, now or clock.now, language_model(chosen, store, now or clock.now))
 
 
 def configured(settings: Settings, progress: Progress | None) -> Embedder:
@@ -60,8 +62,21 @@ def configured(settings: Settings, progress: Progress | None) -> Embedder:
     from reverie.embed import open_embedder
     from reverie.embed.cache import Cached, Recent
     inner = open_embedder(settings.embedder, cache=settings.cache, progress=progress, offline=settings.offline,
-                          api_key=settings.api_key or None)
+                          api_key=settings.api_key or None, providers=settings.providers)
     return Cached(inner, Recent())
+
+
+def language_model(settings: Settings, store: Store, now: Callable[[], float]) -> Llm | None:
+    """The language model of these settings; None where none is configured, or no connection may be opened."""
+    if not settings.llm:
+        return None
+    from reverie.llm import open_llm
+    from reverie.llm.spending import Limits
+    from reverie.privacy import redact
+    return None if settings.offline else open_llm(
+        settings.llm, key=settings.llm_key, price=(settings.llm_price_in, settings.llm_price_out),
+        limits=Limits(settings.llm_tokens_per_day, settings.llm_dollars_per_day), books=store, now=now,
+        private=lambda text: redact(text)[0])
 
 
 def __getattr__(name: str) -> object:

@@ -35,6 +35,7 @@ class Attention:
     session: str
     spaces: tuple[str, ...] = ()                                     # its own and its project's: where its memories lie
     turns: int = 0
+    judged: int | None = None                                        # the last turn on which the judge gave an answer
     drifting: int = 0                                                # turns in a row that looked like another topic
     surfaced: OrderedDict[str, float] = field(default_factory=OrderedDict)
     injected: OrderedDict[str, float] = field(default_factory=OrderedDict)

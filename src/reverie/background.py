@@ -11,10 +11,10 @@ import atexit
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from reverie import clock, config
 from reverie.attention import Attention, replaces
@@ -24,6 +24,7 @@ from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreRe
 from reverie.messages import Heard, Said
 from reverie.model import Event
 from reverie.settle import LEASE, LEASE_SECONDS, one_step
+from reverie.settle.aside import Aside
 from reverie.settle.gaps import unanswered
 from reverie.settle.maintaining import snippet
 from reverie.settle.preparing import WINDOW_MESSAGES, focus, prepare
@@ -31,6 +32,9 @@ from reverie.settle.reading import Work
 from reverie.settle.spoken import redacted
 from reverie.store import Store
 from reverie.window import EMPTY, Block
+
+if TYPE_CHECKING:
+    from reverie.llm import Llm
 
 QUEUE = 16_384           # turns that may wait to be written down
 BATCH = 512              # turns written down in one transaction
@@ -80,9 +84,11 @@ class Member(Protocol):
 class Background:
     """The one thread of a mind that writes down, prepares and settles."""
 
-    def __init__(self, store: Store, embedder: Embedder | None, settings: Settings, now: Callable[[], float]) -> None:
+    def __init__(self, store: Store, embedder: Embedder | None, settings: Settings, now: Callable[[], float],
+                 llm: Llm | None = None) -> None:
         self.store, self.trouble = store, ""
-        self._embedder, self.settings, self._now = embedder, settings, now
+        self._embedder, self.settings, self._now, self._llm = embedder, settings, now, llm
+        self._aside = Aside()
         self._holder = clock.new_id("settler")
         self._queue: deque[Turn] = deque()
         self._call = threading.Semaphore(0)
@@ -143,12 +149,15 @@ class Background:
         """Let the thread finish what is queued. It takes no lock that is held here."""
         if self._thread is not None:
             self._stop.set()
+            if self._llm is not None:
+                self._llm.close()      # what it is asked is broken off: no block is wanted, and reading can wait
             self._call.release()
             self._thread.join(patience)
             self._thread = None
             if self._at_exit is not None:
                 atexit.unregister(self._at_exit)
                 self._at_exit = None
+        self._aside.end(AT_EXIT)
         self._guarded(self._write_down)        # what was handed over meanwhile, or the thread had no time for
 
     def withdraw(self, ids: Iterable[str]) -> None:
@@ -198,6 +207,8 @@ class Background:
             self._write_down()
         while not self._queue and not stop.is_set() and clock.ticks() >= self._retry_at:
             if not self._settle_some():
+                work = Work(self.store, self._embedder, self.settings, self._now(), self._llm)
+                self._aside.begin(work, self._holder, self._guarded)
                 break
 
     def _settle_some(self) -> bool:
@@ -205,7 +216,7 @@ class Background:
         if not self.store.acquire(LEASE, self._holder, LEASE_SECONDS, self._now()):
             return False
         step = one_step(Work(self.store, self._embedder, self.settings, self._now()), SMALL)
-        self.trouble = step.trouble
+        self.trouble = step.trouble or self._aside.trouble
         if step.trouble:
             self._retry_at = clock.ticks() + RETRY
         if step.events:
@@ -297,18 +308,18 @@ class Background:
         while conversation.withdrawn:
             conversation.attention.dropped(conversation.withdrawn.popleft())
         try:
-            block, conversation.vector = prepare(
+            made = prepare(
                 self.store, self._embedder, self.settings, conversation.attention, conversation.space,
-                tuple(conversation.window), at, conversation.vector)
-            if block:
-                self._offer(conversation, block, at)
-            elif gap := unanswered(self.store, self.settings, conversation.attention, conversation.space,
-                                   tuple(conversation.window), at):
-                self.store.append([gap])
+                tuple(conversation.window), at, conversation.vector, self._llm)
+            conversation.vector = made.vector
+            if made.block:
+                self._offer(conversation, made.block, at, made.judged)
+            else:
+                self._without(conversation, at, made.judged)
         finally:
             del self._unprepared[conversation]
 
-    def _offer(self, conversation: Conversation, block: Block, at: float) -> None:
+    def _offer(self, conversation: Conversation, block: Block, at: float, judged: Mapping[str, object]) -> None:
         """Put a block where the next turn finds it, unless a fresh one that says the same waits there."""
         try:
             waiting = conversation.slot.pop()
@@ -322,9 +333,25 @@ class Background:
         conversation.slot.append(block)
         if self._gone and take_back(conversation, self._gone):
             return
+        self._record(conversation, block, at, judged)
+
+    def _without(self, conversation: Conversation, at: float, judged: Mapping[str, object]) -> None:
+        """Nothing earned its place: what a judge said is kept, and a question that memory could not answer."""
+        if judged:
+            self._record(conversation, EMPTY, at, judged)
+        if self._llm is not None and not judged:
+            return                 # nobody has looked, so nothing is known to be missing
+        gap = unanswered(self.store, self.settings, conversation.attention, conversation.space,
+                         tuple(conversation.window), at)
+        if gap:
+            self.store.append([gap])
+
+    def _record(self, conversation: Conversation, block: Block, at: float, judged: Mapping[str, object]) -> None:
+        """What was prepared, and what a judge said of it."""
+        payload = {"ids": list(block.ids), "why": [list(w) for w in block.why],
+                   "asked": snippet(focus(tuple(conversation.window)).text), **judged}
         self.store.append([Event(verb="prepared", space=conversation.space, session=conversation.attention.session,
-                                 at=at, payload={"ids": list(block.ids), "why": [list(w) for w in block.why],
-                                                 "asked": snippet(focus(tuple(conversation.window)).text)})])
+                                 at=at, payload=payload)])
 
 
 def event_of(turn: Turn) -> Event:

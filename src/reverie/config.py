@@ -1,8 +1,9 @@
 """Settings, and the only place that reads the environment, the working directory or the user's home.
 
 A surface builds one frozen `Settings` and hands it down. Values come, in this order, from the environment
-(`REVERIE_HOME`, `REVERIE_OFF`, `REVERIE_OFFLINE`, `REVERIE_EMBEDDER`, `REVERIE_API_KEY`), then `config.toml` in the
-home, then the defaults here. Every setting has a sentence in docs/reference/settings.md; a test fails without it.
+(`REVERIE_HOME`, `REVERIE_OFF`, `REVERIE_OFFLINE`, `REVERIE_EMBEDDER`, `REVERIE_API_KEY`, `REVERIE_LLM`,
+`REVERIE_LLM_KEY`), then `config.toml` in the home, then the defaults here. Every setting has a sentence in
+docs/reference/settings.md; a test fails without it.
 """
 
 import os
@@ -13,6 +14,9 @@ from typing import Any, NamedTuple
 from reverie.errors import BadInput
 
 ME = "me"    # the user's own space, seen from every project
+ENVIRONMENT = (("embedder", "REVERIE_EMBEDDER"), ("api_key", "REVERIE_API_KEY"), ("llm", "REVERIE_LLM"),
+               ("llm_key", "REVERIE_LLM_KEY"))
+USUAL_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}    # a provider's own variable
 
 
 class Settings(NamedTuple):
@@ -25,7 +29,16 @@ class Settings(NamedTuple):
     embedder: str = "minilm"          # minilm, minilm:int8, toy, none, or openai:<base url>#<model>
     api_key: str = ""                 # for a remote embedder
     models: str = ""                  # folder of the model's files; empty: `cache` in the home, or in the usual home
+    providers: tuple[str, ...] = ()   # ONNX Runtime execution providers for minilm, best first; empty: the processor
     offline: bool = False             # never open a connection, not even to fetch the model
+    llm: str = ""                     # anthropic:<model>, openai:<model> or openai:<base url>#<model>; empty: none
+    llm_key: str = ""                 # its key; empty: the provider's usual variable, for its usual address only
+    llm_tokens_per_day: int = 1_000_000    # tokens in and out that a day (UTC) may take; 0: no limit
+    llm_dollars_per_day: float = 1.0  # dollars that a day may cost, where the price is known; 0: no limit
+    llm_price_in: float = 0.0         # dollars a million tokens in; both prices 0: those the client's list knows
+    llm_price_out: float = 0.0        # dollars a million tokens out
+    llm_votes: int = 1                # ballots of the judge, all of which must name a memory; 2 is more precise
+    llm_judge_seconds: float = 5.0    # seconds that the judge may take; give a local model more
     limit: int = 5                    # memories in one injected block, at most
     budget: int = 600                 # tokens in one injected block, at most
     depth: int = 2                    # links, tags or clusters that recall follows from what it found; 0: none
@@ -63,7 +76,14 @@ def load(home: Path | None = None) -> Settings:
     path = home / "config.toml"
     if path.is_file():
         settings = settings._replace(**read_toml(path))
-    return settings._replace(**from_environment())
+    settings = settings._replace(**from_environment())
+    return settings if settings.llm_key else settings._replace(llm_key=usual_key(settings.llm))
+
+
+def usual_key(llm: str) -> str:
+    """The key that the provider's own variable holds; never for another address than the provider's."""
+    provider, _, rest = llm.partition(":")
+    return "" if "#" in rest else os.environ.get(USUAL_KEYS.get(provider, ""), "")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -100,7 +120,7 @@ def from_environment() -> dict[str, Any]:
         found["enabled"] = False
     if os.environ.get("REVERIE_OFFLINE", "") not in ("", "0"):
         found["offline"] = True
-    for name, variable in (("embedder", "REVERIE_EMBEDDER"), ("api_key", "REVERIE_API_KEY")):
+    for name, variable in ENVIRONMENT:
         if value := os.environ.get(variable):
             found[name] = value
     return found

@@ -16,6 +16,7 @@ ReverieError
 │   └── NewerStore          written by a newer version of Reverie
 ├── ModelUnavailable        the embedding model's weights are not to be had
 ├── EmbedderUnavailable     a remote embedder does not answer
+├── ModelAway               the language model is not to be had just now
 └── ExtraMissing            an optional dependency is not installed
 
 "Nothing found" is never an error: it is an empty list.
@@ -87,6 +88,10 @@ class ModelUnavailable(ReverieError):
 
 class EmbedderUnavailable(ReverieError):
     """The remote embedder does not answer. Words keep working meanwhile."""
+
+
+class ModelAway(ReverieError):
+    """The language model does not answer just now. What waits for it goes on waiting; see `reverie llm`."""
 
 
 class ExtraMissing(ReverieError):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from reverie.embed import bert, weights
-from reverie.embed.minilm import MiniLM, batches, graph_file, sanitised
+from reverie.embed.minilm import MiniLM, batches, graph_file, missing, sanitised
 from tests.helpers import TRICKY
 
 
@@ -179,6 +179,17 @@ def test_runs_on_the_processor_without_any_accelerator(model_cache):
     """Nothing but the CPU is asked for, so nothing but the CPU is needed (A98)."""
     embedder = MiniLM(model_cache)
     assert embedder._load().session.get_providers() == ["CPUExecutionProvider"]
+
+
+@pytest.mark.model
+def test_an_accelerator_that_is_not_there_is_done_without(model_cache, minilm):
+    """The processor computes, to the same vectors, and what is missing can be named (A95, A96, A97)."""
+    wanted = ("CUDAExecutionProvider", "OpenVINOExecutionProvider", "CoreMLExecutionProvider")
+    absent = missing(wanted)
+    assert [] == missing(["CPUExecutionProvider"])
+    for providers in (absent, ["AzureExecutionProvider"], ["CPUExecutionProvider"]):
+        found = MiniLM(model_cache, providers=providers).embed(["The staging server is called heron."])
+        np.testing.assert_allclose(found, minilm.embed(["The staging server is called heron."]), atol=1e-6)
 
 
 @pytest.mark.model

@@ -90,15 +90,18 @@ def open_embedder(
     progress: Progress | None = None,
     offline: bool = False,
     api_key: str | None = None,
+    providers: Sequence[str] = (),
 ) -> Embedder:
     """The embedder called `name`: "minilm", "minilm:int8", "toy", or "openai:https://host/v1#model[@dims]".
 
-    Nothing is loaded or fetched yet. `offline` forbids fetching, not the use of what is in `cache`.
+    Nothing is loaded or fetched yet. `offline` forbids fetching, not the use of what is in `cache`. `providers` are
+    ONNX Runtime's, best first, for the local model.
     """
     scheme, _, rest = name.partition(":")
     if scheme not in OPENERS:
         raise UnknownScheme(f"{scheme!r} is not one of the embedders {', '.join(sorted(OPENERS))}.")
     module = import_module(f".{OPENERS[scheme]}", __name__)
     return cast(
-        "Embedder", module.open(rest, cache=cache, progress=progress, offline=offline, api_key=api_key)
+        "Embedder",
+        module.open(rest, cache=cache, progress=progress, offline=offline, api_key=api_key, providers=providers),
     )

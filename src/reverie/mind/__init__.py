@@ -29,6 +29,8 @@ class Mind(Keeping, Finding, Altering, Reviewing, LettingGo, Living, Trusting):
             self._background.stop()
         if self.embedder is not None:
             self.embedder.close()
+        if self.llm is not None:
+            self.llm.close()
         self.store.close()
 
     def __enter__(self) -> Self:

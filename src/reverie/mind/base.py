@@ -16,6 +16,7 @@ from reverie.model import Change, Event, Memory, Retire, Revise
 if TYPE_CHECKING:
     from reverie.companion import Background
     from reverie.embed import Embedder
+    from reverie.llm import Llm
     from reverie.store import Store
 
 P = ParamSpec("P")
@@ -36,11 +37,11 @@ def alone(verb: Callable[P, R]) -> Callable[P, R]:
 
 
 class Base:
-    """A store, an embedder and settings."""
+    """A store, an embedder, settings and perhaps a language model."""
 
     def __init__(self, store: Store, embedder: Embedder | None, settings: Settings,
-                 now: Callable[[], float] = clock.now) -> None:
-        self.store, self.embedder, self.settings = store, embedder, settings
+                 now: Callable[[], float] = clock.now, llm: Llm | None = None) -> None:
+        self.store, self.embedder, self.settings, self.llm = store, embedder, settings, llm
         self._now = now
         self._background: Background | None = None
         self._leaving: list[str] = []          # ids that count no longer once the present transaction is through

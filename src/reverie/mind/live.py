@@ -46,7 +46,7 @@ class Living(Base):
         own = not session and where.startswith(f"{config.ME}/") and where.count("/") >= 2
         name = private(session) or (where.rpartition("/")[2] if own else clock.new_id("ses"))
         if self._background is None:
-            self._background = Background(self.store, self.embedder, self.settings, self._now)
+            self._background = Background(self.store, self.embedder, self.settings, self._now, self.llm)
         return Companion(self._background, where, name, own, self._now)
 
     def learn(self, transcript: Sequence[Any], *, space: str | None = None, session: str = "") -> Learned:
@@ -69,9 +69,9 @@ class Living(Base):
     def work(self) -> Work:
         """What settling works with, at this moment."""
         from reverie.settle.reading import Work
-        return Work(self.store, self.embedder, self.settings, self._now())
+        return Work(self.store, self.embedder, self.settings, self._now(), self.llm)
 
     def settle(self) -> Settled:
         """Embed, learn and link what is waiting, now and here; waits while another process or thread is at it."""
         from reverie.settle import settled
-        return settled(self.store, self.embedder, self.settings, self._now, clock.new_id("settler"))
+        return settled(self.store, self.embedder, self.settings, self._now, clock.new_id("settler"), self.llm)

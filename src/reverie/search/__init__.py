@@ -46,6 +46,7 @@ class Query(NamedTuple):
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     automatic: bool = False                    # nobody asked: only what is likely needed may surface
+    ungated: bool = False                      # a judge chooses: the whole pool, not only what is likely needed
     not_session: str = ""                      # a conversation whose own memories are not echoed back to it
     session_in: tuple[str, ...] = ()           # the spaces in which that name is this conversation's; none: everywhere
     exclude: frozenset[str] = frozenset()
@@ -53,6 +54,11 @@ class Query(NamedTuple):
     before: float | None = None                # nothing that is younger: neither said nor written down by then
     depth: int = 0                             # hops along the graph; what it is worth: docs/why-ranking.md
     decay: float = DECAY                       # of a score, per hop
+
+    @property
+    def gated(self) -> bool:
+        """Whether only what stands out may be in the answer."""
+        return self.automatic and not self.ungated
 
     @property
     def terms(self) -> list[str]:
@@ -87,10 +93,10 @@ def answered(store: "Store", hits: list[Hit], query: Query) -> list[Hit]:
     seeds = [hit.memory.id for hit in hits[:SEEDS]] if query.depth > 0 else []
     edges = store.around(seeds, query.spaces, FAN) if seeds else []
     if not edges:
-        return shape.settled(hits, query.limit, automatic=query.automatic)
+        return shape.settled(hits, query.limit, automatic=query.gated)
     from reverie.search.cascade import cascaded, disputed
     hits = cascaded(store, hits, query, edges, SEEDS)
-    shown = shape.settled(hits, query.limit, automatic=query.automatic)
+    shown = shape.settled(hits, query.limit, automatic=query.gated)
     return shown if query.automatic else disputed(shown, hits, query.limit)
 
 

@@ -149,7 +149,7 @@ def grown(turn: Turn, hits: Sequence[Hit], seen: Sequence[Seen]) -> Sequence[See
     """
     if len(hits) > TINY:
         return seen
-    return [one._replace(bm25=max(one.bm25, RARE * weight(turn.stems & known_by(hit.memory)) / len(hits)))
+    return [one._replace(bm25=max(RARE * weight(turn.stems & known_by(hit.memory)) / len(hits), one.bm25))
             for hit, one in zip(hits, seen, strict=True)]
 
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie.attention import Attention, echoes
 from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.lifecycle.extract import without_injections
 from reverie.messages import Said
-from reverie.model import lineage
+from reverie.model import NOTHING, lineage
 from reverie.search import Query, search
 from reverie.settle.embedding import embedded, similarity
+from reverie.settle.judging import Chosen, chosen
 from reverie.store import Store
 from reverie.window import EMPTY, Block, render
+
+if TYPE_CHECKING:
+    from reverie.llm import Llm
 
 WINDOW_MESSAGES = 12     # what of a conversation is looked at (CONSTANTS: relevance window)
 WINDOW_CHARS = 8_000
@@ -46,19 +50,29 @@ def focus(window: Sequence[Said]) -> Focus:
     return Focus(asked[-1][:MESSAGE_CHARS], context)
 
 
-def prepare(store: Store, embedder: Embedder | None, settings: Settings, attention: Attention, space: str,
-            window: Sequence[Said], now: float, last: Any = None) -> tuple[Block, Any]:
-    """The block for the next turn, and the vector of this context for telling a change of topic.
+class Prepared(NamedTuple):
+    """What was made of a turn."""
 
-    Embed, search, topic check, filter, render: in this order (B90). Only decides; the caller records it.
+    block: Block
+    vector: Any                                  # of this context, for telling a change of topic
+    judged: Mapping[str, object] = NOTHING       # what a judge said, for maintenance
+
+
+def prepare(store: Store, embedder: Embedder | None, settings: Settings, attention: Attention, space: str,
+            window: Sequence[Said], now: float, last: Any = None, llm: Llm | None = None) -> Prepared:
+    """The block for the next turn.
+
+    Embed, search, topic check, filter, judge, render: in this order (B90). Only decides; the caller records it.
     """
     about = focus(window)
     if not about.text or settings.is_off(space) or attention.seen_before(about.text, now):
-        return EMPTY, last
+        return Prepared(EMPTY, last)
     vector = embedded(embedder, about.text)
-    attention.topic(similarity(vector, last))
+    changed = attention.topic(similarity(vector, last))
     query = Query(text=about.text, context=about.context, spaces=lineage(space), now=now, vector=vector,
                   model=embedder.model if embedder else "", limit=settings.limit * 4, automatic=True,
                   not_session=attention.session, session_in=attention.spaces,
                   exclude=echoes(store, attention) | attention.blocked(now))
-    return render(search(store, query), now, limit=settings.limit, budget=settings.budget), vector
+    found = (Chosen(search(store, query)) if llm is None
+             else chosen(store, query, llm, settings, attention, window, changed=changed))
+    return Prepared(render(found.hits, now, limit=settings.limit, budget=settings.budget), vector, found.judged)

@@ -4,20 +4,24 @@ A reader decides, from one event, what is to change; `follow` makes it so, toget
 transaction: whatever happens, no event is read twice and none is passed over. What a decision rests on is looked at
 again inside that transaction: if somebody has altered it meanwhile, the reader decides anew.
 
-An event that a reader fails on is recorded as `failed` and its cursor moves on; sleep and `doctor` look there.
+An event that a reader fails on is recorded as `failed` and its cursor moves on; sleep and `doctor` look there. A
+language model that is away is not the event's fault: the cursor stays, and the reader says why it stopped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.clock import ticks
 from reverie.config import Settings
 from reverie.embed import Embedder
-from reverie.errors import Conflict, StoreError
+from reverie.errors import Conflict, ModelAway, StoreError
 from reverie.model import NOTHING, Change, Event, Memory
 from reverie.store import Store
+
+if TYPE_CHECKING:
+    from reverie.llm import Llm
 
 EVENTS = 200             # events read in one step
 SECONDS = 0.5            # after which a step ends with the event at hand: a turn may wait for its block
@@ -31,6 +35,7 @@ class Work(NamedTuple):
     embedder: Embedder | None
     settings: Settings
     now: float
+    llm: Llm | None = None
     trouble: str = ""        # why the embedder does not answer, if it was asked and did not
 
     @property
@@ -68,13 +73,14 @@ class Read(NamedTuple):
     events: int = 0
     changes: int = 0
     failed: int = 0
+    trouble: str = ""    # why it stopped, if a language model is away
 
 
 def follow(work: Work, reader: Reader, most: int = EVENTS) -> Read:
     """Read the next events, in order, as far as their turn has come."""
     store = work.store
     events = changes = failed = 0
-    last, end = 0, ticks() + SECONDS
+    last, end, trouble = 0, ticks() + SECONDS, ""
     try:
         for event in store.events(after=store.cursor(reader.name), verbs=reader.verbs, limit=most):
             if not reader.ready(work, event):
@@ -84,11 +90,13 @@ def follow(work: Work, reader: Reader, most: int = EVENTS) -> Read:
             changes, failed = changes + done.changes, failed + done.failed
             if ticks() > end:
                 break
+    except ModelAway as err:
+        trouble = str(err)
     except Conflict:    # our lease ran out and somebody else has read these: what they did stands
         return Read(events, changes, failed)
     if last > store.cursor(reader.name):
         store.advance(reader.name, last)
-    return Read(events, changes, failed)
+    return Read(events, changes, failed, trouble)
 
 
 def one(work: Work, reader: Reader, event: Event) -> Read:
@@ -98,7 +106,7 @@ def one(work: Work, reader: Reader, event: Event) -> Read:
             if (changes := attempt(work, reader, event)) is not None:
                 return Read(1, changes)
         return Read(1)
-    except (StoreError, Conflict):
+    except (StoreError, Conflict, ModelAway):
         raise
     except Exception as err:
         work.store.apply([], caused(work, event, "failed", error=f"{type(err).__name__}: {err}"[:500],

@@ -19,7 +19,7 @@ def settled(mind: Mind, telling: Telling) -> Settled:
                 if not others_go_on(mind, telling):
                     return done._replace(waiting=left(mind))
                 continue
-            step = one_step(mind.work, 16)
+            step = one_step(mind.work, 16, holder)
             done = done.then(step)
             total = max(total, done.embedded)
             telling("embedding", done.embedded, total)

@@ -126,7 +126,7 @@ class Worker:
     def settle_all(self) -> None:
         """Steps until nothing more can be done now."""
         while self.going() and self.hold():
-            step = one_step(self.mind.work, SMALL)
+            step = one_step(self.mind.work, SMALL, self.holder)
             self.done = self.done.then(step)
             if not step:
                 self.tell(step.trouble)

@@ -1,7 +1,8 @@
-"""Commands that look after the store: status, verify, export, import, backup, settle, log."""
+"""Commands that look after the store: status, verify, export, import, backup, settle, log, llm."""
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +31,7 @@ def register(app: typer.Typer) -> None:
         ("backup", backup),
         ("settle", settle),
         ("log", log),
+        ("llm", llm),
     ):
         command(app, name, panel=PANEL, spaced=False)(function)
 
@@ -38,9 +40,11 @@ def status(desk: Desk) -> None:
     """What there is, where it lives, whether it works."""
     from reverie.settle import LEASE
     from reverie.surfaces import worker
+    from reverie.surfaces.language import line
 
     with desk.mind() as mind:
         stats = mind.stats()
+        language = line(mind.llm, desk.settings.llm)
         settler = mind.store.holder(LEASE, clock.now())
         failed = mind.store.events(verbs=FAILED, newest=True, limit=3)
         trouble = json.loads(mind.store.meta("trouble") or "{}")
@@ -58,6 +62,8 @@ def status(desk: Desk) -> None:
         "settling": settler,
         "embedder": desk.settings.embedder,
         "model_present": worker.ready(desk.settings),
+        "providers_missing": without(desk.settings.providers),
+        "llm": language,
         "bytes": stats.bytes,
         "kinds": dict(stats.kinds),
         "learned": stats.learned,
@@ -70,6 +76,15 @@ def status(desk: Desk) -> None:
         say.document(values)
     else:
         status_page(values)
+
+
+def without(providers: Sequence[str]) -> list[str]:
+    """The configured execution providers that are not installed."""
+    if not providers:
+        return []
+    from reverie.embed.minilm import missing
+
+    return missing(providers)
 
 
 def status_page(v: dict[str, Any]) -> None:
@@ -91,6 +106,10 @@ def status_page(v: dict[str, Any]) -> None:
             "to decide": f"{v['to_decide']:,} pairs: reverie review" if v["to_decide"] else "",
             "settling": "somebody is at it" if v["settling"] else "nobody just now",
             "model": f"{v['embedder']}: {model}",
+            "providers": f"{', '.join(v['providers_missing'])}: not in this ONNX Runtime, so the processor computes"
+            if v["providers_missing"]
+            else "",
+            "language": v["llm"],
             "size": f"{v['bytes'] / 1e6:,.1f} MB",
             "trouble": v["trouble"],
             "failed": "; ".join(f"event {f['event']}: {f['error']}" for f in v["failed"]),
@@ -297,3 +316,13 @@ def log(
         show.events(found, clock.now())
     else:
         say.note("No events.")
+
+
+def llm(
+    desk: Desk,
+    check: Annotated[bool, typer.Option("--check", help="Ask it something small now, even if it rests.")] = False,
+) -> None:
+    """The language model: today's tokens and cost, how its calls ended, whether it rests."""
+    from reverie.surfaces import language
+
+    language.shown(desk, check)

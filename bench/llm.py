@@ -1,0 +1,95 @@
+"""What a language model would be sent, and how often: tokens a judged turn, over conversations of the development sets.
+
+    python -m bench.llm [--data FOLDER] --cache FOLDER
+
+A stand-in for the client counts characters and names nothing; everything else is the real path of a companion: search
+over the pool, cadence, change of topic, the request as it would go out. The last two sessions of each LoCoMo
+conversation are replayed turn by turn against all that was said before. Tokens are characters / 4, as in the budget.
+There is no baseline: the figures say what the budget's default buys (target: a day of 200 turns within it).
+"""
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.common import percentile, save, table
+from bench.retrieval.data import Row, default_root, load
+from reverie.embed.minilm import MiniLM
+from reverie.llm import Llm, Reply, Request, address
+from reverie.llm.judge import CANDIDATE, POOL, QUERY, request
+from reverie.llm.spending import Limits, tokens
+from reverie.model import Add, Event
+from reverie.store import Store
+from reverie.testing import Clock, a_memory, memory
+
+SPACE = "me/bench"
+BUDGET = 1_000_000       # the default of llm_tokens_per_day
+
+
+class Counting:
+    """A client that answers "nothing" and keeps how large each question was."""
+
+    def __init__(self) -> None:
+        self.sizes: list[tuple[str, int]] = []
+
+    def ask(self, request: Request) -> Reply:
+        self.sizes.append((request.task, tokens(request.instructions + request.data)))
+        return Reply('{"use": []}', None, None)
+
+    def price(self, _tokens_in: int, _tokens_out: int) -> float | None:
+        return None
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def counted(client: Counting, store: Store, now: Callable[[], float]) -> Llm:
+    """A model whose client counts."""
+    return Llm(address("openai:counting"), lambda: client, store, Limits(), now, lambda text: text)
+
+
+def replayed(rows: Sequence[Row], cache: Path) -> tuple[int, Counting]:
+    """(turns, what was asked) of the last two sessions after all the others."""
+    clock, client = Clock(), Counting()
+    sessions = list(dict.fromkeys(row.session for row in rows))
+    before = [row for row in rows if row.session not in sessions[-2:]]
+    with memory(now=clock, embedder=MiniLM(cache / "cache", offline=True)) as mind:
+        mind.store.apply([Add(a_memory(row.text, space=SPACE, session=row.session, speaker=row.speaker))
+                          for row in before], Event("remember", SPACE, clock()))
+        mind.settle()
+        mind.llm = counted(client, mind.store, clock)
+        turns = 0
+        for session in sessions[-2:]:
+            said: list[dict[str, Any]] = []
+            with mind.companion(SPACE, session=f"live-{session}") as companion:
+                for place, row in enumerate(row for row in rows if row.session == session):
+                    said.append({"role": "assistant" if place % 2 else "user", "content": row.text})
+                    if place % 2 == 0:
+                        companion.turn(said)
+                        companion.wait()
+                        turns += 1
+                    clock.tick(40)
+    return turns, client
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--data", type=Path, default=default_root())
+    options.add_argument("--cache", type=Path, required=True)
+    given = options.parse_args()
+    found = [replayed(rows, given.cache) for rows in load("locomo", given.data).corpora.values()]
+    turns = sum(one for one, _ in found)
+    asked = [size for _, client in found for task, size in client.sizes if task == "judge"]
+    largest = request("q" * QUERY, [a_memory("m" * CANDIDATE)] * POOL, 5.0)
+    result = {
+        "turns": turns, "judged": len(asked), "tokens_mean": round(sum(asked) / len(asked)),
+        "tokens_p95": percentile(asked, 0.95), "tokens_most": tokens(largest.instructions + largest.data),
+        "tokens_a_turn": round(sum(asked) / turns), "turns_a_day_within_budget": round(BUDGET * turns / sum(asked)),
+    }
+    table([[name, value] for name, value in result.items()], ("what", "figure"))
+    save("llm", result)
+
+
+if __name__ == "__main__":
+    main()

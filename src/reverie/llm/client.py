@@ -1,0 +1,212 @@
+"""The one client of all providers: pydantic-ai, which speaks to Anthropic and to whatever speaks OpenAI's protocol.
+
+One call is one try: no retries of the library's own, no redirect is followed (the key goes to the configured host
+only), and a deadline holds for the whole answer however slowly it drips. The library is asynchronous; it runs in a
+thread of its own, so that whoever asks may itself run in an event loop, or in none. A daemon: the end of the process
+waits for no model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Coroutine
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from reverie.errors import ExtraMissing
+from reverie.llm import BUSY, DOWN, MALFORMED, REFUSED, REJECTED, STOPPED, TIMEOUT, Address, Failed, Reply, Request
+
+if TYPE_CHECKING:
+    import httpx2
+    from pydantic_ai.models import Model
+
+MOST_ANSWER = 200_000    # characters of an answer that are looked at; none that is wanted is a tenth as long
+MOST_BYTES = 8_000_000   # of an answer on the wire
+PATIENCE = 5.0           # seconds beyond its deadline that a call may take to be broken off
+MISSING = f"{ExtraMissing.__doc__} Install it with: pip install 'reverie[llm]'"
+NO_KEY = "none"          # the libraries insist on one; local servers do not look at it
+
+
+class Remote:
+    """A model behind an address."""
+
+    def __init__(self, where: Address, key: str, price: tuple[float, float]) -> None:
+        self._where, self._key, self._price = where, key, price
+        self._guard = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._model: Model | None = None
+
+    def ask(self, request: Request) -> Reply:
+        """One call, one try; raises Failed. The deadline begins when the library is loaded."""
+        try:
+            return self._run(asked(self._opened(), request), request.seconds)
+        except Failed as err:
+            raise Failed(err.outcome, self._without_key(err.why), err.wait) from None
+
+    def price(self, tokens_in: int, tokens_out: int) -> float | None:
+        """Dollars: by the prices that were set, or by the list that comes with the client; None if unknown."""
+        if any(self._price):
+            return (tokens_in * self._price[0] + tokens_out * self._price[1]) / 1e6
+        if not self._where.usual:
+            return None
+        try:
+            from genai_prices import Usage, calc_price
+        except ImportError:
+            return None
+        try:
+            found = calc_price(Usage(input_tokens=tokens_in, output_tokens=tokens_out), self._where.model,
+                               provider_id=self._where.provider)
+        except LookupError:
+            return None
+        return float(found.total_price)
+
+    def close(self) -> None:
+        """Close connections and end the thread."""
+        with self._guard:
+            loop, thread, model = self._loop, self._thread, self._model
+            self._loop = self._thread = self._model = None
+        if loop is None or thread is None:
+            return
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(ended(model), loop).result(PATIENCE)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(PATIENCE)
+
+    def _run(self, call: Coroutine[Any, Any, Reply], seconds: float) -> Reply:
+        with self._guard:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=turning, args=(self._loop,), name="reverie-llm", daemon=True)
+                self._thread.start()
+            loop = self._loop
+        future = asyncio.run_coroutine_threadsafe(asyncio.wait_for(call, seconds), loop)
+        try:
+            return future.result(seconds + PATIENCE)
+        except CancelledError:
+            raise Failed(STOPPED, "closed meanwhile") from None
+        except TimeoutError:
+            future.cancel()
+            raise Failed(TIMEOUT, f"no answer within {seconds:g} seconds") from None
+
+    def _opened(self) -> Model:
+        with self._guard:
+            if self._model is None:
+                try:
+                    self._model = opened(self._where, self._key)
+                except ImportError as err:
+                    raise Failed(REFUSED, f"{MISSING} ({err})") from err
+            return self._model
+
+    def _without_key(self, why: str) -> str:
+        """What a server said, without the key that it may have repeated."""
+        return why.replace(self._key, "…") if self._key else why
+
+
+def turning(loop: asyncio.AbstractEventLoop) -> None:
+    """A thread's whole life: an event loop until it is stopped."""
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        loop.close()
+
+
+async def asked(model: Model, request: Request) -> Reply:
+    """The call itself; whatever the library raises becomes one outcome."""
+    from pydantic_ai.direct import model_request
+    from pydantic_ai.exceptions import AgentRunError, UserError
+    from pydantic_ai.messages import ModelRequest
+    message = ModelRequest.user_text_prompt(request.data, instructions=request.instructions)
+    try:
+        response = await model_request(model, [message],
+                                       model_settings={"max_tokens": request.most, "timeout": request.seconds})
+    except (AgentRunError, UserError) as err:
+        raise failure(err) from err
+    text = "\n".join(part.content for part in response.parts if part.part_kind == "text")
+    usage = response.usage
+    known = usage.input_tokens > 0
+    return Reply(text[:MOST_ANSWER], usage.input_tokens if known else None, usage.output_tokens if known else None)
+
+
+def opened(where: Address, key: str) -> Model:
+    """The library's model; nothing that the environment says about keys, hosts or accounts is used."""
+    http = bounded()
+    if where.provider == "anthropic":
+        from anthropic import AsyncAnthropic
+        from pydantic_ai.models.anthropic import AnthropicModel
+        from pydantic_ai.providers.anthropic import AnthropicProvider
+        anthropic = AsyncAnthropic(base_url=where.url, api_key=key or NO_KEY, max_retries=0, http_client=http)
+        return AnthropicModel(where.model, provider=AnthropicProvider(anthropic_client=anthropic))
+    from openai import AsyncOpenAI
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+    openai = AsyncOpenAI(base_url=where.url, api_key=key or NO_KEY, organization="", project="", max_retries=0,
+                         http_client=http)
+    if where.usual:
+        return OpenAIChatModel(where.model, provider=OpenAIProvider(openai_client=openai))
+    return OpenAIChatModel(where.model, provider=OpenAICompatibleProvider("compatible", openai_client=openai))
+
+
+def bounded() -> httpx2.AsyncClient:
+    """Connections that follow no redirect and read no endless answer."""
+    import httpx2
+
+    class Bounded(httpx2.AsyncByteStream):
+        def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+            self.stream = stream
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            read = 0
+            async for part in self.stream:
+                read += len(part)
+                if read > MOST_BYTES:
+                    raise httpx2.ReadError(f"an answer of more than {MOST_BYTES:,} bytes")
+                yield part
+
+        async def aclose(self) -> None:
+            await self.stream.aclose()
+
+    async def bound(response: httpx2.Response) -> None:
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = Bounded(response.stream)
+
+    return httpx2.AsyncClient(follow_redirects=False, event_hooks={"response": [bound]})
+
+
+async def ended(model: Any) -> None:
+    """Break off what is being asked, so that whoever waits is told; then close the model's connections."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    if model is not None:
+        await model.client.close()
+
+
+def failure(err: Exception) -> Failed:
+    """What one of the library's errors means for us."""
+    from pydantic_ai import exceptions as e
+    kinds: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
+        (e.ModelTimeoutError, TIMEOUT),
+        ((e.ModelAuthenticationError, e.ModelNotFoundError, e.ModelQuotaExceededError), REFUSED),
+        ((e.ModelRateLimitError, e.ModelOverloadedError), BUSY),
+        (e.ModelRequestRejectedError, REJECTED),
+        ((e.ModelUnavailableError, e.ModelServerError, e.ModelConnectionError), DOWN),
+    )
+    outcome = next((outcome for kind, outcome in kinds if isinstance(err, kind)), "")
+    status = getattr(err, "status_code", None) or getattr(err.__cause__, "status_code", None)
+    if not outcome:
+        outcome = MALFORMED if status is None else REFUSED if status < 500 else DOWN
+    said = f"HTTP {status}: {said_in(err) or err}" if status else str(err)
+    return Failed(outcome, " ".join(said.split()), getattr(err, "retry_after", None))
+
+
+def said_in(err: Any) -> str:
+    """What the server's error says."""
+    body = getattr(err, "body", None)
+    return str(body.get("message") or body) if isinstance(body, dict) else str(body or "")

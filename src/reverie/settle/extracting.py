@@ -1,0 +1,146 @@
+"""Where a language model is configured, it reads what was said every twelve turns, when something else is talked
+about, and at the end, and keeps what will be useful in other sessions.
+
+What it says is data: every memory that comes of it is "extracted" (trust 0.7) whatever the answer claims, lies in the
+conversation's own project, and names the messages that it rests on. What was put into the conversation by Reverie is
+not read, what is known already is shown as known. What was weighed and rejected is written down with its reason.
+
+A model that is away leaves the cursor where it is; an answer that cannot be read is a failure of that event, and so
+are three answers that did not come in time. Events older than OLDEST are passed over: a model that is switched on
+after a year does not read the year.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from reverie import clock
+from reverie.errors import ModelAway
+from reverie.lifecycle.extract import without_injections
+from reverie.lifecycle.intake import built, private
+from reverie.messages import Said
+from reverie.model import Add, Change, Event, Memory, lineage
+from reverie.search import Query, search
+from reverie.settle.embedding import embedded
+from reverie.settle.gathering import is_seam
+from reverie.settle.learning import home_of, known_already, same_words
+from reverie.settle.reading import Decision, Reader, Work
+from reverie.words import fingerprint
+
+if TYPE_CHECKING:
+    from reverie.llm import Llm
+    from reverie.llm.extract import Extracted, Item, Rejected
+
+ENDINGS = ("session_end", "compact")    # a host says so with `record`: the end, or the host shortens its context
+OLDEST = 7 * 86_400.0    # seconds
+TRIES = 3                # answers to one event that may fail to come in time
+MOST_TURNS = 200         # of one conversation that are read at once
+ROOM = 15_000            # tokens that one window takes, answer and known texts included
+EXAMPLES = 8             # of what was left that are kept; all are counted
+LEFT = "left by the model"
+NAME = "extract"
+
+
+def may_ask(work: Work, _event: Event) -> bool:
+    """Whether there is a model that may be asked now."""
+    return work.llm is not None and work.llm.available(ROOM)
+
+
+def taught(work: Work, event: Event) -> Decision:
+    """What the turns since the last time teach, if it is time."""
+    if work.llm is None or work.now - event.at > OLDEST or work.settings.is_off(home_of(event)):
+        return Decision()
+    turns = since_last(work, event)
+    if not turns or (event.verb not in ENDINGS and not is_seam(turns)):
+        return Decision()
+    found: list[Change] = []
+    rejected: list[Rejected] = []
+    seen: set[str] = set()
+    from reverie.llm.extract import windows, worth_asking
+    for window in filter(worth_asking, windows(spoken(turns))):
+        extracted = asked(work, work.llm, event, window)
+        for item in extracted.keep:
+            memory = as_memory(work, work.llm, event, item)
+            if same_words(memory) not in seen and not known_already(work.store, memory):
+                found.append(Add(memory))
+            seen.add(same_words(memory))
+        rejected += extracted.reject
+    return Decision(found, payload={"kept": len(found), **account(rejected)})
+
+
+def account(rejected: Sequence[Rejected]) -> dict[str, Any]:
+    """What was weighed and left: how much, and some examples with the model's reasons."""
+    examples = [{"text": private(one.text), "reason": private(one.reason), "rule": NAME, "message": one.messages[1]}
+                for one in rejected[:EXAMPLES]]
+    return {"rejected": {LEFT: len(rejected)}, "examples": examples} if rejected else {}
+
+
+def since_last(work: Work, event: Event) -> list[Event]:
+    """The turns of this conversation up to this event that no extraction, done or failed, has covered."""
+    before = work.store.events(session=event.session, space=event.space, verbs=(NAME, "failed"), newest=True, limit=50)
+    through = next((int(e.payload["event"]) for e in before if e.verb == NAME or e.payload.get("reader") == NAME), 0)
+    turns = work.store.events(after=through, session=event.session, space=event.space, verbs=("turn",),
+                              limit=MOST_TURNS)
+    return [turn for turn in turns if turn.seq <= event.seq]
+
+
+def spoken(turns: Sequence[Event]) -> list[Said]:
+    """What user and assistant said, in order, without what Reverie put there (CC-62)."""
+    said = []
+    for turn in turns:
+        messages = turn.payload.get("messages", ())
+        start = turn.payload.get("first", 0)
+        places = turn.payload.get("places") or range(start, start + len(messages))
+        for place, message in zip(places, messages, strict=True):
+            text = without_injections(message.get("text", "")).strip()
+            if message.get("role") in ("user", "assistant") and text:
+                said.append(Said(message["role"], text, place))
+    return said
+
+
+def asked(work: Work, llm: Llm, event: Event, window: Sequence[Said]) -> Extracted:
+    """What the model says about one window; raises if it is away, or if its answer is of no use."""
+    from reverie.llm import TIMEOUT, BadAnswer
+    from reverie.llm.extract import read, request
+    answer = llm.ask(request(window, known_about(work, event, window)), lambda text: read(text, window),
+                     space=event.space, session=event.session, about=event.seq)
+    if answer.value is not None:
+        return answer.value
+    if answer.outcome == TIMEOUT and timeouts(work, event) >= TRIES:
+        raise BadAnswer(f"{llm.name} did not answer in time, {TRIES} times")
+    if answer.away:
+        why = f" ({answer.why})" if answer.why else ""
+        raise ModelAway(f"{llm.name}: {answer.outcome}{why}. What it was to read waits")
+    raise BadAnswer(f"{llm.name}: {answer.outcome}: {answer.why}")
+
+
+def timeouts(work: Work, event: Event) -> int:
+    """How often the model did not answer in time about this event."""
+    calls = work.store.events(session=event.session, space=event.space, verbs=("llm",), newest=True, limit=50)
+    return sum(call.payload.get("event") == event.seq and call.payload.get("outcome") == "timeout" for call in calls)
+
+
+def known_about(work: Work, event: Event, window: Sequence[Said]) -> list[str]:
+    """What is known already about what a window says: at most KNOWN texts, by meaning from KNOWN_LIKE on (X16)."""
+    from reverie.llm.extract import KNOWN, KNOWN_LIKE
+    text = "\n".join(message.text for message in window if message.role == "user")[-4_000:]
+    vector = embedded(work.embedder, text) if text else None
+    query = Query(text=text, spaces=lineage(home_of(event)), now=work.now, vector=vector, model=work.model, limit=KNOWN,
+                  mode="words" if vector is None else "dense")
+    hits = search(work.store, query) if text else []
+    if vector is None:
+        return [hit.memory.text for hit in hits]
+    hashes = {fingerprint(hit.memory.text): hit.memory.text for hit in hits}
+    vectors = work.store.known_vectors(work.model, list(hashes))
+    return [known for hash, known in hashes.items() if hash in vectors and float(vectors[hash] @ vector) >= KNOWN_LIKE]
+
+
+def as_memory(work: Work, llm: Llm, event: Event, item: Item) -> Memory:
+    """A memory of what the model noted: extracted, whatever it says of itself."""
+    return built(clock.new_id(), work.now, item.text, space=home_of(event), kind=item.kind, title=item.title,
+                 provenance="extracted", at=event.at, session=event.session, messages=item.messages, files=item.files,
+                 details={"rule": NAME, "model": llm.name, "reason": item.reason})
+
+
+READER = Reader(name=NAME, verbs=("turn", *ENDINGS), verb=NAME, decide=taught, ready=may_ask)

@@ -1,0 +1,67 @@
+"""Single questions to a language model, played by a real server on loopback; without a useful answer there is None."""
+
+import pytest
+
+from reverie.messages import Said
+from reverie.settle import asking
+from reverie.testing import SPACE, a_memory, memory
+from tests.scripted import Status, scripted
+
+OLD, NEW = a_memory("Staging listens on port 80."), a_memory("Staging now listens on port 8443.")
+SAID = [Said("user", "Where is staging?", 0), Said("assistant", "It is called heron.", 1)]
+
+
+
+def merged(work, one, other):
+    merge = asking.merging_text(work, SPACE)
+    return merge and merge(one, other)
+
+
+def counts(mind):
+    return {task: dict(outcomes) for task, outcomes in mind.llm.day().outcomes.items()}
+
+
+QUESTIONS = {
+    "reconcile": (lambda work: asking.opinion(work, OLD, NEW),
+                  '{"relation": "updates", "confidence": 0.9, "why": "now"}', ("updates", 0.9, "now"), None),
+    "relate": (lambda work: asking.relation(work, OLD, NEW),
+               '{"relation": "relates_to", "confidence": 0.6}', ("relates_to", 0.6, ""), None),
+    "merge": (lambda work: merged(work, "Port 80.", "Host heron7."),
+              '{"text": "Port 80, host heron7."}', "Port 80, host heron7.", ""),
+    "name": (lambda work: asking.group_name(work, ["a", "b"], SPACE), '{"name": "Staging"}', "staging", None),
+}
+
+
+@pytest.mark.parametrize("task", QUESTIONS)
+def test_a_question_and_its_answer(task, clock):
+    """One call each, counted under its own name (A80, A86, B25, B32)."""
+    question, answer, found, _ = QUESTIONS[task]
+    with scripted(answer) as script, memory(now=clock, llm=script.openai) as mind:
+        assert found == question(mind.work)
+        assert {task: {"ok": 1}} == counts(mind)
+
+
+@pytest.mark.parametrize("bad", ["", "Sure!", "{}", '{"relation": "delete", "text": "Port 80.", "name": "; rm -rf"}',
+                                 '{"text": "Port 80 or 81, host heron7."}', Status(500), Status(400), Status(401)])
+@pytest.mark.parametrize("task", QUESTIONS)
+def test_without_a_useful_answer_nothing_is_known(task, bad, clock):
+    """Malformed, empty, hostile, away: the same as no model (CC-34, CC-71)."""
+    question, _, _, nothing = QUESTIONS[task]
+    with scripted(bad) as script, memory(now=clock, llm=script.openai) as mind:
+        assert nothing == question(mind.work)
+
+
+def test_gaps_are_reviewed(clock):
+    """What the session itself answers becomes a note that rests on its messages (B82)."""
+    answer = '{"keep": [{"text": "Staging is called heron.", "kind": "entity", "from": 1}]}'
+    with scripted(answer) as script, memory(now=clock, llm=script.openai) as mind:
+        found = asking.answered(mind.work, ["where is staging?"], SAID, SPACE, "s1")
+        assert found and ["Staging is called heron."] == [item.text for item in found.keep]
+        assert None is asking.answered(mind.work, [], SAID, SPACE, "s1")
+
+
+def test_nobody_to_ask(mind):
+    """Without a model every question has no answer, and nothing is imported for it."""
+    assert [None] * 5 == [asking.opinion(mind.work, OLD, NEW), asking.relation(mind.work, OLD, NEW),
+                          asking.merging_text(mind.work, SPACE), asking.group_name(mind.work, ["a"], SPACE),
+                          asking.answered(mind.work, ["q"], SAID, SPACE, "s1")]

@@ -1,0 +1,275 @@
+"""The language model's tasks as pure functions: what is asked, and how little an answer can do."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reverie.llm import BadAnswer, address, groups, judge, pairs
+from reverie.llm import extract as extraction
+from reverie.llm.asking import fenced, values
+from reverie.llm.spending import Day, Limits, read
+from reverie.messages import Said
+from reverie.testing import NOON, a_memory
+
+ANY_JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+                        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
+KNOWN_KEYS = st.sampled_from(["use", "related", "keep", "reject", "text", "kind", "from", "to", "files", "relation",
+                              "confidence", "why", "name", "trust", "id"])
+NEARLY = st.recursive(st.none() | st.booleans() | st.integers(-3, 60) | st.text(max_size=5),
+                      lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KNOWN_KEYS, inner, max_size=4),
+                      max_leaves=20)
+ANSWERS = st.text() | NEARLY.map(json.dumps) | ANY_JSON.map(json.dumps) | st.tuples(
+    st.text(), NEARLY.map(json.dumps), st.text()).map("".join)
+WINDOW = tuple(Said("user", f"message {n} about src/app.py", n) for n in range(10, 20))
+
+
+# The judge
+
+
+@pytest.mark.parametrize(("text", "use"), [
+    ("[3,1,7]", (3, 1, 7)), ("Surely [3, 1, 7] fit.", (3, 1, 7)), ("[3,3,1]", (3, 1)), ("[0, 2, 99]", (2,)), ("[]", ()),
+    ('{"use": [2]}', (2,)), ('```json\n{"use": []}\n```', ()), ("[1] is near, yet the answer is\n[2]", (2,)),
+    ('{"use": [1], "delete": ["mem_1"], "trust": 1}', (1,)),
+])
+def test_the_judges_answer_is_read(text, use):
+    """Lists in prose, twice the same, nothing, out of range (CC-33, CC-34)."""
+    assert use == judge.read(text, 10).use
+
+
+@pytest.mark.parametrize("text", ["all of them", "3, 1", "[99]", "[0]", "[1.5]", '["1"]', "[true]", '{"use": "1"}',
+                                  "[1] or rather [2] I think", "[[1]]", "{"])
+def test_an_unclear_judge_says_nothing(text):
+    """Unparseable is a failure, not a guess (CC-34)."""
+    with pytest.raises(BadAnswer):
+        judge.read(text, 10)
+
+
+@given(ANSWERS, st.integers(1, 50))
+def test_no_answer_names_what_was_not_shown(text, count):
+    """Whatever comes: numbers in range, each once, or BadAnswer."""
+    try:
+        found = judge.read(text, count)
+    except BadAnswer:
+        return
+    assert len(set(found.use)) == len(found.use)
+    assert all(1 <= n <= count for n in (*found.use, *(n for a, b, _ in found.related for n in (a, b))))
+
+
+def test_ballots():
+    """By votes, then best place; failed ballots are neutral; all failed is nothing (X3, CC-35)."""
+    def use(agree, *ballots):
+        found = judge.counted([None if ballot is None else judge.Judgement(ballot) for ballot in ballots], agree)
+        return found and found.use
+    assert None is use(1, None, None) is use(2)
+    assert (2, 1, 3) == use(1, (1, 2), (2, 3))
+    assert (2,) == use(2, (1, 2), None, (2, 3))
+    assert () == use(2, (1,), None)
+    assert (4, 5) == use(2, (5, 4), (4, 5))
+
+
+def test_cadence():
+    """First turn runs; last at 3: 4 and 5 skip, 6 runs; a new topic always; cadence 1 always (CC-38)."""
+    runs = [judge.due(turn, 3, changed=False) for turn in (4, 5, 6)]
+    assert [False, False, True] == runs
+    assert judge.due(1, None, changed=False) and judge.due(4, 3, changed=True)
+    assert all(judge.due(4, 3, changed=False, cadence=cadence) for cadence in (1, 0, -1))
+
+
+def test_the_focused_query():
+    """Reminders, tool lines and tool errors are left out; the last user line comes first (CC-39)."""
+    window = [
+        Said("user", "Deploy it.\n<system-reminder>be nice\nalways</system-reminder>"),
+        Said("assistant", "I will.\n[tool: bash] ls -la\nTraceback (most recent call last):\n  File \"a.py\"\n"
+                          "ValueError: no\nIt failed."),
+        Said("tool", "secret output"), Said("system", "you are an agent"),
+        Said("user", "Why?\n<reverie-memory>\nold\n</reverie-memory>"), Said("assistant", "Let me see."),
+    ]
+    assert ("user: Why?\nuser: Deploy it.\nassistant: I will.\nIt failed.\nassistant: Let me see."
+            == judge.focused(window))
+    assert "only tools" == judge.focused([Said("tool", "only tools")])
+    assert "<system-reminder>x" == judge.focused([Said("user", "<system-reminder>x")])
+    assert "" == judge.focused([])
+
+
+@given(st.lists(st.builds(Said, st.sampled_from(["user", "assistant", "tool", "system"]), st.text(max_size=300)),
+                max_size=8), st.integers(20, 500))
+def test_the_query_is_never_too_long(window, most):
+    """4000 characters of the tail (CONSTANTS: judge caps)."""
+    assert len(judge.focused(window, most)) <= most
+
+
+def test_candidates_are_cut():
+    """50 candidates of 600 characters."""
+    request = judge.request("q", [a_memory("x" * 5_000)] * 70, 5.0)
+    rows = [json.loads(line) for line in request.data.splitlines()[1:-1]]
+    assert 51 == len(rows) and 600 == max(len(row.get("note", "")) for row in rows)
+
+
+# Data and answers
+
+
+@given(st.lists(st.dictionaries(st.text(), st.text()), max_size=5))
+def test_data_cannot_leave_its_marks(rows):
+    """One line a row, and marks that the rows do not hold, whatever they hold."""
+    first, *body, last = fenced(rows).split("\n")
+    mark = first.strip("<>")
+    assert f"</{mark}>" == last and not any(mark in line for line in body)
+    assert rows == [json.loads(line) for line in body if line]
+
+
+@given(ANSWERS)
+def test_finding_json_ends(text):
+    """Any text: no error, and what is found is JSON."""
+    for value, _ in values(text):
+        json.dumps(value)
+
+
+@given(ANSWERS)
+def test_any_answer_is_a_value_or_bad(text):
+    """No task raises anything but BadAnswer, and what it accepts is within its bounds."""
+    readers = (lambda t: extraction.read(t, WINDOW), pairs.read_comparison, pairs.read_relation, groups.read_name,
+               lambda t: pairs.read_merged(t, ["a 1", "b 2"]), lambda t: groups.read_gaps(t, WINDOW))
+    for reading in readers:
+        try:
+            found = reading(text)
+        except BadAnswer:
+            continue
+        if isinstance(found, extraction.Extracted):
+            assert len(found.keep) <= extraction.MOST_ITEMS
+            for item in found.keep:
+                assert 10 <= item.messages[0] <= item.messages[1] < 20 and item.kind in extraction.CHOICES
+                assert 0 < len(item.text) <= extraction.MOST_TEXT and set(item.files) <= {"src/app.py"}
+        if isinstance(found, pairs.Opinion):
+            assert found.relation in (*pairs.RELATIONS, *pairs.LINKS) and 0 <= found.confidence <= 1
+
+
+# Extraction
+
+
+@given(st.lists(st.builds(Said, st.just("user"), st.text(max_size=3_000), st.integers(0, 99)), max_size=90))
+def test_windows_cover_everything_within_bounds(said):
+    """40 messages, 24,000 characters; nothing is lost, nothing twice."""
+    parts = list(extraction.windows(said))
+    assert list(said) == [message for part in parts for message in part]
+    assert all(0 < len(part) <= 40 and sum(len(m.text) for m in part) <= 24_000 for part in parts)
+
+
+def test_the_known_list_is_cut():
+    """80 × 150 characters (CONSTANTS: known-list; X16)."""
+    data = extraction.request(WINDOW, ["x" * 500] * 100).data
+    known = [json.loads(line)["known"] for line in data.splitlines()[1:-1] if '"known"' in line]
+    assert (80, 150) == (len(known), max(map(len, known)))
+
+
+def test_an_unknown_kind_is_a_fact():
+    """CC-61: unknown category becomes fact, entity stays entity."""
+    def kinds(kind):
+        row = {"text": "t", "kind": kind, "from": 10}
+        return extraction.read(json.dumps({"keep": [row]}), WINDOW).keep[0].kind
+    assert ["fact", "fact", "entity"] == [kinds("king"), kinds(7), kinds("entity")]
+
+
+# Pairs and groups
+
+
+def test_a_comparison():
+    """One relation of five, with a reason."""
+    found = pairs.read_comparison('It is: {"relation": "updates", "confidence": 0.8, "why": "a new port"}')
+    assert ("updates", 0.8, "a new port") == found
+    for bad in ('{"relation": "delete"}', '{"relation": "same", "confidence": 7}',
+                '{"relation": "same"} {"relation": "apart"}', '{"relation": null}'):
+        with pytest.raises(BadAnswer):
+            pairs.read_comparison(bad)
+
+
+@pytest.mark.parametrize(("relation", "confidence", "asked"), [
+    ("near", 0.5, True), ("contradicts", 0.89, True), ("contradicts", 0.95, False), ("near", 0.2, False),
+    ("same", 0.5, False), ("apart", 0.5, False),
+])
+def test_only_unsure_pairs_are_asked_about(relation, confidence, asked):
+    """Rules that are sure need no model."""
+    assert asked is pairs.unsure(relation, confidence)
+
+
+TEXTS = ["The API of Billing listens on port 8080.", "billing's API is started by bin/api.sh as userId 7."]
+GOOD = "The API of Billing listens on port 8080; billing's API is started by bin/api.sh as userId 7."
+
+
+def test_a_merged_text_keeps_everything():
+    """Every number, identifier, name and path, or it is refused (CC-71)."""
+    def merged(text):
+        return pairs.read_merged(json.dumps({"text": text}), TEXTS)
+    assert GOOD == merged(GOOD)
+    for lost in ("8080", "bin/api.sh", "userId", "Billing listens", "7."):
+        with pytest.raises(BadAnswer, match="lost"):
+            merged(GOOD.replace("billing's ", "").replace(lost, "it"))
+    with pytest.raises(BadAnswer, match="made up"):
+        merged(GOOD + " It needs Redis 5.")
+    for bad in ("", " ", GOOD + " and so on" * 100):
+        with pytest.raises(BadAnswer):
+            merged(bad)
+
+
+@given(st.lists(st.text(min_size=1, max_size=80).filter(str.strip), min_size=1, max_size=3))
+def test_texts_put_together_are_accepted(texts):
+    """What only stands side by side has lost nothing."""
+    together = "\n".join(texts)
+    assert together.strip() == pairs.read_merged(json.dumps({"text": together}), texts)
+
+
+@pytest.mark.parametrize(("name", "found"), [
+    ("Release process", "release process"), ('"Login tests."', "login tests"), ("CI/CD", "ci/cd"),
+    ("This is a group of notes about releases", None), ("", None), ("<b>x</b>", None), ("../../etc", None),
+    ("x" * 100, None),
+])
+def test_names_of_groups(name, found):
+    """One to four words; anything else is refused."""
+    answer = json.dumps({"name": name})
+    if found is None:
+        with pytest.raises(BadAnswer):
+            groups.read_name(answer)
+    else:
+        assert found == groups.read_name(answer)
+
+
+def test_gaps_are_answered_from_what_was_said():
+    """A note that answers a question rests on messages that were shown (B82)."""
+    request = groups.gaps_request(["where is staging?"], WINDOW)
+    assert "where is staging?" in request.data and '"message":10' in request.data
+    answer = '{"keep": [{"text": "Staging is heron.", "kind": "fact", "from": %d, "to": 12}]}'
+    assert (11, 12) == groups.read_gaps(answer % 11, WINDOW).keep[0].messages
+    with pytest.raises(BadAnswer):
+        groups.read_gaps(answer % 3, WINDOW)
+
+
+# Settings and books
+
+
+@pytest.mark.parametrize(("setting", "name"), [
+    ("anthropic:claude-haiku-4-5", "anthropic:claude-haiku-4-5"),
+    ("openai:http://127.0.0.1:8080/v1#qwen:7b", "openai:qwen:7b@127.0.0.1:8080"),
+    ("openai:https://user:pw@host.example/v1#m", "openai:m@host.example"),
+])
+def test_the_name_shows_no_password(setting, name):
+    """The name stands in logs."""
+    assert name == address(setting).name
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 10**6), st.floats(0, 10), st.floats(0, 10))
+def test_the_budget_is_never_exceeded(limit, spent, more, dollars, cost):
+    """What is allowed fits; 0 is no limit."""
+    day = Day("2025-10-09", "m", tokens_in=spent, dollars=dollars)
+    assert Limits().allow(day, more, cost)
+    if Limits(limit, 1.0).allow(day, more, cost):
+        assert (not limit or spent + more <= limit) and dollars + cost <= 1.0
+
+
+@given(st.text() | ANY_JSON.map(json.dumps))
+def test_any_books_can_be_read(kept):
+    """Damaged books are a new day's; those that were written come back as they were."""
+    day = read(kept, "m", NOON).called("judge", "ok", 5, 3, None).resting(NOON, 30.0, "why")
+    assert day == read(day.written(), "m", NOON)
+    assert 0.0 == read(day.written(), "other", NOON).rest_until
+    assert (0, NOON + 30) == ((tomorrow := read(day.written(), "m", NOON + 86_400)).tokens_in, tomorrow.rest_until)
