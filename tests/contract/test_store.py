@@ -574,6 +574,29 @@ def test_a_text_is_embedded_once(store):
     assert store.known_vectors("model/2", [hash]) == {} == store.known_vectors(MODEL, [])
 
 
+def test_vectors_are_given_by_id(store):
+    """Those of the model asked about, whatever the memory's state; what is missing is left out (C71, CC-26)."""
+    one, two, bare = keep(store, "one", "two", "bare")
+    embed(store, one, 3, 4)
+    embed(store, two, 0, 1)
+    store.apply([Retire(id=two.id, at=NOON)], an_event("forget"))
+    found = store.vectors(MODEL, [two.id, bare.id, one.id, "mem_none", one.id])
+
+    seen = {id: [round(float(x), 3) for x in row[:2]] for id, row in found.items()}
+    assert seen == {one.id: [0.6, 0.8], two.id: [0, 1]}
+    assert all(row.dtype == np.float32 and row.shape == (8,) for row in found.values())
+    assert store.vectors("model/2", [one.id]) == {} == store.vectors(MODEL, [])
+
+
+def test_vectors_of_very_many_are_given_at_once(store):
+    """More ids than one question can hold are no trouble."""
+    kept = [a_memory(f"number {n}") for n in range(1_201)]
+    store.apply([Add(memory=memory) for memory in kept], an_event())
+    store.put_vectors(MODEL, {memory.id: vector(1) for memory in kept}, {m.id: fingerprint(m.text) for m in kept})
+
+    assert store.vectors(MODEL, [memory.id for memory in kept]).keys() == {memory.id for memory in kept}
+
+
 def test_columns_follow_every_change(store):
     """Added, embedded, revised, retired, restored, moved, purged: the corpus is up to date at once."""
     one, two = keep(store, "one", "two")

@@ -202,6 +202,13 @@ class Store(Protocol):
         """Vectors of texts that were embedded before, by the hash of the text: the embedding cache."""
         ...
 
+    def vectors(self, model: str, ids: Sequence[str]) -> dict[str, np.ndarray]:
+        """The vectors that a model gave these memories, by id: float32, unit length, not to be written to.
+
+        A memory that is unknown or has no vector of this model is left out; whether it counts makes no difference.
+        """
+        ...
+
     # Trust.
 
     def verify(self, repair: bool = False) -> list[Problem]:

@@ -221,6 +221,11 @@ class SqliteStore:
         with self._db.reading() as db:
             return known(db, model, hashes)
 
+    def vectors(self, model: str, ids: Sequence[str]) -> dict[str, np.ndarray]:
+        from reverie.store.sqlite.vectors import of_memories
+        with self._db.reading() as db:
+            return of_memories(db, model, ids)
+
     # Trust
 
     def verify(self, repair: bool = False) -> list[Problem]:

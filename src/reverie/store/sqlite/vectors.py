@@ -45,3 +45,14 @@ def known(db: sqlite3.Connection, model: str, hashes: Sequence[bytes]) -> dict[b
         sql = f"select hash, vec from vector where hash in ({marks(some)}) and model = ?"
         found.update({h: np.frombuffer(v, "<f4") for h, v in db.execute(sql, (*some, model))})
     return found
+
+
+def of_memories(db: sqlite3.Connection, model: str, ids: Sequence[str]) -> dict[str, np.ndarray]:
+    """Vectors by memory id."""
+    found: dict[str, np.ndarray] = {}
+    for start in range(0, len(ids), BATCH):
+        some = tuple(ids[start:start + BATCH])
+        sql = f"select m.id, v.vec from memory m join vector v on v.memory = m.num where m.id in ({marks(some)}) " \
+              "and v.model = ?"
+        found.update({id: np.frombuffer(vec, "<f4") for id, vec in db.execute(sql, (*some, model))})
+    return found
