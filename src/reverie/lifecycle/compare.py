@@ -1,18 +1,39 @@
 """What two memories are to each other, told without a language model.
 
-`compare` answers with one of five relations: the new memory says the same as the old one, nearly the same, the
-opposite, something that replaces it, or something else. Pure: two memories and how near their vectors are.
+`compare` answers with one of five relations:
+
+- **same**: the new one says what the old one says, in other words, and adds nothing. It can be merged away.
+- **updates**: both cannot be true, and the new one says by itself that it replaces something, and the old one is that.
+- **contradicts**: both cannot be true: another value for the same thing, a denial, the opposite. A person decides.
+- **near**: they overlap; one says a little more, or less surely, or only for some case. Reported, both are kept.
+- **apart**: anything else, such as two facts that can both be true, or the same about another place, person or day.
+
+Only the first two make a memory disappear from sight, so they have to be sure: a scorer over readable features
+(`likeness`) proposes, its coefficients are in `comparer.json`, and what it proposes must pass plain rules (`barred`),
+which name what forbids it. When in doubt the answer is "contradicts" or "near", which only ask for a look.
+
+We would notice it going wrong in `python -m bench.reconcile`, which counts what would wrongly be retired.
 """
 
-import re
-from collections.abc import Sequence
+import json
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
+from reverie.kinds import kind_of
+from reverie.lifecycle.likeness import Likeness, likeness
+from reverie.lifecycle.statement import Statement, read
 from reverie.model import Memory
 
 RELATIONS = ("same", "near", "contradicts", "updates", "apart")
-SAME_COSINE, NEAR_COSINE = 0.92, 0.80    # CONSTANTS row 7
-NEAR_TOKENS = 0.75                       # CONSTANTS: near-dup tokens; what counts where there is no embedder (CC-86)
+
+SURE = {"same": 0.60, "updates": 0.50}   # how likely these must be; below it the next best is the answer
+NEAR_COSINE = 0.80                       # CONSTANTS row 7: what is nearer than that is worth a look
+NEAR_TOKENS = 0.75                       # CONSTANTS: near-dup tokens, where there is no embedder (CC-86)
+FEW_WORDINGS = 6                         # of many wordings only the nearest count: they say the same by agreement
+DAY = 86_400.0
 
 
 class Verdict(NamedTuple):
@@ -23,23 +44,149 @@ class Verdict(NamedTuple):
     why: str
 
 
+class Scorer(NamedTuple):
+    """Coefficients by feature and relation; `means` and `scales` bring features to one measure."""
+
+    names: tuple[str, ...]
+    means: tuple[float, ...]
+    scales: tuple[float, ...]
+    weights: tuple[tuple[float, ...], ...]    # one row per relation
+    bias: tuple[float, ...]
+
+    def likely(self, features: Mapping[str, float]) -> dict[str, float]:
+        """How likely each relation is; together 1."""
+        row = [(features[name] - mean) / scale
+               for name, mean, scale in zip(self.names, self.means, self.scales, strict=True)]
+        sums = [bias + sum(map(float.__mul__, weights, row))
+                for bias, weights in zip(self.bias, self.weights, strict=True)]
+        top = max(sums)
+        odds = [math.exp(value - top) for value in sums]
+        return {relation: odd / sum(odds) for relation, odd in zip(RELATIONS, odds, strict=True)}
+
+
+@cache
+def scorer(name: str) -> Scorer:
+    """The scorer called "with cosine" or "without"."""
+    kept = json.loads((Path(__file__).parent / "comparer.json").read_text("utf-8"))[name]
+    rows = kept["features"]
+    return Scorer(names=tuple(rows), means=tuple(float(r["mean"]) for r in rows.values()),
+                  scales=tuple(float(r["scale"]) for r in rows.values()),
+                  weights=tuple(tuple(float(r[relation]) for r in rows.values()) for relation in RELATIONS),
+                  bias=tuple(float(kept["bias"][relation]) for relation in RELATIONS))
+
+
 def compare(old: Memory, new: Memory, cosine: float | None, *, wordings: Sequence[str] = ()) -> Verdict:
-    """What `new` is to `old`; `wordings` are further texts by which `old` is known.
+    """What `new` is to `old`.
 
-    `cosine` is the likeness of their vectors; None where there is no embedder, and then shared words count.
+    `wordings` are further texts by which `old` is known, such as restatements that were merged into it. `cosine` is
+    the likeness of the vectors of the two texts, or the highest over the wordings where the caller has their vectors;
+    None where there is no embedder, and then words alone decide. A pure function of its arguments.
     """
-    words = set(re.findall(r"\w+", new.text.lower()))
-    if any(_said(text) == _said(new.text) for text in (old.text, *wordings)):
-        return Verdict("same", 1.0, "the same words")
-    shared = max(_overlap(set(re.findall(r"\w+", text.lower())), words) for text in (old.text, *wordings))
-    if (cosine or 0.0) >= NEAR_COSINE or shared >= NEAR_TOKENS:
-        return Verdict("near", max(cosine or 0.0, shared), "nearly the same words")
-    return Verdict("apart", 1.0 - max(cosine or 0.0, shared), "other words")
+    said = read(new.text)
+    if apart := elsewhere(old, new, said):
+        return Verdict("apart", 1.0, apart)
+    known = nearest_wordings([read(text) for text in (old.text, *wordings)], said)
+    if any(text.plain == said.plain for text in known):
+        return settled(old, new, Verdict("same", 1.0, "the same words"))
+    if not said.words or not known[0].words:
+        return Verdict("apart", 1.0, "one of them says nothing that could be compared")
+    vocabulary = frozenset().union(*(text.pro | text.con for text in known)) if len(known) > 1 else frozenset()
+    verdicts = [judged(text, said, cosine, vocabulary) for text in known]
+    return settled(old, new, strongest(verdicts))
 
 
-def _said(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
+def nearest_wordings(known: Sequence[Statement], said: Statement) -> list[Statement]:
+    """The memory's own text and those of its wordings that share most words with the new text."""
+    mine = said.pro | said.con | said.light
+    ranked = sorted(known[1:], key=lambda s: (-len(mine & (s.pro | s.con | s.light)), s.plain))
+    return [known[0], *ranked[:FEW_WORDINGS]]
 
 
-def _overlap(a: set[str], b: set[str]) -> float:
-    return len(a & b) / len(a | b) if a | b else 0.0
+def strongest(verdicts: Sequence[Verdict]) -> Verdict:
+    """One verdict from those on all wordings: an update or a repetition of any is one of the memory; then conflicts."""
+    order = ("updates", "same", "contradicts", "near", "apart")
+    return min(verdicts, key=lambda v: (order.index(v.relation), -v.confidence))
+
+
+def judged(old: Statement, new: Statement, cosine: float | None, known: frozenset[str]) -> Verdict:
+    """What the new statement is to one wording of the old."""
+    seen = likeness(old, new, cosine, known)
+    likely = scorer("without" if cosine is None else "with cosine").likely(seen.features)
+    for relation in sorted(likely, key=lambda r: (-likely[r], r)):
+        if likely[relation] >= SURE.get(relation, 0.0) and not barred(relation, old, new, seen):
+            return Verdict(relation, round(likely[relation], 3), reason(relation, seen))
+    return Verdict("near", round(likely["near"], 3), reason("near", seen))
+
+
+# What forbids
+
+
+def elsewhere(old: Memory, new: Memory, said: Statement) -> str:
+    """Why two memories cannot concern each other, whatever they say; "" if they can."""
+    if old.valid_to is not None and new.valid_from is not None and old.valid_to < new.valid_from:
+        return "they hold at different times"
+    if old.speaker and new.speaker and old.speaker != new.speaker and {"i", "my", "me"} & set(said.plain):
+        people = {old.speaker.lower(), new.speaker.lower()}
+        if not people & {"user", "assistant", "agent", "human", "system", "tool"}:
+            return f"{new.speaker} speaks of themselves, not of {old.speaker}"
+    if "episodic" in (kind_of(old.kind).type, kind_of(new.kind).type) and abs(old.at - new.at) > DAY:
+        return "things that happened on different days"
+    return ""
+
+
+def barred(relation: str, old: Statement, new: Statement, seen: Likeness) -> str:
+    """What forbids to call it that; "" if nothing does."""
+    f = seen.features
+    if relation == "same":
+        checks = {"it adds a value": f["extra value"], "it adds a name": f["extra name"],
+                  "a value differs": f["swaps"] + f["many swaps"] - f["swap slot"], "an opposite": f["swap opposite"],
+                  "one denies what the other says": f["any turned"], "another order": f["order crossed"],
+                  "other roles": f["roles"], "another place": f["more places"] + f["fewer places"],
+                  "less sure": f["hedge new"], "a question": f["asks differs"],
+                  "it announces a change": f["change"] * f["change × gives up"], "someone else's": f["whose differs"],
+                  "nothing in common": f["shares nothing"], "a limit": f["limit new"] + f["limit old"]}
+        return next((why for why, value in checks.items() if value > 0), "")
+    if relation == "updates":
+        about = f["change × gives up"] + f["change × turned"] + f["change × swap"] + f["soft × gives up"] \
+            + f["soft × turned"]
+        checks = {"it announces no change": float(not about), "another place": f["other place"],
+                  "someone else's": f["whose differs"], "a question": f["asks differs"],
+                  "nothing in common": f["shares nothing"], "it is unsure": f["hedge new"]}
+        return next((why for why, value in checks.items() if value > 0), "")
+    return "another place" if relation == "contradicts" and f["other place"] else ""
+
+
+def settled(old: Memory, new: Memory, verdict: Verdict) -> Verdict:
+    """Merging is for one kind of thing in one space; anything else is only reported (CONSTANTS row 7, CC-55)."""
+    if verdict.relation == "same" and old.space != new.space:
+        return Verdict("near", verdict.confidence, f"{verdict.why}, but in another space")
+    if verdict.relation == "same" and not mergeable(old.kind, new.kind):
+        return Verdict("near", verdict.confidence, f"{verdict.why}, but as {new.kind} and not as {old.kind}")
+    return verdict
+
+
+def mergeable(one: str, other: str) -> bool:
+    """Whether two kinds can say the same: one kind, or both statements of how things are or should be."""
+    types = {kind_of(one).type, kind_of(other).type}
+    return one == other or types == {"semantic"} or (types <= {"semantic", "procedural"} and "skill" not in (one, other))
+
+
+# In words
+
+
+def reason(relation: str, seen: Likeness) -> str:
+    """Why, for a person."""
+    swaps = [f"{swap.old} / {swap.new}" for swap in seen.swaps if swap.how != "half slot"]
+    common = ", ".join(sorted(seen.shared)[:4]) or "nothing"
+    if relation in ("contradicts", "updates"):
+        how = "it says itself what it replaces: " if relation == "updates" else "same subject, "
+        what = f"different value: {', '.join(swaps)}" if swaps else (
+            f"one denies what the other says: {', '.join(sorted(seen.turned)[:4])}" if seen.turned
+            else f"the opposite about {common}")
+        return how + what
+    if relation == "same":
+        return f"the same in other words: {common}"
+    if relation == "near":
+        more = f"; it adds {', '.join(sorted(seen.extra)[:4])}" if seen.extra else ""
+        return f"nearly the same: {common}{more}"
+    return f"something else; in common: {common}"

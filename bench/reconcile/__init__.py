@@ -1,0 +1,1 @@
+"""Telling what two memories are to each other: labelled pairs, restatements, and how well it is done."""

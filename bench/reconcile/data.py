@@ -1,0 +1,52 @@
+"""The labelled pairs and restatements, in two halves that share no group.
+
+`pairs.jsonl`: one pair a line, `old` was known when `new` came; all pairs of a group have the same `old`.
+`restatements.jsonl`: one text a line; the texts of a group say the same thing in different words.
+A group belongs to the half that the SHA-256 of its name says: whoever adds a group cannot choose.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+HALVES = ("develop", "held out")
+
+
+class Pair(NamedTuple):
+    group: str
+    kind: str
+    label: str
+    subtle: bool
+    old: str
+    new: str
+
+
+def half(group: str) -> str:
+    """Which half a group belongs to."""
+    return HALVES[sha256(group.encode()).digest()[0] % 2]
+
+
+def pairs(of: str = "") -> list[Pair]:
+    """The labelled pairs of one half, or all."""
+    rows = [Pair(**json.loads(line)) for line in (HERE / "pairs.jsonl").read_text("utf-8").splitlines()]
+    return [row for row in rows if of in ("", half(row.group))]
+
+
+def restatements(of: str = "") -> dict[str, tuple[str, list[str]]]:
+    """Group → (kind, texts), of one half, or all."""
+    found: dict[str, tuple[str, list[str]]] = defaultdict(lambda: ("", []))
+    for line in (HERE / "restatements.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        if of in ("", half(row["group"])):
+            found[row["group"]] = (row["kind"], [*found[row["group"]][1], row["text"]])
+    return dict(found)
+
+
+def texts(rows: Sequence[Pair], groups: dict[str, tuple[str, list[str]]]) -> list[str]:
+    """Every text once, in order."""
+    said = [text for row in rows for text in (row.old, row.new)]
+    return sorted({*said, *(text for _, members in groups.values() for text in members)})
