@@ -11,6 +11,7 @@ close rows share a cell almost surely. The seed is fixed: the same vectors give 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ class Nearest(NamedTuple):
     cosines: Floats
 
 
-class Stopped(Exception):    # noqa: N818
+class Stopped(Exception):
     """Somebody wants the search to end."""
 
 
@@ -103,7 +104,7 @@ def cells(vectors: Floats, going: Callable[[], bool]) -> Iterator[Ints]:
     flat = homes.ravel()
     order = np.argsort(flat, kind="stable")
     ends = np.searchsorted(flat[order], np.arange(len(centres) + 1))
-    for first, last in zip(ends[:-1], ends[1:], strict=True):
+    for first, last in pairwise(ends):
         yield order[first:last] // SPILL
 
 
