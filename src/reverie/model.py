@@ -98,6 +98,7 @@ class Edge(NamedTuple):
 
 RELATIONS = ("has_tag", "in_cluster", "relates_to", "supersedes", "contradicts", "derived_from", "about", "resembles")
 # `resembles`: two memories that may say the same and wait for a person, a model or sleep to decide.
+UNDECIDED = ("contradicts", "resembles")    # pairs tied by these wait for a decision, as long as both count
 
 
 class Event(NamedTuple):

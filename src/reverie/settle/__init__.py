@@ -17,7 +17,7 @@ from typing import NamedTuple
 from reverie import clock
 from reverie.config import Settings
 from reverie.embed import Embedder
-from reverie.settle import learning
+from reverie.settle import learning, reconciling
 from reverie.settle.embedding import BATCH, NO_VECTOR, adopt, embed_waiting
 from reverie.settle.reading import Reader, Work, follow, waits
 from reverie.store import Store
@@ -26,7 +26,7 @@ LEASE = "settle"
 LEASE_SECONDS = 30.0     # renewed at each step; a settler that died is replaced after this long
 PATIENCE = 600.0         # seconds that an explicit `settle` waits for another one at work
 
-READERS: tuple[Reader, ...] = (learning.READER,)
+READERS: tuple[Reader, ...] = (learning.READER, reconciling.READER)
 """Who follows the event log, in this order: what is learned is reconciled in the same step."""
 
 Going = Callable[[], bool]
@@ -98,6 +98,7 @@ def one_step(work: Work, batch: int = BATCH) -> Settled:
             embedded = embed_waiting(work.store, work.embedder, batch)
         except NO_VECTOR as err:
             trouble = str(err)
+    work = work._replace(trouble=trouble)
     read = {reader.name: follow(work, reader) for reader in READERS}
     return Settled(embedded, read["learn"].changes, sum(r.events for r in read.values()),
                    sum(r.failed for r in read.values()), len(work.store.waiting(1)), trouble)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from reverie.clock import ticks
 from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.errors import Conflict, StoreError
@@ -19,6 +20,7 @@ from reverie.model import NOTHING, Change, Event, Memory
 from reverie.store import Store
 
 EVENTS = 200             # events read in one step
+SECONDS = 0.5            # after which a step ends with the event at hand: a lease must be renewed, a turn wants its block
 ANEW = 3                 # times that a decision is made anew because what it rests on was altered
 
 
@@ -29,6 +31,7 @@ class Work(NamedTuple):
     embedder: Embedder | None
     settings: Settings
     now: float
+    trouble: str = ""        # why the embedder does not answer, if it was asked and did not
 
     @property
     def model(self) -> str:
@@ -71,7 +74,7 @@ def follow(work: Work, reader: Reader, most: int = EVENTS) -> Read:
     """Read the next events, in order, as far as their turn has come."""
     store = work.store
     events = changes = failed = 0
-    last = 0
+    last, end = 0, ticks() + SECONDS
     try:
         for event in store.events(after=store.cursor(reader.name), verbs=reader.verbs, limit=most):
             if not reader.ready(work, event):
@@ -79,6 +82,8 @@ def follow(work: Work, reader: Reader, most: int = EVENTS) -> Read:
             done = one(work, reader, event)
             events, last = events + 1, event.seq
             changes, failed = changes + done.changes, failed + done.failed
+            if ticks() > end:
+                break
     except Conflict:    # our lease ran out and somebody else has read these: what they did stands
         return Read(events, changes, failed)
     if last > store.cursor(reader.name):

@@ -43,6 +43,7 @@ class Stats(NamedTuple):
     edges: int = 0
     vectors: int = 0
     waiting: int = 0           # texts without a vector yet
+    undecided: int = 0         # pairs that wait for a person: they contradict or may repeat each other
     bytes: int = 0             # on disk
     kinds: Mapping[str, int] = NOTHING
     spaces: Mapping[str, int] = NOTHING
@@ -140,6 +141,13 @@ class Store(Protocol):
 
     def edges(self, ids: Sequence[str], rels: Sequence[str] = ()) -> list[Edge]:
         """Edges from or to any of these."""
+        ...
+
+    def between(self, rels: Sequence[str], spaces: Sequence[str] = (), limit: int = 100) -> list[Edge]:
+        """Edges of these relations whose ends both count, what was written last first; both ends in `spaces`, if given.
+
+        Two memories that are tied both ways are given once.
+        """
         ...
 
     def events(self, *, after: int = 0, verbs: Sequence[str] = (), session: str | None = None,

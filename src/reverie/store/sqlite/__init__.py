@@ -162,6 +162,10 @@ class SqliteStore:
         with self._db.reading() as db:
             return read.edges(db, ids, rels)
 
+    def between(self, rels: Sequence[str], spaces: Sequence[str] = (), limit: int = 100) -> list[Edge]:
+        with self._db.reading() as db:
+            return read.between(db, rels, spaces, limit)
+
     def events(self, *, after: int = 0, verbs: Sequence[str] = (), session: str | None = None,
                space: str | None = None, newest: bool = False, limit: int = 1000) -> list[Event]:
         with self._db.reading() as db:
@@ -243,10 +247,12 @@ class SqliteStore:
                      for table in ("memory", "event", "edge", "vector", "pending")}
             kinds = dict(db.execute("select kind, count(*) from memory where retired_at is null group by kind"))
             spaces = dict(db.execute("select space, count(*) from memory where retired_at is null group by space"))
+            undecided = read.undecided(db)
             pages, size = (db.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "page_size"))
         alive = sum(kinds.values())
         return Stats(memories=alive, retired=count["memory"] - alive, events=count["event"], edges=count["edge"],
-                     vectors=count["vector"], waiting=count["pending"], bytes=pages * size, kinds=kinds, spaces=spaces)
+                     vectors=count["vector"], waiting=count["pending"], undecided=undecided, bytes=pages * size,
+                     kinds=kinds, spaces=spaces)
 
     def backup(self, target: Path) -> None:
         if target.exists():

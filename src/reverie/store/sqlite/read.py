@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from reverie.clock import ticks
-from reverie.model import Edge, Event, Filter, Memory, Record
+from reverie.model import UNDECIDED, Edge, Event, Filter, Memory, Record
 from reverie.store.sqlite.rows import COLUMNS, to_event, to_memory, to_record
 from reverie.store.sqlite.write import tag_node
 
@@ -13,6 +13,11 @@ EVENT_COLUMNS = "seq, at, verb, space, session, payload"
 RECORDS = """
     select c.memory, c.op, c.before, c.after, e.seq, e.at, e.verb, e.space, e.session, e.payload
     from change c join event e on e.seq = c.seq
+"""
+PAIRS = """
+    select {what}
+    from edge e join memory one on one.id = e.src join memory other on other.id = e.dst
+    where e.rel in ({rels}) and one.retired_at is null and other.retired_at is null
 """
 BATCH = 500    # ids in one query
 
@@ -100,6 +105,24 @@ def edges(db: sqlite3.Connection, ids: Sequence[str], rels: Sequence[str]) -> li
             sql = f"select src, rel, dst, weight from edge where {end} in ({marks(some)}) {only}"
             found.update({row[:3]: row[3] for row in db.execute(sql, (*some, *rels))})
     return [Edge(src=s, rel=r, dst=d, weight=w) for (s, r, d), w in sorted(found.items())]
+
+
+def between(db: sqlite3.Connection, rels: Sequence[str], spaces: Sequence[str], limit: int) -> list[Edge]:
+    """Edges of these relations whose ends both count, each pair once, what was written last first."""
+    inside = f"and one.space in ({marks(spaces)}) and other.space in ({marks(spaces)})" if spaces else ""
+    pairs = PAIRS.format(what="e.src, e.rel, e.dst, e.weight", rels=marks(rels))
+    sql = f"{pairs} {inside} order by max(one.num, other.num) desc, one.num limit ?"
+    found: dict[frozenset[str], Edge] = {}
+    for src, rel, dst, weight in db.execute(sql, (*rels, *spaces, *spaces, 2 * limit)):
+        found.setdefault(frozenset((src, dst)), Edge(src, rel, dst, weight))
+    return list(found.values())[:limit]
+
+
+def undecided(db: sqlite3.Connection) -> int:
+    """How many pairs of memories that count wait for a decision."""
+    pairs = PAIRS.format(what="distinct min(e.src, e.dst), max(e.src, e.dst)", rels=marks(UNDECIDED))
+    count: int = db.execute(f"select count(*) from ({pairs})", UNDECIDED).fetchone()[0]
+    return count
 
 
 def events(db: sqlite3.Connection, *, after: int, verbs: Sequence[str], session: str | None, space: str | None,

@@ -1,0 +1,309 @@
+"""A new memory meets those that are there: what is merged, what steps back, what is shown to a person.
+
+Pure: a `Ledger` takes memories as they are and says what they become; `Ledger.changes` is all that differs.
+
+- The same said again makes the older memory stronger; the new wording steps back ("merged") and stays readable by id.
+- Of two that contradict each other a correction by the user wins, then the better source, then what was said later
+  (A83–A85); where that is not sure, or the newer one comes from a weaker source, both stay and are flagged (A86).
+- What is nearly the same is tied to its nearest relative by `resembles`, for a person, a model or sleep to decide.
+
+Always true: nothing is lost (every wording and every loser is kept and can be restored); a memory that no longer counts,
+has expired or is not yet true takes no part; a merged one points to one that counts, so there are no circles; what a
+person has decided about a pair is not decided again (`settled`); reconciling the same memories twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from reverie.kinds import KINDS, kind_of
+from reverie.lifecycle.change import HELPFUL, MOST_REINFORCEMENTS, contradicting
+from reverie.lifecycle.compare import Verdict, compare
+from reverie.model import Change, Edge, Link, Memory, Reinforcement, Retire, Revise
+
+TALK = ("fact", "note", "event", "observation")    # kinds that turns of a conversation are kept as
+SURE = 0.9            # of a plain contradiction, to let one step back; less is flagged (bench/reconcile: wrong < 1 %)
+SURE_CORRECTED = 0.7  # the same where the user put us right
+SURE_UPDATE = 0.5     # where the new one says itself that it replaces something ("no longer", "instead of")
+TEN = 10              # relatives that a new memory is held against (CONSTANTS: contradiction probe)
+CLOSER = ("redacted", "rule")    # details that say nothing about what a memory means
+RETIRED = ("retired_at", "retired_why", "superseded_by")
+
+Pair = frozenset[str]
+
+
+class Likeness(NamedTuple):
+    """A memory that a new one is held against, and the cosine of the two; None where one has no vector."""
+
+    id: str
+    cosine: float | None
+
+
+class View(NamedTuple):
+    """What a new memory is to an older one that counts."""
+
+    old: Memory
+    verdict: Verdict
+    cosine: float | None
+
+
+class Ruling(NamedTuple):
+    """What was found out about a pair: "same", "near", "contradicts" or "updates"."""
+
+    new: str
+    old: str
+    relation: str
+
+
+# Who takes part
+
+
+def takes_part(memory: Memory, now: float) -> bool:
+    """Whether a memory is held against others: lasting knowledge, and how things are done, that counts and is true now.
+
+    Turns of talk do not: two people who say "thanks" are two events. Nor does what happened, what is to be done, how
+    something felt.
+    """
+    return (memory.active and kind_of(memory.kind).type in ("semantic", "procedural") and not is_talk(memory)
+            and (memory.expires_at is None or memory.expires_at > now)
+            and (memory.valid_from is None or memory.valid_from <= now)
+            and (memory.valid_to is None or memory.valid_to > now))
+
+
+def is_talk(memory: Memory) -> bool:
+    """Whether it is a turn of a conversation that was imported as it was, not something that somebody chose to keep."""
+    return bool(memory.session and memory.speaker and memory.provenance == "observed" and memory.kind in TALK)
+
+
+def above(old: Memory, new: Memory) -> bool:
+    """Whether the old one lies in a space that contains the new one's."""
+    return new.space.startswith(f"{old.space}/")
+
+
+def may_merge(old: Memory, new: Memory) -> bool:
+    """Whether the new one, if it says the same, may become one with the old.
+
+    Within a space, kinds that both hold lasting knowledge may meet; else kinds must be equal. A memory of a project may
+    strengthen one of the user's own that is believed as firmly; never the other way round, for whoever asks in another
+    project could not see it any more (CC-55, X15).
+    """
+    if old.space != new.space and not (above(old, new) and old.trust >= new.trust and old.kind == new.kind):
+        return False
+    if (old.valid_from, old.valid_to) != (new.valid_from, new.valid_to) or not same_steps(old, new):
+        return False
+    return old.kind == new.kind or all(m.kind in KINDS and kind_of(m.kind).type == "semantic" for m in (old, new))
+
+
+def same_steps(old: Memory, new: Memory) -> bool:
+    """Whether two procedures do the same; of other memories the text says it all."""
+    return kind_of(old.kind).type != "procedural" or meaning(old) == meaning(new)
+
+
+def meaning(memory: Memory) -> dict[str, object]:
+    """The details that bear on what is meant."""
+    return {name: value for name, value in memory.details.items() if name not in CLOSER}
+
+
+# What becomes of two
+
+
+def absorbed(kept: Memory, gone: Memory, now: float) -> Memory:
+    """The memory that stays when another one said the same: stronger, believed as the better of both (A78–A81).
+
+    Of a memory of a narrower space only that it was said is taken over: its tags and files are nobody else's business.
+    """
+    own = kept.space == gone.space
+    better = gone if own and gone.trust > kept.trust else kept
+    lasting = gone.kind if own and kind_of(gone.kind).half_life > kind_of(kept.kind).half_life else kept.kind
+    crumb = Reinforcement(session=gone.session, at=gone.at, message=gone.messages[0] if gone.messages else None)
+    stronger = kept._replace(
+        strength=kept.strength + gone.strength,
+        reinforcements=(*kept.reinforcements, crumb, *gone.reinforcements)[-MOST_REINFORCEMENTS:],
+        confidence=min(1.0, max(kept.confidence, gone.confidence if own else 0.0) + HELPFUL),
+        last_accessed_at=max(kept.last_accessed_at or kept.at, gone.at), updated_at=now)
+    if not own:
+        return stronger
+    return stronger._replace(
+        trust=better.trust, provenance=better.provenance, kind=lasting, salience=max(kept.salience, gone.salience),
+        access_count=kept.access_count + gone.access_count, title=kept.title or gone.title,
+        tags=both(kept.tags, gone.tags), files=both(kept.files, gone.files),
+        triggers=both(kept.triggers, gone.triggers), details={**gone.details, **kept.details},
+        expires_at=None if kept.expires_at is None or gone.expires_at is None
+        else max(kept.expires_at, gone.expires_at))
+
+
+def both(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
+    """All of both lists, each once."""
+    return tuple(dict.fromkeys((*one, *other)))
+
+
+def retired(memory: Memory, now: float, why: str, newer: str) -> Memory:
+    """The memory when another one stands for it."""
+    return memory._replace(retired_at=now, retired_why=why, superseded_by=newer)
+
+
+def stronger(old: Memory, new: Memory, at: float) -> Memory | None:
+    """Which of two that contradict each other is believed; None where the newer one comes from a weaker source.
+
+    A correction by the user wins over anything else, then the source that is believed more; of equals what was said
+    later, where `at` is when the new one was said (last) (A83–A86, CC-57).
+    """
+    ranks = [(m.provenance == "user_corrected", m.trust) for m in (old, new)]
+    if ranks[0] != ranks[1]:
+        return new if ranks[1] > ranks[0] else None
+    return new if at >= old.at else old
+
+
+def sure(verdict: Verdict, winner: Memory) -> bool:
+    """Whether a contradiction is plain enough to let one step back unasked."""
+    if verdict.relation == "updates":
+        return verdict.confidence >= SURE_UPDATE
+    return verdict.confidence >= (SURE_CORRECTED if winner.provenance == "user_corrected" else SURE)
+
+
+def may_yield(loser: Memory, winner: Memory) -> bool:
+    """Whether one may take the other's place: rules and skills never yield unasked, nor anything to what will expire."""
+    ends = min((end for end in (winner.expires_at, winner.valid_to) if end is not None), default=None)
+    return (kind_of(loser.kind).contradictable and kind_of(winner.kind).contradictable
+            and (ends is None or loser.expires_at is not None))
+
+
+class Ledger:
+    """Memories as they were and as they become, while one new memory after the other is held against them."""
+
+    def __init__(self, memories: Iterable[Memory], wordings: Mapping[str, Sequence[str]], settled: frozenset[Pair],
+                 now: float) -> None:
+        self.before = {memory.id: memory for memory in memories}
+        self.after = dict(self.before)
+        self.wordings = {id: tuple(texts) for id, texts in wordings.items()}    # further texts of a memory
+        self.settled, self.now = settled, now
+        self.rulings: list[Ruling] = []
+        self.links: list[Change] = []
+
+    def living(self, id: str) -> Memory | None:
+        """The memory that stands for this one now: itself, or the one that it was merged into; None if none counts."""
+        seen: set[str] = set()
+        memory = self.after.get(id)
+        while memory and not memory.active and memory.retired_why == "merged" and memory.id not in seen:
+            seen.add(memory.id)
+            memory = self.after.get(memory.superseded_by or "")
+        return memory if memory and memory.active else None
+
+    def place(self, id: str, likenesses: Sequence[Likeness]) -> None:
+        """Hold a new memory against its neighbours and note what follows."""
+        new = self.after[id]
+        if not takes_part(new, self.now):
+            return
+        views = self.views(new, likenesses)
+        same = [view for view in views if view.verdict.relation == "same" and may_merge(view.old, new)]
+        stands = new
+        if same:
+            best = min(same, key=lambda v: (v.old.space != new.space, -v.old.strength, v.old.id))
+            stands = self.merge(best.old, new)
+        for view in views:
+            rival = self.after[view.old.id]
+            if view.verdict.relation in ("contradicts", "updates") and rival.id != stands.id:
+                self.oppose(rival, self.after[stands.id], view.verdict, new.at)
+        if not same and self.after[id].active:
+            self.report(new, views)
+
+    def views(self, new: Memory, likenesses: Sequence[Likeness]) -> list[View]:
+        """What the new one is to each neighbour that counts, or to what that was merged into; nearest first."""
+        nearest: dict[str, float | None] = {}
+        for likeness in likenesses:
+            old = self.living(likeness.id)
+            if old and old.id != new.id and self.comparable(old, new):
+                known = nearest.get(old.id)
+                nearest[old.id] = likeness.cosine if known is None else max(known, likeness.cosine or 0.0)
+        found = []
+        for other, cosine in nearest.items():
+            old = self.after[other]
+            verdict = compare(old, new, cosine, wordings=self.wordings.get(other, ()))
+            if verdict.relation != "apart":
+                found.append(View(old, verdict, cosine))
+        return sorted(found, key=lambda view: (-(view.cosine or 0.0), view.old.id))
+
+    def comparable(self, old: Memory, new: Memory) -> bool:
+        """Whether a pair is worth a look: nobody has decided about it, and the new one sees the old one."""
+        return (takes_part(old, self.now) and frozenset((old.id, new.id)) not in self.settled
+                and (old.space == new.space or above(old, new)))
+
+    def merge(self, kept: Memory, gone: Memory) -> Memory:
+        """The older one takes over what the new one says; the new wording stays readable."""
+        stays = self.after[kept.id] = absorbed(kept, gone, self.now)
+        self.after[gone.id] = retired(gone, self.now, "merged", kept.id)
+        self.rulings.append(Ruling(gone.id, kept.id, "same"))
+        said = {plain(text) for text in (kept.text, *self.wordings.get(kept.id, ()))}
+        if plain(gone.text) not in said:      # ten thousand times the same words are one wording
+            self.links.append(Link(edge=Edge(src=kept.id, rel="derived_from", dst=gone.id)))
+        self.wordings[kept.id] = (*self.wordings.get(kept.id, ()), gone.text, *self.wordings.get(gone.id, ()))
+        return stays
+
+    def oppose(self, old: Memory, new: Memory, verdict: Verdict, at: float) -> None:
+        """One of two that contradict each other steps back, or both are flagged. Elsewhere than here both may be true:
+
+        what holds in one project overrides what the user said for all, and takes nothing from it.
+        """
+        if old.space != new.space:
+            return
+        winner = stronger(old, new, at)
+        if winner is not None:
+            loser = old if winner is new else new
+            if sure(verdict, winner) and may_yield(loser, winner):
+                self.supersede(loser, winner, verdict)
+                return
+        self.flag(old, new, verdict)
+
+    def supersede(self, loser: Memory, winner: Memory, verdict: Verdict) -> None:
+        """The loser no longer counts; it can be asked about and brought back (A87–A89)."""
+        self.after[loser.id] = retired(loser, self.now, "superseded", winner.id)
+        self.links.append(Link(edge=Edge(src=winner.id, rel="supersedes", dst=loser.id)))
+        self.rulings.append(Ruling(winner.id, loser.id, verdict.relation))
+
+    def flag(self, old: Memory, new: Memory, verdict: Verdict) -> None:
+        """Both are kept, and each knows of the other."""
+        if new.id in old.conflicts_with and old.id in new.conflicts_with:
+            return
+        for change in contradicting(old, new, self.now):
+            if isinstance(change, Revise):
+                self.after[change.id] = self.after[change.id]._replace(**change.fields)
+            else:
+                self.links.append(change)
+        self.rulings.append(Ruling(new.id, old.id, verdict.relation))
+
+    def report(self, new: Memory, views: Sequence[View]) -> None:
+        """Tie it to the nearest of those that say nearly the same (X42, CC-86)."""
+        near = [view for view in views if view.verdict.relation in ("near", "same") and view.old.space == new.space
+                and self.after[view.old.id].active]
+        if near:
+            weight = near[0].cosine if near[0].cosine is not None else near[0].verdict.confidence
+            self.links.append(Link(edge=Edge(src=new.id, rel="resembles", dst=near[0].old.id,
+                                             weight=min(1.0, max(0.01, weight)))))
+            self.rulings.append(Ruling(new.id, near[0].old.id, "near"))
+
+    def changes(self) -> list[Change]:
+        """Everything that has become different, memories first."""
+        made = [change for id, after in self.after.items() for change in altered(self.before[id], after)]
+        return [*made, *self.links]
+
+    def rests_on(self) -> list[Memory]:
+        """The memories, as they were read, that these changes rest on."""
+        named = {id for ruling in self.rulings for id in (ruling.new, ruling.old)}
+        return [memory for id, memory in self.before.items() if id in named or memory != self.after[id]]
+
+
+def plain(text: str) -> str:
+    """A text without letter case and white space."""
+    return " ".join(text.lower().split())
+
+
+def altered(before: Memory, after: Memory) -> list[Change]:
+    """The changes that make one value of a memory into the other."""
+    fields = {name: new for name, old, new in zip(Memory._fields, before, after, strict=True) if old != new}
+    changes: list[Change] = []
+    if before.active and after.retired_at is not None:
+        changes.append(Retire(id=after.id, at=after.retired_at, why=after.retired_why,
+                              superseded_by=after.superseded_by))
+        fields = {name: value for name, value in fields.items() if name not in RETIRED}
+    return [Revise(id=after.id, fields=fields), *changes] if fields else changes

@@ -1,0 +1,105 @@
+"""The nearest relatives of new memories: by meaning where there are vectors, by words where there are none.
+
+Looked for are memories that count, and wordings that were merged into one that counts: whoever says it in those words
+means the same. All new memories of an event are compared in one go, block by block, so that the memory needed does not
+grow with the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from reverie.lifecycle.reconcile import Likeness
+from reverie.model import Memory, lineage
+from reverie.settle.reading import Work
+from reverie.store.columns import Floats, Ints, Shard
+from reverie.words import query_terms
+
+MOST = 30            # that count; ten of them are held against it (`reconcile.TEN`), the rest may be turns of talk
+MOST_WORDINGS = 5    # wordings that were merged into something
+FLOOR = 0.5          # cosine below which nothing is a relative (CONSTANTS: contradiction probe)
+BLOCK = 8_192        # rows compared at a time: with 500 new ones 16 MB
+
+
+def neighbours(work: Work, fresh: Sequence[Memory], *, older: bool) -> dict[str, list[Likeness]]:
+    """The neighbours of each new memory, in its space and above; with `older` only what was there before it."""
+    found: dict[str, list[Likeness]] = {}
+    vectors = work.store.vectors(work.model, [memory.id for memory in fresh]) if work.embedder else {}
+    for space in dict.fromkeys(memory.space for memory in fresh):
+        here = [memory for memory in fresh if memory.space == space]
+        known = [memory for memory in here if memory.id in vectors]
+        found |= by_meaning(work, known, vectors, older=older) if known else {}
+        found |= {memory.id: by_words(work, memory, older=older) for memory in here if memory.id not in vectors}
+    return found
+
+
+def by_words(work: Work, new: Memory, *, older: bool) -> list[Likeness]:
+    """Memories that share words with this one, best first."""
+    found = work.store.words(query_terms(new.text), lineage(new.space), MOST + 1, now=work.now)
+    return [Likeness(id, None) for id, _ in found if id != new.id and (id < new.id or not older)]
+
+
+def by_meaning(work: Work, fresh: Sequence[Memory], vectors: Mapping[str, Floats], *,
+               older: bool) -> dict[str, list[Likeness]]:
+    """Memories of a high cosine, best first. All `fresh` are of one space."""
+    asked = np.stack([vectors[memory.id] for memory in fresh]).astype(np.float32)
+    found: dict[str, list[Likeness]] = {memory.id: [] for memory in fresh}
+    for shard in work.store.corpus(work.model, lineage(fresh[0].space)).shards:
+        if shard.dims != asked.shape[1]:
+            continue
+        own = rows_of(shard, [memory.id for memory in fresh])
+        for counts, most in ((True, MOST), (False, MOST_WORDINGS)):
+            allowed = shard.known[:shard.n] & (shard.counts[:shard.n] == counts)
+            where, cosines = nearest(shard, asked, allowed, own, most, older=older)
+            for memory, rows, likes in zip(fresh, where.tolist(), cosines.tolist(), strict=True):
+                found[memory.id] += [Likeness(shard.ids[row], like) for row, like in zip(rows, likes, strict=True)
+                                     if row >= 0]
+    return {id: sorted(some, key=lambda one: (-(one.cosine or 0.0), one.id)) for id, some in found.items()}
+
+
+def rows_of(shard: Shard, ids: Sequence[str]) -> Ints:
+    """The row of each memory, -1 where it is not in this shard. New ones stand at its end."""
+    wanted = {id: -1 for id in ids}
+    left = len(wanted)
+    for row in range(shard.n - 1, -1, -1):
+        if shard.ids[row] in wanted:
+            wanted[shard.ids[row]] = row
+            left -= 1
+            if not left:
+                break
+    return np.array([wanted[id] for id in ids], np.int64)
+
+
+def nearest(shard: Shard, asked: Floats, allowed: npt.NDArray[np.bool_], own: Ints, most: int, *,
+            older: bool) -> tuple[Ints, Floats]:
+    """The rows of the highest cosine for each asked vector, and these; -1 where there are fewer above FLOOR.
+
+    `own` is each asked memory's row, which is left out; with `older` also what came after it.
+    """
+    each = np.arange(len(asked))
+    best = np.full((len(asked), most), -1.0, np.float32)
+    where = np.full((len(asked), most), -1, np.int64)
+    last = int(own.max()) + 1 if older and (own >= 0).all() else shard.n
+    for start in range(0, last, BLOCK):
+        rows = start + np.flatnonzero(allowed[start:min(start + BLOCK, last)])
+        cosines = asked @ vectors_of(shard, rows).T
+        hidden = (rows >= own[:, None]) & (own[:, None] >= 0) if older else rows == own[:, None]
+        cosines[hidden] = -1.0
+        better = each[cosines.max(axis=1, initial=-1.0) > np.maximum(best.min(axis=1), FLOOR)]
+        both = np.concatenate([best[better], cosines[better]], axis=1)
+        sources = np.concatenate([where[better], np.broadcast_to(rows, (len(better), len(rows)))], axis=1)
+        top = np.argpartition(-both, most - 1, axis=1)[:, :most]
+        best[better] = np.take_along_axis(both, top, axis=1)
+        where[better] = np.take_along_axis(sources, top, axis=1)
+    where[best < FLOOR] = -1
+    return where, best
+
+
+def vectors_of(shard: Shard, rows: Ints) -> Floats:
+    """The vectors of some rising rows; without a copy where none is left out."""
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+        return shard.vectors[rows[0]:rows[-1] + 1]
+    return shard.vectors[rows]

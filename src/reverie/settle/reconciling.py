@@ -1,0 +1,88 @@
+"""What is new meets what is there: repetitions become one memory, contradictions are decided or flagged.
+
+Reads the events that add memories or give them another text. An event's turn comes when its memories have vectors. Where
+there is no embedder, or it has not answered for PATIENCE, words decide: repetitions in the same words are still found,
+others are left to sleep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from reverie.lifecycle.reconcile import TEN, Ledger, Likeness, takes_part
+from reverie.model import Event, Memory
+from reverie.settle.decided import settled_pairs
+from reverie.settle.reading import Decision, Reader, Work
+
+if TYPE_CHECKING:
+    from reverie.store import Store
+
+ADDING = ("remember", "learn", "revise")
+PATIENCE = 3_600.0       # seconds that an event waits for an embedder that does not answer
+DEEPEST = 100            # merges into merges that are followed
+
+
+def has_turn(work: Work, event: Event) -> bool:
+    """Whether everything is there that reconciling an event needs, or nothing more is to be waited for."""
+    if work.embedder is None or not work.store.waiting(1) or (work.trouble and work.now - event.at > PATIENCE):
+        return True
+    ids = [memory.id for memory in fresh(work, event)]
+    return len(work.store.vectors(work.model, ids)) == len(ids)
+
+
+def fresh(work: Work, event: Event) -> list[Memory]:
+    """The memories that this event added or gave another text or space, as far as they take part."""
+    records = work.store.changes_of(event.seq)
+    ids = [r.memory_id for r in records if r.op == "add" or not {"text", "space"}.isdisjoint(r.after)]
+    return [memory for memory in work.store.get(list(dict.fromkeys(ids))) if takes_part(memory, work.now)]
+
+
+def reconciled(work: Work, event: Event) -> Decision:
+    """What becomes of an event's memories and of their relatives."""
+    new = [memory for memory in fresh(work, event) if not work.settings.is_off(memory.space)]
+    if not new:
+        return Decision()
+    from reverie.settle.neighbours import neighbours
+    near = neighbours(work, new, older=event.verb != "revise")
+    known = families(work.store, [*new, *work.store.get([one.id for some in near.values() for one in some])])
+    near = {id: counting(some, known, work.now) for id, some in near.items()}
+    if not any(near.values()):
+        return Decision()
+    wordings = wordings_of(work.store, {one.id for some in near.values() for one in some})
+    ledger = Ledger(known.values(), wordings, settled_pairs(work.store), work.now)
+    for memory in new:
+        ledger.place(memory.id, near[memory.id])
+    return Decision(ledger.changes(), ledger.rests_on(), {"pairs": [list(ruling) for ruling in ledger.rulings]})
+
+
+def families(store: Store, memories: Sequence[Memory]) -> dict[str, Memory]:
+    """These memories by id, and what they were merged into, to the living end."""
+    known = {memory.id: memory for memory in memories}
+    for _ in range(DEEPEST):
+        heirs = {m.superseded_by for m in known.values() if m.retired_why == "merged" and m.superseded_by} - set(known)
+        if not heirs:
+            break
+        known.update({memory.id: memory for memory in store.get(sorted(heirs))})
+    return known
+
+
+def counting(near: Sequence[Likeness], known: Mapping[str, Memory], now: float) -> list[Likeness]:
+    """The nearest ten of those that take part, and the wordings that were merged into one that does."""
+    there = [one for one in near if one.id in known]
+    alive = [one for one in there if takes_part(known[one.id], now)][:TEN]
+    return [*alive, *(one for one in there if known[one.id].retired_why == "merged")]
+
+
+def wordings_of(store: Store, ids: set[str]) -> dict[str, list[str]]:
+    """Further texts of memories: what was merged into them."""
+    edges = [edge for edge in store.edges(sorted(ids), ("derived_from",)) if edge.src in ids]
+    texts = {m.id: m.text for m in store.get([edge.dst for edge in edges]) if m.retired_why == "merged"}
+    found: dict[str, list[str]] = {}
+    for edge in edges:
+        if edge.dst in texts:
+            found.setdefault(edge.src, []).append(texts[edge.dst])
+    return found
+
+
+READER = Reader(name="reconcile", verbs=ADDING, verb="reconcile", decide=reconciled, ready=has_turn)
