@@ -25,6 +25,11 @@ def used(memory: Memory, now: float, *, helpful: bool, session: str = "") -> Rev
         "reinforcements": trail})
 
 
+def crumb_of(memory: Memory) -> Reinforcement:
+    """Where and when a memory was said, as it is noted on the one that it repeats (B69)."""
+    return Reinforcement(session=memory.session, at=memory.at, message=memory.messages[0] if memory.messages else None)
+
+
 def superseded(old: Memory, new: Memory, now: float) -> list[Change]:
     """A newer memory takes the place of an older one, which can still be asked about (CC-5, A87)."""
     if old.id == new.id:
@@ -57,6 +62,16 @@ def restored(memory: Memory, successor_edges: Sequence[Edge], now: float) -> lis
     fields: dict[str, Any] = {"retired_at": None, "retired_why": "", "superseded_by": None, "updated_at": now}
     return [Revise(id=memory.id, fields=fields),
             *(Link(edge=Edge(src=e.src, rel=e.rel, dst=e.dst, weight=0.0)) for e in successor_edges)]
+
+
+def unmerged(kept: Memory, gone: Memory, now: float) -> list[Change]:
+    """What was merged into another one stands by itself again: the other is as strong as without it."""
+    trail = list(kept.reinforcements)
+    for crumb in (crumb_of(gone), *gone.reinforcements):
+        if crumb in trail:
+            trail.remove(crumb)
+    fields = {"strength": max(1, kept.strength - gone.strength), "reinforcements": tuple(trail), "updated_at": now}
+    return [Revise(id=kept.id, fields=fields)]
 
 
 def inverse(records: Sequence[Record], now: float) -> list[Change]:

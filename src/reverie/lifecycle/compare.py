@@ -29,7 +29,8 @@ from reverie.model import Memory
 
 RELATIONS = ("same", "near", "contradicts", "updates", "apart")
 
-SURE = {"same": 0.60, "updates": 0.50}   # how likely these must be; below it the next best is the answer
+# How likely a relation must be; below it the next best is the answer, and in the end "near".
+SURE = {"same": 0.60, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart": 0.0}
 NEAR_COSINE = 0.80                       # CONSTANTS row 7: what is nearer than that is worth a look
 NEAR_TOKENS = 0.75                       # CONSTANTS: near-dup tokens, where there is no embedder (CC-86)
 FEW_WORDINGS = 6                         # of many wordings only the nearest count: they say the same by agreement
@@ -90,6 +91,8 @@ def compare(old: Memory, new: Memory, cosine: float | None, *, wordings: Sequenc
         return settled(old, new, Verdict("same", 1.0, "the same words"))
     if not said.words or not known[0].words:
         return Verdict("apart", 1.0, "one of them says nothing that could be compared")
+    if said.asks and not known[0].asks:
+        return Verdict("apart", 1.0, "a question states nothing")
     vocabulary = frozenset().union(*(text.pro | text.con for text in known)) if len(known) > 1 else frozenset()
     verdicts = [judged(text, said, cosine, vocabulary) for text in known]
     return settled(old, new, strongest(verdicts))
@@ -103,8 +106,8 @@ def nearest_wordings(known: Sequence[Statement], said: Statement) -> list[Statem
 
 
 def strongest(verdicts: Sequence[Verdict]) -> Verdict:
-    """One verdict from those on all wordings: an update or a repetition of any is one of the memory; then conflicts."""
-    order = ("updates", "same", "contradicts", "near", "apart")
+    """One verdict from those on all wordings: a repetition of any is one of the memory."""
+    order = ("same", "updates", "contradicts", "near", "apart")
     return min(verdicts, key=lambda v: (order.index(v.relation), -v.confidence))
 
 
@@ -113,7 +116,7 @@ def judged(old: Statement, new: Statement, cosine: float | None, known: frozense
     seen = likeness(old, new, cosine, known)
     likely = scorer("without" if cosine is None else "with cosine").likely(seen.features)
     for relation in sorted(likely, key=lambda r: (-likely[r], r)):
-        if likely[relation] >= SURE.get(relation, 0.0) and not barred(relation, old, new, seen):
+        if likely[relation] >= SURE[relation] and not barred(relation, old, new, seen):
             return Verdict(relation, round(likely[relation], 3), reason(relation, seen))
     return Verdict("near", round(likely["near"], 3), reason("near", seen))
 
@@ -144,7 +147,11 @@ def barred(relation: str, old: Statement, new: Statement, seen: Likeness) -> str
                   "other roles": f["roles"], "another place": f["more places"] + f["fewer places"],
                   "less sure": f["hedge new"], "a question": f["asks differs"],
                   "it announces a change": f["change"] * f["change × gives up"], "someone else's": f["whose differs"],
-                  "nothing in common": f["shares nothing"], "a limit": f["limit new"] + f["limit old"]}
+                  "nothing in common": f["shares nothing"], "a limit": f["limit new"] + f["limit old"],
+                  "it adds something": float(f["and new"] > 0 and f["extra"] > 0),
+                  "another condition": f["condition crossed"], "not of all": f["not all"],
+                  "paired otherwise": f["unbound"], "another subject": float(f["extra subject"] > 0 and f["jaccard"] < 0.6),
+                  "another time": float(f["will differs"] > 0 and f["past differs"] > 0)}
         return next((why for why, value in checks.items() if value > 0), "")
     if relation == "updates":
         about = f["change × gives up"] + f["change × turned"] + f["change × swap"] + f["soft × gives up"] \

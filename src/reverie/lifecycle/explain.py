@@ -11,7 +11,8 @@ from reverie.window import SAID_BY
 VERBS = {
     "remember": "kept", "import": "imported", "revise": "revised", "forget": "forgotten", "restore": "restored",
     "tag": "tagged", "link": "linked", "supersede": "superseded", "feedback": "judged", "undo": "taken back",
-    "learn": "learned from the conversation",
+    "learn": "learned from the conversation", "reconcile": "held against what was known",
+    "review": "decided by a person",
 }
 
 
@@ -39,11 +40,12 @@ def day(at: float) -> str:
         return f"second {at:.0f}"
 
 
-def explained(memory: Memory, history: Sequence[Record], edges: Sequence[Edge], now: float) -> Explanation:
-    """The story, one sentence a line."""
+def explained(memory: Memory, history: Sequence[Record], edges: Sequence[Edge], now: float,
+              wordings: Sequence[Memory] = ()) -> Explanation:
+    """The story, one sentence a line; `wordings` are the memories that were merged into this one."""
     kept = retention(memory, now)
-    story = [origin(memory), belief(memory, kept), *uses(memory), *standing(memory), *relations(memory, edges),
-             *(told(record) for record in history)]
+    story = [origin(memory), belief(memory, kept), *uses(memory), *map(worded, wordings), *standing(memory),
+             *relations(memory, edges), *(told(record) for record in history)]
     return Explanation(memory, tuple(story), tuple(history), tuple(edges), kept)
 
 
@@ -70,6 +72,11 @@ def uses(memory: Memory) -> list[str]:
     last = f", last on {day(memory.last_accessed_at)}" if memory.last_accessed_at else ""
     return [f"Said or confirmed {memory.strength} times, used {memory.access_count} times{last}; "
             f"heard in {', '.join(memory.sources) or 'no named session'}."]
+
+
+def worded(wording: Memory) -> str:
+    """Another way in which it was said."""
+    return f"Also said on {day(wording.at)} as “{shown(wording.text)}” ({wording.id})."
 
 
 def standing(memory: Memory) -> list[str]:

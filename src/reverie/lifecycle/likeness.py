@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from reverie.lifecycle.statement import (
-    CONTENT, NAME, SAID, SCOPE, SUBJECT, VALUE, Statement, Word, contrasts, opposites,
+    CONTENT, NAME, SAID, SCOPE, SUBJECT, VALUE, Statement, Word, concept, contrasts, opposites, weak,
 )
 
 MOST = 4              # what is counted, is counted so far: the fifth difference says no more than the fourth
+ALWAYS = frozenset(map(concept, ("always", "never")))    # told by signs: "never without" is "always with"
 LONG_WORD = 4         # letters that two forms of a word must share at the beginning
 
 
@@ -40,18 +41,20 @@ def likeness(old: Statement, new: Statement, cosine: float | None, known: Collec
     mine, theirs = old.pro | old.con, new.pro | new.con
     pairs = _matched(mine, theirs)
     shared = frozenset(pairs)
-    missing = mine - shared
-    extra = theirs - frozenset(pairs.values())
-    swaps = tuple(_swaps(old.words, new.words, missing, extra))
+    missing = mine - shared - weak()
+    extra = theirs - frozenset(pairs.values()) - weak()
+    swaps = (*_swaps(old.words, new.words, missing, extra), *_opposed(old, new))
     turned = frozenset(a for a, b in pairs.items() if (a in old.pro) != (b in new.pro))
     unknown = extra - frozenset(known)
     out = Likeness({}, shared, swaps, turned, unknown, missing)
     out.features.update(_overlaps(mine, theirs, shared, unknown, cosine))
     out.features.update(_leftovers(old, new, missing, unknown))
+    out.features.update(_rest(swaps, missing, unknown, shared))
     out.features.update(_swap_features(swaps))
     out.features.update(_polarity(old, new, turned, shared))
     out.features.update(_circumstances(old, new))
     out.features.update(_announcements(old, new, pairs, swaps, turned))
+    out.features.update(_together(out))
     return out
 
 
@@ -74,6 +77,16 @@ def _one_word(a: str, b: str) -> bool:
     short, long = sorted((a, b), key=len)
     return (short.isalpha() and long.isalpha() and len(short) >= LONG_WORD and len(long) - len(short) <= LONG_WORD
             and long.startswith(short) and not contrasts().keys() & {a, b})
+
+
+def _opposed(old: Statement, new: Statement) -> Iterable[Swap]:
+    """Opposites among the small words: on / off, love / hate, always / never are steered by signs and are not here."""
+    mine, theirs = old.light | old.pro | old.con, new.light | new.pro | new.con
+    heavy = old.pro | old.con, new.pro | new.con
+    for pair in opposites():
+        a, b = pair & mine - theirs, pair & theirs - mine
+        if len(a) == 1 and len(b) == 1 and not (a <= heavy[0] and b <= heavy[1]) and pair != ALWAYS:
+            yield Swap(*a, *b, "opposite", SAID)
 
 
 def _overlaps(mine: frozenset[str], theirs: frozenset[str], shared: frozenset[str], unknown: frozenset[str],
@@ -101,8 +114,9 @@ def _leftovers(old: Statement, new: Statement, missing: frozenset[str], unknown:
            "extra denied": 0.0, "missing": 0.0, "missing value": 0.0, "missing name": 0.0, "missing subject": 0.0,
            "missing scope": 0.0, "missing denied": 0.0}
     for label, words, left in (("extra", new.words, unknown), ("missing", old.words, missing)):
+        bans = not (old if label == "missing" else new).pro
         for word in _once(words, left):
-            if not word.affirmed:
+            if not word.affirmed and not bans:
                 out[f"{label} denied"] += 1
                 continue
             out[label] += word.sort == CONTENT
@@ -111,6 +125,35 @@ def _leftovers(old: Statement, new: Statement, missing: frozenset[str], unknown:
             out[f"{label} subject"] += word.place == SUBJECT
             out[f"{label} scope"] += word.place == SCOPE
     return {name: min(MOST, value) for name, value in out.items()}
+
+
+def _rest(swaps: Sequence[Swap], missing: frozenset[str], extra: frozenset[str], shared: frozenset[str]
+          ) -> dict[str, float]:
+    """Whether all agrees but one value: then the two speak of the same thing."""
+    sure = [s for s in swaps if s.how in ("value", "contrast", "name", "opposite", "slot")]
+    rest = len(missing - {s.old for s in sure}) + len(extra - {s.new for s in sure})
+    one = len(sure) == 1 and bool(shared)
+    return {"swap, rest agrees": float(one and rest == 0), "swap, little else": float(one and 0 < rest <= 2),
+            "said swap, rest agrees": float(one and rest == 0 and sure[0].place == SAID)}
+
+
+def _together(seen: Likeness) -> dict[str, float]:
+    """What several features say together: the scorer only adds up."""
+    f = seen.features
+    compared = f["swap opposite"] and f["order crossed"]    # slower the other way about is faster
+    if compared:
+        f["swap opposite"] = f["order crossed"] = f["swaps"] = f["swap, rest agrees"] = 0.0
+        f["said swap, rest agrees"] = 0.0
+    clash = bool(f["any turned"] or f["order crossed"] or f["swap opposite"] or f["not all"]
+                 or f["said swap, rest agrees"])
+    aside = bool(f["other place"] or f["swap subject"] or f["condition crossed"] or f["roles"] or f["whose differs"])
+    more = f["extra"] + f["extra value"] + f["extra name"] - f["swaps"]
+    less = f["missing"] + f["missing value"] + f["missing name"] - f["swaps"]
+    return {"clash": float(clash), "clash, rest agrees": float(clash and more <= 0 and less <= 0),
+            "clash, little else": float(clash and 0 < more + less <= 2), "aside": float(aside),
+            "clash, not aside": float(clash and not aside),
+            "adds nothing": float(more <= 0 and not clash and not f["swaps"]),
+            "says no other": float(more <= 0 and less <= 0 and not clash and not f["swaps"] and not aside)}
 
 
 def _once(words: Sequence[Word], left: Collection[str]) -> Iterable[Word]:
@@ -169,18 +212,39 @@ def _swap_features(swaps: Sequence[Swap]) -> dict[str, float]:
 
 
 def _polarity(old: Statement, new: Statement, turned: frozenset[str], shared: frozenset[str]) -> dict[str, float]:
-    ordered = bool(old.first | old.then) and bool(new.first | new.then)
-    crossed = len(old.first & new.then) + len(old.then & new.first)
-    agreed = len(old.first & new.first) + len(old.then & new.then)
+    crossed, agreed = _crossing(old.first, old.then, new.first, new.then)
+    both_bar = old.bars and new.bars
+    if_crossed, _ = _crossing(old.given, old.follows, new.given, new.follows)
     return {
-        "turned": len(turned) / len(shared) if shared else 0.0,
-        "any turned": float(bool(turned)),
+        "turned": len(turned) / len(shared) if shared and not both_bar else 0.0,
+        "any turned": float(bool(turned) and not both_bar),
+        "turned, both deny": float(bool(turned) and both_bar),
+        "unbound": float(_unbound(old, new, shared)),
         "bars differ": float(old.bars != new.bars),
-        "order crossed": float(ordered and crossed > agreed),
-        "order agrees": float(ordered and agreed > crossed),
+        "order crossed": float(crossed),
+        "order agrees": float(agreed),
+        "condition crossed": float(if_crossed),
         "order new": float(bool(new.first and new.then) and not (old.first and old.then)),
         "roles": float(_roles_swapped(old, new)),
     }
+
+
+def _crossing(first: frozenset[str], then: frozenset[str], later_first: frozenset[str], later_then: frozenset[str]
+              ) -> tuple[bool, bool]:
+    """Whether two orders of things are (the other way about, the same)."""
+    if not (first | then) or not (later_first | later_then):
+        return False, False
+    forth, back = (first & later_then) - later_first - then, (then & later_first) - later_then - first
+    agreed = len((first & later_first) - later_then) + len((then & later_then) - later_first)
+    crossed = bool(forth and back) or len(forth) + len(back) > agreed
+    return crossed, agreed > 0 and not crossed
+
+
+def _unbound(old: Statement, new: Statement, shared: frozenset[str]) -> bool:
+    """Whether the same words are paired otherwise: a for b and c for d, c for b and a for d."""
+    mine = {pair for pair in old.bound if pair <= shared}
+    theirs = {pair for pair in new.bound if pair <= shared}
+    return len(mine) > 1 and len(theirs) > 1 and not mine & theirs and len(shared) > 3
 
 
 def _roles_swapped(old: Statement, new: Statement) -> bool:
@@ -209,11 +273,13 @@ def _circumstances(old: Statement, new: Statement) -> dict[str, float]:
         "fewer places": float(bool(old.places - new.places)),
         "hedge new": float(bool(new.hedges - old.hedges)),
         "hedge old": float(bool(old.hedges - new.hedges)),
-        "limit new": float(len(new.limits - old.limits)),
-        "limit old": float(len(old.limits - new.limits)),
+        "limit new": float(len(new.limits - old.limits - {"unless" if new.first else ""})),
+        "limit old": float(len(old.limits - new.limits - {"unless" if old.first else ""})),
         "only differs": float(("only" in new.plain) != ("only" in old.plain)),
-        "all differs": float(bool({"all", "every", "everything", "everywhere"} & set(new.plain))
-                             != bool({"all", "every", "everything", "everywhere"} & set(old.plain))),
+        "not all": float(_not_all(old, new) or _not_all(new, old)),
+        "condition new": float(bool(new.given) and not old.given),
+        "condition old": float(bool(old.given) and not new.given),
+        "will differs": float(new.will != old.will),
         "and new": float("and" in new.plain and "and" not in old.plain),
         "too": float(bool({"also", "too"} & set(new.plain))),
         "my differs": float(("my" in new.plain) != ("my" in old.plain)),
@@ -222,6 +288,11 @@ def _circumstances(old: Statement, new: Statement) -> dict[str, float]:
         "parts": min(MOST, float(max(old.parts, new.parts) - 1)),
         "past differs": float(_told(new) != _told(old)),
     }
+
+
+def _not_all(one: Statement, other: Statement) -> bool:
+    """Whether one says "not all" and the other "all"."""
+    return "NOTALL" in one.plain and bool({"all", "every", "each"} & set(other.plain))
 
 
 def _told(statement: Statement) -> bool:

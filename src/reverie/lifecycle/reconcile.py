@@ -7,9 +7,9 @@ Pure: a `Ledger` takes memories as they are and says what they become; `Ledger.c
   (A83–A85); where that is not sure, or the newer one comes from a weaker source, both stay and are flagged (A86).
 - What is nearly the same is tied to its nearest relative by `resembles`, for a person, a model or sleep to decide.
 
-Always true: nothing is lost (every wording and every loser is kept and can be restored); a memory that no longer counts,
-has expired or is not yet true takes no part; a merged one points to one that counts, so there are no circles; what a
-person has decided about a pair is not decided again (`settled`); reconciling the same memories twice changes nothing.
+Always true: nothing is lost (every wording and every loser is kept and can be restored); a memory that no longer
+counts, has expired or is not yet true takes no part; a merged one points to one that counts, so there are no circles;
+what a person has decided about a pair is not decided again (`settled`); doing it twice changes nothing more.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.kinds import KINDS, kind_of
-from reverie.lifecycle.change import HELPFUL, MOST_REINFORCEMENTS, contradicting
+from reverie.lifecycle.change import HELPFUL, MOST_REINFORCEMENTS, contradicting, crumb_of
 from reverie.lifecycle.compare import Verdict, compare
-from reverie.model import Change, Edge, Link, Memory, Reinforcement, Retire, Revise
+from reverie.model import Change, Edge, Link, Memory, Retire, Revise
 
 TALK = ("fact", "note", "event", "observation")    # kinds that turns of a conversation are kept as
 SURE = 0.9            # of a plain contradiction, to let one step back; less is flagged (bench/reconcile: wrong < 1 %)
@@ -33,7 +33,7 @@ RETIRED = ("retired_at", "retired_why", "superseded_by")
 Pair = frozenset[str]
 
 
-class Likeness(NamedTuple):
+class Near(NamedTuple):
     """A memory that a new one is held against, and the cosine of the two; None where one has no vector."""
 
     id: str
@@ -116,10 +116,9 @@ def absorbed(kept: Memory, gone: Memory, now: float) -> Memory:
     own = kept.space == gone.space
     better = gone if own and gone.trust > kept.trust else kept
     lasting = gone.kind if own and kind_of(gone.kind).half_life > kind_of(kept.kind).half_life else kept.kind
-    crumb = Reinforcement(session=gone.session, at=gone.at, message=gone.messages[0] if gone.messages else None)
     stronger = kept._replace(
         strength=kept.strength + gone.strength,
-        reinforcements=(*kept.reinforcements, crumb, *gone.reinforcements)[-MOST_REINFORCEMENTS:],
+        reinforcements=(*kept.reinforcements, crumb_of(gone), *gone.reinforcements)[-MOST_REINFORCEMENTS:],
         confidence=min(1.0, max(kept.confidence, gone.confidence if own else 0.0) + HELPFUL),
         last_accessed_at=max(kept.last_accessed_at or kept.at, gone.at), updated_at=now)
     if not own:
@@ -163,10 +162,20 @@ def sure(verdict: Verdict, winner: Memory) -> bool:
 
 
 def may_yield(loser: Memory, winner: Memory) -> bool:
-    """Whether one may take the other's place: rules and skills never yield unasked, nor anything to what will expire."""
+    """Whether one may take the other's place: rules and skills never yield, nor anything to what will expire."""
     ends = min((end for end in (winner.expires_at, winner.valid_to) if end is not None), default=None)
     return (kind_of(loser.kind).contradictable and kind_of(winner.kind).contradictable
             and (ends is None or loser.expires_at is not None))
+
+
+def standing(memories: Mapping[str, Memory], id: str) -> Memory | None:
+    """The memory that stands for this one: itself, or what it was merged into, to the end; None if that counts not."""
+    seen: set[str] = set()
+    memory = memories.get(id)
+    while memory and not memory.active and memory.retired_why == "merged" and memory.id not in seen:
+        seen.add(memory.id)
+        memory = memories.get(memory.superseded_by or "")
+    return memory if memory and memory.active else None
 
 
 class Ledger:
@@ -181,21 +190,12 @@ class Ledger:
         self.rulings: list[Ruling] = []
         self.links: list[Change] = []
 
-    def living(self, id: str) -> Memory | None:
-        """The memory that stands for this one now: itself, or the one that it was merged into; None if none counts."""
-        seen: set[str] = set()
-        memory = self.after.get(id)
-        while memory and not memory.active and memory.retired_why == "merged" and memory.id not in seen:
-            seen.add(memory.id)
-            memory = self.after.get(memory.superseded_by or "")
-        return memory if memory and memory.active else None
-
-    def place(self, id: str, likenesses: Sequence[Likeness]) -> None:
+    def place(self, id: str, near: Sequence[Near]) -> None:
         """Hold a new memory against its neighbours and note what follows."""
         new = self.after[id]
         if not takes_part(new, self.now):
             return
-        views = self.views(new, likenesses)
+        views = self.views(new, near)
         same = [view for view in views if view.verdict.relation == "same" and may_merge(view.old, new)]
         stands = new
         if same:
@@ -208,18 +208,19 @@ class Ledger:
         if not same and self.after[id].active:
             self.report(new, views)
 
-    def views(self, new: Memory, likenesses: Sequence[Likeness]) -> list[View]:
+    def views(self, new: Memory, near: Sequence[Near]) -> list[View]:
         """What the new one is to each neighbour that counts, or to what that was merged into; nearest first."""
         nearest: dict[str, float | None] = {}
-        for likeness in likenesses:
-            old = self.living(likeness.id)
+        for one in near:
+            old = standing(self.after, one.id)
             if old and old.id != new.id and self.comparable(old, new):
                 known = nearest.get(old.id)
-                nearest[old.id] = likeness.cosine if known is None else max(known, likeness.cosine or 0.0)
+                nearest[old.id] = one.cosine if known is None else max(known, one.cosine or 0.0)
         found = []
         for other, cosine in nearest.items():
             old = self.after[other]
-            verdict = compare(old, new, cosine, wordings=self.wordings.get(other, ()))
+            here = old._replace(space=new.space)     # what may follow across spaces is decided here, not there
+            verdict = compare(here, new, cosine, wordings=self.wordings.get(other, ()))
             if verdict.relation != "apart":
                 found.append(View(old, verdict, cosine))
         return sorted(found, key=lambda view: (-(view.cosine or 0.0), view.old.id))
@@ -296,6 +297,12 @@ class Ledger:
 def plain(text: str) -> str:
     """A text without letter case and white space."""
     return " ".join(text.lower().split())
+
+
+def merging(kept: Memory, gone: Memory, now: float) -> list[Change]:
+    """The changes that make one memory of two, when a person says so (B134)."""
+    return [*altered(kept, absorbed(kept, gone, now)), *altered(gone, retired(gone, now, "merged", kept.id)),
+            Link(edge=Edge(src=kept.id, rel="derived_from", dst=gone.id))]
 
 
 def altered(before: Memory, after: Memory) -> list[Change]:

@@ -47,14 +47,18 @@ class Statement(NamedTuple):
     light: frozenset[str]
     first: frozenset[str]                # what comes before …
     then: frozenset[str]                 # … what comes after
+    given: frozenset[str]                # what has to be the case …
+    follows: frozenset[str]              # … for this to hold: if, when
     places: frozenset[str]               # environments and systems where it holds
     hedges: frozenset[str]
     limits: frozenset[str]
     changes: frozenset[str]              # words by which it says that something changed
     soft: frozenset[str]                 # words by which it may say so
+    bound: frozenset[frozenset[str]]     # content words that stand side by side
     given_up: frozenset[str]             # what it says is no more: after "from", "instead of", "no longer"
     whose: frozenset[str]                # other people's matters: her, my sister's
     asks: bool
+    will: bool                           # told of the future
     bars: bool                           # whether its main clause is denied
     parts: int                           # sentences
     agent: bool                          # whether it is told in the passive, by somebody
@@ -73,11 +77,11 @@ _CLOCK = re.compile(r"\d{1,2}:\d{2}$")
 _IDENTIFIER = re.compile(r"[A-Za-z].*\d|\d.*[A-Za-z]|\w_\w|[a-z][A-Z]|[/@#]\w|\w\.\w|\(\)$|\w:\w|^[A-Z]{2,}$")
 _PERSON = frozenset("she he they her his their hers him them".split())
 _BOUND = frozenset(",;:.!?()–—|\n")
-_JOINTS = frozenset("but because so unless except when if while although though until as BEFORE AFTER since".split())
+_JOINTS = frozenset("that which who but because so unless except when if while although though until as BEFORE AFTER since".split())
 _NOT = frozenset("not never no nor nobody none neither".split())
 _AUX = frozenset("do does did is are was were be can could may might must should shall will would has have had am i we "
                  "you user please".split())
-_AVOID = frozenset("avoid hate dislike stop without INSTEADOF NOLONGER NONEED USEDTO forbid prohibit against refuse "
+_AVOID = frozenset("avoid avoids hate hates dislike dislikes stop stops without INSTEADOF NOLONGER NONEED USEDTO forbid prohibit against refuse "
                    "skip ditch drop replace replaced dropped lost".split())
 _AFTERWARDS = frozenset("FORBIDDEN GONE".split())     # what they are said of stands before them
 _VERBS = frozenset("""
@@ -94,10 +98,12 @@ _SCOPES = frozenset("for in on at of within during with when if while per under 
 def read(text: str) -> Statement:
     """The statement that a text makes."""
     tokens = list(_tokens(_phrased(text[:MOST_CHARS])))[:MOST_TOKENS]
-    words = tuple(_words(tokens))
-    heavy = [word for word in words if word.sort != LIGHT]
     lows = [token.lower for token in tokens]
-    first, then = _order(tokens)
+    concepts = _concepts(lows)
+    words = tuple(_words(tokens, concepts))
+    heavy = [word for word in words if word.sort != LIGHT]
+    first, then = _order(lows, concepts)
+    given, follows = _condition(lows, concepts)
     said = frozenset(lows)
     return Statement(
         plain=tuple(low for low in lows if low not in _BOUND),
@@ -105,12 +111,12 @@ def read(text: str) -> Statement:
         pro=frozenset(w.concept for w in heavy if w.affirmed),
         con=frozenset(w.concept for w in heavy if not w.affirmed) - {w.concept for w in heavy if w.affirmed},
         light=frozenset(w.concept for w in words if w.sort == LIGHT),
-        first=first, then=then,
-        places=frozenset(concept(low) for low in said if concept(low) in _places()),
+        first=first, then=then, given=given, follows=follows,
+        places=frozenset(w.concept for w in words if w.concept in _places() and w.place != SAID),
         hedges=said & _set("HEDGES"), limits=said & _set("LIMITS"),
         changes=said & _set("CHANGES"), soft=said & _set("SOFT_CHANGES"),
-        given_up=_given_up(lows), whose=said & _PERSON,
-        asks=text.rstrip().endswith("?"),
+        bound=_bound(lows, concepts), given_up=_given_up(lows, concepts), whose=said & _PERSON,
+        asks=text.rstrip().endswith("?"), will="will" in said,
         bars=any(_denies(lows, i) for i in range(len(lows))),
         parts=1 + sum(1 for a in lows[:-1] if a in ".!?\n"),
         agent="by" in said,
@@ -186,6 +192,12 @@ def _places() -> frozenset[str]:
 
 
 @cache
+def weak() -> frozenset[str]:
+    """Concepts that one may say or leave out."""
+    return frozenset(map(concept, wording.WEAK.split()))
+
+
+@cache
 def _light() -> frozenset[str]:
     return frozenset(map(concept, (wording.LIGHT + wording.STEERS).split()))
 
@@ -226,9 +238,9 @@ def _marks() -> frozenset[str]:
 # Words
 
 
-def _words(tokens: list[_Token]) -> Iterator[Word]:
+def _words(tokens: list[_Token], concepts: list[str]) -> Iterator[Word]:
     lows = [token.lower for token in tokens]
-    signs, places = _signs(lows), _sections(lows)
+    signs, places = _signs(lows), _sections(lows, concepts)
     skip = -1
     for i, token in enumerate(tokens):
         if token.lower in _BOUND or i <= skip or token.lower in _marks():
@@ -250,13 +262,9 @@ def _sorted(token: _Token) -> tuple[str, str]:
     plain = concept(low)
     if plain in _light() or low in STOP or low in _PERSON:
         return plain, LIGHT
-    if low in _synonyms() or plain in contrasts():
-        return plain, CONTENT
-    if _IDENTIFIER.search(token.text):
+    if low not in _synonyms() and plain not in contrasts() and _IDENTIFIER.search(token.text):
         return low.rstrip("."), NAME
-    if token.text[0].isupper() and not token.starts:
-        return plain, NAME
-    return plain, CONTENT
+    return plain, NAME if token.text[0].isupper() and not token.starts else CONTENT
 
 
 def _value(lows: list[str], i: int) -> tuple[tuple[str, str] | None, int]:
@@ -318,30 +326,43 @@ def _clauses(lows: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _clause_signs(lows: list[str], signs: list[bool], start: int, end: int) -> None:
-    """Deny what a clause denies: all of it after "don't", only what follows after "instead of"."""
+    """Deny what a clause denies: what follows "not", "never", "instead of"; what stands around "is forbidden"."""
     for i in range(start, end):
-        low = lows[i]
-        if low in _AFTERWARDS:
-            span = range(start, i)
-        elif _denies(lows, i):
-            if _requires(lows, i, end):
-                continue
-            alone = i + 1 >= end or all(lows[j] in _AUX for j in range(i + 1, end))
-            span = range(start, end) if low != "not" or not alone else range(start, i)
-        elif low in _NOT or low in _AVOID or (low in ("over", "than") and _compares(lows, start, i)):
-            if low == "without" and any(_denies(lows, j) for j in range(i)):
-                continue    # never this without that: that is wanted
-            span = range(i + 1, end)
-        else:
-            continue
-        for j in span:
+        for j in _denied(lows, i, start, end):
             signs[j] = not signs[j]
 
 
+def _denied(lows: list[str], i: int, start: int, end: int) -> range:
+    """Which places of its clause a word denies."""
+    low = lows[i]
+    if low in _AFTERWARDS:
+        return range(start, end)
+    if low == "worse":
+        return range(start, i)
+    if low == "without" and any(_denies(lows, j) for j in range(i)):
+        return range(0)    # never this without that: that is wanted
+    if _denies(lows, i):
+        if _requires(lows, i, end):
+            return range(0)
+        alone = all(lows[j] in _AUX for j in range(i + 1, end))
+        return range(start, i) if alone else range(i + 1, end)
+    denies = low in _NOT or low in _AVOID or (low in ("over", "than", "to") and _compares(lows, start, i))
+    return range(i + 1, _reach(lows, i, end)) if denies else range(0)
+
+
+def _reach(lows: list[str], i: int, end: int) -> int:
+    """How far "instead of this" goes: not into "in Go code"."""
+    return next((j for j in range(i + 2, end) if lows[j] in ("in", "for", "during")), end)
+
+
+_PREFERS = frozenset("prefer prefers like likes rather better favor preference want more".split())
+
+
 def _compares(lows: list[str], start: int, i: int) -> bool:
-    """Whether "over" and "than" set one thing before another."""
-    return any(low in ("prefer", "prefers", "like", "likes", "rather", "better", "favor", "preference", "want", "more")
-               for low in lows[start:i])
+    """Whether "over", "than" or "to" set one thing before another."""
+    if lows[i] == "to":
+        return any(low in ("prefer", "prefers") for low in lows[start:i - 1])
+    return any(low in _PREFERS for low in lows[start:i])
 
 
 def _denies(lows: list[str], i: int) -> bool:
@@ -352,6 +373,8 @@ def _denies(lows: list[str], i: int) -> bool:
     if low not in ("not", "no", "nobody"):
         return False
     before = lows[i - 1] if i else "."
+    if low == "nobody":
+        return before in _BOUND
     if low == "no":
         return before in (".", "!", "?", "\n", "has", "have", "is", "are", "there", "with")
     return before in (".", "!", "?", "\n", "please", "but") or before in _AUX
@@ -367,7 +390,7 @@ def _requires(lows: list[str], i: int, end: int) -> bool:
 # Where a word stands
 
 
-def _sections(lows: list[str]) -> list[str]:
+def _sections(lows: list[str], concepts: list[str]) -> list[str]:
     """For each word whether it belongs to what is spoken of, to what is said of it, or to where that holds."""
     verb = next((i for i, low in enumerate(lows) if low in _VERBS), -1)
     sections: list[str] = []
@@ -380,7 +403,8 @@ def _sections(lows: list[str]) -> list[str]:
             where = SCOPE
         elif low in _BOUND:
             where, heavy_since = (SUBJECT if i < verb else SAID), False
-        heavy_since = heavy_since or (low not in STOP and low not in _BOUND and i > verb)
+        acts = verb < 0 and (i == 0 or lows[i - 1] in _AUX or lows[i - 1] in _NOT or lows[i - 1] in _BOUND)
+        heavy_since = heavy_since or (i > verb and not acts and bool(concepts[i]))
         sections.append(where)
     return sections
 
@@ -388,54 +412,102 @@ def _sections(lows: list[str]) -> list[str]:
 # What comes first
 
 
-def _order(tokens: list[_Token]) -> tuple[frozenset[str], frozenset[str]]:
-    """What has to come before what: (first, then), both empty where nothing is said of it."""
-    lows = [token.lower for token in tokens]
+def _order(lows: list[str], concepts: list[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """What has to come before what: (first, then), both empty where nothing is said of it. "Faster than" counts too."""
     for i, low in enumerate(lows):
         if low in ("BEFORE", "AFTER"):
-            return _around(lows, i, low == "BEFORE")
+            return _around(lows, concepts, i, low == "BEFORE")
         if low in ("without", "unless", "until") and any(_denies(lows, j) for j in range(i)):
-            return _around(lows, i, True, flipped=True)
-    return _numbered(lows)
+            return _around(lows, concepts, i, True, flipped=True)
+    if "than" in lows and not _compares(lows, 0, lows.index("than")):
+        return _around(lows, concepts, lows.index("than"), True)
+    return _numbered(lows, concepts)
 
 
-def _around(lows: list[str], i: int, before: bool, flipped: bool = False) -> tuple[frozenset[str], frozenset[str]]:
+def _condition(lows: list[str], concepts: list[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """If this, that: (this, that)."""
+    mark = next((i for i, low in enumerate(lows) if low in ("if", "when", "whenever")), None)
+    if mark is None:
+        return frozenset(), frozenset()
+    follows, given = _around(lows, concepts, mark, True)
+    return given, follows
+
+
+def _around(lows: list[str], concepts: list[str], i: int, before: bool, flipped: bool = False
+            ) -> tuple[frozenset[str], frozenset[str]]:
     """The two sides of a "before" or "after", wherever it stands."""
     start = max((j + 1 for j in range(i) if lows[j] in ".!?;\n"), default=0)
     end = next((j for j in range(i + 1, len(lows)) if lows[j] in ".!?;\n"), len(lows))
-    head, tail = _heavies(lows[start:i]), _heavies(lows[i + 1:end])
+    head, tail = _some(concepts[start:i]), _some(concepts[i + 1:end])
     if not head and "," in lows[i:end]:
         comma = lows.index(",", i)
-        head, tail = _heavies(lows[comma:end]), _heavies(lows[i + 1:comma])
-    if before and any(_denies(lows, j) for j in range(start, i)) and not any(low == "NONEED" for low in lows):
+        head, tail = _some(concepts[comma:end]), _some(concepts[i + 1:comma])
+    if before and any(_denies(lows, j) for j in range(start, i)) and "NONEED" not in lows:
         flipped = True
     return (head, tail) if before != flipped else (tail, head)
 
 
-def _numbered(lows: list[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """Tests first, then code; first the tests, then the code; tests first."""
+def _numbered(lows: list[str], concepts: list[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Tests first, then code; first the tests, then the code; tests first, code second."""
     if "first" not in lows and "then" not in lows:
         return frozenset(), frozenset()
     for mark in ("then", "second", "AFTER", "later"):
         if mark in lows:
             cut = next((j for j in range(lows.index(mark), -1, -1) if lows[j] in ",;."), lows.index(mark))
-            return _heavies(lows[:cut]), _heavies(lows[cut:])
+            return _some(concepts[:cut]), _some(concepts[cut:])
     return frozenset(), frozenset()
 
 
-def _heavies(lows: list[str]) -> frozenset[str]:
-    return frozenset(concept(low) for low in lows
-                     if low not in _BOUND and low not in _marks() and low not in STOP and concept(low) not in _light())
-
-
-def _given_up(lows: list[str]) -> frozenset[str]:
-    """What is said to be no more: what follows "from", "instead of", "no longer", "replaced", up to the next joint."""
-    gone: set[str] = set()
+def _concepts(lows: list[str]) -> list[str]:
+    """For each place the concept that stands there; "" for what carries nothing."""
+    found: list[str] = []
     for i, low in enumerate(lows):
-        if low in ("from", "INSTEADOF", "NOLONGER", "USEDTO", "stop", "stopped", "replaced", "replace", "dropped",
-                   "drop", "not", "lost", "removed", "ditched", "abandoned"):
-            for after in lows[i + 1:i + 8]:
-                if after in _BOUND or after in ("to", "by", "with", "but", "INSTEADOF", "now"):
-                    break
-                gone.add(concept(after))
-    return frozenset(gone)
+        value, _ = _value(lows, i)
+        if value:
+            found.append(value[0])
+        else:
+            bare = low in _BOUND or low in _marks() or low in STOP or concept(low) in _light()
+            found.append("" if bare else concept(low))
+    return found
+
+
+def _some(concepts: list[str]) -> frozenset[str]:
+    return frozenset(filter(None, concepts))
+
+
+def _bound(lows: list[str], concepts: list[str]) -> frozenset[frozenset[str]]:
+    """Pairs of content words with nothing but small words between them, within one limb of the sentence."""
+    pairs: set[frozenset[str]] = set()
+    last = ""
+    for low, found in zip(lows, concepts, strict=True):
+        if low in _BOUND or low == "and":
+            last = ""
+        elif found:
+            if last and last != found:
+                pairs.add(frozenset((last, found)))
+            last = found
+    return frozenset(pairs)
+
+
+_LEAVES = frozenset("INSTEADOF NOLONGER USEDTO stop stopped replaced replace dropped drop not lost removed ditched "
+                    "abandoned".split())
+_GOES = frozenset("replaced dropped removed retired renamed GONE abandoned left".split())
+
+
+def _given_up(lows: list[str], concepts: list[str]) -> frozenset[str]:
+    """What is said to be no more: what follows "instead of" or "no longer", what stands before "was replaced"."""
+    gone: set[str] = set()
+    changed = bool(_set("CHANGES") & set(lows))
+    for i, low in enumerate(lows):
+        if low in _LEAVES or (low == "from" and changed):
+            gone.update(concepts[i + 1:_limb(lows, i)])
+        if low in _GOES and (low == "GONE" or (i and lows[i - 1] in ("was", "were", "is", "are", "been", "got"))):
+            gone.update(concepts[max(0, i - 5):i])
+    return frozenset(filter(None, gone))
+
+
+def _limb(lows: list[str], i: int) -> int:
+    """Where the limb that begins after i ends."""
+    stops = ("to", "by", "with", "but", "INSTEADOF", "now")
+    return next((j for j in range(i + 1, min(i + 8, len(lows))) if lows[j] in _BOUND or lows[j] in stops),
+                min(i + 8, len(lows)))

@@ -7,9 +7,11 @@ in their plain form, other forms are found by their stem.
 
 # Phrases that are read as one word, in the order in which they are looked for. A word in capitals is a mark of ours.
 PHRASES: tuple[tuple[str, str], ...] = (
+    (r"^\s*(?:no|nope|wrong|actually|well|sorry)\b[,.:;!]+ ", ""),
     (r"(?:can|could) ?(?:not|n't|'t) (?:stand|bear)", "hate"),
     (r"can't|cannot", "can not"), (r"won't", "will not"), (r"ain't", "is not"), (r"n't\b", " not"),
-    (r"\b(?:i|we|you|they)'(?:d|ll|ve|re|m)\b", "i"), (r"\b(it|that|there|what|here|he|she|who|let)'s\b", r"\1 is"),
+    (r"'ll\b|\b(?:am|is|are|'re|'m|'s) going to(?= \w)", " will"),
+    (r"\b(i|we|you|they)'(?:d|ve|re|m)\b", r"\1"), (r"\b(it|that|there|what|here|he|she|who|let)'s\b", r"\1 is"),
     (r"(?<=\w)'(?:s|ll|d|re|ve)\b", ""), (r"(?<=s)'(?=\s)", ""),
     (r"\b(?:not|no) (?:need|have|necessary|required|longer need|longer have) (?:to |for (?:you|me) to )", "NONEED "),
     (r"\bno need(?: to| for)?\b", "NONEED"), (r"\bi changed my mind\b", "CHANGE"),
@@ -17,16 +19,22 @@ PHRASES: tuple[tuple[str, str], ...] = (
     (r"\b(\w+) no more\b", r"NOLONGER \1"), (r"\bany ?more\b|\bany longer\b", "NOLONGER"),
     (r"\bfrom now on(?:wards)?\b|\bgoing forward\b|\bin (?:the )?future\b|\bfrom today(?: on)?\b", "FROMNOW"),
     (r"\bas of (?:today|now|this \w+|\w+day)\b|\bsince (?:today|yesterday|this \w+)\b", "FROMNOW"),
-    (r"\b(?:no|not any),? ", "no "), (r"\bin place of\b|\binstead of\b|\brather than\b", "INSTEADOF"),
+    (r"\bnot any ", "no "), (r"\btook over\b", "TAKEOVER"), (r"\bwent from\b", "changed from"),
+    (r"\bthe other way (?:a?round)\b", "CHANGE"), (r"\bin place of\b|\binstead of\b|\brather than\b", "INSTEADOF"),
     (r"\b(?:is|are|was|were|be|been|get|gets) used (?:to|for|as)\b", "used"), (r"\bused to\b", "USEDTO"),
-    (r"\bturn(?:s|ed)? out\b|\bafter all\b", "TURNEDOUT"), (r"\bturn(?:s|ed)? (off|on)\b", r"turn \1"),
+    (r"\bturn(?:s|ed)? out\b|\bafter all\b", "TURNEDOUT"), (r"\boff[- ]limits\b", "forbidden"),
+    (r"\b(?:turn|switch)(?:s|es|ed)? off\b|\boff\b", "disabled"), (r"\b(?:turn|switch)(?:s|es|ed)? on\b", "enabled"),
+    (r"\bon(?= ?[.,;:!]| *$| (?:in|for|at|by|again|now|before|today)\b)", "enabled"),
     (r"\b(?:is|are|was|were) (?:out|gone|history|obsolete|deprecated|retired|dead)\b", "GONE"),
     (r"\bbefore\b|\bprior to\b|\bahead of\b", "BEFORE"), (r"\bonly (?:after|once|when)\b|\bafter(?:wards)?\b", "AFTER"),
     (r"\b(?:tdd|red-green-refactor)\b|\btest[- ]driven(?:[- ]development)?\b|\btest[- ]first(?: development)?\b",
      "test BEFORE code"),
-    (r"\b(?:is|are) (?:not allowed|not ok|forbidden|prohibited|banned|off[- ]limits|taboo|a no-go)\b", "FORBIDDEN"),
+    (r"\b(?:is|are) (?:not allowed|not ok|forbidden|prohibited|banned|taboo|a no-?go)\b", "FORBIDDEN"),
     (r"\bfree of\b", "without"), (r"\b(?:nothing|nobody|no one|none) (?:but|except|other than)\b", "only"),
     (r"\bno one\b", "nobody"), (r"\bmake sure(?: that| to)?\b|\bbe sure to\b|\bensure(?: that)?\b", "always"),
+    (r"\bnot (?:all|every)\b", "NOTALL"), (r"\b(?:or|and) (?:later|newer|higher|lower|more|less|above|up)\b", "BOUND"),
+    (r"\bgithub actions\b", "github-actions"), (r"\bgitlab ci\b", "gitlab-ci"), (r"\bresponsible for\b", "own"),
+    (r"\bbelongs? to\b", "owned by"), (r"\b(?:is|are|was|were) (\w+)'s\b", r"is owned by \1"),
     (r"\bat (?:most|least)\b|\bup to\b|\bno more than\b|\bmore than\b(?= [\d$€£])", "BOUND"),
     (r"\bpull[- ]requests?\b|\bmerge requests?\b|\bprs?\b", "pullrequest"), (r"\bforce[- ]push", "forcepush"),
     (r"\bpush(?:es|ed|ing)? --force\b", "forcepush"), (r"\btype[- ](?:hint|annotation)", "typehint"),
@@ -66,8 +74,8 @@ long detailed lengthy verbose thorough length detail
 answer reply respond response
 delete remove erase
 create add make
-enable on activate
-disable off deactivate
+enable activate
+disable deactivate
 error failure
 start begin launch
 require need must mandatory
@@ -80,7 +88,8 @@ mac macos osx
 cause reason because due
 owner own belong responsible
 name called named
-store keep save
+store save
+keep retention retain kept
 sync synchronous synchronously
 async asynchronous asynchronously
 fast quick
@@ -110,6 +119,28 @@ emoji emojis
 leak leaked
 approval approve
 function method
+result outcome
+bug defect
+speed performance
+branch branches
+expire expiry expiration
+variable var
+parameter param argument arg
+version release_
+call invoke
+message msg
+user users
+return returns give
+break breaks broke
+explain explanation
+comment comments
+install installation
+format formatting formatter
+review reviewer reviewed
+check verify
+password passwd
+credential secret
+email e-mail mail
 """
 
 # One line: things of which one has usually one. "X" in one memory and "Y" in another is a different value.
@@ -154,7 +185,7 @@ toml yaml json ini xml
 httpx requests aiohttp urllib3 axios fetch
 structlog loguru logging print
 dataclass pydantic attrs namedtuple
-jenkins circleci travis buildkite github-actions teamcity
+jenkins circleci travis buildkite github-actions gitlab-ci teamcity
 sqlalchemy django-orm peewee prisma drizzle typeorm
 alembic flyway liquibase
 mkdocs sphinx docusaurus
@@ -228,7 +259,7 @@ am pm
 """
 
 # Where something holds. A memory about one place says nothing about another.
-PLACES = "production staging development local test ci sandbox windows linux mac arm64 preview demo qa"
+PLACES = "production staging development local ci sandbox windows linux mac arm64 preview demo qa"
 
 # Words that carry no content of their own, beyond the stop words: verbs of being and doing, fillers, wishes.
 LIGHT = """
@@ -245,17 +276,20 @@ value number rule approach style convention word line_ place write written need
 """
 
 # Words that steer a sentence and are no content: they are read for signs and order.
-STEERS = "not never no nor nobody none neither without avoid hate dislike stop against refuse skip instead before after \
+STEERS = "unless until when whenever if while not never no nor nobody none neither without avoid hate dislike stop against refuse skip instead before after \
 first then second later only over than worse better rather forbid prohibit now already love like fond want"
+
+# Content, but of so little weight that one may say it or leave it.
+WEAK = "code file branch word text module line feature tool string character item together whole new current"
 
 HEDGES = "maybe perhaps might probably possibly seems apparently likely presumably guess suspect could unsure usually \
 mostly often sometimes occasionally generally typically normally rarely tend try"
 
-LIMITS = "except unless only apart besides but however excluding outside unlike if although though BOUND some not-all"
+LIMITS = "except unless only apart besides but however excluding outside unlike although though BOUND some NOTALL"
 
-CHANGES = "NOLONGER FROMNOW USEDTO CHANGE GONE renamed moved switched migrated replaced replace changed raised lowered \
+CHANGES = "NOLONGER FROMNOW USEDTO CHANGE GONE TAKEOVER renamed moved switched migrated replaced replace changed raised lowered \
 increased reduced decreased dropped rewritten relicensed upgraded downgraded retired deprecated became stopped lifted \
-removed switch stop stopped lost grew shrank converted superseded reverted abandoned ditched left transferred swapped"
+switch stop stopped grew shrank converted superseded reverted abandoned ditched transferred swapped"
 
 SOFT_CHANGES = "now INSTEADOF TURNEDOUT"
 

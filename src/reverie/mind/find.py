@@ -70,7 +70,10 @@ class Finding(Base):
         """Where a memory came from and why it is believed, as a story in words."""
         from reverie.lifecycle.explain import explained
         one = self._one(id)
-        return explained(one, self.store.history(one.id), self.store.edges([one.id]), self._now())
+        edges = self.store.edges([one.id])
+        merged = [m for m in self.store.get([e.dst for e in edges if e.rel == "derived_from" and e.src == one.id])
+                  if m.retired_why == "merged"]
+        return explained(one, self.store.history(one.id), edges, self._now(), merged)
 
 
 def keywords(text: str, most: int = 5) -> str:

@@ -26,11 +26,17 @@ class LettingGo(Base):
 
     @alone
     def restore(self, id: str) -> Memory:
-        """It counts again, also if something had superseded it."""
+        """It counts again, also if it had been superseded or merged; that is not done again unasked."""
+        from reverie.lifecycle.reconcile import standing
+        from reverie.settle.reconciling import families
         memory, now = self._one(id), self._now()
         if not memory.active:
-            edges = [e for e in self.store.edges([id], ("supersedes",)) if e.dst == id]
-            self._apply(change.restored(memory, edges, now), "restore", memory.space, now)
+            edges = [e for e in self.store.edges([id], ("supersedes", "derived_from")) if e.dst == id]
+            changes = change.restored(memory, edges, now)
+            heir = standing(families(self.store, [memory]), id) if memory.retired_why == "merged" else None
+            changes += change.unmerged(heir, memory, now) if heir else []
+            other = heir.id if heir else memory.superseded_by
+            self._apply(changes, "restore", memory.space, now, settled=[sorted((id, other))] if other else [])
         return self._one(id)
 
     @alone
@@ -46,8 +52,9 @@ class LettingGo(Base):
             raise NotFound(f"Event {event} changed no memory" if known else f"There is no event {event}")
         if not force:
             self._refuse_if_moved_on(records)
-        now = self._now()
-        return self._apply(change.inverse(records, now), "undo", records[0].event.space, now, of=event)
+        from reverie.settle.decided import taken_back
+        now, undone = self._now(), records[0].event
+        return self._apply(change.inverse(records, now), "undo", undone.space, now, of=event, **taken_back(undone))
 
     def _refuse_if_moved_on(self, records: Sequence[Record]) -> None:
         now_there = {m.id: m for m in self.store.get([r.memory_id for r in records])}

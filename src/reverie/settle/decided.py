@@ -9,6 +9,7 @@ back opens the question again.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from reverie.model import Event
 from reverie.store import Store
@@ -42,7 +43,7 @@ def pairs(event: Event, name: str) -> set[frozenset[str]]:
     return {pair for pair in named if len(pair) == 2}
 
 
-def taken_back(event: Event) -> dict[str, list[list[str]]]:
+def taken_back(event: Event) -> dict[str, Any]:
     """What the event that undoes this one says about pairs."""
     unwanted = pairs(event, "reopened") | (pairs(event, "pairs") if event.verb in UNASKED else set())
     found = {"settled": unwanted, "reopened": pairs(event, "settled")}

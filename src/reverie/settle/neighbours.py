@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from reverie.lifecycle.reconcile import Likeness
+from reverie.lifecycle.reconcile import Near
 from reverie.model import Memory, lineage
 from reverie.settle.reading import Work
 from reverie.store.columns import Floats, Ints, Shard
@@ -24,9 +24,9 @@ FLOOR = 0.5          # cosine below which nothing is a relative (CONSTANTS: cont
 BLOCK = 8_192        # rows compared at a time: with 500 new ones 16 MB
 
 
-def neighbours(work: Work, fresh: Sequence[Memory], *, older: bool) -> dict[str, list[Likeness]]:
+def neighbours(work: Work, fresh: Sequence[Memory], *, older: bool) -> dict[str, list[Near]]:
     """The neighbours of each new memory, in its space and above; with `older` only what was there before it."""
-    found: dict[str, list[Likeness]] = {}
+    found: dict[str, list[Near]] = {}
     vectors = work.store.vectors(work.model, [memory.id for memory in fresh]) if work.embedder else {}
     for space in dict.fromkeys(memory.space for memory in fresh):
         here = [memory for memory in fresh if memory.space == space]
@@ -36,17 +36,17 @@ def neighbours(work: Work, fresh: Sequence[Memory], *, older: bool) -> dict[str,
     return found
 
 
-def by_words(work: Work, new: Memory, *, older: bool) -> list[Likeness]:
+def by_words(work: Work, new: Memory, *, older: bool) -> list[Near]:
     """Memories that share words with this one, best first."""
     found = work.store.words(query_terms(new.text), lineage(new.space), MOST + 1, now=work.now)
-    return [Likeness(id, None) for id, _ in found if id != new.id and (id < new.id or not older)]
+    return [Near(id, None) for id, _ in found if id != new.id and (id < new.id or not older)]
 
 
 def by_meaning(work: Work, fresh: Sequence[Memory], vectors: Mapping[str, Floats], *,
-               older: bool) -> dict[str, list[Likeness]]:
+               older: bool) -> dict[str, list[Near]]:
     """Memories of a high cosine, best first. All `fresh` are of one space."""
     asked = np.stack([vectors[memory.id] for memory in fresh]).astype(np.float32)
-    found: dict[str, list[Likeness]] = {memory.id: [] for memory in fresh}
+    found: dict[str, list[Near]] = {memory.id: [] for memory in fresh}
     for shard in work.store.corpus(work.model, lineage(fresh[0].space)).shards:
         if shard.dims != asked.shape[1]:
             continue
@@ -55,14 +55,14 @@ def by_meaning(work: Work, fresh: Sequence[Memory], vectors: Mapping[str, Floats
             allowed = shard.known[:shard.n] & (shard.counts[:shard.n] == counts)
             where, cosines = nearest(shard, asked, allowed, own, most, older=older)
             for memory, rows, likes in zip(fresh, where.tolist(), cosines.tolist(), strict=True):
-                found[memory.id] += [Likeness(shard.ids[row], like) for row, like in zip(rows, likes, strict=True)
+                found[memory.id] += [Near(shard.ids[row], like) for row, like in zip(rows, likes, strict=True)
                                      if row >= 0]
     return {id: sorted(some, key=lambda one: (-(one.cosine or 0.0), one.id)) for id, some in found.items()}
 
 
 def rows_of(shard: Shard, ids: Sequence[str]) -> Ints:
     """The row of each memory, -1 where it is not in this shard. New ones stand at its end."""
-    wanted = {id: -1 for id in ids}
+    wanted = dict.fromkeys(ids, -1)
     left = len(wanted)
     for row in range(shard.n - 1, -1, -1):
         if shard.ids[row] in wanted:

@@ -20,7 +20,7 @@ from reverie.model import NOTHING, Change, Event, Memory
 from reverie.store import Store
 
 EVENTS = 200             # events read in one step
-SECONDS = 0.5            # after which a step ends with the event at hand: a lease must be renewed, a turn wants its block
+SECONDS = 0.5            # after which a step ends with the event at hand: a turn may wait for its block
 ANEW = 3                 # times that a decision is made anew because what it rests on was altered
 
 

@@ -1,8 +1,8 @@
 """What is new meets what is there: repetitions become one memory, contradictions are decided or flagged.
 
-Reads the events that add memories or give them another text. An event's turn comes when its memories have vectors. Where
-there is no embedder, or it has not answered for PATIENCE, words decide: repetitions in the same words are still found,
-others are left to sleep.
+Reads the events that add memories or give them another text. An event's turn comes when its memories have vectors.
+Where there is no embedder, or it has not answered for PATIENCE, words decide: repetitions in the same words are still
+found, others are left to sleep.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from reverie.lifecycle.reconcile import TEN, Ledger, Likeness, takes_part
+from reverie.lifecycle.reconcile import TEN, Ledger, Near, standing, takes_part
 from reverie.model import Event, Memory
 from reverie.settle.decided import settled_pairs
 from reverie.settle.reading import Decision, Reader, Work
@@ -49,7 +49,8 @@ def reconciled(work: Work, event: Event) -> Decision:
     near = {id: counting(some, known, work.now) for id, some in near.items()}
     if not any(near.values()):
         return Decision()
-    wordings = wordings_of(work.store, {one.id for some in near.values() for one in some})
+    ends = {end.id for some in near.values() for one in some if (end := standing(known, one.id))}
+    wordings = wordings_of(work.store, ends)
     ledger = Ledger(known.values(), wordings, settled_pairs(work.store), work.now)
     for memory in new:
         ledger.place(memory.id, near[memory.id])
@@ -67,7 +68,7 @@ def families(store: Store, memories: Sequence[Memory]) -> dict[str, Memory]:
     return known
 
 
-def counting(near: Sequence[Likeness], known: Mapping[str, Memory], now: float) -> list[Likeness]:
+def counting(near: Sequence[Near], known: Mapping[str, Memory], now: float) -> list[Near]:
     """The nearest ten of those that take part, and the wordings that were merged into one that does."""
     there = [one for one in near if one.id in known]
     alive = [one for one in there if takes_part(known[one.id], now)][:TEN]
@@ -75,13 +76,19 @@ def counting(near: Sequence[Likeness], known: Mapping[str, Memory], now: float) 
 
 
 def wordings_of(store: Store, ids: set[str]) -> dict[str, list[str]]:
-    """Further texts of memories: what was merged into them."""
-    edges = [edge for edge in store.edges(sorted(ids), ("derived_from",)) if edge.src in ids]
-    texts = {m.id: m.text for m in store.get([edge.dst for edge in edges]) if m.retired_why == "merged"}
+    """Further texts of memories: what was merged into them, and into that."""
     found: dict[str, list[str]] = {}
-    for edge in edges:
-        if edge.dst in texts:
-            found.setdefault(edge.src, []).append(texts[edge.dst])
+    whose = {id: id for id in ids}
+    asked = sorted(ids)
+    for _ in range(DEEPEST):
+        edges = [edge for edge in store.edges(asked, ("derived_from",)) if edge.src in asked and edge.dst not in whose]
+        merged = {m.id: m for m in store.get([edge.dst for edge in edges]) if m.retired_why == "merged"}
+        asked = sorted(merged)
+        if not asked:
+            break
+        whose.update({edge.dst: whose[edge.src] for edge in edges if edge.dst in merged})
+        for id, memory in merged.items():
+            found.setdefault(whose[id], []).append(memory.text)
     return found
 
 

@@ -1,0 +1,70 @@
+"""Reviewing: what Reverie would not decide by itself is shown to a person, who decides; the decision is remembered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reverie.errors import BadInput
+from reverie.lifecycle.asked import whole
+from reverie.lifecycle.intake import built
+from reverie.mind.base import Base, alone
+from reverie.model import UNDECIDED, Edge, Memory, lineage
+
+if TYPE_CHECKING:
+    from reverie.lifecycle.review import Case
+
+
+class Reviewing(Base):
+    """The verbs about pairs that wait for a decision."""
+
+    def review(self, *, space: str | None = None, limit: int = 20) -> list[Case]:
+        """Pairs that contradict each other or may say the same, what came last first. Looking changes nothing (CC-14).
+
+        Both memories of a pair count and can be seen from the space.
+        """
+        most = max(0, whole(limit))
+        edges = self.store.between(UNDECIDED, lineage(self._space(space)), most) if most else []
+        return [self._case(edge) for edge in edges]
+
+    @alone
+    def resolve(self, one: str, other: str, decision: str, *, text: str = "") -> list[Memory]:
+        """Decide about a pair: keep "one", keep the "other", keep "both", "merge" the other into the one, or "edit".
+
+        "edit" gives the one a new text and merges the other into it. What does not stay is kept, readable by id, and
+        `restore` or `undo` brings it back. The pair is not asked about again. Returns both as they are now.
+        """
+        from reverie.lifecycle.reconcile import altered
+        from reverie.lifecycle.review import answered
+        first, second, now = self._one(one), self._one(other), self._now()
+        if gone := [memory.id for memory in (first, second) if not memory.active]:
+            raise BadInput(f"{', '.join(gone)} does not count any more: there is nothing to decide")
+        if first.id == second.id:
+            raise BadInput("A pair is two memories")
+        if (decision == "edit") != bool(text.strip()):
+            raise BadInput('The decision "edit" goes with a new text, and only that')
+        told = built(first.id, now, text, space=first.space, details=first.details) if decision == "edit" else first
+        edited = first._replace(text=told.text, details=told.details)
+        changes = [*altered(first, edited),
+                   *answered(edited, second, decision, self.store.edges([first.id], UNDECIDED), now)]
+        self._apply(changes, "review", first.space, now, decision=decision, settled=[sorted((first.id, second.id))])
+        return self._all([first.id, second.id])
+
+    def _case(self, edge: Edge) -> Case:
+        """The question behind an edge."""
+        from reverie.lifecycle.review import KINDS_OF_CASE, Case
+        one, other = sorted(self._all([edge.src, edge.dst]), key=lambda memory: (memory.at, memory.id))
+        tied = [record for record in self.store.history(edge.src) if record.op == "link"
+                and record.after.get("rel") == edge.rel and record.after.get("dst") == edge.dst]
+        event = tied[-1].event if tied else None
+        return Case(KINDS_OF_CASE[edge.rel], one, other, self._why(one, other, edge),
+                    event.at if event else max(one.at, other.at), event.seq if event else 0)
+
+    def _why(self, one: Memory, other: Memory, edge: Edge) -> str:
+        """Why it was asked, told anew from what the two say now."""
+        from reverie.lifecycle.compare import compare
+        model = self.embedder.model if self.embedder else ""
+        vectors = self.store.vectors(model, [one.id, other.id]) if model else {}
+        cosine = float(vectors[one.id] @ vectors[other.id]) if len(vectors) == 2 else None
+        verdict = compare(one, other, cosine)
+        expected = ("contradicts", "updates") if edge.rel == "contradicts" else ("near", "same")
+        return verdict.why if verdict.relation in expected else f"tied as {edge.rel} ({edge.weight:.2f})"
