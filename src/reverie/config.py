@@ -30,6 +30,9 @@ class Settings(NamedTuple):
     budget: int = 600                 # tokens in one injected block, at most
     deadline: float = 0.03            # seconds the first turn of a session may search by words
     idle: float = 60.0                # seconds without work after which a detached worker exits
+    sleep: str = "safe"               # what sleep tidies by itself: off, safe, all, or names of passes with commas
+    sleep_every: float = 6.0          # hours between two nights that begin by themselves, at least
+    sleep_idle: float = 15.0          # minutes without a turn before sleep begins by itself
     backups: int = 3                  # daily copies of the database that are kept; 0: none
 
     @property

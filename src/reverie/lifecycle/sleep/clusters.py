@@ -12,7 +12,7 @@ Derived data: it can be found anew at any time, and nothing rests on it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -112,7 +112,7 @@ def named(space: str, groups: Mapping[int, frozenset[str]], before: Members, wor
 
 
 def kept(groups: Mapping[int, frozenset[str]], before: Members) -> dict[int, str]:
-    """Groups that are an old cluster again: they share at least half of the smaller of the two, most in common first."""
+    """Groups that are an old cluster again: they share half of the smaller of the two, most in common first."""
     home = {id: name for name, members in before.items() for id in members}
     shared = sorted(((count, group, name) for group, members in groups.items()
                      for name, count in Counter(home[id] for id in members if id in home).items()
@@ -169,7 +169,7 @@ def without_small(clusters: Members, middle: Mapping[str, Floats], least: int = 
     return large
 
 
-def memberships(clusters: Members, middle: Mapping[str, Floats], vectors: Mapping[str, Floats],
+def memberships(clusters: Members, middle: Mapping[str, Floats], vector: Callable[[str], Floats],
                 edges: Edges) -> Iterable[Step]:
     """The steps from the edges that are there to the clusters that should be. An edge that stays keeps its weight."""
     wanted = {(id, name) for name, members in clusters.items() for id in members}
@@ -177,7 +177,7 @@ def memberships(clusters: Members, middle: Mapping[str, Floats], vectors: Mappin
     for id, name in sorted(there - wanted):
         yield Step((Link(Edge(id, "in_cluster", name, 0.0)),), (id,), "left the cluster")
     for id, name in sorted(wanted - there):
-        near = float(vectors[id] @ middle[name]) if name in middle else 0.5
+        near = float(vector(id) @ middle[name])
         yield Step((Link(Edge(id, "in_cluster", name, round(min(1.0, max(0.05, near)), 2))),), (id,), "in the cluster")
 
 

@@ -39,14 +39,20 @@ class Stopped(Exception):
     """Somebody wants the search to end."""
 
 
-def nearest(vectors: Floats, k: int, floor: float, *, exact: int = EXACT,
+def nearest(vectors: Floats, k: int, floor: float, *, rows: Ints | None = None, exact: int = EXACT,
             going: Callable[[], bool] = lambda: True) -> Nearest:
-    """The k best neighbours of every row whose cosine is at least `floor`; raises Stopped when not `going`."""
+    """The k best neighbours of every row whose cosine is at least `floor`; raises Stopped when not `going`.
+
+    With `rows`, only of these, each compared with all.
+    """
     n = len(vectors)
     best = Nearest(np.full((n, k), -1, np.int64), np.full((n, k), -1.0, np.float32))
     if n < 2:
         return best
-    groups = whole(n) if n <= exact else cut(cells(vectors, going))
+    if rows is not None or n <= exact:
+        groups = whole(n, np.arange(n) if rows is None else rows)
+    else:
+        groups = cut(cells(vectors, going))
     for asked, among in groups:
         if not going():
             raise Stopped
@@ -55,11 +61,11 @@ def nearest(vectors: Floats, k: int, floor: float, *, exact: int = EXACT,
     return Nearest(np.take_along_axis(best.rows, order, 1), np.take_along_axis(best.cosines, order, 1))
 
 
-def whole(n: int) -> Iterator[tuple[Ints, Ints]]:
-    """Every row against all."""
-    among = np.arange(n)
-    for start in range(0, n, BLOCK):
-        yield among[start:start + BLOCK], among
+def whole(n: int, rows: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """These rows against all, fewer at a time where there are many."""
+    among, step = np.arange(n), max(16, min(BLOCK, BLOCK * EXACT // n))
+    for start in range(0, len(rows), step):
+        yield rows[start:start + step], among
 
 
 def cut(groups: Iterator[Ints]) -> Iterator[tuple[Ints, Ints]]:

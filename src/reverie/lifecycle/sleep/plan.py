@@ -8,8 +8,10 @@ one of those memories is altered before the step is made so, the pass decides an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
+from reverie.lifecycle.reconcile import takes_part
 from reverie.model import NOTHING, Change, Edge, Link, Memory, Retire, Revise, revised
 
 Edges = Mapping[tuple[str, str, str], float]    # (src, rel, dst) → weight
@@ -28,8 +30,10 @@ class View(NamedTuple):
 
     now: float
     memories: Mapping[str, Memory]
-    edges: Edges = NOTHING                       # type: ignore[assignment]    # an empty mapping of any kind
+    edges: Edges = MappingProxyType({})
     pairs: Sequence[Pair] = ()
+    wordings: Mapping[str, Sequence[str]] = NOTHING     # further texts that a memory is known by
+    settled: frozenset[frozenset[str]] = frozenset()    # pairs about which a person has decided
 
 
 class Step(NamedTuple):
@@ -38,6 +42,7 @@ class Step(NamedTuple):
     changes: tuple[Change, ...]
     rests_on: tuple[str, ...]
     why: str
+    ruling: tuple[str, str, str] | None = None   # what was found about a pair: (new, old, "same", "near" …)
 
 
 class Pass(NamedTuple):
@@ -73,12 +78,14 @@ def after(memory: Memory, changes: Iterable[Change]) -> Memory:
 
 
 def each_pair(view: View, judge: Callable[[View, Memory, Memory, float], Step | None]) -> list[Step]:
-    """Ask `judge` about every pair of which both still count after the steps before it."""
+    """Ask `judge` about every pair worth a look: both take part after the steps before it, nobody has decided."""
     there, edges, steps = dict(view.memories), dict(view.edges), list[Step]()
     seen = view._replace(memories=there, edges=edges)
     for pair in view.pairs:
         one, other = there.get(pair.one), there.get(pair.other)
-        if one is None or other is None or not (one.active and other.active):
+        if one is None or other is None or frozenset((pair.one, pair.other)) in view.settled:
+            continue
+        if not (takes_part(one, view.now) and takes_part(other, view.now)):
             continue
         step = judge(seen, one, other, pair.cosine)
         if step is None:

@@ -5,7 +5,7 @@ stays; of equals the shorter, then the first in the alphabet.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from reverie.lifecycle.sleep.plan import Edges, Step, View
 from reverie.model import Change, Edge, Link, Memory, Revise
@@ -50,15 +50,15 @@ def renamed(memory: Memory, instead: Mapping[str, str], view: View) -> tuple[Cha
     return (*map(Link, gone), Revise(memory.id, {"tags": tags, "updated_at": view.now}))
 
 
-def orphans(view: View, edges: Edges, carried: frozenset[str]) -> list[Step]:
-    """Edges of a tag's node that outlived the tag: nobody carries it, so they lead nowhere."""
-    dead = [(src, rel, dst) for (src, rel, dst) in edges
-            if any(end.startswith(TAG) and end[len(TAG):] not in carried for end in (src, dst))
-            and (rel != "has_tag" or lost(view.memories.get(src), dst))]
-    return [Step((Link(Edge(*ends, 0.0)),), tuple(id for id in ends[::2] if id in view.memories),
-                 "nobody carries the tag") for ends in dead]
+def orphans(memories: Mapping[str, Memory], edges: Edges, carried: Callable[[str], bool]) -> list[Step]:
+    """Edges of a tag's node that outlived the tag: its memory carries it no more, or nobody does."""
+    return [Step((Link(Edge(*ends, 0.0)),), tuple(id for id in ends[::2] if id in memories), "nobody carries the tag")
+            for ends in edges if outlived(ends, memories, carried)]
 
 
-def lost(memory: Memory | None, node: str) -> bool:
-    """Whether a memory does not carry the tag that its edge says; what was let go keeps its tags."""
-    return memory is not None and node[len(TAG):] not in memory.tags
+def outlived(ends: tuple[str, str, str], memories: Mapping[str, Memory], carried: Callable[[str], bool]) -> bool:
+    """Whether an edge leads to a tag that is no more. What was let go keeps its tags."""
+    src, rel, dst = ends
+    if rel == "has_tag":
+        return src in memories and dst.removeprefix(TAG) not in memories[src].tags
+    return not all(carried(end) for end in (src, dst) if end.startswith(TAG))
