@@ -95,6 +95,24 @@ def fed(texts: Sequence[str], kind: str, cosines: Cosines | None, *, best: bool 
     return kept
 
 
+def again(kept: Sequence[Kept], cosines: Cosines | None) -> list[Kept]:
+    """One more round over what is left, as a night's sleep does: each is compared with those before it."""
+    left: list[Kept] = []
+    for one in kept:
+        place = next((i for i, other in enumerate(left) if _joins(other, one, cosines)), None)
+        if place is None:
+            left.append(one)
+        else:
+            left[place] = Kept(left[place].memory, (*left[place].wordings, one.memory.text, *one.wordings))
+    return left
+
+
+def _joins(one: Kept, other: Kept, cosines: Cosines | None) -> bool:
+    """Whether the second says what the first says, in any of its wordings."""
+    texts = (other.memory.text, *other.wordings)
+    return any(verdict_of(one, other.memory._replace(text=text), cosines, True).relation == "same" for text in texts)
+
+
 def verdict_of(one: Kept, new: Memory, cosines: Cosines | None, best: bool) -> Verdict:
     """What a new memory is to one that is kept, with its wordings."""
     known = (one.memory.text, *one.wordings) if best else (one.memory.text,)

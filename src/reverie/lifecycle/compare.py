@@ -30,9 +30,10 @@ from reverie.model import Memory
 RELATIONS = ("same", "near", "contradicts", "updates", "apart")
 
 # How likely a relation must be; below it the next best is the answer, and in the end "near".
-SURE = {"same": 0.60, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart": 0.0}
+SURE = {"same": 0.75, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart": 0.0}
 NEAR_COSINE = 0.80                       # CONSTANTS row 7: what is nearer than that is worth a look
 NEAR_TOKENS = 0.75                       # CONSTANTS: near-dup tokens, where there is no embedder (CC-86)
+ALIKE = 0.70                             # cosine from which two texts may be the same although both have words of their own
 FEW_WORDINGS = 6                         # of many wordings only the nearest count: they say the same by agreement
 DAY = 86_400.0
 
@@ -146,11 +147,13 @@ def barred(relation: str, old: Statement, new: Statement, seen: Likeness) -> str
                   "one denies what the other says": f["any turned"], "another order": f["order crossed"],
                   "other roles": f["roles"], "another place": f["more places"] + f["fewer places"],
                   "less sure": f["hedge new"], "a question": f["asks differs"],
-                  "it announces a change": f["change"] * f["change × gives up"], "someone else's": f["whose differs"],
+                  "it announces a change": f["change told"], "someone else's": f["whose differs"],
                   "nothing in common": f["shares nothing"], "a limit": f["limit new"] + f["limit old"],
                   "it adds something": float(f["and new"] > 0 and f["extra"] > 0),
-                  "another condition": f["condition crossed"], "not of all": f["not all"],
+                  "another condition": f["condition crossed"] + f["condition of its own"], "not of all": f["not all"],
                   "paired otherwise": f["unbound"], "another subject": float(f["extra subject"] > 0 and f["jaccard"] < 0.6),
+                  "too little in common": float(_little(seen)),
+                  "another day": f["when differs"],
                   "another time": float(f["will differs"] > 0 and f["past differs"] > 0)}
         return next((why for why, value in checks.items() if value > 0), "")
     if relation == "updates":
@@ -160,7 +163,18 @@ def barred(relation: str, old: Statement, new: Statement, seen: Likeness) -> str
                   "someone else's": f["whose differs"], "a question": f["asks differs"],
                   "nothing in common": f["shares nothing"], "it is unsure": f["hedge new"]}
         return next((why for why, value in checks.items() if value > 0), "")
-    return "another place" if relation == "contradicts" and f["other place"] else ""
+    if relation == "contradicts":
+        checks = {"another place": f["other place"], "another condition": f["condition crossed"],
+                  "other roles": f["roles"] * (1 - f["any turned"]), "another day": f["when differs"]}
+        return next((why for why, value in checks.items() if value > 0), "")
+    return ""
+
+
+def _little(seen: Likeness) -> bool:
+    """Whether each says something that the other does not, and what they share is not much."""
+    f = seen.features
+    differs = f["extra"] > 0 and (f["missing"] > 0 or f["shares one"] > 0)
+    return differs and f.get("cosine", f["jaccard"] + 0.25) < ALIKE
 
 
 def settled(old: Memory, new: Memory, verdict: Verdict) -> Verdict:

@@ -12,6 +12,7 @@ from reverie.lifecycle.statement import (
 )
 
 MOST = 4              # what is counted, is counted so far: the fifth difference says no more than the fourth
+HELD_BY_ONE = frozenset(map(concept, ("owner", "lead", "maintainer")))    # a thing has usually one of these
 ALWAYS = frozenset(map(concept, ("always", "never")))    # told by signs: "never without" is "always with"
 LONG_WORD = 4         # letters that two forms of a word must share at the beginning
 
@@ -43,16 +44,19 @@ def likeness(old: Statement, new: Statement, cosine: float | None, known: Collec
     shared = frozenset(pairs)
     missing = mine - shared - weak()
     extra = theirs - frozenset(pairs.values()) - weak()
-    swaps = (*_swaps(old.words, new.words, missing, extra), *_opposed(old, new))
-    turned = frozenset(a for a, b in pairs.items() if (a in old.pro) != (b in new.pro))
+    agreeing = _agreeing(old, new, extra)
+    missing, extra = missing - agreeing, extra - agreeing
+    turned = frozenset(a for a, b in pairs.items() if (a in old.pro) != (b in new.pro)) if not agreeing else frozenset()
+    swaps = (*_swaps(old.words, new.words, missing, extra), *(() if agreeing else _opposed(old, new)))
     unknown = extra - frozenset(known)
     out = Likeness({}, shared, swaps, turned, unknown, missing)
     out.features.update(_overlaps(mine, theirs, shared, unknown, cosine))
+    out.features["not the opposite"] = float(bool(agreeing))
     out.features.update(_leftovers(old, new, missing, unknown))
     out.features.update(_rest(swaps, missing, unknown, shared))
     out.features.update(_swap_features(swaps))
     out.features.update(_polarity(old, new, turned, shared))
-    out.features.update(_circumstances(old, new))
+    out.features.update(_circumstances(old, new, shared, unknown))
     out.features.update(_announcements(old, new, pairs, swaps, turned))
     out.features.update(_together(out))
     return out
@@ -68,6 +72,17 @@ def _matched(mine: frozenset[str], theirs: frozenset[str]) -> dict[str, str]:
             pairs[word] = other
             left.remove(other)
     return pairs
+
+
+def _agreeing(old: Statement, new: Statement, extra: frozenset[str]) -> frozenset[str]:
+    """Opposites of which one is denied: "no long answers" is "short answers"."""
+    found: set[str] = set()
+    for pair in opposites():
+        for a in pair & (old.pro | old.con):
+            for b in pair & extra - {a}:
+                if (a in old.pro) != (b in new.pro):
+                    found |= {a, b}
+    return frozenset(found)
 
 
 def _one_word(a: str, b: str) -> bool:
@@ -144,9 +159,12 @@ def _together(seen: Likeness) -> dict[str, float]:
     if compared:
         f["swap opposite"] = f["order crossed"] = f["swaps"] = f["swap, rest agrees"] = 0.0
         f["said swap, rest agrees"] = 0.0
-    clash = bool(f["any turned"] or f["order crossed"] or f["swap opposite"] or f["not all"]
+    if f["one holder"] and f["swap subject"]:
+        f["swap subject"], f["said swap, rest agrees"] = 0.0, f["swap, rest agrees"]
+    clash = bool(f["any turned"] or f["order crossed"] or f["swap opposite"] or f["not all"] or f["unbound"]
                  or f["said swap, rest agrees"])
-    aside = bool(f["other place"] or f["swap subject"] or f["condition crossed"] or f["roles"] or f["whose differs"])
+    aside = bool(f["other place"] or f["swap subject"] or f["condition crossed"] or f["roles"] or f["whose differs"]
+                 or f["only new sited"] or f["when differs"])
     more = f["extra"] + f["extra value"] + f["extra name"] - f["swaps"]
     less = f["missing"] + f["missing value"] + f["missing name"] - f["swaps"]
     return {"clash": float(clash), "clash, rest agrees": float(clash and more <= 0 and less <= 0),
@@ -168,6 +186,9 @@ def _once(words: Sequence[Word], left: Collection[str]) -> Iterable[Word]:
 def _swaps(old: Sequence[Word], new: Sequence[Word], missing: frozenset[str], extra: frozenset[str]) -> Iterable[Swap]:
     """Pairs of what is missing and what came instead, the surest first; each word in one pair at most."""
     gone, come = list(_once(old, missing)), list(_once(new, extra))
+    small = _small(old) - _small(new), _small(new) - _small(old)
+    gone += _once(old, small[0])
+    come += _once(new, small[1])
     ranked = sorted(((rank, i, j, how) for i, a in enumerate(gone) for j, b in enumerate(come)
                      if (found := _instead(a, b)) for rank, how in [found]))
     used: set[tuple[str, int]] = set()
@@ -180,8 +201,16 @@ def _swaps(old: Sequence[Word], new: Sequence[Word], missing: frozenset[str], ex
         yield Swap(a.concept, b.concept, how, place)
 
 
+def _small(words: Sequence[Word]) -> set[str]:
+    """Words of little weight that may still be what differs: sorted by date, sorted by name."""
+    return {word.concept for word in words if word.concept in weak()}
+
+
 def _instead(a: Word, b: Word) -> tuple[int, str] | None:
     """How one word can stand for another value of the same thing: (rank, how)."""
+    if a.concept in weak() or b.concept in weak():
+        both = a.before == b.before and a.after == b.after and (a.before or a.after)
+        return (3, "slot") if both else None
     if a.sort == VALUE and b.sort == VALUE:
         return (0, "value") if a.measure == b.measure else (3, "measure")
     if VALUE in (a.sort, b.sort):
@@ -196,6 +225,8 @@ def _instead(a: Word, b: Word) -> tuple[int, str] | None:
     same_left, same_right = a.before == b.before, a.after == b.after
     if same_left and same_right:
         return 3, "slot"
+    if (a.sort == NAME and b.capital) or (b.sort == NAME and a.capital):
+        return 5, "name"
     return (4, "half slot") if (same_left and a.before) or (same_right and a.after) else None
 
 
@@ -226,6 +257,7 @@ def _polarity(old: Statement, new: Statement, turned: frozenset[str], shared: fr
         "condition crossed": float(if_crossed),
         "order new": float(bool(new.first and new.then) and not (old.first and old.then)),
         "roles": float(_roles_swapped(old, new)),
+        "one holder": float(bool(shared & HELD_BY_ONE)),
     }
 
 
@@ -249,7 +281,7 @@ def _unbound(old: Statement, new: Statement, shared: frozenset[str]) -> bool:
 
 def _roles_swapped(old: Statement, new: Statement) -> bool:
     """Whether the same words stand the other way about: a calls b, b calls a."""
-    if old.agent != new.agent or old.first or new.first:
+    if old.agent or new.agent or old.first or new.first or not old.verb or old.verb != new.verb:
         return False
     def subjects(s: Statement) -> set[str]:
         return {w.concept for w in s.words if w.place == SUBJECT and w.sort != "light"}
@@ -264,13 +296,15 @@ def _copula(statement: Statement) -> bool:
     return bool(statement.light & {"is", "are", "was", "nam"})
 
 
-def _circumstances(old: Statement, new: Statement) -> dict[str, float]:
+def _circumstances(old: Statement, new: Statement, shared: frozenset[str], extra: frozenset[str]) -> dict[str, float]:
     """Where, when, how surely and for whom."""
-    both = bool(old.places and new.places)
+    both = bool(old.sited and new.sited)
     return {
-        "other place": float(both and not old.places & new.places),
+        "other place": float(both and not old.sited & new.sited),
         "more places": float(bool(new.places - old.places)),
         "fewer places": float(bool(old.places - new.places)),
+        "only new sited": float(bool(new.sited) and not old.places),
+        "only old sited": float(bool(old.sited) and not new.places),
         "hedge new": float(bool(new.hedges - old.hedges)),
         "hedge old": float(bool(old.hedges - new.hedges)),
         "limit new": float(len(new.limits - old.limits - {"unless" if new.first else ""})),
@@ -279,9 +313,13 @@ def _circumstances(old: Statement, new: Statement) -> dict[str, float]:
         "not all": float(_not_all(old, new) or _not_all(new, old)),
         "condition new": float(bool(new.given) and not old.given),
         "condition old": float(bool(old.given) and not new.given),
+        "condition of its own": float(bool((new.given or old.given) - shared - weak()) if bool(new.given) != bool(old.given)
+                                      else False),
         "will differs": float(new.will != old.will),
-        "and new": float("and" in new.plain and "and" not in old.plain),
+        "and new": float(bool({"and", "or"} & set(new.plain)) and bool(extra) and not {"and", "or"} & set(old.plain)),
         "too": float(bool({"also", "too"} & set(new.plain))),
+        "when differs": float(bool(old.when and new.when) and old.when != new.when),
+        "when new": float(bool(new.when) and not old.when),
         "my differs": float(("my" in new.plain) != ("my" in old.plain)),
         "whose differs": float(new.whose != old.whose),
         "asks differs": float(new.asks != old.asks),
@@ -308,6 +346,7 @@ def _announcements(old: Statement, new: Statement, pairs: dict[str, str], swaps:
     gives_up = bool((old.pro - {s.new for s in swaps}) & new.given_up)
     return {
         "change": float(bool(told)),
+        "change told": float(bool(told - {"stop", "switch"})),
         "soft change": float(bool(soft)),
         "change × gives up": float(bool(told) and gives_up),
         "change × turned": float(bool(told) and bool(turned)),

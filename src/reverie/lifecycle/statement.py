@@ -34,6 +34,7 @@ class Word(NamedTuple):
     place: str         # SUBJECT, SAID or SCOPE
     before: str        # the words on both sides, in common form: its slot
     after: str
+    capital: bool = False
     measure: str = ""  # what a value measures: "time", "bytes", "version"; "" for a plain number
 
 
@@ -49,18 +50,21 @@ class Statement(NamedTuple):
     then: frozenset[str]                 # … what comes after
     given: frozenset[str]                # what has to be the case …
     follows: frozenset[str]              # … for this to hold: if, when
-    places: frozenset[str]               # environments and systems where it holds
+    places: frozenset[str]               # environments and systems that it names
+    sited: frozenset[str]                # those where it says that something holds
     hedges: frozenset[str]
     limits: frozenset[str]
     changes: frozenset[str]              # words by which it says that something changed
     soft: frozenset[str]                 # words by which it may say so
     bound: frozenset[frozenset[str]]     # content words that stand side by side
     given_up: frozenset[str]             # what it says is no more: after "from", "instead of", "no longer"
+    when: frozenset[str]                 # today, last week
     whose: frozenset[str]                # other people's matters: her, my sister's
     asks: bool
     will: bool                           # told of the future
     bars: bool                           # whether its main clause is denied
     parts: int                           # sentences
+    verb: str                            # the concept of its main verb; "" if there is none that one could tell
     agent: bool                          # whether it is told in the passive, by somebody
 
 
@@ -81,16 +85,21 @@ _JOINTS = frozenset("that which who but because so unless except when if while a
 _NOT = frozenset("not never no nor nobody none neither".split())
 _AUX = frozenset("do does did is are was were be can could may might must should shall will would has have had am i we "
                  "you user please".split())
-_AVOID = frozenset("avoid avoids hate hates dislike dislikes stop stops without INSTEADOF NOLONGER NONEED USEDTO forbid prohibit against refuse "
+_AVOID = frozenset("avoid avoids hate hates dislike dislikes stop stops without INSTEADOF NOLONGER NONEED USEDTO forbid prohibit against refuse split "
                    "skip ditch drop replace replaced dropped lost".split())
 _AFTERWARDS = frozenset("FORBIDDEN GONE".split())     # what they are said of stands before them
+_WHEN = frozenset("today yesterday tomorrow tonight last next ago".split())
 _VERBS = frozenset("""
 is are was were be been am has have had run runs ran live lives use uses used listen listens stay stays need needs
 call calls called own owns belong belongs take takes took come comes came go goes went contain contains store stores
 return returns raise raises require requires get gets return like likes prefer prefers love loves want wants must should
 may can will would do does did allow allows target targets process processes end ends fail fails report reports
 start starts happen happens keep keeps kept made moved renamed
+send sends depend depends maintain maintains lead leads read reads write writes talk talks connect connects handle handles
+trigger triggers manage manages expose exposes support supports load loads import imports deploy deploys build builds
+create creates delete deletes check checks validate validates cause causes publish publishes consume consumes crashed
 """.split())
+_SMALL = frozenset("the a an to on from for with in its their all every no by".split())
 _SCOPES = frozenset("for in on at of within during with when if while per under inside across into onto by to".split())
 
 
@@ -112,13 +121,16 @@ def read(text: str) -> Statement:
         con=frozenset(w.concept for w in heavy if not w.affirmed) - {w.concept for w in heavy if w.affirmed},
         light=frozenset(w.concept for w in words if w.sort == LIGHT),
         first=first, then=then, given=given, follows=follows,
-        places=frozenset(w.concept for w in words if w.concept in _places() and w.place != SAID),
+        places=frozenset(w.concept for w in words if w.concept in _places()),
+        sited=frozenset(w.concept for w in words if w.concept in _places() and w.place != SAID),
         hedges=said & _set("HEDGES"), limits=said & _set("LIMITS"),
         changes=said & _set("CHANGES"), soft=said & _set("SOFT_CHANGES"),
         bound=_bound(lows, concepts), given_up=_given_up(lows, concepts), whose=said & _PERSON,
+        when=said & _WHEN,
         asks=text.rstrip().endswith("?"), will="will" in said,
-        bars=any(_denies(lows, i) for i in range(len(lows))),
+        bars=any(_bars(lows, i) for i in range(len(lows))),
         parts=1 + sum(1 for a in lows[:-1] if a in ".!?\n"),
+        verb=next((concept(lows[i]) for i in [_main_verb(lows, concepts)] if i >= 0), ""),
         agent="by" in said,
     )
 
@@ -139,15 +151,15 @@ def stem(word: str) -> str:
     if len(word) <= 3 or not word.isalpha() or not word.islower():
         return word
     for ending, least in (("ations", 4), ("ation", 4), ("ments", 4), ("ment", 4), ("ings", 3), ("ing", 3), ("ied", 2),
-                          ("ies", 2), ("ed", 3), ("ors", 4), ("or", 4), ("ers", 4), ("er", 4), ("ions", 4), ("ion", 4),
-                          ("sses", 2), ("es", 3), ("s", 3), ("ly", 4), ("e", 3)):
+                          ("ies", 2), ("ed", 3), ("ions", 4), ("ion", 4),
+                          ("iness", 3), ("ness", 4), ("sses", 2), ("es", 3), ("s", 3), ("ly", 4), ("e", 3)):
         if word.endswith(ending) and len(word) - len(ending) >= least and not (ending == "s" and word.endswith("ss")):
             return _trimmed(word[:-len(ending)], ending)
     return word
 
 
 def _trimmed(root: str, ending: str) -> str:
-    if ending in ("ied", "ies"):
+    if ending in ("ied", "ies", "iness"):
         return root + "y"
     if ending in ("ation", "ations"):
         return root + "at" if root[-1] in "grltc" else root
@@ -251,20 +263,21 @@ def _words(tokens: list[_Token], concepts: list[str]) -> Iterator[Word]:
         if value:
             skip = i + used
             name, measure = value
-            yield Word(name, VALUE, signs[i], places[i], before, after, measure)
+            yield Word(name, VALUE, signs[i], places[i], before, after, measure=measure)
         elif len(token.lower) > 1 or not token.lower.isascii():
-            yield Word(*_sorted(token), signs[i], places[i], before, after)
+            yield Word(*_sorted(token), signs[i], places[i], before, after, token.text[0].isupper())
 
 
 def _sorted(token: _Token) -> tuple[str, str]:
     """The common form of a word and what sort of word it is."""
     low = token.lower
     plain = concept(low)
-    if plain in _light() or low in STOP or low in _PERSON:
+    named = token.text[0].isupper() and not token.starts and len(token.text) > 1
+    if not named and (plain in _light() or low in _PERSON or low in STOP):
         return plain, LIGHT
     if low not in _synonyms() and plain not in contrasts() and _IDENTIFIER.search(token.text):
         return low.rstrip("."), NAME
-    return plain, NAME if token.text[0].isupper() and not token.starts else CONTENT
+    return plain, NAME if named else CONTENT
 
 
 def _value(lows: list[str], i: int) -> tuple[tuple[str, str] | None, int]:
@@ -352,7 +365,7 @@ def _denied(lows: list[str], i: int, start: int, end: int) -> range:
 
 def _reach(lows: list[str], i: int, end: int) -> int:
     """How far "instead of this" goes: not into "in Go code"."""
-    return next((j for j in range(i + 2, end) if lows[j] in ("in", "for", "during")), end)
+    return next((j for j in range(i + 2, end) if lows[j] in ("in", "into", "for", "during")), end)
 
 
 _PREFERS = frozenset("prefer prefers like likes rather better favor preference want more".split())
@@ -380,6 +393,12 @@ def _denies(lows: list[str], i: int) -> bool:
     return before in (".", "!", "?", "\n", "please", "but") or before in _AUX
 
 
+def _bars(lows: list[str], i: int) -> bool:
+    """Whether something is forbidden or avoided here."""
+    starts = not i or lows[i - 1] in _BOUND or lows[i - 1] in _AUX
+    return _denies(lows, i) or lows[i] == "FORBIDDEN" or (lows[i] in _AVOID and lows[i].islower() and starts)
+
+
 def _requires(lows: list[str], i: int, end: int) -> bool:
     """Whether a denial is one of doing a thing too early: "never commit without tests" asks for tests."""
     rest = lows[i + 1:]
@@ -390,9 +409,18 @@ def _requires(lows: list[str], i: int, end: int) -> bool:
 # Where a word stands
 
 
+def _main_verb(lows: list[str], concepts: list[str]) -> int:
+    """Where the main verb stands, as far as one can tell; -1 if nowhere."""
+    known = next((i for i, low in enumerate(lows) if low in _VERBS), -1)
+    if known >= 0:
+        return known    # else: sends, depends; something with an s before a small word
+    return next((i for i in range(1, len(lows) - 1) if lows[i].endswith("s") and not lows[i].endswith("ss")
+                 and lows[i + 1] in _SMALL and lows[i] not in STOP and concepts[i - 1]), -1)
+
+
 def _sections(lows: list[str], concepts: list[str]) -> list[str]:
     """For each word whether it belongs to what is spoken of, to what is said of it, or to where that holds."""
-    verb = next((i for i, low in enumerate(lows) if low in _VERBS), -1)
+    verb = _main_verb(lows, concepts)
     sections: list[str] = []
     heavy_since = False
     where = SCOPE if lows and lows[0] in _SCOPES else (SUBJECT if verb > 0 else SAID)
@@ -490,7 +518,7 @@ def _bound(lows: list[str], concepts: list[str]) -> frozenset[frozenset[str]]:
 
 
 _LEAVES = frozenset("INSTEADOF NOLONGER USEDTO stop stopped replaced replace dropped drop not lost removed ditched "
-                    "abandoned".split())
+                    "abandoned left".split())
 _GOES = frozenset("replaced dropped removed retired renamed GONE abandoned left".split())
 
 
@@ -501,7 +529,7 @@ def _given_up(lows: list[str], concepts: list[str]) -> frozenset[str]:
     for i, low in enumerate(lows):
         if low in _LEAVES or (low == "from" and changed):
             gone.update(concepts[i + 1:_limb(lows, i)])
-        if low in _GOES and (low == "GONE" or (i and lows[i - 1] in ("was", "were", "is", "are", "been", "got"))):
+        if low in _GOES and (low in ("GONE", "left") or (i and lows[i - 1] in ("was", "were", "is", "are", "been", "got"))):
             gone.update(concepts[max(0, i - 5):i])
     return frozenset(filter(None, gone))
 

@@ -17,6 +17,12 @@ PHRASES: tuple[tuple[str, str], ...] = (
     (r"\bno need(?: to| for)?\b", "NONEED"), (r"\bi changed my mind\b", "CHANGE"),
     (r"\bno longer\b|\bnot (.{1,60}?) (?:any ?more|any longer)\b", r"NOLONGER \1"),
     (r"\b(\w+) no more\b", r"NOLONGER \1"), (r"\bany ?more\b|\bany longer\b", "NOLONGER"),
+    (r",? ?\b(?:if you ask me|in my opinion|i think|i believe|as far as i know|as i said)\b,?", ""),
+    (r"\bbreak (.{1,40}?) up\b", r"split \1"), (r"\bbreak up\b", "split"),
+    (r"\b(?:is|are) NOLONGER (?:allowed|ok|okay|fine|needed|necessary|required|supported|used|wanted)\b", "GONE"),
+    (r"\b(?:is|are|was|were) (?:NOLONGER|not) any longer\b", "GONE"), (r"\bhad been\b", "USEDTO"),
+    (r"\b(?:it|that) was (\w+) (?:before|until now|so far)\b", r"USEDTO \1"),
+    (r"(\w+) ?(?:->|→) ?(?=\w)", r"CHANGE from \1 to "), (r"\bfrom (\S+(?: \S+)?) (?:down |up )?to (?=\S)", r"CHANGE from \1 to "),
     (r"\bfrom now on(?:wards)?\b|\bgoing forward\b|\bin (?:the )?future\b|\bfrom today(?: on)?\b", "FROMNOW"),
     (r"\bas of (?:today|now|this \w+|\w+day)\b|\bsince (?:today|yesterday|this \w+)\b", "FROMNOW"),
     (r"\bnot any ", "no "), (r"\btook over\b", "TAKEOVER"), (r"\bwent from\b", "changed from"),
@@ -29,8 +35,8 @@ PHRASES: tuple[tuple[str, str], ...] = (
     (r"\bbefore\b|\bprior to\b|\bahead of\b", "BEFORE"), (r"\bonly (?:after|once|when)\b|\bafter(?:wards)?\b", "AFTER"),
     (r"\b(?:tdd|red-green-refactor)\b|\btest[- ]driven(?:[- ]development)?\b|\btest[- ]first(?: development)?\b",
      "test BEFORE code"),
-    (r"\b(?:is|are) (?:not allowed|not ok|forbidden|prohibited|banned|taboo|a no-?go)\b", "FORBIDDEN"),
-    (r"\bfree of\b", "without"), (r"\b(?:nothing|nobody|no one|none) (?:but|except|other than)\b", "only"),
+    (r"\b(?:is|are) (?:not allowed|not ok|not okay|not fine|not permitted|forbidden|prohibited|banned|taboo|a no-?go)\b", "FORBIDDEN"),
+    (r"\bfree of\b", "not with"), (r"\bwithout any (?:problem|trouble)s?\b", "well"), (r"\b(?:nothing|nobody|no one|none) (?:but|except|other than)\b", "only"),
     (r"\bno one\b", "nobody"), (r"\bmake sure(?: that| to)?\b|\bbe sure to\b|\bensure(?: that)?\b", "always"),
     (r"\bnot (?:all|every)\b", "NOTALL"), (r"\b(?:or|and) (?:later|newer|higher|lower|more|less|above|up)\b", "BOUND"),
     (r"\bgithub actions\b", "github-actions"), (r"\bgitlab ci\b", "gitlab-ci"), (r"\bresponsible for\b", "own"),
@@ -69,8 +75,8 @@ environment env
 application app
 admin administrator
 indent indentation
-short brief concise terse succinct shortly briefly concisely
-long detailed lengthy verbose thorough length detail
+short brief concise terse succinct shortly briefly concisely small little tiny shorter smaller
+long detailed lengthy verbose thorough length detail large big huge giant enormous longer larger bigger
 answer reply respond response
 delete remove erase
 create add make
@@ -92,9 +98,15 @@ store save
 keep retention retain kept
 sync synchronous synchronously
 async asynchronous asynchronously
-fast quick
-large big huge
-small little tiny
+fast quick faster quicker
+slow slower
+high higher
+low lower
+many more
+few fewer less
+old older
+new newer
+cheap cheaper
 implement implementation code coding
 test testing spec suite
 typehint typehints
@@ -130,6 +142,12 @@ version release_
 call invoke
 message msg
 user users
+worker workers
+minimum min minimal
+descending desc
+ascending asc
+lead leader leads led
+maintain maintainer maintains
 return returns give
 break breaks broke
 explain explanation
@@ -197,8 +215,7 @@ first last
 always never
 all no
 fast slow
-large small
-more less
+many few
 above below
 high low
 increase decrease
@@ -219,7 +236,11 @@ mutable immutable
 strict lenient
 up down
 left right
-min limit
+minimum limit
+ascending descending
+full empty
+top bottom
+missing present
 allow forbid
 accept reject
 integer float decimal string
@@ -235,8 +256,7 @@ enable disable
 sync async
 always never
 fast slow
-large small
-more less
+many few
 above below
 high low
 increase decrease
@@ -256,6 +276,8 @@ allow forbid
 accept reject
 single double
 am pm
+ascending descending
+top bottom
 """
 
 # Where something holds. A memory about one place says nothing about another.
@@ -263,33 +285,33 @@ PLACES = "production staging development local ci sandbox windows linux mac arm6
 
 # Words that carry no content of their own, beyond the stop words: verbs of being and doing, fillers, wishes.
 LIGHT = """
-use prefer please want always ever really strongly much lot way thing kind sort get got go goes going come make let
+use prefer please want always ever really strongly much lot way thing kind sort get got go goes going come came make let
 need require should must have has may might shall will would do done does be is are was were been being able also just
 here there then now today currently actually basically simply remember note user project we i you me my our your it its
-this that these those one ones thanks thank ok okay yes sure well good important preference preferred better best work
-works working keep kept put set take taken happen happens happening live lives located found find stay mean call name
-run listen reach default every each any anything whole entire us team everything
+this that these those one ones thanks thank ok okay yes sure well good fine important preference preferred better best work
+works working keep kept put set take taken happen happens happening live lives located found find stay mean call
+run listen reach every each any anything whole entire us team everything
 everyone try like rather still already again quite pretty very too so such as than both either around given back
 strong strongly handle manage contain include equal exist reside sit provide available turn stick
 follow start begin see look help tell say said ask_ think feel hope wish consider happen
-value number rule approach style convention word line_ place write written need
+rule approach style convention word line_ place need
 """
 
 # Words that steer a sentence and are no content: they are read for signs and order.
 STEERS = "unless until when whenever if while not never no nor nobody none neither without avoid hate dislike stop against refuse skip instead before after \
-first then second later only over than worse better rather forbid prohibit now already love like fond want"
+first then second later only over than worse better rather forbid prohibit now already love like fond want allow permit"
 
 # Content, but of so little weight that one may say it or leave it.
-WEAK = "code file branch word text module line feature tool string character item together whole new current"
+WEAK = "code file branch word text module line feature tool string character item together whole current write name number value version size start default service system cause reason"
 
 HEDGES = "maybe perhaps might probably possibly seems apparently likely presumably guess suspect could unsure usually \
 mostly often sometimes occasionally generally typically normally rarely tend try"
 
 LIMITS = "except unless only apart besides but however excluding outside unlike although though BOUND some NOTALL"
 
-CHANGES = "NOLONGER FROMNOW USEDTO CHANGE GONE TAKEOVER renamed moved switched migrated replaced replace changed raised lowered \
+CHANGES = "NOLONGER FROMNOW USEDTO CHANGE GONE TAKEOVER left renamed ported converted moved switched migrated replaced replace changed raised lowered \
 increased reduced decreased dropped rewritten relicensed upgraded downgraded retired deprecated became stopped lifted \
-switch stop stopped grew shrank converted superseded reverted abandoned ditched transferred swapped"
+switch stop stopped grew shrank superseded reverted abandoned ditched transferred swapped"
 
 SOFT_CHANGES = "now INSTEADOF TURNEDOUT"
 

@@ -1,0 +1,193 @@
+# mypy: no-check-untyped-defs
+"""What two memories are to each other, told without a language model."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reverie.lifecycle import compare as module
+from reverie.lifecycle.compare import RELATIONS, compare, scorer
+from reverie.lifecycle.likeness import likeness
+from reverie.lifecycle.statement import MOST_TOKENS, read, stem
+from reverie.testing import DAY, NOON, a_memory
+
+
+def told(old: str, new: str, cosine: float | None = 0.9, wordings: tuple[str, ...] = (), **fields) -> str:
+    """The relation of two texts."""
+    return compare(a_memory(old), a_memory(new, **fields), cosine, wordings=wordings).relation
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("Never commit without running the tests.", "Always run the tests before committing."),
+    ("Don't use npm, use pnpm.", "Use pnpm instead of npm."),
+    ("Logs are kept for 14 days.", "We keep logs for two weeks."),
+    ("Keep answers short.", "No long answers, please."),
+    ("The dev server runs on port 8080.", "Dev server listens on 8080."),
+    ("Never force-push to main.", "Force-pushing to main is forbidden."),
+])
+def test_other_words_for_the_same_are_the_same(old, new):
+    """A restatement is recognised across denial, units, synonyms and word order (A81, CC-54)."""
+    assert "same" == told(old, new)
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("I prefer tabs over spaces.", "I prefer spaces over tabs."),
+    ("The dev server runs on port 8080.", "The dev server runs on port 9090."),
+    ("The project targets Python 3.11.", "The project targets Python 3.12."),
+    ("API requests time out after 30 seconds.", "API requests time out after 30 milliseconds."),
+    ("Run the migrations before deploying.", "Run the migrations after deploying."),
+    ("Reads go to the replica, writes go to the primary.", "Reads go to the primary, writes go to the replica."),
+    ("The new parser is faster than the old one.", "The old parser is faster than the new one."),
+    ("The web service calls the billing service.", "The web service does not call the billing service."),
+])
+def test_what_cannot_both_be_true_is_never_merged(old, new):
+    """However near the vectors are: another value, a denial, the other order are no repetition (A82, B105)."""
+    assert "same" != told(old, new, 0.99)
+    assert told(old, new, 0.97) in ("contradicts", "near")
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("We use pnpm in this repo.", "Use bun instead of pnpm in this repo."),
+    ("The staging server is called heron.", "The staging server was renamed from heron to kestrel."),
+    ("I prefer tabs over spaces.", "I no longer prefer tabs; use spaces instead."),
+    ("My editor is vim.", "I switched from vim to helix."),
+])
+def test_what_says_that_it_replaces_is_an_update(old, new):
+    """The new one says by itself what is no more, and the old one is that."""
+    assert "updates" == told(old, new, 0.8)
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("The staging server is called heron.", "The database was renamed from apollo to zeus."),
+    ("The dev server runs on port 8080.", "We moved the office from Berlin to Hamburg."),
+    ("In staging the database is db2.internal.", "In production the database is db1.internal now instead of db0.internal."),
+    ("The upload limit is 10 MB.", "Should we raise the upload limit from 10 to 50 MB?"),
+])
+def test_a_change_of_something_else_replaces_nothing(old, new):
+    """Announcing a change is not enough: it must be about the old memory."""
+    assert told(old, new, 0.7) not in ("updates", "same")
+
+
+def test_a_wording_joins_what_the_first_text_does_not():
+    """What was merged is known by all its wordings (CC-56)."""
+    new = "User prefers test-driven development."
+
+    assert "same" == told("Write the tests first, then the code.", new, 0.75, ("We work test-driven.",))
+
+
+def test_a_verdict_says_why_in_words():
+    """A person who decides sees what stands against what (B124)."""
+    verdict = compare(a_memory("The dev server runs on port 8080."), a_memory("The dev server runs on port 9090."), 0.97)
+
+    assert ("contradicts", "same subject, different value: 8080 / 9090") == (verdict.relation, verdict.why)
+
+
+def test_the_same_in_another_space_is_only_reported():
+    """A wish for every project must not vanish into one project's duplicate (CC-55)."""
+    text = "Always use tabs."
+    here, everywhere = a_memory(text, space="me/demo"), a_memory(text, space="me")
+
+    assert "near" == compare(here, everywhere, 1.0).relation
+    assert "same" == compare(here, here._replace(id="mem_2"), 1.0).relation
+
+
+def test_what_happened_twice_happened_twice():
+    """Two events on different days are two memories although the words are the same."""
+    first = a_memory("The build broke.", kind="event", at=NOON)
+
+    assert "apart" == compare(first, first._replace(id="mem_2", at=NOON + 2 * DAY), 1.0).relation
+    assert "same" == compare(first, first._replace(id="mem_2", at=NOON + 60), 1.0).relation
+
+
+def test_two_people_speak_of_themselves():
+    """Ann's taste says nothing about Ben's."""
+    ann, ben = a_memory("I prefer tabs.", speaker="Ann"), a_memory("I prefer tabs.", speaker="Ben")
+
+    assert "apart" == compare(ann, ben, 1.0).relation
+    assert "same" == compare(ann, ben._replace(speaker="user"), 1.0).relation
+
+
+def test_a_question_states_nothing():
+    """Asking for it neither repeats nor denies it."""
+    assert "apart" == told("Use tabs in Go.", "Should I use tabs in Go?")
+
+
+def test_without_an_embedder_words_decide():
+    """No cosine, no trouble (CC-86)."""
+    assert "same" == told("We use pnpm in this repo.", "pnpm is what we use in this repository.", None)
+    assert "contradicts" == told("We use pnpm in this repo.", "We use npm in this repo.", None)
+    assert "apart" == told("We use pnpm in this repo.", "Ann likes coffee.", None)
+
+
+@given(st.text(max_size=300), st.text(max_size=300), st.none() | st.floats(-1, 1))
+def test_any_two_texts_have_a_verdict(old, new, cosine):
+    """Odd texts never crash it, and it is as sure as a probability can be."""
+    verdict = compare(a_memory("x")._replace(text=old), a_memory("y")._replace(text=new), cosine)
+
+    assert verdict.relation in RELATIONS and 0.0 <= verdict.confidence <= 1.0 and verdict.why
+
+
+@given(st.text(max_size=300))
+def test_a_text_is_the_same_as_itself(text):
+    """Word for word is the same, whatever the words; a text without words too."""
+    memory = a_memory("x")._replace(text=text)
+
+    assert "same" == compare(memory, memory._replace(id="mem_2"), None).relation
+
+
+WORDS = st.lists(st.sampled_from("use tabs spaces not in yaml python 3.11 3.12 port 8080 never always the server is "
+                                 "heron instead of , . before deploy test".split()), min_size=1, max_size=12).map(" ".join)
+
+
+@given(WORDS, WORDS)
+def test_what_is_shared_is_shared_both_ways(old, new):
+    """Overlap, turned words and opposites do not depend on which came first."""
+    one, other = likeness(read(old), read(new), 0.5), likeness(read(new), read(old), 0.5)
+
+    for name in ("jaccard", "any turned", "order crossed", "swap opposite", "swap value", "other place", "not all"):
+        assert one.features[name] == pytest.approx(other.features[name]), name
+
+
+@given(WORDS, WORDS)
+def test_only_an_announcement_updates(old, new):
+    """Without a word that announces a change nothing is replaced."""
+    verdict = compare(a_memory(old), a_memory(new), 0.9)
+    seen = read(new)
+
+    assert verdict.relation != "updates" or seen.changes or seen.soft
+
+
+def test_a_long_text_is_cut():
+    """Of a very long text the beginning counts: the reading stays small."""
+    seen = read("The server runs on port 8080. " * 4_000)
+
+    assert len(seen.words) <= MOST_TOKENS
+    assert "same" == told("word " * 20_000, "word " * 20_000)
+
+
+def test_empty_texts_have_nothing_to_compare():
+    """Nothing against something is apart."""
+    empty = a_memory("x")._replace(text="")
+
+    assert "apart" == compare(empty, a_memory("Use tabs."), 0.9).relation
+    assert "apart" == compare(a_memory("Use tabs."), empty, 0.9).relation
+
+
+def test_stems_bring_forms_together():
+    """One word in its forms; what is too short or no word is left alone."""
+    assert {"commit"} == {stem(word) for word in ("commit", "commits", "committing", "committed")}
+    assert {"deploy"} == {stem(word) for word in ("deploy", "deploys", "deployed", "deploying", "deployment")}
+    assert ("api", "utf8", "process") == (stem("api"), stem("utf8"), stem("process"))
+
+
+def test_the_scorer_fits_the_features():
+    """Every coefficient in the file belongs to a feature that is computed, and every feature has one."""
+    kept = json.loads((Path(module.__file__).parent / "comparer.json").read_text("utf-8"))
+    made = likeness(read("Use tabs."), read("Use spaces."), 0.9).features
+
+    assert set(made) == set(kept["with cosine"]["features"])
+    assert {name for name in made if "cosine" not in name} == set(kept["without"]["features"])
+    assert 1.0 == pytest.approx(sum(scorer("without").likely(made).values()))
