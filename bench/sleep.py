@@ -24,6 +24,7 @@ import reverie
 from bench.common import Given, Texts, save, table, timed
 from reverie.config import Settings
 from reverie.model import Event
+from reverie.testing import Clock
 from reverie.words import fingerprint
 
 NOW = 1_760_000_000.0
@@ -83,7 +84,7 @@ def mixed(count: int, seed: int = 1, dims: int = 384) -> list[Made]:
             text, cosine = known.item["text"].replace(said["n"], str(int(said["n"]) + 7)), 0.93
         else:
             text, cosine = f"Perhaps {other.format(**said)}", 0.75
-        old = {"provenance": "inferred", "at": NOW - dice.randint(60, 400) * DAY} if what >= 0.88 else {}
+        old = {"provenance": "inferred", "at": NOW - dice.randint(90, 400) * DAY} if what >= 0.88 else {}
         made.append(Made({**item(dice, text), **old}, near(rng, known.vector, cosine)))
     return made
 
@@ -91,7 +92,7 @@ def mixed(count: int, seed: int = 1, dims: int = 384) -> list[Made]:
 def item(dice: random.Random, text: str) -> dict[str, Any]:
     """What `remember_many` takes."""
     tags = [dice.choice(forms) for forms in dice.sample(TAGS, dice.randint(0, 2))]
-    return {"text": text, "at": NOW - dice.randint(0, 60) * DAY, "session": f"s{dice.randrange(5_000)}", "tags": tags,
+    return {"text": text, "at": NOW - dice.randint(90, 105) * DAY, "session": f"s{dice.randrange(5_000)}", "tags": tags,
             "files": [f"src/f{dice.randrange(300)}.py"] if dice.random() < 0.2 else []}
 
 
@@ -129,10 +130,12 @@ def measured(size: int) -> dict[str, Any]:
     """One store of that size: fill, sleep, sleep again, take back."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(home=Path(folder))
-        with reverie.open(settings=settings, embedder=Given(), now=lambda: NOW) as mind:
+        clock = Clock(NOW - 90 * DAY)
+        with reverie.open(settings=settings, embedder=Given(), now=clock) as mind:
             made = mixed(size)
             filled(mind, made)
             del made
+            clock.at = NOW
             before, empty = state(mind), peak()
             slept: list[Any] = []
             seconds = timed(lambda: slept.append(mind.sleep()))

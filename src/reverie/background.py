@@ -24,6 +24,7 @@ from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreRe
 from reverie.messages import Heard, Said
 from reverie.model import Event
 from reverie.settle import LEASE, LEASE_SECONDS, one_step
+from reverie.settle.bedtime import BREATH, nap
 from reverie.settle.preparing import WINDOW_MESSAGES, prepare
 from reverie.settle.reading import Work
 from reverie.settle.spoken import redacted
@@ -167,17 +168,27 @@ class Background:
 
     def _run(self, stop: threading.Event) -> None:
         used = clock.ticks()
+        look_at = used + BREATH                # when to see whether it is time to sleep
         while not stop.is_set():
             if self._call.acquire(timeout=AGAIN if self.behind else RETRY):
                 used = clock.ticks()
             elif self._embedder is not None and clock.ticks() - used > UNLOAD:
                 self._embedder.close()         # the next turn loads it again
                 used = clock.ticks()
+            elif not self.behind and clock.ticks() > look_at:
+                look_at = clock.ticks() + BREATH
+                self._guarded(lambda: self._nap(stop))
             while self._call.acquire(blocking=False):
                 pass
             self._guarded(lambda: self._work(stop))
         self._guarded(self._write_down)
         self._guarded(lambda: self.store.release(LEASE, self._holder))
+
+    def _nap(self, stop: threading.Event) -> None:
+        """Sleep for a while, if it is time; a turn that comes ends it."""
+        work = Work(self.store, self._embedder, self.settings, self._now())
+        if slept := nap(work, self._holder, self._now, lambda: not (self.behind or stop.is_set())):
+            self.withdraw(slept.retired)
 
     def _guarded(self, work: Callable[[], object]) -> None:
         """Trouble in the background is kept for `status`; the thread goes on."""

@@ -12,12 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from reverie.errors import BadInput
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from reverie.config import Settings
+    from reverie.settle.reading import Work
+    from reverie.settle.sleeping import Slept
     from reverie.store import Store
 
 NOTE = "sleep_unfinished"    # meta: where a run stopped
 SLEPT_AT, SLEPT_COUNT = "slept_at", "slept_count"
 MANY = 500                   # new memories that do not wait for the interval (B132)
+ACTIVE = ("turn", "remember", "revise", "feedback")    # what somebody does who is at work
 BREATH = 60.0                # seconds without a turn, then
 WORTH = 20                   # new memories below which a night is not worth it
 ATTEMPT = 300.0              # seconds that a run by itself takes at most; the next one goes on there
@@ -26,7 +31,7 @@ ATTEMPT = 300.0              # seconds that a run by itself takes at most; the n
 class Outlook(NamedTuple):
     """What speaks for sleeping now."""
 
-    quiet: float             # seconds since the last turn
+    quiet: float             # seconds since somebody was at work
     since: float             # seconds since the last run
     new: int                 # memories since then
     unfinished: bool         # whether a run stopped half-way
@@ -34,7 +39,7 @@ class Outlook(NamedTuple):
 
 def outlook(store: Store, now: float) -> Outlook:
     """How things stand."""
-    last = store.events(verbs=("turn",), newest=True, limit=1)
+    last = store.events(verbs=ACTIVE, newest=True, limit=1)
     stats = store.stats()
     count = stats.memories + stats.retired
     return Outlook(
@@ -58,6 +63,15 @@ def due(settings: Settings, look: Outlook) -> bool:
 def coming(settings: Settings, look: Outlook) -> bool:
     """Whether it is only quiet that is wanting: then waiting for it is worth while."""
     return due(settings, look._replace(quiet=settings.sleep_idle * 60))
+
+
+def nap(work: Work, holder: str, now: Callable[[], float], going: Callable[[], bool]) -> Slept | None:
+    """Sleep for a while if it is time; None if it is not."""
+    if not due(work.settings, outlook(work.store, now())):
+        return None
+    from reverie.settle.sleeping import Wish, sleep
+    return sleep(work, Wish(passes_of(work.settings), within=ATTEMPT, yielding=True, patience=0.0, going=going), holder,
+                 now)
 
 
 def run_noted(store: Store) -> int:

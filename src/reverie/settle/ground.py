@@ -133,7 +133,7 @@ def read(work: Work, space: str, mark: Watermark | None = None) -> Soil:
                     vectors = np.zeros((most, len(here[memory.id])), np.float32)
                 vectors[len(ids)] = here[memory.id]
                 own[len(ids)] = name == space
-                fresh[len(ids)] = new or not mark or memory.updated_at >= mark.at
+                fresh[len(ids)] = new or not mark or memory.updated_at > mark.at
                 ids.append(memory.id)
     return by_id(ids, vectors, own, fresh, newest)
 

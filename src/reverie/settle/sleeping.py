@@ -89,6 +89,7 @@ class Wish(NamedTuple):
     within: float | None = None          # seconds
     afresh: bool = False                 # look at all pairs again, not only at what is new
     yielding: bool = False               # stop as soon as somebody takes a turn
+    patience: float = PATIENCE           # seconds that somebody else who settles is waited for
     merge_text: pairs.MergeText | None = None
     going: Callable[[], bool] = lambda: True
 
@@ -149,7 +150,7 @@ def sleep(work: Work, wish: Wish, holder: str, now: Callable[[], float]) -> Slep
     run = Run(work, wish, holder, now)
     if wish.dry:
         return Slept(passes=tuple(through(run, name, ("", "")) for name in wish.passes), plan=tuple(run.plan))
-    if not taken(work, holder, now):
+    if not taken(run):
         return Slept(stopped="somebody else is settling")
     try:
         return night(run)
@@ -157,10 +158,10 @@ def sleep(work: Work, wish: Wish, holder: str, now: Callable[[], float]) -> Slep
         work.store.release(LEASE, holder)
 
 
-def taken(work: Work, holder: str, now: Callable[[], float]) -> bool:
+def taken(run: Run) -> bool:
     """Take the lease, waiting a while for whoever has it."""
-    end = clock.ticks() + PATIENCE
-    while not work.store.acquire(LEASE, holder, LEASE_SECONDS, now()):
+    end = clock.ticks() + run.wish.patience
+    while not run.work.store.acquire(LEASE, run.holder, LEASE_SECONDS, run.now()):
         if clock.ticks() > end:
             return False
         clock.sleep(0.1)

@@ -31,9 +31,12 @@ def run_of(store: Store, event: int) -> int:
 
 
 def last_run(store: Store) -> int:
-    """The run that began last; 0 if nobody has slept yet."""
-    found = store.events(verbs=("sleeping",), newest=True, limit=1)
-    return found[0].seq if found else 0
+    """The last run that changed something and is not taken back as a whole; 0 if there is none."""
+    for began in store.events(verbs=("sleeping",), newest=True, limit=PAGE):
+        batches = {event.seq for event in paged(store, began.seq, ("sleep",)) if event.payload.get("run") == began.seq}
+        if batches - already(store, began.seq):
+            return began.seq
+    return 0
 
 
 def woken(store: Store, run: int, now: float, *, force: bool = False) -> int:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from reverie.lifecycle.reconcile import takes_part
-from reverie.model import NOTHING, Change, Edge, Link, Memory, Retire, Revise, revised
+from reverie.model import NOTHING, Add, Change, Edge, Link, Memory, Retire, Revise, revised
 
 Edges = Mapping[tuple[str, str, str], float]    # (src, rel, dst) → weight
 
@@ -94,3 +94,24 @@ def each_pair(view: View, judge: Callable[[View, Memory, Memory, float], Step | 
         there.update({id: after(there[id], step.changes) for id in (pair.one, pair.other)})
         edges.update(told(change.edge for change in step.changes if isinstance(change, Link)))
     return steps
+
+
+def difference(step: Step, texts: Mapping[str, str]) -> list[str]:
+    """A step as a diff for people: − what goes, + what comes, = what stands for what goes, ~ what is altered."""
+    lines = []
+    for change in step.changes:
+        match change:
+            case Add(memory=memory):
+                lines.append(f"+ {memory.text}")
+            case Retire(id=id, superseded_by=newer):
+                lines.append(f"− {texts.get(id, id)} ({id})")
+                lines += [f"= {texts.get(newer, newer)} ({newer})"] if newer else []
+            case Revise(id=id, fields=fields) if "tags" in fields and "strength" not in fields:
+                lines.append(f"~ {id} tags: {', '.join(fields['tags'])}")
+            case Revise(id=id, fields=fields):
+                names = sorted(set(fields) - {"updated_at", "reinforcements"})
+                lines.append(f"~ {texts.get(id, id)} ({', '.join(names)})")
+            case Link(edge=edge):
+                how = f"{edge.weight:.2f}" if edge.weight else "no longer"
+                lines.append(f"~ {edge.src} —{edge.rel}→ {edge.dst} ({how})")
+    return lines
