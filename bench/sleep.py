@@ -1,11 +1,11 @@
 """Sleep as a store grows, and taking it back. `python -m bench.sleep [--size 100000] [--sizes 10000 100000]`
 
-Made-up memories as a few years leave them: facts, paraphrases and repetitions of them, contradictions, weak old guesses,
-tags in several spellings, turns in which some were given together. Vectors are made up too: those of one thing lie
-close, a topic lies together, as those of texts do; embedding is no part of sleep.
+Made-up memories as a few years leave them: facts, paraphrases and repetitions of them, contradictions, weak old
+guesses, tags in several spellings, turns in which some were given together. Vectors are made up too: those of one thing
+lie close, a topic lies together, as those of texts do; embedding is no part of sleep.
 
-Each run is in a process of its own, for its peak memory. Targets: 100,000 in minutes, growth from 10,000 to 100,000 near
-linear (at most 15 times the time), and the exported state after `undo` the same to the byte as before.
+Each run is in a process of its own, for its peak memory. Targets: 100,000 in minutes, growth from 10,000 to 100,000
+near linear (at most 15 times the time), and the exported state after `undo` the same to the byte as before.
 """
 
 import argparse
@@ -148,7 +148,8 @@ def measured(size: int) -> dict[str, Any]:
                     "peak_mb": most, "before_mb": empty, "retired": stats.retired, "edges": stats.edges,
                     "passes": {d.name: {"seconds": d.seconds, "steps": d.steps, "skipped": d.skipped}
                                for d in slept[0].passes},
-                    "again_steps": slept[1].steps, "changed": asleep != before, "undone_is_identical": state(mind) == before}
+                    "again_steps": slept[1].steps, "changed": asleep != before,
+                    "undone_is_identical": state(mind) == before}
 
 
 def main() -> None:

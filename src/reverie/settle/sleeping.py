@@ -23,7 +23,7 @@ from reverie.errors import BadInput
 from reverie.lifecycle.sleep import PASSES, pairs
 from reverie.lifecycle.sleep.plan import Pair, Step, View, told
 from reverie.model import RELATIONS, Add, Edge, Event, Filter, Memory, Retire, Revise
-from reverie.settle import LEASE
+from reverie.settle import LEASE, work_left
 from reverie.settle.bedtime import NOTE, SLEPT_AT, SLEPT_COUNT
 from reverie.settle.decided import settled_pairs
 from reverie.settle.ground import Ground, Watermark, surveyed
@@ -159,12 +159,18 @@ def sleep(work: Work, wish: Wish, holder: str, now: Callable[[], float]) -> Slep
 
 
 def taken(run: Run) -> bool:
-    """Take the lease, waiting a while for whoever has it."""
-    end = clock.ticks() + run.wish.patience
-    while not run.work.store.acquire(LEASE, run.holder, LEASE_SECONDS, run.now()):
+    """Take the lease, waiting a while for whoever has it. A worker that only waits for work gives way.
+
+    It keeps the lease so that no second worker is started; when it finds it taken, it leaves.
+    """
+    store, end = run.work.store, clock.ticks() + run.wish.patience
+    while not store.acquire(LEASE, run.holder, LEASE_SECONDS, run.now()):
         if clock.ticks() > end:
             return False
-        clock.sleep(0.1)
+        if not work_left(run.work) and (other := store.holder(LEASE, run.now())):
+            store.release(LEASE, other)
+        else:
+            clock.sleep(0.1)
     return True
 
 

@@ -5,9 +5,9 @@ the lease `settle` decides. `spawn` takes the lease in the worker's name before 
 hundred commands in a row start one process, not a hundred; should it never come up, the lease runs out by
 itself.
 
-Before it leaves it sleeps, if it is time (`settle.bedtime`); if only quiet is wanting for that, it waits for it with the
-model unloaded. It leaves when it was idle for `settings.idle` seconds (0: no worker is ever started), on SIGTERM or SIGINT,
-when its lease was taken, and when its home is gone. Nothing depends on it: texts wait, words find them
+Before it leaves it sleeps, if it is time (`settle.bedtime`); if only quiet is wanting for that, it waits for it with
+the model unloaded. It leaves when it was idle for `settings.idle` seconds (0: no worker is ever started), on SIGTERM or
+SIGINT, when its lease was taken, and when its home is gone. Nothing depends on it: texts wait, words find them
 meanwhile.
 """
 

@@ -146,7 +146,7 @@ def export(
     desk: Desk,
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; none is stdout.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
-    state: Annotated[bool, typer.Option("--state", help="Only memories, links and vectors, sorted: to compare.")] = False,
+    state: Annotated[bool, typer.Option("--state", help="Only memories, links, vectors: to compare.")] = False,
 ) -> None:
     """Write everything as JSON Lines: memories, links, history, vectors."""
     from reverie.surfaces import lines
