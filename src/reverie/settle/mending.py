@@ -27,9 +27,12 @@ def backfill(work: Work, dry: bool) -> int:
 def retried(work: Work, dry: bool) -> int:
     """Try again what a reader failed on (B113); how many came to something."""
     done, after = 0, work.store.cursor(CURSOR)
-    while failed := work.store.events(after=after, verbs=("failed",), limit=PAGE):
-        after = failed[-1].seq
-        done += sum(retried_one(work, event, dry) for event in failed)
+    newest = work.store.events(verbs=("failed",), newest=True, limit=1)
+    while newest and after < newest[0].seq:    # what fails again now is for the next night
+        for event in work.store.events(after=after, verbs=("failed",), limit=PAGE):
+            if event.seq <= newest[0].seq:
+                done += retried_one(work, event, dry)
+            after = event.seq
     return done
 
 

@@ -322,9 +322,10 @@ def in_steps(run: Run, name: str, space: str, steps: Iterable[Step], view: View)
 
 
 def view_of(run: Run, ids: Iterable[str], rels: Sequence[str] = OTHERS) -> View:
-    """Memories that count, with their edges, for a pass to see."""
+    """Memories that count, where memory is on, with their edges, for a pass to see."""
     wanted = sorted(set(ids))
-    there = {memory.id: memory for memory in run.work.store.get(wanted) if memory.active}
+    there = {memory.id: memory for memory in run.work.store.get(wanted)
+             if memory.active and not run.work.settings.is_off(memory.space)}
     return View(run.work.now, there, told(run.work.store.edges(list(there), rels)), settled=run.settled)
 
 
