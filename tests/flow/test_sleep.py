@@ -18,6 +18,7 @@ from reverie.model import Edge, Event, Filter, Link
 from reverie.settle import LEASE, sleeping, waking
 from reverie.settle.bedtime import Outlook, due, outlook, passes_of
 from reverie.settle.embedding import embed_waiting
+from reverie.settle.sleeping import batches
 from reverie.testing import NOON, Clock, memory
 
 SPACE = "me/demo"
@@ -30,8 +31,16 @@ def night():
     """A mind whose memories have vectors, though nobody has settled: nothing was reconciled yet."""
     clock = Clock(NOW - 90 * DAY)
     with memory(now=clock, embedder=Given()) as mind:
-        mind.clock = clock
         yield mind
+
+
+def clock_of(mind):
+    assert isinstance(mind._now, Clock)
+    return mind._now
+
+
+def no_decision(*_):
+    raise ZeroDivisionError("this reader is broken")
 
 
 def state(mind):
@@ -40,7 +49,7 @@ def state(mind):
 
 def filled_mind(mind, count=300):
     ids = filled(mind, mixed(count), SPACE)
-    mind.clock.at = NOW
+    clock_of(mind).at = NOW
     return ids
 
 
@@ -74,17 +83,17 @@ def test_a_run_is_taken_back_to_the_byte(night, count):
 def test_an_interrupted_run_goes_on_and_is_taken_back_as_one(night, monkeypatch):
     """X21, B135: stopped at any batch it goes on under its number, and one undo takes both halves back."""
     filled_mind(night)
-    before, whole = state(night), sleeping.made
+    before, whole = state(night), batches.made
     calls = iter(range(100))
 
     def dying(*args):
         if next(calls) == 5:
             raise KeyboardInterrupt
         return whole(*args)
-    monkeypatch.setattr(sleeping, "made", dying)
+    monkeypatch.setattr(batches, "made", dying)
     with pytest.raises(KeyboardInterrupt):
         night.sleep()
-    monkeypatch.setattr(sleeping, "made", whole)
+    monkeypatch.setattr(batches, "made", whole)
     assert night.store.holder(LEASE, NOW) is None
     assert [] == night.verify()
     slept = night.sleep()
@@ -138,7 +147,7 @@ def test_what_was_taken_back_is_not_done_again(mind):
 def test_the_archive_is_listed_and_gives_back(night):
     """A77, CC-53, B125: what has faded is kept, listed, restored, and then stays."""
     kept = night.remember("Perhaps the cache is cold.", space=SPACE, provenance="inferred")
-    night.clock.at = NOW
+    clock_of(night).at = NOW
     assert night.sleep(["prune"]).retired == (kept.id,)
     assert ["faded"] == [m.retired_why for m in night.browse(space=SPACE, active=False)]
     assert night.restore(kept.id).active
@@ -150,7 +159,7 @@ def test_the_archive_is_listed_and_gives_back(night):
 
 def test_no_transaction_is_large(night, monkeypatch):
     """X21: what one transaction changes is bounded, whatever there is to do."""
-    monkeypatch.setattr(sleeping, "MOST", 20)
+    monkeypatch.setattr(batches, "MOST", 20)
     filled_mind(night)
     night.sleep()
     for event in night.store.events(verbs=("sleep",), limit=10_000):
@@ -160,7 +169,8 @@ def test_no_transaction_is_large(night, monkeypatch):
 def test_what_a_decision_rests_on_is_read_again(night, monkeypatch):
     """Issue 3: somebody who alters a memory between the decision and the transaction is not overruled."""
     filled_mind(night, 100)
-    whole, altered = sleeping.allowed, []
+    whole = batches.allowed
+    altered: list[str] = []
 
     def meddling(run, steps):
         if steps and not altered:
@@ -168,7 +178,7 @@ def test_what_a_decision_rests_on_is_read_again(night, monkeypatch):
             altered.append(id)
             night.feedback(id, helpful=True)
         return whole(run, steps)
-    monkeypatch.setattr(sleeping, "allowed", meddling)
+    monkeypatch.setattr(batches, "allowed", meddling)
     night.sleep(["merge"])
     found = night.get(altered)[0]
     heir = found if found.active else night.get([found.superseded_by])[0]
@@ -195,7 +205,7 @@ def test_a_second_night_is_a_short_one(night):
     """Growing near-linearly: only what is new is compared; what is new is found all the same, also in an old import."""
     filled_mind(night)
     night.sleep()
-    night.clock.tick(days=1)
+    clock_of(night).tick(days=1)
     assert night.sleep().steps == 0
     made = mixed(300)[0]
     ids = filled(night, [made, made], SPACE)
@@ -284,12 +294,12 @@ def test_failed_events_are_tried_again(mind, monkeypatch):
     mind.store.append([Event("turn", SPACE, NOON, "s1", {
         "messages": [{"role": "user", "text": "Remember that the staging server is called heron."}], "first": 0})])
     reader = learning.READER
-    broken = reader._replace(decide=lambda *_: 1 / 0)
+    broken = reader._replace(decide=no_decision)
     monkeypatch.setattr("reverie.settle.READERS", (broken,))
-    monkeypatch.setattr("reverie.settle.mending.READERS", (broken,))
+    monkeypatch.setattr("reverie.settle.sleeping.mending.READERS", (broken,))
     mind.settle()
     assert mind.sleep(["retro"]).steps == 0
-    monkeypatch.setattr("reverie.settle.mending.READERS", (reader,))
+    monkeypatch.setattr("reverie.settle.sleeping.mending.READERS", (reader,))
     assert mind.sleep(["retro"], dry_run=True).steps == 1
     assert mind.sleep(["retro"]).steps == 1
     assert ["the staging server is called heron"] == [m.text.rstrip(".").lower() for m in mind.browse(space=SPACE)]
@@ -300,9 +310,9 @@ def test_a_hopeless_event_is_given_up(mind, monkeypatch):
     """B113: three nights, then no more."""
     from reverie.settle import learning
     mind.store.append([Event("turn", SPACE, NOON, "s1", {"messages": []})])
-    broken = learning.READER._replace(decide=lambda *_: 1 / 0)
+    broken = learning.READER._replace(decide=no_decision)
     monkeypatch.setattr("reverie.settle.READERS", (broken,))
-    monkeypatch.setattr("reverie.settle.mending.READERS", (broken,))
+    monkeypatch.setattr("reverie.settle.sleeping.mending.READERS", (broken,))
     mind.settle()
     for _ in range(6):
         mind.sleep(["retro"])
@@ -388,12 +398,12 @@ def test_killed_at_any_moment_no_harm_is_done(tmp_path):
     import reverie
     clock = Clock(NOW - 90 * DAY)
     with reverie.open(settings=Settings(home=tmp_path), embedder=Given(), now=clock) as mind:
-        mind.clock = clock
         filled_mind(mind, 800)
         before = state(mind)
         for _ in range(2):
             child = subprocess.Popen([sys.executable, "-c", SLEEPER, str(tmp_path), str(NOW)], stdout=subprocess.PIPE,
                                      env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+            assert child.stdout
             child.stdout.readline()
             known = len(mind.store.events(verbs=("sleep",), limit=10_000))
             end = time.monotonic() + 60

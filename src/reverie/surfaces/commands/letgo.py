@@ -102,8 +102,10 @@ def undo(
             seq = mind.undo(event, force=force)
             if desk.json:
                 say.document({"undone": event, "event": seq})
-            else:
+            elif mind.store.changes_of(seq):
                 say.tell(f"Took back event {event}. That is event {seq}, which can be undone too.")
+            else:
+                say.tell(f"Took back run {event} of sleep.")
             return
         from reverie.surfaces import show
 

@@ -10,8 +10,8 @@ import numpy as np
 from reverie.lifecycle.sleep import clusters
 from reverie.lifecycle.sleep.nearest import Floats, Ints, Stopped, nearest
 from reverie.lifecycle.sleep.plan import Edges, Step, View, told
-from reverie.settle.ground import NEIGHBOURS, Soil, read
 from reverie.settle.reading import Work
+from reverie.settle.sleeping.ground import NEIGHBOURS, Soil, read
 
 BATCH = 500          # memories looked up at once
 Groups = Mapping[str, frozenset[str]]
