@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-SUITES = ("bench.latency", "bench.scale", "bench.retrieval.run", "bench.privacy")
+SUITES = ("bench.latency", "bench.scale", "bench.retrieval.run", "bench.sleep", "bench.privacy")
 
 
 def main() -> int:

@@ -12,6 +12,7 @@ VERBS = {
     "remember": "kept", "import": "imported", "revise": "revised", "forget": "forgotten", "restore": "restored",
     "tag": "tagged", "link": "linked", "supersede": "superseded", "feedback": "judged", "undo": "taken back",
     "learn": "learned from the conversation", "reconcile": "held against what was known",
+    "sleep": "tidied in sleep",
     "review": "decided by a person",
 }
 
