@@ -1,9 +1,10 @@
 """How well `compare` tells what two memories are to each other: `python -m bench.reconcile [--cache DIR] [--show]`.
 
-On the held-out half (no group of which was used for fitting; `--half develop` for the other): wrong retirements (target
-below 1 %), contradictions that were not flagged, precision and recall of each relation, beside two baselines: the cosine
-of CONSTANTS row 7 and the overlap of words. Then each group of restatements, fed one text after the other: how many
-memories are left (target: 1). Then talk between people (LoCoMo, if it is there), where next to nothing may be retired.
+On the held-out half (no group of which was used for fitting; `--half develop` for the other): wrong retirements
+(target below 1 %), contradictions that were not flagged, precision and recall of each relation, beside two baselines:
+the cosine of CONSTANTS row 7 and the overlap of words. Then each group of
+restatements, fed one text after the other: how many memories are left (target: 1). Then talk between people
+(LoCoMo, if it is there), where next to nothing may be retired.
 Speed at the end. Writes bench/results/reconcile.json.
 """
 
@@ -11,6 +12,7 @@ import argparse
 import json
 import random
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +98,8 @@ def _talk(data: Path, cache: Path, show: bool) -> dict[str, Any]:
     chosen = random.Random(1).sample(order, min(TALK, len(order)))
     count: Counter[str] = Counter()
     for i, j in chosen:
-        old, new = (memory(t["text"], "note", speaker=t["speaker"], session=t["session_id"]) for t in (turns[j], turns[i]))
+        old, new = (memory(turn["text"], "note", speaker=turn["speaker"], session=turn["session_id"])
+                    for turn in (turns[j], turns[i]))
         verdict = compare(old, new, float(near[i, j]))
         count[verdict.relation] += 1
         if show and verdict.relation in ("same", "updates", "contradicts"):
@@ -109,8 +112,8 @@ def _speed(rows: list[Pair]) -> dict[str, float]:
     """Microseconds a pair: texts never read before, and with the readings that a store's neighbours soon have."""
     made = [(memory(row.old, row.kind), memory(row.new, row.kind)) for row in rows]
     read.cache_clear()
-    fresh = [timed(lambda a=a, b=b: compare(a, b, 0.9)) for a, b in made]
-    known = [timed(lambda a=a, b=b: compare(a, b, 0.9)) for a, b in made]
+    fresh = [timed(partial(compare, a, b, 0.9)) for a, b in made]
+    known = [timed(partial(compare, a, b, 0.9)) for a, b in made]
     out = {"fresh, median": percentile(fresh, 0.5) * 1e6, "known, median": percentile(known, 0.5) * 1e6,
            "known, 95 %": percentile(known, 0.95) * 1e6}
     print("\nmicroseconds a pair: " + ", ".join(f"{name} {value:.0f}" for name, value in out.items()))

@@ -60,7 +60,8 @@ def summary(found: Sequence[Judged]) -> dict[str, Any]:
     return {
         "pairs": len(found),
         "wrongly superseded": wrong / len(found),
-        "wrongly superseded, of what was retired": wrong / max(1, sum(j.relation in ("same", "updates") for j in found)),
+        "wrongly superseded, of what was retired": wrong / max(1, sum(table[a, b] for a in RELATIONS
+                                                                      for b in ("same", "updates"))),
         "near or apart taken for same": share({"near", "apart"}, {"same"}),
         "contradictions not flagged": 1 - share(against, against),
         "contradictions not reported at all": share(against, {"same", "apart"}),

@@ -19,7 +19,7 @@ from reverie.lifecycle.likeness import likeness
 from reverie.lifecycle.statement import read
 
 PENALTY = 0.02
-RESTATED = 3.0      # all restatement pairs together weigh as much as this many times the labelled "same" pairs
+RESTATED = 3.0     # all restatement pairs together weigh as much as this many times the labelled "same" pairs
 FOLDS = 6
 FILE = Path(ours.__file__).parent / "comparer.json"
 
@@ -115,8 +115,8 @@ def main() -> None:
     cosines = Cosines(args.cache, texts(pairs(), restatements()))
     made = examples("develop", cosines)
     rows, weight = [row for row, _ in made], np.array([w for _, w in made])
-    found = {"how": "python -m bench.reconcile.train --write", "with cosine": learned(rows, weight, cosines),
-             "without": learned(rows, weight, None)}
+    found: dict[str, Any] = {"how": "python -m bench.reconcile.train --write",
+                             "with cosine": learned(rows, weight, cosines), "without": learned(rows, weight, None)}
     if args.write:
         FILE.write_text(written(found), "utf-8")
         print(f"{len(rows)} examples, {len(found['with cosine']['features'])} features → {FILE.name}")

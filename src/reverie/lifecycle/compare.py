@@ -17,7 +17,7 @@ We would notice it going wrong in `python -m bench.reconcile`, which counts what
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -30,10 +30,9 @@ from reverie.model import Memory
 RELATIONS = ("same", "near", "contradicts", "updates", "apart")
 
 # How likely a relation must be; below it the next best is the answer, and in the end "near".
-SURE = {"same": 0.75, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart": 0.0}
-NEAR_COSINE = 0.80                       # CONSTANTS row 7: what is nearer than that is worth a look
-NEAR_TOKENS = 0.75                       # CONSTANTS: near-dup tokens, where there is no embedder (CC-86)
-ALIKE = 0.70                             # cosine from which two texts may be the same although both have words of their own
+SURE = {"same": 0.70, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart": 0.0}
+ALIKE = 0.70                             # cosine from which two may be the same although each has words of its own
+HALF = 0.60                              # overlap of words below which another subject is another thing
 FEW_WORDINGS = 6                         # of many wordings only the nearest count: they say the same by agreement
 DAY = 86_400.0
 
@@ -117,8 +116,12 @@ def judged(old: Statement, new: Statement, cosine: float | None, known: frozense
     seen = likeness(old, new, cosine, known)
     likely = scorer("without" if cosine is None else "with cosine").likely(seen.features)
     for relation in sorted(likely, key=lambda r: (-likely[r], r)):
-        if likely[relation] >= SURE[relation] and not barred(relation, old, new, seen):
+        if barred(relation, seen):
+            continue
+        if likely[relation] >= SURE[relation]:
             return Verdict(relation, round(likely[relation], 3), reason(relation, seen))
+        if relation == "same":
+            break    # perhaps the same: worth a look, and no conflict
     return Verdict("near", round(likely["near"], 3), reason("near", seen))
 
 
@@ -138,36 +141,53 @@ def elsewhere(old: Memory, new: Memory, said: Statement) -> str:
     return ""
 
 
-def barred(relation: str, old: Statement, new: Statement, seen: Likeness) -> str:
+def barred(relation: str, seen: Likeness) -> str:
     """What forbids to call it that; "" if nothing does."""
+    checks = FORBIDS.get(relation)
+    return next((why for why, value in checks(seen).items() if value > 0), "") if checks else ""
+
+
+def against_same(seen: Likeness) -> dict[str, float]:
+    """What shows that it is no repetition."""
     f = seen.features
-    if relation == "same":
-        checks = {"it adds a value": f["extra value"], "it adds a name": f["extra name"],
-                  "a value differs": f["swaps"] + f["many swaps"] - f["swap slot"], "an opposite": f["swap opposite"],
-                  "one denies what the other says": f["any turned"], "another order": f["order crossed"],
-                  "other roles": f["roles"], "another place": f["more places"] + f["fewer places"],
-                  "less sure": f["hedge new"], "a question": f["asks differs"],
-                  "it announces a change": f["change told"], "someone else's": f["whose differs"],
-                  "nothing in common": f["shares nothing"], "a limit": f["limit new"] + f["limit old"],
-                  "it adds something": float(f["and new"] > 0 and f["extra"] > 0),
-                  "another condition": f["condition crossed"] + f["condition of its own"], "not of all": f["not all"],
-                  "paired otherwise": f["unbound"], "another subject": float(f["extra subject"] > 0 and f["jaccard"] < 0.6),
-                  "too little in common": float(_little(seen)),
-                  "another day": f["when differs"],
-                  "another time": float(f["will differs"] > 0 and f["past differs"] > 0)}
-        return next((why for why, value in checks.items() if value > 0), "")
-    if relation == "updates":
-        about = f["change × gives up"] + f["change × turned"] + f["change × swap"] + f["soft × gives up"] \
-            + f["soft × turned"]
-        checks = {"it announces no change": float(not about), "another place": f["other place"],
-                  "someone else's": f["whose differs"], "a question": f["asks differs"],
-                  "nothing in common": f["shares nothing"], "it is unsure": f["hedge new"]}
-        return next((why for why, value in checks.items() if value > 0), "")
-    if relation == "contradicts":
-        checks = {"another place": f["other place"], "another condition": f["condition crossed"],
-                  "other roles": f["roles"] * (1 - f["any turned"]), "another day": f["when differs"]}
-        return next((why for why, value in checks.items() if value > 0), "")
-    return ""
+    return {
+        "it adds a value": f["extra value"], "it adds a name": f["extra name"],
+        "a value differs": f["swaps"] + f["many swaps"] - f["swap slot"] - f["swap end slot"],
+        "an opposite": f["swap opposite"],
+        "one denies what the other says": f["any turned"] + f["denies more"], "another order": f["order crossed"],
+        "other roles": f["roles"], "paired otherwise": f["unbound"], "not of all": f["not all"],
+        "another place": f["more places"] + f["fewer places"], "someone else's": f["whose differs"],
+        "another day": f["when differs"], "another time": f["will differs"] * f["past differs"],
+        "another condition": f["condition crossed"] + f["condition of its own"],
+        "less sure": f["hedge new"], "a limit": f["limit new"] + f["limit old"], "a question": f["asks differs"],
+        "it announces a change": f["change told"], "it adds something": f["and new"] * f["extra"],
+        "another subject": float(f["extra subject"] > 0 and f["jaccard"] < HALF),
+        "nothing in common": f["shares nothing"], "too little in common": float(_little(seen)),
+    }
+
+
+def against_update(seen: Likeness) -> dict[str, float]:
+    """What shows that it does not replace the old one."""
+    f = seen.features
+    about = sum(f[name] for name in ("change × gives up", "change × turned", "change × swap", "soft × gives up",
+                                     "soft × turned"))
+    return {"it announces no change": float(not about), "another place": f["other place"],
+            "someone else's": f["whose differs"], "a question": f["asks differs"],
+            "nothing in common": f["shares nothing"], "it is unsure": f["hedge new"]}
+
+
+def against_conflict(seen: Likeness) -> dict[str, float]:
+    """What shows that both can be true."""
+    f = seen.features
+    differ = seen.swaps or seen.turned or seen.extra or seen.missing
+    other = f["clash"] + f["bars differ"] + f["order crossed"] + f["only differs"] + f["limit new"] + f["limit old"]
+    return {"nothing stands against it": float(not differ and not other),
+            "another place": f["other place"], "another condition": f["condition crossed"],
+            "other roles": f["roles"] * (1 - f["any turned"]), "another day": f["when differs"]}
+
+
+FORBIDS: dict[str, Callable[[Likeness], dict[str, float]]] = {
+    "same": against_same, "updates": against_update, "contradicts": against_conflict}
 
 
 def _little(seen: Likeness) -> bool:
@@ -189,7 +209,8 @@ def settled(old: Memory, new: Memory, verdict: Verdict) -> Verdict:
 def mergeable(one: str, other: str) -> bool:
     """Whether two kinds can say the same: one kind, or both statements of how things are or should be."""
     types = {kind_of(one).type, kind_of(other).type}
-    return one == other or types == {"semantic"} or (types <= {"semantic", "procedural"} and "skill" not in (one, other))
+    statements = types <= {"semantic", "procedural"} and "skill" not in (one, other)
+    return one == other or statements
 
 
 # In words

@@ -7,12 +7,13 @@ values that stand against each other. All of it comes from two readings and, whe
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from reverie.lifecycle.statement import (
-    CONTENT, NAME, SAID, SCOPE, SUBJECT, VALUE, Statement, Word, concept, contrasts, opposites, weak,
-)
+from reverie.lifecycle.statement import CONTENT, LIGHT, NAME, SAID, SCOPE, SUBJECT, VALUE, Statement, Word
+from reverie.lifecycle.vocabulary import among, concept, contrasts, opposites, weak
 
 MOST = 4              # what is counted, is counted so far: the fifth difference says no more than the fourth
+HOW = ("value", "measure", "opposite", "contrast", "name", "slot", "end slot", "half slot")
 HELD_BY_ONE = frozenset(map(concept, ("owner", "lead", "maintainer")))    # a thing has usually one of these
+OPEN = frozenset(map(concept, among("OPEN")))
 ALWAYS = frozenset(map(concept, ("always", "never")))    # told by signs: "never without" is "always with"
 LONG_WORD = 4         # letters that two forms of a word must share at the beginning
 
@@ -22,7 +23,7 @@ class Swap(NamedTuple):
 
     old: str
     new: str
-    how: str          # "value", "opposite", "contrast", "name", "slot"
+    how: str          # a member of HOW
     place: str        # SUBJECT, SAID or SCOPE
 
 
@@ -55,9 +56,9 @@ def likeness(old: Statement, new: Statement, cosine: float | None, known: Collec
     out.features.update(_leftovers(old, new, missing, unknown))
     out.features.update(_rest(swaps, missing, unknown, shared))
     out.features.update(_swap_features(swaps))
-    out.features.update(_polarity(old, new, turned, shared))
+    out.features.update(_polarity(old, new, turned, shared, agreeing))
     out.features.update(_circumstances(old, new, shared, unknown))
-    out.features.update(_announcements(old, new, pairs, swaps, turned))
+    out.features.update(_announcements(old, new, swaps, turned))
     out.features.update(_together(out))
     return out
 
@@ -101,7 +102,7 @@ def _opposed(old: Statement, new: Statement) -> Iterable[Swap]:
     for pair in opposites():
         a, b = pair & mine - theirs, pair & theirs - mine
         if len(a) == 1 and len(b) == 1 and not (a <= heavy[0] and b <= heavy[1]) and pair != ALWAYS:
-            yield Swap(*a, *b, "opposite", SAID)
+            yield Swap(min(a), min(b), "opposite", SAID)
 
 
 def _overlaps(mine: frozenset[str], theirs: frozenset[str], shared: frozenset[str], unknown: frozenset[str],
@@ -145,7 +146,7 @@ def _leftovers(old: Statement, new: Statement, missing: frozenset[str], unknown:
 def _rest(swaps: Sequence[Swap], missing: frozenset[str], extra: frozenset[str], shared: frozenset[str]
           ) -> dict[str, float]:
     """Whether all agrees but one value: then the two speak of the same thing."""
-    sure = [s for s in swaps if s.how in ("value", "contrast", "name", "opposite", "slot")]
+    sure = [s for s in swaps if s.how in ("value", "contrast", "name", "opposite", "slot", "end slot")]
     rest = len(missing - {s.old for s in sure}) + len(extra - {s.new for s in sure})
     one = len(sure) == 1 and bool(shared)
     return {"swap, rest agrees": float(one and rest == 0), "swap, little else": float(one and 0 < rest <= 2),
@@ -155,6 +156,7 @@ def _rest(swaps: Sequence[Swap], missing: frozenset[str], extra: frozenset[str],
 def _together(seen: Likeness) -> dict[str, float]:
     """What several features say together: the scorer only adds up."""
     f = seen.features
+    f["open swap"] = f["open verb"] * f["swaps"]
     compared = f["swap opposite"] and f["order crossed"]    # slower the other way about is faster
     if compared:
         f["swap opposite"] = f["order crossed"] = f["swaps"] = f["swap, rest agrees"] = 0.0
@@ -208,31 +210,35 @@ def _small(words: Sequence[Word]) -> set[str]:
 
 def _instead(a: Word, b: Word) -> tuple[int, str] | None:
     """How one word can stand for another value of the same thing: (rank, how)."""
-    if a.concept in weak() or b.concept in weak():
-        both = a.before == b.before and a.after == b.after and (a.before or a.after)
-        return (3, "slot") if both else None
-    if a.sort == VALUE and b.sort == VALUE:
-        return (0, "value") if a.measure == b.measure else (3, "measure")
-    if VALUE in (a.sort, b.sort):
-        return None
-    if frozenset((a.concept, b.concept)) in opposites():
-        return 0, "opposite"
     lines = contrasts()
-    if lines.get(a.concept, frozenset()) & lines.get(b.concept, frozenset()):
-        return 1, "contrast"
-    if a.sort == NAME and b.sort == NAME:
-        return 2, "name"
     same_left, same_right = a.before == b.before, a.after == b.after
-    if same_left and same_right:
-        return 3, "slot"
-    if (a.sort == NAME and b.capital) or (b.sort == NAME and a.capital):
-        return 5, "name"
-    return (4, "half slot") if (same_left and a.before) or (same_right and a.after) else None
+    slot = same_left and same_right and bool(a.before or a.after)
+    if a.concept in weak() or b.concept in weak():
+        return (3, "slot" if a.after else "end slot") if slot else None
+    if VALUE in (a.sort, b.sort):
+        measured = (0, "value") if a.measure == b.measure else (3, "measure")
+        return measured if a.sort == b.sort else None
+    ways = (
+        (0, "opposite", {a.concept, b.concept} in opposites() or _negated(a.concept, b.concept)),
+        (1, "contrast", bool(lines.get(a.concept, frozenset()) & lines.get(b.concept, frozenset()))),
+        (2, "name", a.sort == b.sort == NAME),
+        (3, "end slot", slot and not a.after),
+        (3, "slot", slot),
+        (5, "name", (a.sort == NAME and b.capital) or (b.sort == NAME and a.capital)),
+        (4, "half slot", bool((same_left and a.before) or (same_right and a.after))),
+    )
+    return next(((rank, how) for rank, how, holds in ways if holds), None)
+
+
+def _negated(a: str, b: str) -> bool:
+    """Whether one is the other with a prefix that makes it the opposite: sorted, unsorted."""
+    short, long = sorted((a, b), key=len)
+    prefix = long.removesuffix(short).rstrip("-")
+    return len(short) >= LONG_WORD and long.endswith(short) and prefix in among("PREFIXES")
 
 
 def _swap_features(swaps: Sequence[Swap]) -> dict[str, float]:
-    out = {f"swap {kind}": 0.0 for kind in ("value", "measure", "opposite", "contrast", "name", "slot", "half slot",
-                                            SUBJECT, SAID, SCOPE)}
+    out = {f"swap {kind}": 0.0 for kind in (*HOW, SUBJECT, SAID, SCOPE)}
     for swap in swaps:
         out[f"swap {swap.how}"] += 1
         if swap.how != "half slot":
@@ -242,7 +248,8 @@ def _swap_features(swaps: Sequence[Swap]) -> dict[str, float]:
     return out
 
 
-def _polarity(old: Statement, new: Statement, turned: frozenset[str], shared: frozenset[str]) -> dict[str, float]:
+def _polarity(old: Statement, new: Statement, turned: frozenset[str], shared: frozenset[str], agreeing: frozenset[str]
+              ) -> dict[str, float]:
     crossed, agreed = _crossing(old.first, old.then, new.first, new.then)
     both_bar = old.bars and new.bars
     if_crossed, _ = _crossing(old.given, old.follows, new.given, new.follows)
@@ -258,6 +265,8 @@ def _polarity(old: Statement, new: Statement, turned: frozenset[str], shared: fr
         "order new": float(bool(new.first and new.then) and not (old.first and old.then)),
         "roles": float(_roles_swapped(old, new)),
         "one holder": float(bool(shared & HELD_BY_ONE)),
+        "open verb": float(old.verb == new.verb and old.verb in OPEN),
+        "denies more": float(old.bars != new.bars and not (agreed or agreeing or old.con & new.con)),
     }
 
 
@@ -284,9 +293,9 @@ def _roles_swapped(old: Statement, new: Statement) -> bool:
     if old.agent or new.agent or old.first or new.first or not old.verb or old.verb != new.verb:
         return False
     def subjects(s: Statement) -> set[str]:
-        return {w.concept for w in s.words if w.place == SUBJECT and w.sort != "light"}
+        return {w.concept for w in s.words if w.place == SUBJECT and w.sort != LIGHT}
     def others(s: Statement) -> set[str]:
-        return {w.concept for w in s.words if w.place != SUBJECT and w.sort != "light"}
+        return {w.concept for w in s.words if w.place != SUBJECT and w.sort != LIGHT}
     a, b, c, d = subjects(old), others(old), subjects(new), others(new)
     return bool((a & d) - (a & c) and (b & c) - (b & d)) and not _copula(old) and not _copula(new)
 
@@ -313,8 +322,8 @@ def _circumstances(old: Statement, new: Statement, shared: frozenset[str], extra
         "not all": float(_not_all(old, new) or _not_all(new, old)),
         "condition new": float(bool(new.given) and not old.given),
         "condition old": float(bool(old.given) and not new.given),
-        "condition of its own": float(bool((new.given or old.given) - shared - weak()) if bool(new.given) != bool(old.given)
-                                      else False),
+        "condition of its own": float(bool(new.given) != bool(old.given)
+                                      and bool((new.given | old.given) - shared - weak())),
         "will differs": float(new.will != old.will),
         "and new": float(bool({"and", "or"} & set(new.plain)) and bool(extra) and not {"and", "or"} & set(old.plain)),
         "too": float(bool({"also", "too"} & set(new.plain))),
@@ -335,11 +344,11 @@ def _not_all(one: Statement, other: Statement) -> bool:
 
 def _told(statement: Statement) -> bool:
     """Whether it tells what happened once."""
-    return bool({"yesterday", "today", "did", "went", "had", "last", "ago", "was", "were", "week"} & set(statement.plain))
+    told = {"yesterday", "today", "did", "went", "had", "last", "ago", "was", "were", "week"}
+    return bool(told & set(statement.plain))
 
 
-def _announcements(old: Statement, new: Statement, pairs: dict[str, str], swaps: Sequence[Swap],
-                   turned: frozenset[str]) -> dict[str, float]:
+def _announcements(old: Statement, new: Statement, swaps: Sequence[Swap], turned: frozenset[str]) -> dict[str, float]:
     """Whether the new one says that something changed, and whether that is about the old one."""
     told = new.changes - old.changes
     soft = new.soft - old.soft

@@ -23,10 +23,16 @@ from reverie.lifecycle.compare import Verdict, compare
 from reverie.model import Change, Edge, Link, Memory, Retire, Revise
 
 TALK = ("fact", "note", "event", "observation")    # kinds that turns of a conversation are kept as
-SURE = 0.9            # of a plain contradiction, to let one step back; less is flagged (bench/reconcile: wrong < 1 %)
-SURE_CORRECTED = 0.7  # the same where the user put us right
 SURE_UPDATE = 0.5     # where the new one says itself that it replaces something ("no longer", "instead of")
+SURE_CORRECTED = 0.7
+"""How sure a plain contradiction must be to let one step back. Only a correction by the user can: it is about something
+that was believed. Without one, even verdicts above 0.9 are wrong in one case of seven (bench/reconcile), so they are
+flagged."""
 TEN = 10              # relatives that a new memory is held against (CONSTANTS: contradiction probe)
+SURE_BRIDGE = 0.7     # that a new wording says the same as two memories, to make one of these
+MOST_RIVALS = 3       # that one memory is held against: a loop of "attempt 5", "attempt 6" must not flood the queue
+OPPOSED = ("contradicts", "updates")
+DOUBTED = Verdict("contradicts", 0.0, "a correction puts one thing right: what else it contradicts is only flagged")
 CLOSER = ("redacted", "rule")    # details that say nothing about what a memory means
 RETIRED = ("retired_at", "retired_why", "superseded_by")
 
@@ -158,7 +164,7 @@ def sure(verdict: Verdict, winner: Memory) -> bool:
     """Whether a contradiction is plain enough to let one step back unasked."""
     if verdict.relation == "updates":
         return verdict.confidence >= SURE_UPDATE
-    return verdict.confidence >= (SURE_CORRECTED if winner.provenance == "user_corrected" else SURE)
+    return winner.provenance == "user_corrected" and verdict.confidence >= SURE_CORRECTED
 
 
 def may_yield(loser: Memory, winner: Memory) -> bool:
@@ -201,10 +207,12 @@ class Ledger:
         if same:
             best = min(same, key=lambda v: (v.old.space != new.space, -v.old.strength, v.old.id))
             stands = self.merge(best.old, new)
-        for view in views:
-            rival = self.after[view.old.id]
-            if view.verdict.relation in ("contradicts", "updates") and rival.id != stands.id:
-                self.oppose(rival, self.after[stands.id], view.verdict, new.at)
+            for view in same:
+                stands = self.join(stands, view)
+        against = [view for view in views if view.verdict.relation in OPPOSED and view.old.id != stands.id]
+        for place, view in enumerate(sorted(against, key=lambda v: -v.verdict.confidence)[:MOST_RIVALS]):
+            verdict = view.verdict if not place or view.verdict.relation == "updates" else DOUBTED
+            self.oppose(self.after[view.old.id], self.after[stands.id], verdict, new.at)
         if not same and self.after[id].active:
             self.report(new, views)
 
@@ -240,6 +248,14 @@ class Ledger:
             self.links.append(Link(edge=Edge(src=kept.id, rel="derived_from", dst=gone.id)))
         self.wordings[kept.id] = (*self.wordings.get(kept.id, ()), gone.text, *self.wordings.get(gone.id, ()))
         return stays
+
+    def join(self, kept: Memory, view: View) -> Memory:
+        """Two that were kept apart become one when a new wording says the same as both, and surely so."""
+        other = self.after[view.old.id]
+        if (other.id == kept.id or not other.active or view.verdict.confidence < SURE_BRIDGE
+                or kept.space != other.space or not may_merge(kept, other) or not self.comparable(kept, other)):
+            return kept
+        return self.merge(kept, other)
 
     def oppose(self, old: Memory, new: Memory, verdict: Verdict, at: float) -> None:
         """One of two that contradict each other steps back, or both are flagged. Elsewhere than here both may be true:

@@ -5,55 +5,6 @@ is common in talk about software and means the same nearly everywhere. Words are
 in their plain form, other forms are found by their stem.
 """
 
-# Phrases that are read as one word, in the order in which they are looked for. A word in capitals is a mark of ours.
-PHRASES: tuple[tuple[str, str], ...] = (
-    (r"^\s*(?:no|nope|wrong|actually|well|sorry)\b[,.:;!]+ ", ""),
-    (r"(?:can|could) ?(?:not|n't|'t) (?:stand|bear)", "hate"),
-    (r"can't|cannot", "can not"), (r"won't", "will not"), (r"ain't", "is not"), (r"n't\b", " not"),
-    (r"'ll\b|\b(?:am|is|are|'re|'m|'s) going to(?= \w)", " will"),
-    (r"\b(i|we|you|they)'(?:d|ve|re|m)\b", r"\1"), (r"\b(it|that|there|what|here|he|she|who|let)'s\b", r"\1 is"),
-    (r"(?<=\w)'(?:s|ll|d|re|ve)\b", ""), (r"(?<=s)'(?=\s)", ""),
-    (r"\b(?:not|no) (?:need|have|necessary|required|longer need|longer have) (?:to |for (?:you|me) to )", "NONEED "),
-    (r"\bno need(?: to| for)?\b", "NONEED"), (r"\bi changed my mind\b", "CHANGE"),
-    (r"\bno longer\b|\bnot (.{1,60}?) (?:any ?more|any longer)\b", r"NOLONGER \1"),
-    (r"\b(\w+) no more\b", r"NOLONGER \1"), (r"\bany ?more\b|\bany longer\b", "NOLONGER"),
-    (r",? ?\b(?:if you ask me|in my opinion|i think|i believe|as far as i know|as i said)\b,?", ""),
-    (r"\bbreak (.{1,40}?) up\b", r"split \1"), (r"\bbreak up\b", "split"),
-    (r"\b(?:is|are) NOLONGER (?:allowed|ok|okay|fine|needed|necessary|required|supported|used|wanted)\b", "GONE"),
-    (r"\b(?:is|are|was|were) (?:NOLONGER|not) any longer\b", "GONE"), (r"\bhad been\b", "USEDTO"),
-    (r"\b(?:it|that) was (\w+) (?:before|until now|so far)\b", r"USEDTO \1"),
-    (r"(\w+) ?(?:->|→) ?(?=\w)", r"CHANGE from \1 to "), (r"\bfrom (\S+(?: \S+)?) (?:down |up )?to (?=\S)", r"CHANGE from \1 to "),
-    (r"\bfrom now on(?:wards)?\b|\bgoing forward\b|\bin (?:the )?future\b|\bfrom today(?: on)?\b", "FROMNOW"),
-    (r"\bas of (?:today|now|this \w+|\w+day)\b|\bsince (?:today|yesterday|this \w+)\b", "FROMNOW"),
-    (r"\bnot any ", "no "), (r"\btook over\b", "TAKEOVER"), (r"\bwent from\b", "changed from"),
-    (r"\bthe other way (?:a?round)\b", "CHANGE"), (r"\bin place of\b|\binstead of\b|\brather than\b", "INSTEADOF"),
-    (r"\b(?:is|are|was|were|be|been|get|gets) used (?:to|for|as)\b", "used"), (r"\bused to\b", "USEDTO"),
-    (r"\bturn(?:s|ed)? out\b|\bafter all\b", "TURNEDOUT"), (r"\boff[- ]limits\b", "forbidden"),
-    (r"\b(?:turn|switch)(?:s|es|ed)? off\b|\boff\b", "disabled"), (r"\b(?:turn|switch)(?:s|es|ed)? on\b", "enabled"),
-    (r"\bon(?= ?[.,;:!]| *$| (?:in|for|at|by|again|now|before|today)\b)", "enabled"),
-    (r"\b(?:is|are|was|were) (?:out|gone|history|obsolete|deprecated|retired|dead)\b", "GONE"),
-    (r"\bbefore\b|\bprior to\b|\bahead of\b", "BEFORE"), (r"\bonly (?:after|once|when)\b|\bafter(?:wards)?\b", "AFTER"),
-    (r"\b(?:tdd|red-green-refactor)\b|\btest[- ]driven(?:[- ]development)?\b|\btest[- ]first(?: development)?\b",
-     "test BEFORE code"),
-    (r"\b(?:is|are) (?:not allowed|not ok|not okay|not fine|not permitted|forbidden|prohibited|banned|taboo|a no-?go)\b", "FORBIDDEN"),
-    (r"\bfree of\b", "not with"), (r"\bwithout any (?:problem|trouble)s?\b", "well"), (r"\b(?:nothing|nobody|no one|none) (?:but|except|other than)\b", "only"),
-    (r"\bno one\b", "nobody"), (r"\bmake sure(?: that| to)?\b|\bbe sure to\b|\bensure(?: that)?\b", "always"),
-    (r"\bnot (?:all|every)\b", "NOTALL"), (r"\b(?:or|and) (?:later|newer|higher|lower|more|less|above|up)\b", "BOUND"),
-    (r"\bgithub actions\b", "github-actions"), (r"\bgitlab ci\b", "gitlab-ci"), (r"\bresponsible for\b", "own"),
-    (r"\bbelongs? to\b", "owned by"), (r"\b(?:is|are|was|were) (\w+)'s\b", r"is owned by \1"),
-    (r"\bat (?:most|least)\b|\bup to\b|\bno more than\b|\bmore than\b(?= [\d$€£])", "BOUND"),
-    (r"\bpull[- ]requests?\b|\bmerge requests?\b|\bprs?\b", "pullrequest"), (r"\bforce[- ]push", "forcepush"),
-    (r"\bpush(?:es|ed|ing)? --force\b", "forcepush"), (r"\btype[- ](?:hint|annotation)", "typehint"),
-    (r"\bannotat(?:e|es|ed) (.{1,40}?) with types\b", r"typehint \1"), (r"\bline[- ]length\b", "line long"),
-    (r"\bcontinuous integration\b", "ci"), (r"\bcode ?base\b|\brepository\b|\brepo\b", "project"),
-    (r"\bvs ?code\b|\bvisual studio code\b", "vscode"), (r"\bhost ?name\b", "host name"),
-    (r"\bhalf an? minute\b", "30 seconds"), (r"\bhalf an hour\b", "30 minutes"), (r"\ba couple of\b", "2"),
-    (r"\ba? ?dozen\b", "12"), (r"\ba single\b", "1"), (r"\btwice\b", "2 times"), (r"\b(\d+)-(?=[a-z])", r"\1 "),
-    (r"\b(one|two|three|four|five|six|seven|eight|nine|ten)-(?=[a-z])", r"\1 "),
-    (r"(?<=\d)(?= ?%)", " "), (r"%", " percent "), (r"€ ?(\d+)", r"\1 euros"), (r"\$ ?(\d+)", r"\1 dollars"),
-    (r"\bin an? (\w+) manner\b", r"\1"), (r"\bread[- ]only\b", "readonly"),
-)
-
 # One line: words that say the same. The first is what all of them are read as.
 SYNONYMS = """
 use utilize employ
@@ -151,6 +102,11 @@ maintain maintainer maintains
 return returns give
 break breaks broke
 explain explanation
+manual manually
+automatic automatically
+show shown display displayed
+hide hidden
+hold held
 comment comments
 install installation
 format formatting formatter
@@ -278,46 +234,74 @@ single double
 am pm
 ascending descending
 top bottom
+early late
+online offline
+show hide
+include exclude
+minimum limit
+readonly write
+manual automatic
+safe dangerous
+easy hard
 """
 
 # Where something holds. A memory about one place says nothing about another.
-PLACES = "production staging development local ci sandbox windows linux mac arm64 preview demo qa"
+PLACES = """
+production staging development local ci sandbox windows linux mac arm64 preview demo qa
+"""
 
 # Words that carry no content of their own, beyond the stop words: verbs of being and doing, fillers, wishes.
 LIGHT = """
-use prefer please want always ever really strongly much lot way thing kind sort get got go goes going come came make let
-need require should must have has may might shall will would do done does be is are was were been being able also just
-here there then now today currently actually basically simply remember note user project we i you me my our your it its
-this that these those one ones thanks thank ok okay yes sure well good fine important preference preferred better best work
-works working keep kept put set take taken happen happens happening live lives located found find stay mean call
-run listen reach every each any anything whole entire us team everything
+use prefer please want always ever really strongly much lot way thing kind get got go goes going come came
+make let need require should must have has may might shall will would do done does be is are was were been being
+able also just here there then now today currently actually basically simply remember note user project we i you
+me my our your it its this that these those one ones thanks thank ok okay yes sure well good fine important
+preference preferred better best work works working keep kept put set take taken happen happens happening live
+lives located found find stay mean call run listen reach every each any anything whole entire us team everything
 everyone try like rather still already again quite pretty very too so such as than both either around given back
-strong strongly handle manage contain include equal exist reside sit provide available turn stick
-follow start begin see look help tell say said ask_ think feel hope wish consider happen
-rule approach style convention word line_ place need
+strong strongly handle manage contain include equal exist reside sit provide available turn stick follow start
+begin see look help tell say said ask_ think feel hope wish consider happen rule approach style convention word
+line_ place need
 """
 
 # Words that steer a sentence and are no content: they are read for signs and order.
-STEERS = "unless until when whenever if while not never no nor nobody none neither without avoid hate dislike stop against refuse skip instead before after \
-first then second later only over than worse better rather forbid prohibit now already love like fond want allow permit"
+STEERS = """
+unless until when whenever if while not never no nor nobody none neither without avoid hate dislike stop against
+refuse skip instead before after first then second later only over than worse better rather forbid prohibit now
+already love like fond want allow permit
+"""
 
 # Content, but of so little weight that one may say it or leave it.
-WEAK = "code file branch word text module line feature tool string character item together whole current write name number value version size start default service system cause reason"
+WEAK = """
+code file branch word text module line feature tool string character item together whole current write name
+number value version size start default service system cause reason
+"""
 
-HEDGES = "maybe perhaps might probably possibly seems apparently likely presumably guess suspect could unsure usually \
-mostly often sometimes occasionally generally typically normally rarely tend try"
+HEDGES = """
+maybe perhaps might probably possibly seems apparently likely presumably guess suspect could unsure usually
+mostly often sometimes occasionally generally typically normally rarely tend try
+"""
 
-LIMITS = "except unless only apart besides but however excluding outside unlike although though BOUND some NOTALL"
+LIMITS = """
+except unless only apart besides but however excluding outside unlike although though BOUND some NOTALL
+"""
 
-CHANGES = "NOLONGER FROMNOW USEDTO CHANGE GONE TAKEOVER left renamed ported converted moved switched migrated replaced replace changed raised lowered \
-increased reduced decreased dropped rewritten relicensed upgraded downgraded retired deprecated became stopped lifted \
-switch stop stopped grew shrank superseded reverted abandoned ditched transferred swapped"
+CHANGES = """
+NOLONGER FROMNOW USEDTO CHANGE GONE TAKEOVER left renamed ported converted moved switched migrated replaced
+replace changed raised lowered increased reduced decreased dropped rewritten relicensed upgraded downgraded
+retired deprecated became stopped lifted switch stop stopped grew shrank superseded reverted abandoned ditched
+transferred swapped
+"""
 
-SOFT_CHANGES = "now INSTEADOF TURNEDOUT"
+SOFT_CHANGES = """
+now INSTEADOF TURNEDOUT
+"""
 
-NUMBERS = {w: n for n, w in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())} | {
-    "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "hundred": 100,
-    "thousand": 1000}
+NUMBERS = {
+    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine":
+    9, "ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty":
+    50, "sixty": 60, "ninety": 90, "hundred": 100, "thousand": 1000,
+}
 
 # Unit → (what it measures, how many of the smallest unit it is).
 UNITS: dict[str, tuple[str, float]] = {
@@ -328,3 +312,76 @@ UNITS: dict[str, tuple[str, float]] = {
     "percent": ("percent", 1), "euro": ("euro", 1), "eur": ("euro", 1), "dollar": ("dollar", 1), "usd": ("dollar", 1),
     "am": ("clock", 1), "pm": ("clock pm", 1),
 }
+
+# The small words by which a sentence is taken apart. One line each: what they are, then the words.
+
+# Other people.
+PERSONS = "she he they her his their hers him them"
+
+# Where another clause begins.
+JOINTS = """
+that which who but because so unless except when if while although though until as BEFORE AFTER since
+"""
+
+# Words that deny.
+NOTS = "not never no nor nobody none neither"
+
+# Before which or after which a "not" denies a whole clause.
+AUXILIARIES = """
+do does did is are was were be can could may might must should shall will would has have had am i we you user
+please
+"""
+
+# Verbs and prepositions that deny what follows them.
+AVOIDS = """
+avoid avoids hate hates dislike dislikes stop stops without INSTEADOF NOLONGER NONEED USEDTO forbid prohibit
+against refuse split skip ditch drop replace replaced dropped lost
+"""
+
+# Marks that deny what they are said of.
+AFTERWARDS = "FORBIDDEN GONE"
+
+# A certain day.
+WHEN = "today yesterday tomorrow tonight last next ago"
+
+# Main verbs that part what is spoken of from what is said.
+VERBS = """
+is are was were be been am has have had run runs ran live lives use uses used listen listens stay stays need
+needs call calls called own owns belong belongs take takes took come comes came go goes went contain contains
+store stores return returns raise raises require requires get gets return like likes prefer prefers love loves
+want wants must should may can will would do does did allow allows target targets process processes end ends
+fail fails report reports start starts happen happens keep keeps kept made moved renamed send sends depend
+depends maintain maintains lead leads read reads write writes talk talks connect connects handle handles
+trigger triggers manage manages expose exposes support supports load loads import imports deploy deploys build
+builds create creates delete deletes check checks validate validates cause causes publish publishes consume
+consumes crashed
+"""
+
+# What may follow a verb that is not in the list.
+SMALL = "the a an to on from for with in its their all every no by"
+
+# Prepositions before what a statement is limited to.
+SCOPES = "for in on at of within during when if while per under inside across into onto to"
+
+# Words that make a comparison of "than" and "over".
+PREFERS = "prefer prefers like likes rather better favor preference want more"
+
+# What follows is no more.
+LEAVES = """
+INSTEADOF NOLONGER USEDTO stop stopped replaced replace dropped drop not lost removed ditched abandoned left
+"""
+
+# After "was": what stands before is no more.
+GOES = "replaced dropped removed retired renamed GONE abandoned left"
+
+# Verbs of which one thing can have many objects: "exports a" and "exports b" are both true.
+OPEN = """
+export import contain include has have support like love provide expose offer accept depend call know review report
+attend speak visit own send mention list define read
+"""
+
+# What an opposite is made with.
+PREFIXES = "un in im non dis de ir il anti a"
+
+# Where "instead of this" ends.
+ENDS = "in into for during is are was were must should can may has have will do does"

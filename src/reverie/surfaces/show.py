@@ -8,6 +8,7 @@ from rich.text import Text
 
 from reverie.kinds import kind_of, retention
 from reverie.lifecycle.explain import day
+from reverie.lifecycle.review import Case
 from reverie.model import Event, Hint, Hit, Memory, Record
 from reverie.store import Problem
 from reverie.surfaces import say
@@ -107,6 +108,19 @@ def memories(found: Sequence[Memory], now: float, space: str) -> None:
         table.add_row(Text("•", style="dim"), excerpt(memory))
         table.add_row("", about(memory, now, space))
         table.add_row("", Text(memory.id, style="dim"))
+    say.show(table)
+
+
+def cases(found: Sequence[Case], now: float) -> None:
+    """Pairs that wait for a decision, the older one first."""
+    table = rows()
+    for case in found:
+        table.add_row(Text("!" if case.kind == "contradiction" else "≈", style="bold"),
+                      Text(f"{case.kind}: {one_line(case.why)}", style="bold"))
+        for place, memory in enumerate((case.one, case.other), start=1):
+            table.add_row(Text(str(place)), excerpt(memory))
+            table.add_row("", dotted(memory.id, memory.kind, when(memory, now), source(memory),
+                                     f"believed {memory.confidence:.0%}", f"strength {memory.strength}"))
     say.show(table)
 
 

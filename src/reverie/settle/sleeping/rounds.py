@@ -17,6 +17,7 @@ from reverie.settle.sleeping.mending import backfill, retried
 from reverie.settle.sleeping.run import SPACELESS, Run, spaces
 
 PAIRS, PAGE = 400, 500   # pairs, and memories, that a pass is shown at once
+CLUSTERED = "clusters"   # the cursor from which retrievals are counted till clusters are due again (B83)
 OTHERS = tuple(rel for rel in RELATIONS if rel != "has_tag")
 
 
@@ -155,6 +156,9 @@ def over_clusters(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
     for space in spaces(run, at[0]):
         view, wanted = (regrouped if name == "recluster" else tidied)(run.work, space, run.going)
         steps += in_steps(run, name, space, wanted, view)
+    if name == "recluster" and not (run.wish.dry or run.stopped):
+        store = run.work.store
+        store.advance(CLUSTERED, max((event.seq for event in store.events(newest=True, limit=1)), default=0))
     return steps, ""
 
 

@@ -51,6 +51,7 @@ def status(desk: Desk) -> None:
         "edges": stats.edges,
         "vectors": stats.vectors,
         "waiting": stats.waiting,
+        "to_decide": stats.undecided,
         "settling": settler,
         "embedder": desk.settings.embedder,
         "model_present": worker.ready(desk.settings),
@@ -81,6 +82,7 @@ def status_page(v: dict[str, Any]) -> None:
             "vectors": f"{v['vectors']:,}; texts that wait for one: {v['waiting']:,}"
             if v["waiting"]
             else f"{v['vectors']:,}, none waits",
+            "to decide": f"{v['to_decide']:,} pairs: reverie review" if v["to_decide"] else "",
             "settling": "somebody is at it" if v["settling"] else "nobody just now",
             "model": f"{v['embedder']}: {model}",
             "size": f"{v['bytes'] / 1e6:,.1f} MB",

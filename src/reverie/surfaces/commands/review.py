@@ -1,0 +1,98 @@
+"""The command review: pairs of memories that contradict each other or may say the same, for a person to decide."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from reverie import Mind, clock
+from reverie.errors import BadInput
+from reverie.lifecycle.review import DECISIONS, Case
+from reverie.surfaces import complete, reading, say
+from reverie.surfaces.desk import Desk, command
+
+PANEL = "Keep and change"
+KEYS = {"1": "one", "2": "other", "b": "both", "m": "merge", "e": "edit", "s": "", "q": "stop"}
+ASKED = "Keep [1], keep [2], keep [b]oth, [m]erge 2 into 1, [e]dit 1 and merge, [s]kip, [q]uit"
+
+Id = Annotated[
+    str | None, typer.Argument(metavar="ID", autocompletion=complete.ids, help="A memory of the pair, mem_….")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Put this command on the command line."""
+    command(app, "review", panel=PANEL)(review)
+
+
+def review(
+    desk: Desk,
+    one: Id = None,
+    other: Id = None,
+    keep: Annotated[
+        str,
+        typer.Option(
+            autocompletion=lambda: list(DECISIONS),
+            help="What to keep of the pair: one, other, both, merge (other into one), edit (one gets --text).",
+        ),
+    ] = "",
+    text: Annotated[str, typer.Option(help="The new text of the first; “-” reads it from stdin.")] = "",
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many pairs, at most.")] = 20,
+    ask: Annotated[
+        bool | None, typer.Option("--ask/--list", help="Ask about each pair, or only list them (default: as you sit).")
+    ] = None,
+) -> None:
+    """Show what contradicts or may repeat each other, and decide about it. Every decision can be undone."""
+    with desk.mind() as mind:
+        if one or other or keep or text:
+            decide(desk, mind, one, other, keep or ("edit" if text else ""), text)
+            return
+        cases = mind.review(space=desk.space, limit=limit)
+        asking = (sys.stdin.isatty() and sys.stdout.isatty()) if ask is None else ask
+        if desk.json:
+            say.document({"cases": [as_json(case) for case in cases]})
+        elif not cases:
+            say.tell("Nothing waits for a decision.")
+        elif asking:
+            converse(mind, cases)
+        else:
+            from reverie.surfaces import show
+
+            show.cases(cases, clock.now())
+            say.note("Decide with: reverie review ID ID --keep one|other|both|merge, or --text …")
+
+
+def decide(desk: Desk, mind: Mind, one: str | None, other: str | None, keep: str, text: str) -> None:
+    """One decision, for scripts."""
+    if not (one and other and keep):
+        raise BadInput("A decision needs both ids and --keep one, other, both, merge, or --text")
+    pair = mind.resolve(one, other, keep, text=reading.given_or_stdin([text]) if text else "")
+    event = mind.store.events(verbs=("review",), newest=True, limit=1)[0].seq
+    if desk.json:
+        say.document({"decision": keep, "memories": [say.as_json(m) for m in pair], "event": event})
+    else:
+        say.tell(f"Decided: {keep}. Undo: reverie undo {event}")
+
+
+def converse(mind: Mind, cases: list[Case]) -> None:
+    """Ask about one pair after the other, until there is none left or somebody has enough."""
+    from reverie.surfaces import show
+
+    decided = 0
+    for case in cases:
+        show.cases([case], clock.now())
+        key = ""
+        while key not in KEYS:
+            key = typer.prompt(ASKED, err=True).strip().lower()
+        if KEYS[key] == "stop":
+            break
+        if decision := KEYS[key]:
+            text = typer.prompt("The new text", default=case.one.text, err=True) if decision == "edit" else ""
+            mind.resolve(case.one.id, case.other.id, decision, text=text)
+            decided += 1
+    say.tell(f"Decided {decided} of {len(cases)}. Each decision can be taken back: reverie undo")
+
+
+def as_json(case: Case) -> dict[str, Any]:
+    """A pair as JSON values."""
+    return {**case._asdict(), "one": say.as_json(case.one), "other": say.as_json(case.other)}
