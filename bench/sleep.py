@@ -164,7 +164,7 @@ def main() -> None:
     results = []
     for size in [args.size] if args.size else args.sizes:
         command = [sys.executable, "-m", "bench.sleep", "--alone", str(size)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         results.append(json.loads(done.stdout.splitlines()[-1]))
     for result in results:
         print(f"\n{result['size']:,} memories: {result['seconds']:.0f} s, peak {result['peak_mb']:.0f} MB, "

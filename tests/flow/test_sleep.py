@@ -376,9 +376,30 @@ def test_when_it_is_time(tmp_path):
 def test_after_a_night_it_is_not_time(night):
     """B136: a run notes when it was, and how much there was."""
     filled_mind(night, 100)
+    night.sleep(["prune"])
     assert outlook(night.store, NOW).new == 100
     night.sleep()
     assert (0, 0.0) == outlook(night.store, NOW)[2:0:-1]
+
+
+def test_a_companion_sleeps_when_it_is_quiet(clock, monkeypatch):
+    """B131, X21: beside a conversation the background thread tidies up once nobody has taken a turn for a while."""
+    from reverie import background
+    monkeypatch.setattr(background, "RETRY", 0.02)
+    monkeypatch.setattr(background, "BREATH", 0.0)
+    with memory(now=clock) as mind:
+        for i in range(30):
+            mind.remember(f"Guess number {i}.", space=SPACE)
+        with mind.companion(space=f"{SPACE}/session") as companion:
+            companion.turn([{"role": "user", "content": "hello"}])
+            assert companion.wait()
+            time.sleep(0.2)
+            assert mind.store.meta("slept_at") is None
+            clock.tick(minutes=16)
+            end = time.monotonic() + 30
+            while mind.store.meta("slept_at") is None and time.monotonic() < end:
+                time.sleep(0.01)
+            assert (mind.store.meta("slept_at"), companion.trouble) == (repr(clock()), "")
 
 
 SLEEPER = """

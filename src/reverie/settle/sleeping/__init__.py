@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 
 from reverie import clock
 from reverie.errors import BadInput
-from reverie.lifecycle.sleep import PASSES
+from reverie.lifecycle.sleep import PASSES, SAFE
 from reverie.model import Event
 from reverie.settle import LEASE, work_left
 from reverie.settle.bedtime import NOTE, SLEPT_AT, SLEPT_COUNT
@@ -92,8 +92,9 @@ def end(run: Run, slept: Slept) -> None:
         store.append([Event("slept", SPACELESS, run.now(), payload={
             "run": run.number, "passes": {done.name: done.skipped or done.steps for done in slept.passes}})])
         store.set_meta(NOTE, "")
-        store.set_meta(SLEPT_AT, repr(run.work.now))
-        store.set_meta(SLEPT_COUNT, str(stats.memories + stats.retired))
+        if run.wish.yielding or set(SAFE) <= set(run.wish.passes):    # single passes are no night
+            store.set_meta(SLEPT_AT, repr(run.work.now))
+            store.set_meta(SLEPT_COUNT, str(stats.memories + stats.retired))
 
 
 def noted(run: Run) -> Note:
