@@ -79,7 +79,8 @@ def cut(groups: Iterator[Ints]) -> Iterator[tuple[Ints, Ints]]:
 
 def compared(vectors: Floats, asked: Ints, among: Ints, k: int, floor: float) -> tuple[Ints, Floats]:
     """The k best of `among` for each row asked."""
-    cosines = vectors[asked] @ vectors[among].T
+    others = vectors if len(among) == len(vectors) else vectors[among]    # the whole is not copied
+    cosines = vectors[asked] @ others.T
     cosines[asked[:, None] == among[None, :]] = -1.0
     many = min(k, len(among))
     top = np.argpartition(-cosines, many - 1, axis=1)[:, :many] if many < len(among) else (

@@ -111,39 +111,45 @@ def neighbours(soil: Soil, going: Callable[[], bool]) -> Nearest:
 
 
 def read(work: Work, space: str, mark: Watermark | None = None) -> Soil:
-    """A space and those above it, read page by page into one matrix."""
+    """A space and those above it, read page by page into one matrix.
+
+    Pages come newest first, so it is filled from its end: then it is in the order of the ids already, and not copied.
+    """
     counts = work.store.stats().spaces
     most = sum(counts.get(name, 0) for name in lineage(space))
     ids: list[str] = []
     vectors = np.zeros((0, 0), np.float32)
     own, fresh = np.zeros(most, np.bool_), np.zeros(most, np.bool_)
     newest = ""
-    for name in lineage(space):
-        seen = mark.newest.get(name) if mark else None
-        new = True
-        for page in pages(work, name):
+    for memory, vector, is_new in known(work, lineage(space), mark):
+        newest = newest or (memory.id if memory.space == space else "")
+        if vector is None or len(ids) == most:    # one more came meanwhile: it is for the next night
+            continue
+        if not len(vectors):
+            vectors = np.zeros((most, len(vector)), np.float32)
+        ids.append(memory.id)
+        row = most - len(ids)
+        vectors[row], own[row], fresh[row] = vector, memory.space == space, is_new
+    return by_id(ids[::-1], vectors[most - len(ids):], own[most - len(ids):], fresh[most - len(ids):], newest)
+
+
+def known(work: Work, spaces: tuple[str, ...], mark: Watermark | None) -> Iterator[tuple[Memory, Floats | None, bool]]:
+    """Memories that count, newest first in each space; the vector of each, and whether it is new since the mark."""
+    for space in spaces:
+        seen, is_new = mark.newest.get(space) if mark else None, True
+        for page in pages(work, space):
             here = work.store.vectors(work.model, [memory.id for memory in page])
-            if name == space and not newest:
-                newest = page[0].id
             for memory in page:
-                new = new and memory.id != seen
-                if memory.id not in here or len(ids) == most:
-                    continue
-                if not len(vectors):
-                    vectors = np.zeros((most, len(here[memory.id])), np.float32)
-                vectors[len(ids)] = here[memory.id]
-                own[len(ids)] = name == space
-                fresh[len(ids)] = new or not mark or memory.updated_at > mark.at
-                ids.append(memory.id)
-    return by_id(ids, vectors, own, fresh, newest)
+                is_new = is_new and memory.id != seen
+                yield memory, here.get(memory.id), is_new or mark is None or memory.updated_at > mark.at
 
 
 def by_id(ids: list[str], vectors: Floats, own: Bools, fresh: Bools, newest: str) -> Soil:
     """The rows in the order of their ids, which is that of their making."""
     order: Ints = np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int64)
-    falling = len(order) > 0 and bool((np.diff(order) == -1).all())    # pages come newest first: no copy is needed
-    vectors = vectors[:len(ids)][::-1] if falling else vectors[order]
-    return Soil([ids[i] for i in order], vectors, own[order], fresh[order], newest)
+    if (order == np.arange(len(ids))).all():
+        return Soil(ids, vectors, own, fresh, newest)
+    return Soil([ids[i] for i in order], vectors[order], own[order], fresh[order], newest)
 
 
 def pages(work: Work, space: str) -> Iterator[list[Memory]]:
