@@ -216,10 +216,20 @@ class Background:
         self.trouble = step.trouble
         if step.trouble:
             self._retry_at = clock.ticks() + RETRY
+        if step.events:
+            self._take_back_retired()
         more = bool(step.embedded or step.events)
         if not more:
             self.store.release(LEASE, self._holder)
         return more
+
+    def _take_back_retired(self) -> None:
+        """What stepped back while settling, such as what the user has just put right, is not given from a block."""
+        waiting = {id for companion in list(self._companions) for block in list(companion.conversation.slot)
+                   for id in block.ids}
+        gone = waiting - {memory.id for memory in self.store.get(sorted(waiting)) if memory.active}
+        if gone:
+            self.withdraw(gone)
 
     def _write_down(self) -> None:
         """Every queued turn becomes an event; the newest of each conversation is to be prepared for."""

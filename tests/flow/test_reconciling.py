@@ -366,6 +366,29 @@ def test_two_processes(tmp_path):
         assert (one.strength, len(one.sources)) == (40, 40) and mind.verify() == []
 
 
+def test_what_was_put_right_is_not_injected(model, clock):
+    """A block that was prepared before the correction was learned does not bring the old belief back (A83, CC-57)."""
+    with memory(now=clock, embedder=model) as mind:
+        old = keep(mind, "Use npm to install packages.", kind="preference", provenance="user_stated")
+        mind.settle()
+        clock.tick()
+        with mind.companion(f"{SPACE}/s") as companion:
+            companion.turn(said("No, use pnpm to install packages, not npm."))
+            assert companion.wait(20)
+            wait_until(lambda: not mind.get(old.id)[0].active)
+            wait_until(lambda: old.id not in [id for block in companion.conversation.slot for id in block.ids])
+            assert old.id not in companion.turn([]).ids
+
+
+def wait_until(done):
+    """Until the background has done it; a failure after twenty seconds."""
+    for _ in range(1_000):
+        if done():
+            return
+        threading.Event().wait(0.02)
+    raise AssertionError("it was not done")
+
+
 # Without a model
 
 

@@ -119,7 +119,8 @@ def test_a_project_may_differ_from_the_users_own(monkeypatch):
 
 
 @pytest.mark.parametrize("fields", [
-    {"session": "s", "speaker": "Ann"}, {"kind": "event"}, {"kind": "intention"}, {"kind": "feeling"},
+    {"session": "s", "speaker": "Ann"}, {"kind": "observation", "session": "s"}, {"kind": "event"},
+    {"kind": "intention"}, {"kind": "feeling"},
     {"kind": "scratch"}, {"expires_at": NOON - 1}, {"valid_from": NOON + 1}, {"valid_to": NOON - 1},
 ])
 def test_who_takes_no_part(fields):
@@ -148,6 +149,15 @@ def test_the_longer_lived_kind_stays():
     """An observation that turns out to be a correction is one from then on, and what has no end does not get one."""
     kept = absorbed(a_memory("x", kind="observation", expires_at=NOON + 5), a_memory("x", kind="correction"), NOON)
     assert (kept.kind, kept.expires_at) == ("correction", None)
+
+
+def test_of_documents_only_the_same_words_are_the_same():
+    """A page is no statement that could be weighed: it is repeated, it resembles, or it is another one."""
+    page = "the port is 8080 and " * 50
+    old = a_memory(page)
+    assert reconcile.judged(old, a_memory(page.upper()), 0.99, ()).relation == "same"
+    assert reconcile.judged(old, a_memory(page + " 9090"), 0.99, ()).relation == "near"
+    assert reconcile.judged(old, a_memory(page.replace("8080", "9090")), 0.94, ()).relation == "apart"
 
 
 # Contradicting

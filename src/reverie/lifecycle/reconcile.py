@@ -22,7 +22,10 @@ from reverie.lifecycle.change import HELPFUL, MOST_REINFORCEMENTS, contradicting
 from reverie.lifecycle.compare import Verdict, compare
 from reverie.model import Change, Edge, Link, Memory, Retire, Revise
 
-TALK = ("fact", "note", "event", "observation")    # kinds that turns of a conversation are kept as
+TALK = ("fact", "note")          # kinds that turns of a conversation are kept as, with a speaker
+RAW = ("observation", "event")   # kinds that are raw material as soon as they come out of a session
+LONG = 600            # characters; what is longer is a document, and only the same words are the same
+NEAR_DOCUMENT = 0.95  # cosine from which two documents are told to be nearly the same (CONSTANTS: duplicate deep)
 SURE_UPDATE = 0.5     # where the new one says itself that it replaces something ("no longer", "instead of")
 SURE_CORRECTED = 0.7
 """How sure a plain contradiction must be to let one step back. Only a correction by the user can: it is about something
@@ -78,8 +81,9 @@ def takes_part(memory: Memory, now: float) -> bool:
 
 
 def is_talk(memory: Memory) -> bool:
-    """Whether it is a turn of a conversation that was imported as it was, not something that somebody chose to keep."""
-    return bool(memory.session and memory.speaker and memory.provenance == "observed" and memory.kind in TALK)
+    """Whether it is a turn of a conversation, or what was seen in one: nothing that somebody chose to keep."""
+    return bool(memory.session and memory.provenance == "observed"
+                and ((memory.speaker and memory.kind in TALK) or memory.kind in RAW))
 
 
 def above(old: Memory, new: Memory) -> bool:
@@ -146,6 +150,15 @@ def both(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
 def retired(memory: Memory, now: float, why: str, newer: str) -> Memory:
     """The memory when another one stands for it."""
     return memory._replace(retired_at=now, retired_why=why, superseded_by=newer)
+
+
+def judged(old: Memory, new: Memory, cosine: float | None, wordings: Sequence[str]) -> Verdict:
+    """What the new one is to the old. Statements are compared; of a document only a repetition can be told."""
+    if max(len(old.text), len(new.text)) <= LONG:
+        return compare(old, new, cosine, wordings=[text for text in wordings if len(text) <= LONG])
+    if plain(new.text) in map(plain, (old.text, *wordings)):
+        return Verdict("same", 1.0, "the same words")
+    return Verdict("near" if (cosine or 0.0) >= NEAR_DOCUMENT else "apart", cosine or 0.0, "nearly the same document")
 
 
 def stronger(old: Memory, new: Memory, at: float) -> Memory | None:
@@ -228,7 +241,7 @@ class Ledger:
         for other, cosine in nearest.items():
             old = self.after[other]
             here = old._replace(space=new.space)     # what may follow across spaces is decided here, not there
-            verdict = compare(here, new, cosine, wordings=self.wordings.get(other, ()))
+            verdict = judged(here, new, cosine, self.wordings.get(other, ()))
             if verdict.relation != "apart":
                 found.append(View(old, verdict, cosine))
         return sorted(found, key=lambda view: (-(view.cosine or 0.0), view.old.id))
