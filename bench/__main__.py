@@ -3,13 +3,13 @@
 import subprocess
 import sys
 
-SUITES = ("bench.latency", "bench.scale", "bench.retrieval.run", "bench.sleep", "bench.privacy")
+SUITES = ("bench.latency", "bench.scale", "bench.retrieval.run", "bench.sleep", "bench.privacy", "bench.reconcile")
 
 
 def main() -> int:
     """Each in a process of its own, so that none disturbs the next; the first failure ends it."""
     cache = sys.argv[1:]
-    takes_cache = {"bench.latency", "bench.retrieval.run"}
+    takes_cache = {"bench.latency", "bench.retrieval.run", "bench.reconcile"}
     for suite in SUITES:
         print(f"\n== {suite}", flush=True)
         command = [sys.executable, "-m", suite, *(cache if suite in takes_cache else [])]

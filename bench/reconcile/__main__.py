@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from bench.common import percentile, save, table, timed
-from bench.reconcile.data import HALVES, Pair, pairs, restatements, texts
+from bench.reconcile.data import HALVES, Pair, fresh, pairs, restatements, texts
 from bench.reconcile.measure import Judged, again, by_cosine, by_tokens, fed, judged, memory, ours, summary
 from bench.reconcile.vectors import Cosines
 from bench.retrieval.data import default_root
@@ -33,8 +33,8 @@ TALK = 2_000     # nearest-neighbour pairs of chat turns
 
 def main() -> None:
     args = _arguments()
-    rows = pairs(args.half)
-    cosines = Cosines(args.cache, texts(pairs(), restatements()))
+    rows = fresh() if args.half == "fresh" else pairs(args.half)
+    cosines = Cosines(args.cache, texts([*pairs(), *fresh()], restatements()))
     judges = {"compare": ours(cosines), "compare, no embedder": ours(None), "cosine 0.92 / 0.80": by_cosine(cosines),
               "word overlap 0.75": by_tokens}
     found = {name: judged(rows, judge) for name, judge in judges.items()}
@@ -52,16 +52,18 @@ def main() -> None:
           ["restatements", "half", "texts", "left", "after another round", "no embedder", "first text's cosine"])
     talk = _talk(args.data, args.cache, args.show) if (args.data / "locomo").exists() else None
     speed = _speed(rows)
+    last = summary(judged(fresh(), judges["compare"]))
+    print(f"\n{last['pairs']} pairs written last: " + ", ".join(f"{what} {last[what]:.3f}" for what in SHOWN))
     save("reconcile", {"half": args.half, "pairs": len(rows), "subtle": sum(row.subtle for row in rows),
                        "targets": {"wrongly superseded": "< 0.01", "left of 50 restatements": 1},
-                       "figures": sums, "restatements": left, "talk": talk, "microseconds a pair": speed})
+                       "figures": sums, "fresh": last, "restatements": left, "talk": talk, "microseconds a pair": speed})
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "reverie-bench")
     parser.add_argument("--data", type=Path, default=default_root())
-    parser.add_argument("--half", choices=HALVES, default="held out")
+    parser.add_argument("--half", choices=(*HALVES, "fresh"), default="held out")
     parser.add_argument("--show", action="store_true", help="print every pair that was judged otherwise")
     return parser.parse_args()
 

@@ -1,6 +1,7 @@
 """The labelled pairs and restatements, in two halves that share no group.
 
 `pairs.jsonl`: one pair a line, `old` was known when `new` came; all pairs of a group have the same `old`.
+`fresh.jsonl`: the same, written last; used for nothing but a final look.
 `restatements.jsonl`: one text a line; the texts of a group say the same thing in different words.
 A group belongs to the half that the SHA-256 of its name says: whoever adds a group cannot choose.
 """
@@ -34,6 +35,11 @@ def pairs(of: str = "") -> list[Pair]:
     """The labelled pairs of one half, or all."""
     rows = [Pair(**json.loads(line)) for line in (HERE / "pairs.jsonl").read_text("utf-8").splitlines()]
     return [row for row in rows if of in ("", half(row.group))]
+
+
+def fresh() -> list[Pair]:
+    """Pairs written after features and rules were settled and never used for either."""
+    return [Pair(**json.loads(line)) for line in (HERE / "fresh.jsonl").read_text("utf-8").splitlines()]
 
 
 def restatements(of: str = "") -> dict[str, tuple[str, list[str]]]:

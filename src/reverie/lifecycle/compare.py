@@ -33,6 +33,7 @@ RELATIONS = ("same", "near", "contradicts", "updates", "apart")
 SURE = {"same": 0.70, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart": 0.0}
 ALIKE = 0.70                             # cosine from which two may be the same although each has words of its own
 HALF = 0.60                              # overlap of words below which another subject is another thing
+LITTLE = 0.40                            # overlap of words below which only a plain clash is a conflict
 FEW_WORDINGS = 6                         # of many wordings only the nearest count: they say the same by agreement
 DAY = 86_400.0
 
@@ -171,7 +172,9 @@ def against_update(seen: Likeness) -> dict[str, float]:
     f = seen.features
     about = sum(f[name] for name in ("change × gives up", "change × turned", "change × swap", "soft × gives up",
                                      "soft × turned"))
-    return {"it announces no change": float(not about), "another place": f["other place"],
+    other = f["extra subject"] * f["missing"] * (1 - f["change"])
+    return {"it announces no change": float(not about), "it speaks of something else": other,
+            "another place": f["other place"],
             "someone else's": f["whose differs"], "a question": f["asks differs"],
             "nothing in common": f["shares nothing"], "it is unsure": f["hedge new"]}
 
@@ -181,7 +184,10 @@ def against_conflict(seen: Likeness) -> dict[str, float]:
     f = seen.features
     differ = seen.swaps or seen.turned or seen.extra or seen.missing
     other = f["clash"] + f["bars differ"] + f["order crossed"] + f["only differs"] + f["limit new"] + f["limit old"]
+    clash = f["clash"] + f["swaps"] + f["many swaps"] + f["bars differ"]
     return {"nothing stands against it": float(not differ and not other),
+            "too little in common": float(f["jaccard"] < LITTLE and not clash),
+            "too much is said": float(f["parts"] > 0 and f["jaccard"] < HALF),
             "another place": f["other place"], "another condition": f["condition crossed"],
             "other roles": f["roles"] * (1 - f["any turned"]), "another day": f["when differs"]}
 

@@ -251,7 +251,8 @@ def _swap_features(swaps: Sequence[Swap]) -> dict[str, float]:
 def _polarity(old: Statement, new: Statement, turned: frozenset[str], shared: frozenset[str], agreeing: frozenset[str]
               ) -> dict[str, float]:
     crossed, agreed = _crossing(old.first, old.then, new.first, new.then)
-    both_bar = old.bars and new.bars
+    both_ways = bool(turned & old.pro) and bool(turned & old.con)
+    both_bar = old.bars and new.bars and not both_ways
     if_crossed, _ = _crossing(old.given, old.follows, new.given, new.follows)
     return {
         "turned": len(turned) / len(shared) if shared and not both_bar else 0.0,

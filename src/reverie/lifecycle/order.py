@@ -12,7 +12,7 @@ _LEAVES, _GOES, _CHANGES = among("LEAVES"), among("GOES"), among("CHANGES")
 def order_of(lows: list[str], concepts: list[str]) -> tuple[frozenset[str], frozenset[str]]:
     """What has to come before what: (first, then), both empty where nothing is said of it. "Faster than" counts too."""
     for i, low in enumerate(lows):
-        if low in ("BEFORE", "AFTER"):
+        if low in ("BEFORE", "AFTER") and i + 1 < len(lows) and lows[i + 1] not in BOUND:
             return _around(lows, concepts, i, low == "BEFORE")
         if low in ("without", "unless", "until") and any(denies(lows, j) for j in range(i)):
             return _around(lows, concepts, i, True, flipped=True)

@@ -5,6 +5,11 @@ A word in capitals is a mark of ours: it stands for what several phrases say. Wh
 """
 
 PHRASES: tuple[tuple[str, str], ...] = (
+    (r"(?-i:\bGo\b)(?! (?:to|ahead|on|for)\b)", "golang"),
+    (r"\b(team|class|group|option|plan|variant|phase|part|room|type|server|zone) (?-i:([A-Z]))\b", r"\1-\2"),
+    (r"\bback to\b", "CHANGE back to"),
+    (r"\bat most\b|\bup to\b|\b(?:no|not) more than\b|\bor (?:less|fewer|lower|below)\b", "ATMOST"),
+    (r"\bat least\b|\b(?:no|not) (?:less|fewer) than\b|\bor (?:later|newer|higher|more|above|up)\b", "ATLEAST"),
     (r"^\s*(?:no|nope|wrong|actually|well|sorry)\b[,.:;!]+ ", ""),
     ("(?:can|could) ?(?:not|n't|'t) (?:stand|bear)", "hate"),
     ("can't|cannot", "can not"),

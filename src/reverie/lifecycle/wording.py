@@ -30,7 +30,7 @@ short brief concise terse succinct shortly briefly concisely small little tiny s
 long detailed lengthy verbose thorough length detail large big huge giant enormous longer larger bigger
 answer reply respond response
 delete remove erase
-create add make
+create add
 enable activate
 disable deactivate
 error failure
@@ -252,16 +252,15 @@ production staging development local ci sandbox windows linux mac arm64 preview 
 
 # Words that carry no content of their own, beyond the stop words: verbs of being and doing, fillers, wishes.
 LIGHT = """
-use prefer please want always ever really strongly much lot way thing kind get got go goes going come came
-make let need require should must have has may might shall will would do done does be is are was were been being
-able also just here there then now today currently actually basically simply remember note user project we i you
-me my our your it its this that these those one ones thanks thank ok okay yes sure well good fine important
+use prefer please want always ever really strongly much lot way thing kind get got go goes going come came make
+let need require should must have has may might shall will would do done does be is are was were been being able
+also just here there then now today currently actually basically simply remember note user project we i you me
+my our your it its this that these those one ones thanks thank ok okay yes sure well good fine important
 preference preferred better best work works working keep kept put set take taken happen happens happening live
 lives located found find stay mean call run listen reach every each any anything whole entire us team everything
 everyone try like rather still already again quite pretty very too so such as than both either around given back
-strong strongly handle manage contain include equal exist reside sit provide available turn stick follow start
-begin see look help tell say said ask_ think feel hope wish consider happen rule approach style convention word
-line_ place need
+strong strongly handle manage equal reside sit provide available turn stick follow start begin see look help
+tell say said ask_ think feel hope wish consider happen rule approach style convention word line_ place need
 """
 
 # Words that steer a sentence and are no content: they are read for signs and order.
@@ -278,12 +277,13 @@ number value version size start default service system cause reason
 """
 
 HEDGES = """
-maybe perhaps might probably possibly seems apparently likely presumably guess suspect could unsure usually
-mostly often sometimes occasionally generally typically normally rarely tend try
+most many several half maybe perhaps might probably possibly seems apparently likely presumably guess suspect
+could unsure usually mostly often sometimes occasionally generally typically normally rarely tend try
 """
 
 LIMITS = """
-except unless only apart besides but however excluding outside unlike although though BOUND some NOTALL
+ATMOST ATLEAST except unless only apart besides but however excluding outside unlike although though BOUND some
+NOTALL
 """
 
 CHANGES = """
