@@ -388,6 +388,7 @@ def test_a_companion_sleeps_when_it_is_quiet(clock, monkeypatch):
     monkeypatch.setattr(background, "RETRY", 0.02)
     monkeypatch.setattr(background, "BREATH", 0.0)
     with memory(now=clock) as mind:
+        mind.settings = mind.settings._replace(sleep="prune, links")
         for i in range(30):
             mind.remember(f"Guess number {i}.", space=SPACE)
         with mind.companion(space=f"{SPACE}/session") as companion:

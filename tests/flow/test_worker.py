@@ -181,7 +181,7 @@ def test_it_sleeps_before_it_leaves(tmp_path):
     """B131, B132: when it is quiet and much is new, the worker tidies up, and notes when."""
     folder = tmp_path / "home"
     folder.mkdir()
-    (folder / "config.toml").write_text('embedder = "toy"\nidle = 0.5\nsleep_idle = 0.0\n')
+    (folder / "config.toml").write_text('embedder = "toy"\nidle = 0.5\nsleep_idle = 0.0\nsleep = "prune, links"\n')
     with opened(folder) as mind:
         mind.remember_many([{"text": f"Guess number {i}: the cache is cold.", "provenance": "inferred"}
                             for i in range(30)], space="me/demo")
