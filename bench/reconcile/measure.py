@@ -30,6 +30,17 @@ def ours(cosines: Cosines | None) -> Judge:
                                 cosines(pair.old, pair.new) if cosines else None).relation
 
 
+def with_wordings(rows: Sequence[Pair], cosines: Cosines) -> list[Judged]:
+    """Everything but the restatements, against memories into which all restatements of the group were merged."""
+    merged: dict[str, list[str]] = {}
+    for row in rows:
+        if row.label == "same":
+            merged.setdefault(row.old, []).append(row.new)
+    return [Judged(row, verdict_of(Kept(memory(row.old, row.kind), tuple(merged.get(row.old, ()))),
+                                   memory(row.new, row.kind), cosines, True).relation)
+            for row in rows if row.label != "same"]
+
+
 def by_cosine(cosines: Cosines) -> Judge:
     """The baseline of CONSTANTS row 7: ≥ 0.92 is the same, ≥ 0.80 is near."""
     def judge(pair: Pair) -> str:

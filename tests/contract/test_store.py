@@ -811,3 +811,17 @@ def test_an_event_needs_no_payload(store):
     seq = store.append([Event(verb="turn", space="me", at=1.0)])[0]
 
     assert store.event(seq) == Event(verb="turn", space="me", at=1.0, seq=seq)
+
+
+def test_pairs_that_wait(store):
+    """Pairs of memories that both count, each once, newest first, in the asked spaces only (B124, X43)."""
+    one, two, three, far = a_memory("a"), a_memory("b"), a_memory("c"), a_memory("d", space="me/far")
+    ties = [Edge(one.id, "contradicts", two.id), Edge(two.id, "contradicts", one.id),
+            Edge(three.id, "resembles", one.id, 0.8), Edge(far.id, "resembles", one.id, 0.9)]
+    store.apply([*(Add(memory=m) for m in (one, two, three, far)), *(Link(edge=tie) for tie in ties)], an_event())
+    found = store.between(("contradicts", "resembles"), (one.space,), 10)
+    assert [{e.src, e.dst} for e in found] == [{one.id, three.id}, {one.id, two.id}]
+    assert len(store.between(("resembles",))) == 2 and store.stats().undecided == 3
+    assert len(store.between(("contradicts", "resembles"), limit=1)) == 1
+    store.apply([Retire(id=three.id, at=NOON)], an_event())
+    assert store.stats().undecided == 2 and store.between(("resembles",), (one.space,)) == []

@@ -14,7 +14,7 @@ from bench.reconcile.data import restatements
 from reverie.errors import BadInput, Conflict
 from reverie.lifecycle.extract import found_in
 from reverie.mind import Mind
-from reverie.settle import READERS, one_step, work_left
+from reverie.settle import LEASE, READERS, one_step, work_left
 from reverie.settle.neighbours import FLOOR, nearest
 from reverie.settle.reconciling import PATIENCE
 from reverie.store.columns import Shard
@@ -366,18 +366,28 @@ def test_two_processes(tmp_path):
         assert (one.strength, len(one.sources)) == (40, 40) and mind.verify() == []
 
 
-def test_what_was_put_right_is_not_injected(model, clock):
-    """A block that was prepared before the correction was learned does not bring the old belief back (A83, CC-57)."""
-    with memory(now=clock, embedder=model) as mind:
-        old = keep(mind, "Use npm to install packages.", kind="preference", provenance="user_stated")
+def test_what_was_put_right_is_not_injected(clock):
+    """A block that was prepared before a belief was replaced does not bring it back (A83, CC-57)."""
+    with memory(now=clock, embedder="none") as mind:
+        old = keep(mind, "The staging server is called heron and its deploys need a ticket.")
         mind.settle()
         clock.tick()
-        with mind.companion(f"{SPACE}/s") as companion:
-            companion.turn(said("No, use pnpm to install packages, not npm."))
-            assert companion.wait(20)
+        assert mind.store.acquire(LEASE, "somebody else", 60, clock())      # nobody settles for now
+        with mind.companion(f"{SPACE}/s") as companion, mind.companion(f"{SPACE}/t") as another:
+            companion.turn(said("good morning, lovely weather"))
+            companion.turn(said("good morning, lovely weather", "which staging server do deploys go to"))
+            assert companion.wait(20) and waiting(companion) == [old.id]
+            keep(mind, "The staging server is no longer called heron, it is called crane now.",
+                 provenance="user_corrected")
+            mind.store.release(LEASE, "somebody else")
+            another.turn(said("Good morning."))
             wait_until(lambda: not mind.get(old.id)[0].active)
-            wait_until(lambda: old.id not in [id for block in companion.conversation.slot for id in block.ids])
-            assert old.id not in companion.turn([]).ids
+            wait_until(lambda: not waiting(companion))
+
+
+def waiting(companion):
+    """The memories in the block that waits for a conversation's next turn."""
+    return [id for block in list(companion.conversation.slot) for id in block.ids]
 
 
 def wait_until(done):

@@ -169,6 +169,7 @@ def test_a_long_text_is_cut():
 
     assert len(seen.words) <= MOST_TOKENS
     assert "same" == told("word " * 20_000, "word " * 20_000)
+    assert "near" == told("Use tabs. " * 10_000, "Use tabs. " * 10_000 + "But not in YAML.", 0.99)
 
 
 def test_empty_texts_have_nothing_to_compare():
@@ -194,3 +195,11 @@ def test_the_scorer_fits_the_features():
     assert set(made) == set(kept["with cosine"]["features"])
     assert {name for name in made if "cosine" not in name} == set(kept["without"]["features"])
     assert 1.0 == pytest.approx(sum(scorer("without").likely(made).values()))
+
+
+def test_a_denial_of_the_merged_memory_is_no_repetition():
+    """However many wordings a memory has, one that fits by chance does not make its opposite a repetition."""
+    wordings = ("I like tabs better than spaces.", "My preference is tabs rather than spaces.", "Use tabs, not spaces.")
+
+    relation = told("I prefer tabs over spaces.", "I prefer spaces over tabs.", 0.97, wordings)
+    assert relation in ("contradicts", "updates")

@@ -33,6 +33,8 @@ RELATIONS = ("same", "near", "contradicts", "updates", "apart")
 SURE = {"same": 0.70, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart": 0.0}
 ALIKE = 0.70                             # cosine from which two may be the same although each has words of its own
 HALF = 0.60                              # overlap of words below which another subject is another thing
+SURE_KNOWN, WELL_KNOWN = 0.55, 3         # what was said in three ways is known well enough to recognise a fourth
+PLAIN = 0.60                             # how sure a conflict with one wording outweighs a repetition of another
 LITTLE = 0.40                            # overlap of words below which only a plain clash is a conflict
 FEW_WORDINGS = 6                         # of many wordings only the nearest count: they say the same by agreement
 DAY = 86_400.0
@@ -88,15 +90,22 @@ def compare(old: Memory, new: Memory, cosine: float | None, *, wordings: Sequenc
     if apart := elsewhere(old, new, said):
         return Verdict("apart", 1.0, apart)
     known = nearest_wordings([read(text) for text in (old.text, *wordings)], said)
-    if any(text.plain == said.plain for text in known):
+    if word_for_word(new.text) in map(word_for_word, (old.text, *wordings)) or any(
+            text.plain == said.plain for text in known if not (text.cut or said.cut)):
         return settled(old, new, Verdict("same", 1.0, "the same words"))
     if not said.words or not known[0].words:
         return Verdict("apart", 1.0, "one of them says nothing that could be compared")
     if said.asks and not known[0].asks:
         return Verdict("apart", 1.0, "a question states nothing")
     vocabulary = frozenset().union(*(text.pro | text.con for text in known)) if len(known) > 1 else frozenset()
-    verdicts = [judged(text, said, cosine, vocabulary) for text in known]
+    sure = SURE_KNOWN if len(wordings) + 1 >= WELL_KNOWN else SURE["same"]
+    verdicts = [judged(text, said, cosine, vocabulary, sure) for text in known]
     return settled(old, new, strongest(verdicts))
+
+
+def word_for_word(text: str) -> str:
+    """What two texts share that say the same word for word, however long they are."""
+    return " ".join(text.lower().split())
 
 
 def nearest_wordings(known: Sequence[Statement], said: Statement) -> list[Statement]:
@@ -107,19 +116,23 @@ def nearest_wordings(known: Sequence[Statement], said: Statement) -> list[Statem
 
 
 def strongest(verdicts: Sequence[Verdict]) -> Verdict:
-    """One verdict from those on all wordings: a repetition of any is one of the memory."""
-    order = ("same", "updates", "contradicts", "near", "apart")
+    """One verdict from those on all wordings: a repetition of any is one of the memory, unless it denies another."""
+    against = [v for v in verdicts if v.relation in ("updates", "contradicts") and v.confidence >= PLAIN]
+    agree = [v for v in verdicts if v.relation == "same"]
+    if agree and len(against) < len(agree):
+        return max(agree, key=lambda v: v.confidence)
+    order = ("updates", "contradicts", "near", "apart", "same")
     return min(verdicts, key=lambda v: (order.index(v.relation), -v.confidence))
 
 
-def judged(old: Statement, new: Statement, cosine: float | None, known: frozenset[str]) -> Verdict:
-    """What the new statement is to one wording of the old."""
+def judged(old: Statement, new: Statement, cosine: float | None, known: frozenset[str], sure: float) -> Verdict:
+    """What the new statement is to one wording of the old; `sure` is how likely a repetition must be."""
     seen = likeness(old, new, cosine, known)
     likely = scorer("without" if cosine is None else "with cosine").likely(seen.features)
     for relation in sorted(likely, key=lambda r: (-likely[r], r)):
         if barred(relation, seen):
             continue
-        if likely[relation] >= SURE[relation]:
+        if likely[relation] >= (sure if relation == "same" else SURE[relation]):
             return Verdict(relation, round(likely[relation], 3), reason(relation, seen))
         if relation == "same":
             break    # perhaps the same: worth a look, and no conflict
@@ -205,6 +218,9 @@ def _little(seen: Likeness) -> bool:
 
 def settled(old: Memory, new: Memory, verdict: Verdict) -> Verdict:
     """Merging is for one kind of thing in one space; anything else is only reported (CONSTANTS row 7, CC-55)."""
+    if verdict.relation in ("same", "updates") and (read(old.text).cut or read(new.text).cut):
+        exact = word_for_word(old.text) == word_for_word(new.text)
+        verdict = verdict if exact else Verdict("near", verdict.confidence, "alike as far as they were read")
     if verdict.relation == "same" and old.space != new.space:
         return Verdict("near", verdict.confidence, f"{verdict.why}, but in another space")
     if verdict.relation == "same" and not mergeable(old.kind, new.kind):

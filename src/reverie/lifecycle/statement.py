@@ -73,6 +73,7 @@ class Statement(NamedTuple):
     given_up: frozenset[str]             # what it says is no more: after "from", "instead of", "no longer"
     when: frozenset[str]                 # today, last week
     whose: frozenset[str]                # other people's matters: her, my sister's
+    cut: bool                            # whether there was more than was read
     asks: bool
     will: bool                           # told of the future
     bars: bool                           # whether its main clause is denied
@@ -95,10 +96,15 @@ _ARTICLES = frozenset(("a", "an", "the", "our", "your", "my", "its"))
 _SMALL, _SCOPES, _AUX, _NOT = among("SMALL"), among("SCOPES"), among("AUXILIARIES"), among("NOTS")
 
 
-@lru_cache(maxsize=READ)
 def read(text: str) -> Statement:
     """The statement that a text makes."""
-    tokens = list(_tokens(phrased(text[:MOST_CHARS])))[:MOST_TOKENS]
+    return _read(text[:MOST_CHARS + 1])
+
+
+@lru_cache(maxsize=READ)
+def _read(text: str) -> Statement:
+    every = list(_tokens(phrased(text[:MOST_CHARS])))
+    tokens = every[:MOST_TOKENS]
     lows = [token.lower for token in tokens]
     concepts = concepts_of(lows)
     words = tuple(_words(tokens, concepts))
@@ -119,6 +125,7 @@ def read(text: str) -> Statement:
         changes=said & among("CHANGES"), soft=said & among("SOFT_CHANGES"),
         bound=bound_in(lows, concepts), given_up=given_up_in(lows, concepts), whose=said & _PERSON,
         when=said & _WHEN,
+        cut=len(text) > MOST_CHARS or len(every) > MOST_TOKENS,
         asks=text.rstrip().endswith("?"), will="will" in said,
         bars=any(bars(lows, i) for i in range(len(lows))),
         parts=1 + sum(1 for a in lows[:-1] if a in ".!?\n"),
