@@ -15,6 +15,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -138,14 +139,15 @@ def measured(size: int) -> dict[str, Any]:
             clock.at = NOW
             before, empty = state(mind), peak()
             slept: list[Any] = []
+            busy = time.process_time()
             seconds = timed(lambda: slept.append(mind.sleep()))
-            most = peak()
+            most, busy = peak(), time.process_time() - busy
             stats = mind.stats()
             again = timed(lambda: slept.append(mind.sleep()))
             asleep = state(mind)
             undoing = timed(lambda: [mind.undo(run.run) for run in reversed(slept) if run.steps])
-            return {"size": size, "seconds": seconds, "again_seconds": again, "undo_seconds": undoing,
-                    "peak_mb": most, "before_mb": empty, "retired": stats.retired, "edges": stats.edges,
+            return {"size": size, "seconds": seconds, "cpu_seconds": busy, "again_seconds": again,
+                    "undo_seconds": undoing, "peak_mb": most, "before_mb": empty, "retired": stats.retired, "edges": stats.edges,
                     "passes": {d.name: {"seconds": d.seconds, "steps": d.steps, "skipped": d.skipped}
                                for d in slept[0].passes},
                     "again_steps": slept[1].steps, "changed": asleep != before,
@@ -167,7 +169,8 @@ def main() -> None:
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         results.append(json.loads(done.stdout.splitlines()[-1]))
     for result in results:
-        print(f"\n{result['size']:,} memories: {result['seconds']:.0f} s, peak {result['peak_mb']:.0f} MB, "
+        print(f"\n{result['size']:,} memories: {result['seconds']:.0f} s "
+              f"({result['cpu_seconds']:.0f} s of processor), peak {result['peak_mb']:.0f} MB, "
               f"{result['retired']:,} retired; again {result['again_seconds']:.1f} s ({result['again_steps']} steps); "
               f"undo {result['undo_seconds']:.0f} s, identical: {result['undone_is_identical']}")
         table([(name, row["seconds"], row["steps"], row["skipped"]) for name, row in result["passes"].items()],
