@@ -147,7 +147,8 @@ def measured(size: int) -> dict[str, Any]:
             asleep = state(mind)
             undoing = timed(lambda: [mind.undo(run.run) for run in reversed(slept) if run.steps])
             return {"size": size, "seconds": seconds, "cpu_seconds": busy, "again_seconds": again,
-                    "undo_seconds": undoing, "peak_mb": most, "before_mb": empty, "retired": stats.retired, "edges": stats.edges,
+                    "undo_seconds": undoing, "peak_mb": most, "before_mb": empty, "retired": stats.retired,
+                    "edges": stats.edges,
                     "passes": {d.name: {"seconds": d.seconds, "steps": d.steps, "skipped": d.skipped}
                                for d in slept[0].passes},
                     "again_steps": slept[1].steps, "changed": asleep != before,
