@@ -16,10 +16,11 @@ RANK = {
     "store": 2, "embed": 2, "llm": 2, "graph": 2, "privacy": 2, "window": 2, "attention": 3,
     "search": 3, "lifecycle": 3, "code": 3, "backups": 3,
     "settle": 4,
-    "background": 5,
-    "companion": 6,
-    "mind": 7,
-    "surfaces": 8, "testing": 8, "__main__": 9,
+    "conversation": 5,
+    "background": 6,
+    "companion": 7,
+    "mind": 8,
+    "surfaces": 9, "testing": 9, "__main__": 10,
 }  # fmt: skip
 
 CLOCK = {"time.time", "time.sleep", "time.monotonic", "time.perf_counter", "datetime.now", "datetime.utcnow",

@@ -12,24 +12,24 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from reverie import clock, config
-from reverie.attention import Attention, replaces
+from reverie.attention import replaces
 from reverie.config import Settings
+from reverie.conversation import Conversation, Turn, end_of, event_of, take_back
 from reverie.embed import Embedder
 from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly
-from reverie.messages import Heard, Said
+from reverie.messages import Said
 from reverie.model import Event
 from reverie.settle import LEASE, LEASE_SECONDS, one_step
 from reverie.settle.aside import Aside
+from reverie.settle.bedtime import BREATH, nap
 from reverie.settle.gaps import unanswered
 from reverie.settle.maintaining import snippet
-from reverie.settle.preparing import WINDOW_MESSAGES, focus, prepare
+from reverie.settle.preparing import focus, prepare
 from reverie.settle.reading import Work
-from reverie.settle.spoken import redacted
 from reverie.store import Store
 from reverie.window import EMPTY, Block
 
@@ -45,33 +45,6 @@ RETRY = 15.0             # seconds between attempts to settle while another proc
 AT_EXIT = 5.0            # seconds that the end of the process waits for a preparation to end
 
 LATER = (StoreBusy, StoreFull, StoreReadOnly, StoreDamaged)    # trouble that is not the turn's
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """What `turn` hands over: the new messages, and what the agent was given with them."""
-
-    session: Conversation
-    said: tuple[Said, ...]
-    first: int                   # index of the first of them in the conversation
-    given: tuple[str, ...]
-    dropped: Block               # a block that was too old to give
-    at: float
-    ends: bool = False           # nothing new: the conversation is over
-
-
-@dataclass(slots=True, eq=False)
-class Conversation:
-    """One conversation's state. `slot`, `last` and `heard` belong to the caller, the rest to the background."""
-
-    space: str
-    own: bool                                            # the space is the conversation's own, below a project
-    attention: Attention
-    slot: deque[Block] = field(default_factory=lambda: deque(maxlen=1))
-    withdrawn: deque[Block] = field(default_factory=deque)    # blocks that were taken out of the slot
-    heard: Heard = field(default_factory=Heard)
-    window: deque[Said] = field(default_factory=lambda: deque(maxlen=WINDOW_MESSAGES))
-    vector: Any = None                                   # of the last context
 
 
 class Member(Protocol):
@@ -179,17 +152,27 @@ class Background:
 
     def _run(self, stop: threading.Event) -> None:
         used = clock.ticks()
+        look_at = used + BREATH                # when to see whether it is time to sleep
         while not stop.is_set():
             if self._call.acquire(timeout=AGAIN if self.behind else RETRY):
                 used = clock.ticks()
             elif self._embedder is not None and clock.ticks() - used > UNLOAD:
                 self._embedder.close()         # the next turn loads it again
                 used = clock.ticks()
+            elif not self.behind and clock.ticks() > look_at:
+                look_at = clock.ticks() + BREATH
+                self._guarded(lambda: self._nap(stop))
             while self._call.acquire(blocking=False):
                 pass
             self._guarded(lambda: self._work(stop))
         self._guarded(self._write_down)
         self._guarded(lambda: self.store.release(LEASE, self._holder))
+
+    def _nap(self, stop: threading.Event) -> None:
+        """Sleep for a while, if it is time; a turn that comes ends it."""
+        work = Work(self.store, self._embedder, self.settings, self._now())
+        if slept := nap(work, self._holder, self._now, lambda: not (self.behind or stop.is_set())):
+            self.withdraw(slept.retired)
 
     def _guarded(self, work: Callable[[], object]) -> None:
         """Trouble in the background is kept for `status`; the thread goes on."""
@@ -352,41 +335,6 @@ class Background:
                    "asked": snippet(focus(tuple(conversation.window)).text), **judged}
         self.store.append([Event(verb="prepared", space=conversation.space, session=conversation.attention.session,
                                  at=at, payload=payload)])
-
-
-def event_of(turn: Turn) -> Event:
-    """A turn as it is written down: without secrets."""
-    conversation = turn.session
-    payload: dict[str, Any] = {"messages": redacted(turn.said), "first": turn.first}
-    places = [message.place for message in turn.said]
-    if places != list(range(turn.first, turn.first + len(places))):
-        payload["places"] = places             # a message that held what a tool answered is two
-    if turn.given:
-        payload["given"] = list(turn.given)
-    if conversation.own:
-        payload["own"] = True
-    return Event(verb="turn", space=conversation.space, session=conversation.attention.session, at=turn.at,
-                 payload=payload)
-
-
-def end_of(turn: Turn) -> Event:
-    """The end of a conversation, as it is written down."""
-    conversation = turn.session
-    return Event(verb="session_end", space=conversation.space, session=conversation.attention.session, at=turn.at,
-                 payload={"own": True} if conversation.own else {})
-
-
-def take_back(conversation: Conversation, ids: frozenset[str]) -> bool:
-    """Take the waiting block out of its slot if it holds one of these; whether it did."""
-    try:
-        block = conversation.slot.pop()
-    except IndexError:
-        return False
-    if ids.isdisjoint(block.ids):
-        conversation.slot.append(block)
-        return False
-    conversation.withdrawn.append(block)
-    return True
 
 
 def flusher(background: Background) -> Callable[[], None]:

@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from reverie.attention import Attention, echoes
-from reverie.background import Background, Conversation, Turn
+from reverie.background import Background
+from reverie.conversation import Conversation, Turn
 from reverie.errors import BadInput, ReverieError
 from reverie.messages import Said, text_of
 from reverie.model import lineage

@@ -45,6 +45,9 @@ class Settings(NamedTuple):
     decay: float = 0.7                # share of a score that each of these steps keeps, above 0 and at most 1
     deadline: float = 0.03            # seconds the first turn of a session may search by words
     idle: float = 60.0                # seconds without work after which a detached worker exits
+    sleep: str = "safe"               # what sleep tidies by itself: off, safe, all, or names of passes with commas
+    sleep_every: float = 6.0          # hours between two nights that begin by themselves, at least
+    sleep_idle: float = 15.0          # minutes without a turn before sleep begins by itself
     backups: int = 3                  # daily copies of the database that are kept; 0: none
 
     @property

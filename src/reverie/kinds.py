@@ -102,3 +102,11 @@ def retention(memory: Memory, now: float) -> float:
     age = max(0.0, now - max(memory.at, memory.last_accessed_at or memory.at)) / DAY
     left: float = 2.0 ** (-age / half_life(memory)) * (1 + ACCESS_GAIN * math.log(memory.access_count + 1))
     return min(1.0, left)
+
+
+def effective(memory: Memory, now: float) -> float:
+    """How far it is believed at `now`, 0..1: its confidence times what is left of it (A76, CC-50).
+
+    Lowers rank and, far down, sends to the archive; the stored confidence stays what it is.
+    """
+    return memory.confidence * retention(memory, now)

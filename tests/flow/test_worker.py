@@ -160,3 +160,31 @@ def test_trouble_is_left_for_status(home):
         assert time.monotonic() - start < 5.0
         assert '"no model here"' in (mind.store.meta("trouble") or "")
         assert held(mind) is None
+
+
+def test_it_sleeps_before_it_leaves(tmp_path):
+    """B131, B132: when it is quiet and much is new, the worker tidies up, and notes when."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    (folder / "config.toml").write_text('embedder = "toy"\nidle = 0.5\nsleep_idle = 0.0\nsleep = "prune, links"\n')
+    with opened(folder) as mind:
+        mind.remember_many([{"text": f"Guess number {i}: the cache is cold.", "provenance": "inferred"}
+                            for i in range(30)], space="me/demo")
+        process = started(folder)
+        until(lambda: mind.store.meta("slept_at"), 60)
+        assert (process.wait(60), process.stdout.read()) == (0, "")
+        process.stdout.close()
+        assert [1] == [len(mind.store.events(verbs=(verb,))) for verb in ("slept",)]
+
+
+def test_switched_off_it_never_sleeps(tmp_path):
+    """B136: sleep = "off"."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    (folder / "config.toml").write_text('embedder = "toy"\nidle = 0.5\nsleep_idle = 0.0\nsleep = "off"\n')
+    with opened(folder) as mind:
+        mind.remember_many([{"text": f"Guess number {i}."} for i in range(30)], space="me/demo")
+        process = started(folder)
+        assert (process.wait(60), process.stdout.read()) == (0, "")
+        process.stdout.close()
+        assert [] == mind.store.events(verbs=("sleeping", "slept"))

@@ -14,7 +14,7 @@ VERBS = {
     "tag": "tagged", "link": "linked", "supersede": "superseded", "feedback": "judged", "undo": "taken back",
     "maintain": "after it was given", "learn": "learned from the conversation",
     "reconcile": "held against what was known",
-    "review": "decided by a person",
+    "review": "decided by a person", "sleep": "tidied in sleep",
     "gather": "learned from the conversation",
 }
 

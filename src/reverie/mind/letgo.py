@@ -43,13 +43,19 @@ class LettingGo(Base):
             self._apply(changes, "restore", memory.space, now, settled=[sorted((id, other))] if other else [])
         return self._one(id)
 
-    @alone
     def undo(self, event: int, *, force: bool = False) -> int:
         """Take back everything an event changed. Returns the number of the event that did so, which can be undone too.
 
-        Raises NotFound for an event that changed nothing, Conflict if somebody has since changed the same fields
-        (`force` takes it back all the same).
+        The number of a run of sleep takes back the whole run; what somebody has altered since stays as it is then.
+        Otherwise raises Conflict if somebody has since changed the same fields; with `force` it is taken back all the
+        same. Raises NotFound for an event that changed nothing.
         """
+        from reverie.settle.waking import run_of, woken
+        run = run_of(self.store, event)
+        return woken(self.store, run, self._now(), force=force) if run else self._undo_one(event, force=force)
+
+    @alone
+    def _undo_one(self, event: int, *, force: bool) -> int:
         records = self.store.changes_of(event)
         if not records:
             known = self.store.event(event)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reverie import clock, config
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from reverie.settle import Settled
     from reverie.settle.listening import Learned
     from reverie.settle.reading import Work
+    from reverie.settle.sleeping import Slept
 
 
 class Living(Base):
@@ -75,3 +76,20 @@ class Living(Base):
         """Embed, learn and link what is waiting, now and here; waits while another process or thread is at it."""
         from reverie.settle import settled
         return settled(self.store, self.embedder, self.settings, self._now, clock.new_id("settler"), self.llm)
+
+    def sleep(self, passes: Iterable[str] = (), dry_run: bool = False, within: float | None = None, *,
+              afresh: bool = False, merge_text: Callable[[str, str], str] | None = None) -> Slept:
+        """Tidy up: merge what is twice, flag what contradicts, archive what has faded, tie and group the rest.
+
+        `passes` are names of passes (default: all of them); `dry_run` only tells what would be done; `within` so many
+        seconds, and the next call goes on there; `afresh` looks at all pairs again, not only at what is new since the
+        last time; `merge_text` may put two texts into one. Every change can be taken back: `undo(slept.run)`.
+        """
+        from reverie.settle.sleeping import Wish, chosen, sleep
+        if within is not None and not within >= 0:
+            raise BadInput(f"within={within!r} must be a number of seconds")
+        wish = Wish(chosen(passes), dry=dry_run, within=within, afresh=afresh, merge_text=merge_text)
+        slept = sleep(self.work, wish, clock.new_id("sleeper"), self._now)
+        self._leaving += slept.retired
+        self._withdraw()
+        return slept

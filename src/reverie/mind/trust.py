@@ -27,10 +27,14 @@ class Trusting(Base):
         kept, left = tally(self.store.events(verbs=LEARNING, newest=True, limit=TALLIED))
         return self.store.stats()._replace(learned=kept, rejected=left)
 
-    def export(self) -> Iterable[dict[str, Any]]:
-        """Everything, as JSON-ready rows, a header first."""
-        yield {"type": "reverie", "version": 1, "at": self._now()}
-        yield from self.store.dump()
+    def export(self, log: bool = True) -> Iterable[dict[str, Any]]:
+        """Everything, as JSON-ready rows, a header first.
+
+        Without `log` only the state: memories, links and vectors, sorted, and no time in the header. Two states are
+        equal if these are, byte for byte.
+        """
+        yield {"type": "reverie", "version": 1, **({"at": self._now()} if log else {})}
+        yield from self.store.dump(log)
 
     def import_(self, rows: Iterable[dict[str, Any] | BadInput], *, skip_bad: bool = False) -> Imported:
         """Take in rows of `export`: what is already there is left alone, so importing twice adds nothing.

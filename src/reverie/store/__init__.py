@@ -172,6 +172,10 @@ class Store(Protocol):
         """
         ...
 
+    def every_edge(self, after: tuple[str, str, str], limit: int) -> list[Edge]:
+        """Edges in the order of (src, rel, dst), those after the given one."""
+        ...
+
     def between(self, rels: Sequence[str], spaces: Sequence[str] = (), limit: int = 100) -> list[Edge]:
         """Edges of these relations whose ends both count, what was written last first; both ends in `spaces`, if given.
 
@@ -275,8 +279,11 @@ class Store(Protocol):
         """A consistent copy while others go on writing. Refuses to overwrite."""
         ...
 
-    def dump(self) -> Iterator[dict[str, Any]]:
-        """Everything canonical and the vectors, as JSON-ready rows: {"type": "memory" | "event" | …, …}."""
+    def dump(self, log: bool = True) -> Iterator[dict[str, Any]]:
+        """Everything canonical and the vectors, as JSON-ready rows: {"type": "memory" | "event" | …, …}.
+
+        Without `log` only the state: memories, edges and vectors, in the order of their ids.
+        """
         ...
 
     def load(self, rows: Iterable[dict[str, Any]]) -> dict[str, int]:

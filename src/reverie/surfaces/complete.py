@@ -68,6 +68,13 @@ def spaces(ctx: typer.Context, incomplete: str) -> Offer:
     return [(space, f"{n} memories") for space, n in sorted(found.items()) if space.startswith(incomplete)]
 
 
+def passes(incomplete: str) -> Offer:
+    """The passes of sleep."""
+    from reverie.lifecycle.sleep import PASSES
+
+    return [(row.name, row.meaning) for row in PASSES.values() if row.name.startswith(incomplete)]
+
+
 def kinds(incomplete: str) -> Offer:
     """The kinds of memory."""
     return [(kind.name, kind.meaning) for kind in KINDS.values() if kind.name.startswith(incomplete)]

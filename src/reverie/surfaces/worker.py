@@ -5,8 +5,9 @@ the lease `settle` decides. `spawn` takes the lease in the worker's name before 
 hundred commands in a row start one process, not a hundred; should it never come up, the lease runs out by
 itself.
 
-It leaves when it was idle for `settings.idle` seconds (0: no worker is ever started), on SIGTERM or SIGINT,
-when its lease was taken, and when its home is gone. Nothing depends on it: texts wait, words find them
+Before it leaves it sleeps, if it is time (`settle.bedtime`); if only quiet is wanting for that, it waits for it with
+the model unloaded. It leaves when it was idle for `settings.idle` seconds (0: no worker is ever started), on SIGTERM or
+SIGINT, when its lease was taken, and when its home is gone. Nothing depends on it: texts wait, words find them
 meanwhile.
 """
 
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from reverie import clock
 from reverie.errors import ReverieError
 from reverie.settle import LEASE, LEASE_SECONDS, Settled, one_step, work_left
+from reverie.settle.bedtime import coming, nap, outlook
 
 if TYPE_CHECKING:
     from reverie import Mind
@@ -104,7 +106,7 @@ class Worker:
             while self.going() and self.hold():
                 self.settle_all()
                 self.backup()
-                if not self.more_within(idle):
+                if not self.more_within(idle) and not self.slept():
                     self.mind.store.release(LEASE, self.holder)
                     if not self.waiting():
                         break
@@ -133,6 +135,17 @@ class Worker:
                 if step.trouble:
                     self.stop()  # no model: staying would not bring it
                 return
+
+    def slept(self) -> bool:
+        """Sleep, if it is time or only quiet is wanting; whether to look for work again."""
+        look = outlook(self.mind.store, clock.now())
+        if not coming(self.mind.settings, look) or not self.going():
+            return False
+        if self.mind.embedder is not None:
+            self.mind.embedder.close()  # it is loaded again when a text comes
+        if self.more_within(self.mind.settings.sleep_idle * 60 - look.quiet):
+            return True
+        return self.going() and nap(self.mind.work, self.holder, clock.now, self.going) is not None
 
     def more_within(self, idle: float) -> bool:
         """Whether work comes within so many seconds."""

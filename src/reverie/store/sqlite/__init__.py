@@ -171,6 +171,9 @@ class SqliteStore:
         with self._db.reading() as db:
             return around(db, nodes, spaces, most)
 
+    def every_edge(self, after: tuple[str, str, str], limit: int) -> list[Edge]:
+        with self._db.reading() as db:
+            return read.every_edge(db, after, limit)
 
     def between(self, rels: Sequence[str], spaces: Sequence[str] = (), limit: int = 100) -> list[Edge]:
         with self._db.reading() as db:
@@ -289,11 +292,11 @@ class SqliteStore:
         finally:
             half.unlink(missing_ok=True)
 
-    def dump(self) -> Iterator[dict[str, Any]]:
+    def dump(self, log: bool = True) -> Iterator[dict[str, Any]]:
         from reverie.store.sqlite.transfer import dump
         with self._db.snapshot() as db:
             # In memory all share one connection: others must not wait for a slow reader, nor alter what it reads.
-            yield from list(dump(db)) if self._db.private else dump(db)
+            yield from list(dump(db, log)) if self._db.private else dump(db, log)
 
     def load(self, rows: Iterable[dict[str, Any]]) -> dict[str, int]:
         from reverie.store.sqlite.transfer import load

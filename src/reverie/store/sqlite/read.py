@@ -122,6 +122,12 @@ def edges(db: sqlite3.Connection, ids: Sequence[str], rels: Sequence[str]) -> li
     return [Edge(src=s, rel=r, dst=d, weight=w) for (s, r, d), w in sorted(found.items())]
 
 
+def every_edge(db: sqlite3.Connection, after: tuple[str, str, str], limit: int) -> list[Edge]:
+    """Edges in the order of their key."""
+    sql = "select src, rel, dst, weight from edge where (src, rel, dst) > (?, ?, ?) order by src, rel, dst limit ?"
+    return [Edge(*row) for row in db.execute(sql, (*after, limit))]
+
+
 def between(db: sqlite3.Connection, rels: Sequence[str], spaces: Sequence[str], limit: int) -> list[Edge]:
     """Edges of these relations whose ends both count, each pair once, what was written last first."""
     inside = f"and one.space in ({marks(spaces)}) and other.space in ({marks(spaces)})" if spaces else ""

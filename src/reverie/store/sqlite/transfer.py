@@ -22,21 +22,22 @@ REFUSED = "refused"
 VECTORS = """
     select m.id, v.model, v.hash, v.vec
     from vector v join memory m on m.num = v.memory
-    order by m.num, v.model
+    order by m.{place}, v.model
 """
 
 
-def dump(db: sqlite3.Connection) -> Iterator[Row]:
-    """Memories, edges, events with their changes, vectors; each in a stable order."""
-    for row in db.execute(f"select {COLUMNS} from memory order by num"):
+def dump(db: sqlite3.Connection, log: bool = True) -> Iterator[Row]:
+    """Memories, edges, events with their changes, vectors; each in a stable order. Without `log`, no events."""
+    place = "num" if log else "id"
+    for row in db.execute(f"select {COLUMNS} from memory order by {place}"):
         yield {"type": "memory", **to_dict(to_memory(row))}
     for src, rel, dst, weight in db.execute("select src, rel, dst, weight from edge order by src, rel, dst"):
         yield {"type": "edge", "src": src, "rel": rel, "dst": dst, "weight": weight}
-    for row in db.execute(f"select {EVENT_COLUMNS} from event order by seq"):
+    for row in db.execute(f"select {EVENT_COLUMNS} from event order by seq") if log else ():
         yield event_row(db, row)
-    for id, model, hash, vec in db.execute(VECTORS):
+    for id, model, hash, vec in db.execute(VECTORS.format(place=place)):
         yield {"type": "vector", "id": id, "model": model, "hash": hash.hex(), "vec": base64.b64encode(vec).decode()}
-    for name, seq in db.execute("select name, seq from cursor order by name"):
+    for name, seq in db.execute("select name, seq from cursor order by name") if log else ():
         yield {"type": "cursor", "name": name, "seq": seq}
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from reverie import Mind, clock
+from reverie.errors import NotFound
 from reverie.surfaces import complete, say
 from reverie.surfaces.commands.keep import PANEL, found
 from reverie.surfaces.desk import Desk, Verb, command
@@ -85,16 +86,23 @@ def undo(
     event: Annotated[
         int | None, typer.Argument(metavar="EVENT", help="The event's number; none lists the last ones.")
     ] = None,
+    asleep: Annotated[
+        bool, typer.Option("--sleep", help="A whole run of sleep: that of this number, or the last one.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Even if something was changed since.")] = False,
 ) -> None:
     """Take back what an event changed; without a number, list what can be taken back."""
     with desk.mind() as mind:
+        if asleep and event is None:
+            event = last_night(mind)
         if event is not None:
             seq = mind.undo(event, force=force)
             if desk.json:
                 say.document({"undone": event, "event": seq})
-            else:
+            elif mind.store.changes_of(seq):
                 say.tell(f"Took back event {event}. That is event {seq}, which can be undone too.")
+            else:
+                say.tell(f"Took back run {event} of sleep.")
             return
         from reverie.surfaces import show
 
@@ -105,6 +113,15 @@ def undo(
             show.undoable(listed, clock.now())
         else:
             say.note("Nothing has been changed yet.")
+
+
+def last_night(mind: Mind) -> int:
+    """The last run of sleep that is not taken back."""
+    from reverie.settle.waking import last_run
+
+    if not (run := last_run(mind.store)):
+        raise NotFound("There is no run of sleep to take back: nobody has slept yet, or all is taken back")
+    return run
 
 
 def undoable(mind: Mind, most: int = 12) -> list[tuple[Any, list[str], str]]:

@@ -179,6 +179,7 @@ def export(
     desk: Desk,
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; none is stdout.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    state: Annotated[bool, typer.Option("--state", help="Only memories, links, vectors: to compare.")] = False,
 ) -> None:
     """Write everything as JSON Lines: memories, links, history, vectors."""
     from reverie.surfaces import lines
@@ -188,7 +189,7 @@ def export(
     with desk.mind() as mind:
         stats = mind.stats()
         total = stats.memories + stats.retired + stats.edges + stats.events + stats.vectors
-        rows = lines.told(mind.export(), desk.telling, "exporting", total)
+        rows = lines.told(mind.export(log=not state), desk.telling, "exporting", total)
         if file is None:
             lines.to_stdout(rows)
             return

@@ -1,0 +1,79 @@
+"""One conversation as the non-blocking side sees it: its state, a turn that is handed over, how both are written down.
+
+Always true: what is written down holds no secret; a block that waits is given once, to whoever takes it first.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from reverie.attention import Attention
+from reverie.messages import Heard, Said
+from reverie.model import Event
+from reverie.settle.preparing import WINDOW_MESSAGES
+from reverie.settle.spoken import redacted
+from reverie.window import Block
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What `turn` hands over: the new messages, and what the agent was given with them."""
+
+    session: Conversation
+    said: tuple[Said, ...]
+    first: int                   # index of the first of them in the conversation
+    given: tuple[str, ...]
+    dropped: Block               # a block that was too old to give
+    at: float
+    ends: bool = False           # nothing new: the conversation is over
+
+
+@dataclass(slots=True, eq=False)
+class Conversation:
+    """One conversation's state. `slot`, `last` and `heard` belong to the caller, the rest to the background."""
+
+    space: str
+    own: bool                                            # the space is the conversation's own, below a project
+    attention: Attention
+    slot: deque[Block] = field(default_factory=lambda: deque(maxlen=1))
+    withdrawn: deque[Block] = field(default_factory=deque)    # blocks that were taken out of the slot
+    heard: Heard = field(default_factory=Heard)
+    window: deque[Said] = field(default_factory=lambda: deque(maxlen=WINDOW_MESSAGES))
+    vector: Any = None                                   # of the last context
+
+
+def event_of(turn: Turn) -> Event:
+    """A turn as it is written down: without secrets."""
+    conversation = turn.session
+    payload: dict[str, Any] = {"messages": redacted(turn.said), "first": turn.first}
+    places = [message.place for message in turn.said]
+    if places != list(range(turn.first, turn.first + len(places))):
+        payload["places"] = places             # a message that held what a tool answered is two
+    if turn.given:
+        payload["given"] = list(turn.given)
+    if conversation.own:
+        payload["own"] = True
+    return Event(verb="turn", space=conversation.space, session=conversation.attention.session, at=turn.at,
+                 payload=payload)
+
+
+def end_of(turn: Turn) -> Event:
+    """The end of a conversation, as it is written down."""
+    conversation = turn.session
+    return Event(verb="session_end", space=conversation.space, session=conversation.attention.session, at=turn.at,
+                 payload={"own": True} if conversation.own else {})
+
+
+def take_back(conversation: Conversation, ids: frozenset[str]) -> bool:
+    """Take the waiting block out of its slot if it holds one of these; whether it did."""
+    try:
+        block = conversation.slot.pop()
+    except IndexError:
+        return False
+    if ids.isdisjoint(block.ids):
+        conversation.slot.append(block)
+        return False
+    conversation.withdrawn.append(block)
+    return True

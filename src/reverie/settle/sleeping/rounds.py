@@ -1,0 +1,173 @@
+"""What a pass goes over: pairs, memories, tags, events, clusters, the log; space by space, a few at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+
+from reverie import clock
+from reverie.lifecycle.sleep import PASSES, pairs
+from reverie.lifecycle.sleep.plan import Pair, Step, View, told
+from reverie.model import RELATIONS, Edge, Event, Filter, Memory
+from reverie.settle.decided import settled_pairs
+from reverie.settle.reconciling import wordings_of
+from reverie.settle.sleeping.batches import commit, in_steps
+from reverie.settle.sleeping.ground import Watermark, surveyed
+from reverie.settle.sleeping.mending import backfill, retried
+from reverie.settle.sleeping.run import SPACELESS, Run, spaces
+
+PAIRS, PAGE = 400, 500   # pairs, and memories, that a pass is shown at once
+CLUSTERED = "clusters"   # the cursor from which retrievals are counted till clusters are due again (B83)
+OTHERS = tuple(rel for rel in RELATIONS if rel != "has_tag")
+
+
+def view_of(run: Run, ids: Iterable[str], rels: Sequence[str] = OTHERS) -> View:
+    """Memories that count, where memory is on, with their edges, for a pass to see."""
+    wanted = sorted(set(ids))
+    there = {memory.id: memory for memory in run.work.store.get(wanted)
+             if memory.active and not run.work.settings.is_off(memory.space)}
+    return View(run.work.now, there, told(run.work.store.edges(list(there), rels)), settled=run.settled)
+
+
+def over_pairs(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
+    """A pass over pairs that lie close, of which one at least is new to it."""
+    if not run.work.embedder:
+        return 0, "there is no embedder, and so nothing lies close"
+    row, mark = PASSES[name], Watermark.read(run.work, name, run.wish.afresh)
+    run.settled = settled_pairs(run.work.store)
+    decide = row.decide or merging_with(run.wish.merge_text)
+    steps, newest = 0, dict(mark.newest)
+    for space in spaces(run, at[0]):
+        ground = surveyed(run.work, space, mark, run.grounds, run.going)
+        newest[space] = ground.newest
+        rest = iter(ground.pairs(row.floor, at[1] if space == at[0] else ""))
+        while run.going() and (some := list(islice(rest, PAIRS))):
+            steps += commit(run, name, space, some, pair_view, decide)
+    if not run.wish.dry and not run.stopped:
+        Watermark(run.work.model, run.work.now, newest).write(run.work, name)
+    return steps, ""
+
+
+def merging_with(merge_text: pairs.MergeText | None) -> Callable[[View], list[Step]]:
+    """The pass that merges, with what may write a text that holds two."""
+    return lambda view: pairs.merge(view, merge_text, clock.new_id)
+
+
+def pair_view(run: Run, some: Sequence[Pair] | Sequence[str]) -> View:
+    """Pairs with all that judging them takes."""
+    close = [pair for pair in some if isinstance(pair, Pair)]
+    view = view_of(run, (id for pair in close for id in (pair.one, pair.other)))
+    return view._replace(pairs=close, wordings=wordings_of(run.work.store, set(view.memories)))
+
+
+def over_memories(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
+    """A pass over single memories, newest first."""
+    steps, decide = 0, PASSES[name].decide
+    assert decide is not None
+    for space in spaces(run, at[0]):
+        for page in pages(run, Filter(spaces=(space,), limit=PAGE, after=at[1] if space == at[0] else "")):
+            if run.going():
+                steps += commit(run, name, space, [memory.id for memory in page], memory_view, decide)
+    return steps, ""
+
+
+def memory_view(run: Run, some: Sequence[Pair] | Sequence[str]) -> View:
+    """Memories without their edges: fading asks for none."""
+    there = run.work.store.get([id for id in some if isinstance(id, str)])
+    return View(run.work.now, {memory.id: memory for memory in there if memory.active})
+
+
+def pages(run: Run, where: Filter) -> Iterator[list[Memory]]:
+    """Everything that fits, page by page."""
+    while page := run.work.store.browse(where):
+        yield page
+        where = where._replace(after=page[-1].id)
+
+
+def over_tags(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
+    """Tags of a space that mean the same; then edges of tags that nobody carries."""
+    from reverie.lifecycle.sleep import tags
+    steps = 0
+    for space in spaces(run, at[0]):
+        instead = tags.variants(run.work.store.tags((space,)))
+        for tag in instead:
+            for page in pages(run, Filter(spaces=(space,), tags=(tag,), limit=PAGE)):
+                steps += commit(run, name, space, [memory.id for memory in page], tag_view,
+                                lambda view, instead=instead: tags.retagged(view, instead))    # type: ignore[misc]
+    return steps + orphans(run, name), ""
+
+
+def tag_view(run: Run, some: Sequence[Pair] | Sequence[str]) -> View:
+    """Memories with the edges of their tags."""
+    return view_of(run, (id for id in some if isinstance(id, str)), ("has_tag",))
+
+
+def orphans(run: Run, name: str) -> int:
+    """Edges of tags that no memory carries, whether it counts or not."""
+    from reverie.lifecycle.sleep import tags
+    store, steps = run.work.store, 0
+    for page in every_edge(run):
+        edges = told(edge for edge in page if any(end.startswith(tags.TAG) for end in (edge.src, edge.dst)))
+        ids = sorted({end for src, _, dst in edges for end in (src, dst) if not end.startswith(tags.TAG)})
+        there = {memory.id: memory for memory in store.get(ids)}
+        dead = tags.orphans(there, edges, lambda node: bool(store.edges([node], ("has_tag",))))
+        steps += in_steps(run, name, SPACELESS, dead, View(run.work.now, there))
+    return steps
+
+
+def every_edge(run: Run) -> Iterator[list[Edge]]:
+    """All edges, page by page."""
+    after = ("", "", "")
+    while run.going() and (page := run.work.store.every_edge(after, PAGE)):
+        yield page
+        after = page[-1][:3]
+
+
+def over_events(run: Run, name: str, _at: tuple[str, str]) -> tuple[int, str]:
+    """What turns were given together since the last run."""
+    from reverie.lifecycle.sleep import links
+    store, reader = run.work.store, "sleep.links"
+    after = 0 if run.wish.afresh else store.cursor(reader)
+    events = list(turns(run, after))
+    met = links.together(events)
+    view = view_of(run, (id for pair in met for id in pair), ("relates_to", "supersedes", "contradicts"))
+    steps = in_steps(run, name, SPACELESS, links.strengthened(view, met), view)
+    if events and not run.wish.dry and not run.stopped:
+        store.advance(reader, events[-1].seq)
+    return steps, ""
+
+
+def turns(run: Run, after: int) -> Iterator[Event]:
+    """Turns that were given something, without their messages."""
+    while page := run.work.store.events(after=after, verbs=("turn",), limit=PAGE):
+        after = page[-1].seq
+        yield from (event._replace(payload={"given": event.payload.get("given", ())}) for event in page)
+
+
+def over_clusters(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
+    """Clusters of each space: found anew, or the small ones joined to others."""
+    from reverie.lifecycle.sleep import clusters
+    from reverie.settle.sleeping.grouping import regrouped, tidied
+    if not run.work.embedder:
+        return 0, "there is no embedder, and so nothing lies close"
+    if name == "recluster" and not clusters.available():
+        return 0, "scikit-learn is not installed; get it with: pip install 'reverie[sleep]'"
+    steps = 0
+    for space in spaces(run, at[0]):
+        view, wanted = (regrouped if name == "recluster" else tidied)(run.work, space, run.going)
+        steps += in_steps(run, name, space, wanted, view)
+    if name == "recluster" and not (run.wish.dry or run.stopped):
+        store = run.work.store
+        store.advance(CLUSTERED, max((event.seq for event in store.events(newest=True, limit=1)), default=0))
+    return steps, ""
+
+
+def over_log(run: Run, name: str, _at: tuple[str, str]) -> tuple[int, str]:
+    """What was left undone: events that could not be learned from, texts without a vector."""
+    return (retried if name == "retro" else backfill)(run.work, run.wish.dry), ""
+
+
+OVER: dict[str, Callable[[Run, str, tuple[str, str]], tuple[int, str]]] = {
+    "pairs": over_pairs, "memories": over_memories, "tags": over_tags, "events": over_events,
+    "clusters": over_clusters, "log": over_log,
+}

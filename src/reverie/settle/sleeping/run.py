@@ -1,0 +1,132 @@
+"""One run of sleep: what it is asked for, how far it has come, whether it may go on, what it did."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from reverie import clock
+from reverie.lifecycle.sleep.pairs import MergeText
+from reverie.lifecycle.sleep.plan import Step
+from reverie.settle import LEASE
+from reverie.settle.bedtime import NOTE
+from reverie.settle.reading import Work
+from reverie.settle.sleeping.ground import Ground
+
+LEASE_SECONDS = 60.0     # a space's clusters are found without a look at the clock
+RENEW = 5.0              # seconds after which the lease is renewed
+PATIENCE = 30.0          # seconds that somebody else at work is waited for
+SPACELESS = "me"         # where a run's own events stand
+
+
+class Done(NamedTuple):
+    """What one pass did."""
+
+    name: str
+    steps: int = 0           # things that were changed, or would be
+    seconds: float = 0.0
+    skipped: str = ""        # why it did nothing, if it could not
+
+
+class Planned(NamedTuple):
+    """One step of a plan, for a person to read."""
+
+    name: str                # of the pass
+    step: Step
+    texts: Mapping[str, str]
+
+
+class Slept(NamedTuple):
+    """What one run of sleep did; of a dry run, what it would do."""
+
+    run: int = 0             # number of the event that began it; 0: nothing was written
+    passes: tuple[Done, ...] = ()
+    stopped: str = ""        # why it ended early; the next run goes on there
+    plan: tuple[Planned, ...] = ()
+    retired: tuple[str, ...] = ()    # memories that count no longer
+
+    @property
+    def steps(self) -> int:
+        """How many things were changed."""
+        return sum(done.steps for done in self.passes)
+
+
+class Note(NamedTuple):
+    """Where an unfinished run stopped."""
+
+    run: int = 0
+    reached: str = ""        # the pass
+    space: str = ""
+    after: str = ""          # the last id
+
+
+class Wish(NamedTuple):
+    """What a run is asked to do."""
+
+    passes: tuple[str, ...]
+    dry: bool = False
+    within: float | None = None          # seconds
+    afresh: bool = False                 # look at all pairs again, not only at what is new
+    yielding: bool = False               # stop as soon as somebody takes a turn
+    patience: float = PATIENCE           # seconds that somebody else who settles is waited for
+    merge_text: MergeText | None = None
+    going: Callable[[], bool] = lambda: True
+
+
+@dataclass(slots=True)
+class Run:
+    """A run at work."""
+
+    work: Work
+    wish: Wish
+    holder: str
+    now: Callable[[], float]
+    number: int = 0
+    begun: float = field(default_factory=clock.ticks)
+    renewed: float = field(default_factory=clock.ticks)
+    stopped: str = ""
+    reached: tuple[str, str, str] = ("", "", "")    # pass, space, id
+    plan: list[Planned] = field(default_factory=list)
+    retired: list[str] = field(default_factory=list)
+    grounds: dict[tuple[str, bool], Ground] = field(default_factory=dict)
+    settled: frozenset[frozenset[str]] = frozenset()
+
+    def going(self) -> bool:
+        """Whether to go on; keeps the lease."""
+        if not self.stopped:
+            self.stopped = self.hindrance()
+        return not self.stopped
+
+    def hindrance(self) -> str:
+        """What forbids to go on, "" if nothing does."""
+        if not self.wish.going():
+            return "it was told to stop"
+        ticks = clock.ticks()
+        if self.wish.within is not None and ticks - self.begun > self.wish.within:
+            return "its time was over"
+        if self.wish.dry or (ticks - self.renewed < RENEW and not self.wish.yielding):
+            return ""
+        if self.wish.yielding and self.work.store.events(after=self.number, verbs=("turn",), limit=1):
+            return "somebody is at work"
+        if ticks - self.renewed >= RENEW:
+            self.renewed = ticks
+            note(self)
+            if not self.work.store.acquire(LEASE, self.holder, LEASE_SECONDS, self.now()):
+                return "somebody else is settling"
+        return ""
+
+
+def note(run: Run) -> None:
+    """Keep how far the run has come."""
+    run.work.store.set_meta(NOTE, json.dumps({"passes": run.wish.passes, "at": [run.number, *run.reached]}))
+
+
+def spaces(run: Run, since: str) -> Iterator[str]:
+    """The spaces in which memory is on, from this one on."""
+    for space in sorted(run.work.store.stats().spaces):
+        if space >= since and not run.work.settings.is_off(space):
+            if not run.going():
+                return
+            yield space

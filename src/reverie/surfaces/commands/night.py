@@ -1,0 +1,91 @@
+"""The command that tidies up: sleep, and what it would do as a diff."""
+
+from typing import Annotated, Any
+
+import typer
+
+from reverie.surfaces import complete, say
+from reverie.surfaces.commands.trust import PANEL
+from reverie.surfaces.desk import Desk, command
+
+
+def register(app: typer.Typer) -> None:
+    """Put this command on the command line."""
+    command(app, "sleep", panel=PANEL, spaced=False)(sleep)
+
+
+def sleep(
+    desk: Desk,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done, as a diff.")] = False,
+    passes: Annotated[
+        list[str] | None,
+        typer.Option("--pass", metavar="NAME", autocompletion=complete.passes, help="Only this pass; may be repeated."),
+    ] = None,
+    within: Annotated[
+        float | None, typer.Option("--within", metavar="SECONDS", min=0, help="Stop then; the next call goes on there.")
+    ] = None,
+    afresh: Annotated[
+        bool, typer.Option("--afresh", help="Look at all pairs again, not only at what is new since the last time.")
+    ] = False,
+) -> None:
+    """Tidy up now: merge, flag, archive, tie, group. All of it can be taken back."""
+    with desk.mind() as mind:
+        desk.telling("sleeping", 0, None)
+        slept = mind.sleep(passes or (), dry_run, within, afresh=afresh)
+        waiting = mind.stats().waiting
+    if desk.json:
+        say.document(as_json(slept))
+    elif dry_run:
+        plan(slept)
+    else:
+        report(slept)
+    if waiting and not desk.json:
+        say.note(f"{waiting:,} memories have no vector yet and were not compared. First: reverie settle")
+
+
+def as_json(slept: Any) -> dict[str, Any]:
+    """What was done, or would be, as JSON values."""
+    return {
+        "run": slept.run,
+        "stopped": slept.stopped,
+        "passes": [done._asdict() for done in slept.passes],
+        "plan": [
+            {"pass": one.name, "why": one.step.why, "diff": lines_of(one), "ids": list(one.step.rests_on)}
+            for one in slept.plan
+        ],
+    }
+
+
+def plan(slept: Any) -> None:
+    """What would be done, pass by pass."""
+    for done in slept.passes:
+        steps = [one for one in slept.plan if one.name == done.name]
+        if not steps and not done.steps and not done.skipped:
+            continue
+        say.tell(f"{done.name}: {done.skipped or f'{done.steps:,} to do'}")
+        for one in steps:
+            say.tell(f"  {one.step.why}")
+            for line in lines_of(one):
+                say.tell(f"    {line}")
+    if not any(done.steps for done in slept.passes):
+        say.note("There is nothing to tidy up.")
+
+
+def report(slept: Any) -> None:
+    """What was done."""
+    for done in slept.passes:
+        if done.steps or done.skipped:
+            say.tell(f"{done.name:<16}{done.skipped or f'{done.steps:,}'}")
+    if not slept.steps:
+        say.tell("There was nothing to tidy up.")
+    else:
+        say.tell(f"Take all of it back with: reverie undo --sleep {slept.run}")
+    if slept.stopped:
+        say.note(f"Stopped before the end: {slept.stopped}. The next reverie sleep goes on there.")
+
+
+def lines_of(one: Any) -> list[str]:
+    """One step as a diff: − what goes, + what stays or comes, ~ what is altered."""
+    from reverie.lifecycle.sleep.plan import difference
+
+    return [say.one_line(line, 120) for line in difference(one.step, one.texts)]

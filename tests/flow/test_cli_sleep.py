@@ -1,0 +1,50 @@
+"""The command line's side of sleep: the plan as a diff, the run, the way back, the state to compare."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from reverie.surfaces.cli import app
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setenv("REVERIE_EMBEDDER", "toy")
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.toml").write_text("idle = 0.0\n")
+
+    def run(*words, code=0):
+        done = CliRunner().invoke(app, [*words, "--home", str(home)])
+        assert done.exit_code == code, done.output
+        return done.stdout
+    run("remember", "one", "--tag", "bugs", "--space", "me/demo")
+    for text in ("two", "three"):
+        run("remember", text, "--tag", "bug", "--space", "me/demo")
+    run("settle")
+    return run
+
+
+def test_dry_run_is_a_diff_and_changes_nothing(run):
+    """CC-14, B133, B134: what would go, come and change, pass by pass."""
+    before = run("export", "--state")
+    told = run("sleep", "--dry-run")
+    assert "tags: 1 to do" in told
+    assert "~ mem_" in told
+    assert "tags: bug" in told
+    plan = json.loads(run("sleep", "--dry-run", "--json"))
+    assert (0, ["tags"]) == (plan["run"], [one["pass"] for one in plan["plan"]])
+    assert before == run("export", "--state")
+
+
+def test_sleep_and_the_way_back(run):
+    """B133, B135: by hand, one pass or all; undo --sleep takes the last run back to the byte."""
+    before = run("export", "--state")
+    assert 0 == json.loads(run("sleep", "--pass", "merge", "--json"))["passes"][0]["steps"]
+    slept = json.loads(run("sleep", "--json"))
+    assert before != run("export", "--state")
+    assert f"run {slept['run']}" in run("undo", "--sleep")
+    assert before == run("export", "--state")
+    run("undo", "--sleep", code=1)
+    run("sleep", "--pass", "dream", code=2)

@@ -1,0 +1,443 @@
+"""Sleep over a real store: batches, interruptions, other people at work, and the way back to the byte."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bench.common import Given
+from bench.sleep import DAY, NOW, filled, mixed
+from reverie.config import Settings
+from reverie.errors import BadInput, NotFound
+from reverie.lifecycle.sleep import PASSES, SAFE
+from reverie.model import Edge, Event, Filter, Link
+from reverie.settle import LEASE, sleeping, waking
+from reverie.settle.bedtime import Outlook, due, outlook, passes_of
+from reverie.settle.embedding import embed_waiting
+from reverie.settle.sleeping import batches
+from reverie.testing import NOON, Clock, memory
+
+SPACE = "me/demo"
+HERON = "The staging server is called heron and listens on port 8080."
+AGAIN = "The staging server is called heron, and listens on port 8080"
+
+
+@pytest.fixture
+def night():
+    """A mind whose memories have vectors, though nobody has settled: nothing was reconciled yet."""
+    clock = Clock(NOW - 90 * DAY)
+    with memory(now=clock, embedder=Given()) as mind:
+        yield mind
+
+
+def clock_of(mind):
+    assert isinstance(mind._now, Clock)
+    return mind._now
+
+
+def no_decision(*_):
+    raise ZeroDivisionError("this reader is broken")
+
+
+def state(mind):
+    return "\n".join(json.dumps(row, sort_keys=True) for row in mind.export(log=False))
+
+
+def filled_mind(mind, count=300):
+    ids = filled(mind, mixed(count), SPACE)
+    clock_of(mind).at = NOW
+    return ids
+
+
+def embedded(mind, *texts, **fields):
+    """Memories with vectors, not reconciled."""
+    kept = [mind.remember(text, space=SPACE, **fields) for text in texts]
+    while embed_waiting(mind.store, mind.embedder):
+        pass
+    return kept
+
+
+# The way back
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_a_run_is_taken_back_to_the_byte(night, count):
+    """B135, issue 3: every change of a run is undone by one command; the exported state is the same as before."""
+    filled_mind(night, count)
+    before = state(night)
+    slept = night.sleep()
+    assert slept.steps > count / 10
+    assert {"merge", "redundancy", "contradictions", "prune", "tags", "links"} <= {
+        done.name for done in slept.passes if done.steps}
+    assert [] == night.verify()
+    assert state(night) != before
+    night.undo(slept.run)
+    assert state(night) == before
+    assert [] == night.verify()
+
+
+def test_an_interrupted_run_goes_on_and_is_taken_back_as_one(night, monkeypatch):
+    """X21, B135: stopped at any batch it goes on under its number, and one undo takes both halves back."""
+    filled_mind(night)
+    before, whole = state(night), batches.made
+    calls = iter(range(100))
+
+    def dying(*args):
+        if next(calls) == 5:
+            raise KeyboardInterrupt
+        return whole(*args)
+    monkeypatch.setattr(batches, "made", dying)
+    with pytest.raises(KeyboardInterrupt):
+        night.sleep()
+    monkeypatch.setattr(batches, "made", whole)
+    assert night.store.holder(LEASE, NOW) is None
+    assert [] == night.verify()
+    slept = night.sleep()
+    assert 1 == len(night.store.events(verbs=("sleeping",)))
+    night.undo(slept.run)
+    assert state(night) == before
+
+
+def test_undo_goes_on_where_it_was_interrupted(night, monkeypatch):
+    """B135: half a way back is no harm; asked again, it goes on."""
+    filled_mind(night)
+    before = state(night)
+    slept = night.sleep()
+    whole, calls = waking.take_back, iter(range(100))
+
+    def dying(*args, **more):
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        whole(*args, **more)
+    monkeypatch.setattr(waking, "take_back", dying)
+    with pytest.raises(KeyboardInterrupt):
+        night.undo(slept.run)
+    monkeypatch.setattr(waking, "take_back", whole)
+    night.undo(slept.run)
+    assert state(night) == before
+    with pytest.raises(NotFound, match="already"):
+        night.undo(slept.run)
+
+
+def test_what_was_altered_since_stays(mind):
+    """B135: undoing a night takes nothing back that somebody did the next day."""
+    one, other = embedded(mind, HERON, AGAIN)
+    slept = mind.sleep(["merge"])
+    kept = next(m for m in mind.get([one.id, other.id]) if m.active)
+    mind.feedback(kept.id, helpful=True)
+    mind.undo(slept.run)
+    now = mind.get([one.id, other.id])
+    assert all(m.active for m in now)
+    assert next(m for m in now if m.id == kept.id).access_count == 1
+
+
+def test_what_was_taken_back_is_not_done_again(mind):
+    """X22, CC-53: a pair that somebody parted is not merged again, nor archived what somebody brought back."""
+    embedded(mind, HERON, AGAIN)
+    slept = mind.sleep(["merge"])
+    assert slept.steps == 1
+    mind.undo(slept.run)
+    assert mind.sleep(["merge"], afresh=True).steps == 0
+
+
+def test_the_archive_is_listed_and_gives_back(night):
+    """A77, CC-53, B125: what has faded is kept, listed, restored, and then stays."""
+    kept = night.remember("Perhaps the cache is cold.", space=SPACE, provenance="inferred")
+    clock_of(night).at = NOW
+    assert night.sleep(["prune"]).retired == (kept.id,)
+    assert ["faded"] == [m.retired_why for m in night.browse(space=SPACE, active=False)]
+    assert night.restore(kept.id).active
+    assert night.sleep(["prune"]).steps == 0
+
+
+# Batches
+
+
+def test_no_transaction_is_large(night, monkeypatch):
+    """X21: what one transaction changes is bounded, whatever there is to do."""
+    monkeypatch.setattr(batches, "MOST", 20)
+    filled_mind(night)
+    night.sleep()
+    for event in night.store.events(verbs=("sleep",), limit=10_000):
+        assert len(night.store.changes_of(event.seq)) <= 20
+
+
+def test_what_a_decision_rests_on_is_read_again(night, monkeypatch):
+    """Issue 3: somebody who alters a memory between the decision and the transaction is not overruled."""
+    filled_mind(night, 100)
+    whole = batches.allowed
+    altered: list[str] = []
+
+    def meddling(run, steps):
+        if steps and not altered:
+            id = steps[0].rests_on[0]
+            altered.append(id)
+            night.feedback(id, helpful=True)
+        return whole(run, steps)
+    monkeypatch.setattr(batches, "allowed", meddling)
+    night.sleep(["merge"])
+    found = night.get(altered)[0]
+    heir = found if found.active else night.get([found.superseded_by])[0]
+    assert heir.access_count >= 1
+
+
+def test_a_run_within_no_time_goes_on_the_next_time(night):
+    """Bounded time: `within` ends a run between two batches; the next one goes on there until all is done."""
+    filled_mind(night, 200)
+    before = state(night)
+    first = night.sleep(within=0)
+    assert (first.stopped, first.steps) == ("its time was over", 0)
+    runs = {first.run}
+    for _ in range(3):
+        runs.add(night.sleep(within=60).run)
+    assert first.run in runs
+    for run in sorted(runs, reverse=True):
+        if any(event.payload["run"] == run for event in night.store.events(verbs=("sleep",), limit=10_000)):
+            night.undo(run)
+    assert state(night) == before
+
+
+def test_a_second_night_is_a_short_one(night):
+    """Growing near-linearly: only what is new is compared; what is new is found all the same, also in an old import."""
+    filled_mind(night)
+    night.sleep()
+    clock_of(night).tick(days=1)
+    assert night.sleep().steps == 0
+    made = mixed(300)[0]
+    ids = filled(night, [made, made], SPACE)
+    merged = night.sleep(["merge"])
+    assert merged.passes[0].steps >= 1
+    assert set(merged.retired) & set(ids)
+
+
+def test_a_dry_run_writes_nothing(night):
+    """CC-14: the plan is told, and not a byte is written."""
+    filled_mind(night)
+    everything = [json.dumps(row, sort_keys=True) for row in night.store.dump()]
+    slept = night.sleep(dry_run=True)
+    assert slept.run == 0
+    assert sum(done.steps for done in slept.passes) >= len(slept.plan) > 30
+    assert everything == [json.dumps(row, sort_keys=True) for row in night.store.dump()]
+
+
+def test_spaces_that_are_off_are_left_alone(night):
+    """Where memory is switched off, nothing is touched."""
+    filled_mind(night)
+    night.settings = night.settings._replace(off=("me",))
+    assert night.sleep().steps == 0
+
+
+def test_unknown_passes_are_refused(mind):
+    """The message names those that there are."""
+    with pytest.raises(BadInput, match="merge"):
+        mind.sleep(["merge", "dream"])
+    with pytest.raises(BadInput, match="seconds"):
+        mind.sleep(within=-1)
+
+
+# Passes that read more than they are shown
+
+
+def test_clusters_become_nodes_with_stable_names(night):
+    """B24–B26, B114, B126: in_cluster edges to named nodes; a second night changes nothing."""
+    pytest.importorskip("sklearn")
+    filled_mind(night, 600)
+    assert night.sleep(["recluster"]).steps > 0
+    ids = [m.id for m in night.store.browse(Filter(spaces=(SPACE,), limit=1_000))]
+    edges = night.store.edges(ids, ("in_cluster",))
+    assert edges
+    assert all(edge.dst.startswith(f"cluster:{SPACE}:") for edge in edges)
+    assert night.sleep(["recluster", "small"]).steps == 0
+
+
+def test_without_scikit_learn_the_pass_says_how_to_get_it(night, monkeypatch):
+    """B140: an extra; without it the others work."""
+    from reverie.lifecycle.sleep import clusters
+    monkeypatch.setattr(clusters, "available", lambda: False)
+    filled_mind(night, 50)
+    done = {one.name: one for one in night.sleep().passes}
+    assert "pip install 'reverie[sleep]'" in done["recluster"].skipped
+    assert done["tags"].steps
+
+
+def test_an_odd_weight_of_a_tag_comes_back(mind):
+    """B135: the edge of a tag is derived from the memory's tags; its weight may be another, and undo knows."""
+    one = mind.remember("one", space=SPACE, tags=["bugs"])
+    mind.remember("two", space=SPACE, tags=["bug"])
+    mind.remember("three", space=SPACE, tags=["bug"])
+    mind.store.apply([Link(Edge(one.id, "has_tag", "tag:bugs", 0.4))], Event("link", SPACE, NOON))
+    before = state(mind)
+    slept = mind.sleep(["tags"])
+    assert ("bug",) == mind.get(one.id)[0].tags
+    mind.undo(slept.run)
+    assert state(mind) == before
+
+
+def test_edges_of_dead_tags_go(mind):
+    """B129: and come back with undo."""
+    one = mind.remember("one", space=SPACE, tags=["alive"])
+    mind.store.apply([Link(Edge(one.id, "relates_to", "tag:dead", 0.4))], Event("link", SPACE, NOON))
+    before = state(mind)
+    slept = mind.sleep(["tags"])
+    assert [] == mind.store.edges(["tag:dead"])
+    mind.undo(slept.run)
+    assert state(mind) == before
+
+
+def test_failed_events_are_tried_again(mind, monkeypatch):
+    """B113: what could not be learned from is learned from in sleep; not for ever."""
+    from reverie.settle import learning
+    mind.store.append([Event("turn", SPACE, NOON, "s1", {
+        "messages": [{"role": "user", "text": "Remember that the staging server is called heron."}], "first": 0})])
+    reader = learning.READER
+    broken = reader._replace(decide=no_decision)
+    monkeypatch.setattr("reverie.settle.READERS", (broken,))
+    monkeypatch.setattr("reverie.settle.sleeping.mending.READERS", (broken,))
+    mind.settle()
+    assert mind.sleep(["retro"]).steps == 0
+    monkeypatch.setattr("reverie.settle.sleeping.mending.READERS", (reader,))
+    assert mind.sleep(["retro"], dry_run=True).steps == 1
+    assert mind.sleep(["retro"]).steps == 1
+    assert ["the staging server is called heron"] == [m.text.rstrip(".").lower() for m in mind.browse(space=SPACE)]
+    assert mind.sleep(["retro"]).steps == 0
+
+
+def test_a_hopeless_event_is_given_up(mind, monkeypatch):
+    """B113: three nights, then no more."""
+    from reverie.settle import learning
+    mind.store.append([Event("turn", SPACE, NOON, "s1", {"messages": []})])
+    broken = learning.READER._replace(decide=no_decision)
+    monkeypatch.setattr("reverie.settle.READERS", (broken,))
+    monkeypatch.setattr("reverie.settle.sleeping.mending.READERS", (broken,))
+    mind.settle()
+    for _ in range(6):
+        mind.sleep(["retro"])
+    assert 4 == len(mind.store.events(verbs=("failed",)))
+
+
+def test_what_lacks_a_vector_is_queued(mind):
+    """B117: nothing stays without a vector because a process died."""
+    one, = embedded(mind, HERON)
+    with mind.store._db.writing() as db:
+        db.execute("delete from vector")
+    assert mind.sleep(["backfill"]).steps == 1
+    assert [one.id] == [id for id, _ in mind.store.waiting(10)]
+
+
+# Others at work
+
+
+def test_sleep_gives_way_to_a_turn(night):
+    """X21, B131: by itself it stops as soon as somebody takes a turn."""
+    filled_mind(night)
+    whole = night.work
+    wish = sleeping.Wish(SAFE, yielding=True, going=lambda: bool(
+        night.store.append([Event("turn", SPACE, NOW, "s9")]) or True))
+    slept = sleeping.sleep(whole, wish, "sleeper", night._now)
+    assert slept.stopped == "somebody is at work"
+    assert night.store.holder(LEASE, NOW) is None
+
+
+def test_two_never_sleep_at_once(night):
+    """Whoever settles and has work to do is not disturbed; who only waits for work gives way."""
+    filled_mind(night, 50)
+    night.store.acquire(LEASE, "worker", 60, NOW)
+    wish = sleeping.Wish(("prune",), patience=0.0)
+    night.remember("something that waits for its vector", space=SPACE)
+    assert "somebody else is settling" == sleeping.sleep(night.work, wish, "sleeper", night._now).stopped
+    night.forget([m.id for m in night.browse(space=SPACE, limit=1)])
+    with night.store._db.writing() as db:
+        db.execute("delete from pending")
+    for reader in ("learn", "reconcile"):
+        night.store.advance(reader, 10_000)
+    assert "" == sleeping.sleep(night.work, sleeping.Wish(("prune",), patience=1.0), "sleeper", night._now).stopped
+
+
+def test_when_it_is_time(tmp_path):
+    """B130–B132, B136: quiet and late, or quiet and much that is new; never when switched off."""
+    on = Settings(home=tmp_path)
+    assert due(on, Outlook(quiet=16 * 60, since=7 * 3600, new=50, unfinished=False))
+    assert not due(on, Outlook(quiet=14 * 60, since=7 * 3600, new=50, unfinished=False))
+    assert not due(on, Outlook(quiet=16 * 60, since=5 * 3600, new=50, unfinished=False))
+    assert not due(on, Outlook(quiet=16 * 60, since=7 * 3600, new=5, unfinished=False))
+    assert due(on, Outlook(quiet=90, since=60, new=500, unfinished=False))
+    assert due(on, Outlook(quiet=16 * 60, since=60, new=0, unfinished=True))
+    assert not due(on._replace(sleep="off"), Outlook(quiet=1e6, since=1e6, new=1_000, unfinished=True))
+    assert (SAFE, tuple(PASSES), ("merge", "tags")) == tuple(
+        passes_of(on._replace(sleep=what)) for what in ("safe", "all", "tags, merge"))
+    with pytest.raises(BadInput, match="dream"):
+        passes_of(on._replace(sleep="dream"))
+
+
+def test_after_a_night_it_is_not_time(night):
+    """B136: a run notes when it was, and how much there was."""
+    filled_mind(night, 100)
+    night.sleep(["prune"])
+    assert outlook(night.store, NOW).new == 100
+    night.sleep()
+    assert (0, 0.0) == outlook(night.store, NOW)[2:0:-1]
+
+
+def test_a_companion_sleeps_when_it_is_quiet(clock, monkeypatch):
+    """B131, X21: beside a conversation the background thread tidies up once nobody has taken a turn for a while."""
+    from reverie import background
+    monkeypatch.setattr(background, "RETRY", 0.02)
+    monkeypatch.setattr(background, "BREATH", 0.0)
+    with memory(now=clock) as mind:
+        mind.settings = mind.settings._replace(sleep="prune, links")
+        for i in range(30):
+            mind.remember(f"Guess number {i}.", space=SPACE)
+        with mind.companion(space=f"{SPACE}/session") as companion:
+            companion.turn([{"role": "user", "content": "hello"}])
+            assert companion.wait()
+            time.sleep(0.2)
+            assert mind.store.meta("slept_at") is None
+            clock.tick(minutes=16)
+            end = time.monotonic() + 30
+            while mind.store.meta("slept_at") is None and time.monotonic() < end:
+                time.sleep(0.01)
+            assert (mind.store.meta("slept_at"), companion.trouble) == (repr(clock()), "")
+
+
+SLEEPER = """
+import sys
+from bench.common import Given
+import reverie
+from reverie.config import Settings
+from pathlib import Path
+with reverie.open(settings=Settings(home=Path(sys.argv[1])), embedder=Given(), now=lambda: float(sys.argv[2])) as mind:
+    print("begun", flush=True)
+    mind.sleep()
+"""
+
+
+def test_killed_at_any_moment_no_harm_is_done(tmp_path):
+    """X21: kill -9 leaves a whole store; the run goes on, and all of it is taken back as one."""
+    import reverie
+    clock = Clock(NOW - 90 * DAY)
+    with reverie.open(settings=Settings(home=tmp_path), embedder=Given(), now=clock) as mind:
+        filled_mind(mind, 800)
+        before = state(mind)
+        for _ in range(2):
+            child = subprocess.Popen([sys.executable, "-c", SLEEPER, str(tmp_path), str(NOW)], stdout=subprocess.PIPE,
+                                     env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+            assert child.stdout
+            child.stdout.readline()
+            known = len(mind.store.events(verbs=("sleep",), limit=10_000))
+            end = time.monotonic() + 60
+            while child.poll() is None and time.monotonic() < end:
+                if len(mind.store.events(verbs=("sleep",), limit=10_000)) > known:
+                    break
+                time.sleep(0.005)
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+            child.stdout.close()
+            assert [] == mind.verify()
+        clock.tick(120)    # its lease has run out
+        slept = mind.sleep()
+        mind.undo(slept.run)
+        assert state(mind) == before

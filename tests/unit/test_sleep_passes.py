@@ -1,0 +1,334 @@
+"""The passes of sleep, as pure functions: what they would change, and what they leave alone."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reverie.kinds import DAY, effective, retention
+from reverie.lifecycle.compare import Verdict
+from reverie.lifecycle.sleep import PASSES, SAFE, clusters, fading, links, pairs, tags
+from reverie.lifecycle.sleep.nearest import nearest
+from reverie.lifecycle.sleep.plan import Pair, View, after, difference, told
+from reverie.model import Add, Edge, Event, Link, Retire, Revise
+from reverie.testing import NOON, a_memory
+
+
+def view(*memories, cosine=0.97, edges=(), **more):
+    """Everything a pass is shown; the memories are all close to each other."""
+    ids = sorted(memory.id for memory in memories)
+    close = [Pair(a, b, cosine) for i, b in enumerate(ids) for a in ids[:i]]
+    return View(NOON, {m.id: m for m in memories}, told(edges), close, **more)
+
+
+def retired(steps):
+    return [change.id for step in steps for change in step.changes if isinstance(change, Retire)]
+
+
+def links_of(steps):
+    return [change.edge for step in steps for change in step.changes if isinstance(change, Link)]
+
+
+HERON = "The staging server is called heron and listens on port 8080."
+AGAIN = "The staging server is called heron, and listens on port 8080"
+
+
+# Merge
+
+
+def test_the_same_becomes_one_and_stronger():
+    """B109, B122: one goes as "merged" and points to the one that stays, which is as strong as both."""
+    one = a_memory(HERON, tags=["host"], session="s1")
+    other = a_memory(AGAIN, tags=["staging"], session="s2", files=["a.py"])._replace(strength=2)
+    steps = pairs.merge(view(one, other))
+    kept = after(other, steps[0].changes)
+    gone = after(one, steps[0].changes)
+    assert (gone.retired_why, gone.superseded_by, kept.active) == ("merged", other.id, True)
+    assert (kept.strength, set(kept.tags), kept.files, set(kept.sources)) == (
+        3, {"host", "staging"}, ("a.py",), {"s1", "s2"})
+    assert (other.id, one.id, "same") == steps[0].ruling
+
+
+@pytest.mark.parametrize(("said", "again"), [
+    (HERON, HERON.replace("8080", "9090")),
+    (HERON, HERON.replace("heron", "osprey")),
+    ("Ann reviews the parser.", "Bob reviews the parser."),
+])
+def test_what_differs_in_a_number_or_name_is_never_merged(said, again):
+    """B122: however near the vectors, another port, host or person is another thing."""
+    assert [] == pairs.merge(view(a_memory(said), a_memory(again), cosine=0.999))
+
+
+def test_only_what_holds_everything_replaces():
+    """B109: the source is retired only if its numbers, identifiers and names stand in the replacement."""
+    assert pairs.holds("heron (10.0.0.8:8080) runs `make deploy`", "Heron is 10.0.0.8:8080")
+    assert not pairs.holds("The server is heron", "The server is heron, port 8080")
+    assert not pairs.holds("listens on 80801", "listens on 8080")
+    assert not pairs.holds("calls get_user_name", "calls get_user")
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_a_text_holds_itself_and_more_text_holds_no_less(text, more):
+    """B109: adding a sentence never loses what was held before."""
+    assert pairs.holds(f"{text} {more}", text) or pairs.telling(text) - pairs.telling(f"{text} {more}")
+
+
+def test_spaces_kinds_decisions_and_better_sources_forbid_merging():
+    """CC-55, X22: across spaces nothing merges, nor what a person has decided, nor a better source into a worse one."""
+    one = a_memory(HERON)
+    assert [] == pairs.merge(view(one, a_memory(AGAIN, space="me/other")))
+    other = a_memory(AGAIN)
+    assert [] == pairs.merge(view(one, other, settled=frozenset({frozenset((one.id, other.id))})))
+    assert [one.id] == retired(pairs.merge(view(one, a_memory(AGAIN, provenance="user_stated"))))
+
+
+def test_three_of_a_kind_become_one():
+    """CC-54: within one batch each step sees what the one before has done."""
+    three = [a_memory(HERON) for _ in range(3)]
+    steps = pairs.merge(view(*three))
+    left = [m for m in three if all(after(m, step.changes).active for step in steps)]
+    changes = [change for step in steps for change in step.changes]
+    assert (1, 3) == (len(left), after(left[0], changes).strength)
+
+
+def test_edges_move_to_the_one_that_stays():
+    """B109: what was tied to the one that goes is tied to the one that stays."""
+    one, other = a_memory(HERON), a_memory(AGAIN)
+    steps = pairs.merge(view(one, other, edges=[Edge(other.id, "relates_to", "mem_third", 0.7)]))
+    assert Link(Edge(one.id, "relates_to", "mem_third", 0.7)) in steps[0].changes
+
+
+# A text from elsewhere
+
+
+@pytest.mark.parametrize("answer", ["", "   ", None, 7, "Something else.", "The staging server is called heron.",
+                                    HERON * 30, {"text": HERON}])
+def test_a_malformed_answer_merges_nothing(answer, monkeypatch):
+    """CC-71: an empty, partial, endless or wrong answer of whoever writes texts never retires anything."""
+    one, other = a_memory(HERON), a_memory("Its name is heron; staging listens on 8443.")
+    monkeypatch.setattr(pairs, "compare", lambda *_, **__: Verdict("same", 1.0, "told so"))
+    assert [] == pairs.merge(view(one, other), lambda _a, _b: answer, lambda: "mem_new")
+
+
+def test_a_text_that_holds_both_replaces_both(monkeypatch):
+    """A80: two wordings of which neither holds all become a third, believed no more than the worse of them."""
+    one = a_memory(HERON)
+    other = a_memory("Its name is heron; staging listens on 8443.", provenance="inferred")
+    monkeypatch.setattr(pairs, "compare", lambda *_, **__: Verdict("same", 1.0, "told so"))
+    text = "The staging server is called heron and listens on port 8080 and 8443. Its name is heron."
+    steps = pairs.merge(view(one, other), lambda _a, _b: text, lambda: "mem_new")
+    added = [change.memory for change in steps[0].changes if isinstance(change, Add)]
+    assert ([text], {one.id, other.id}) == ([m.text for m in added], set(retired(steps)))
+    assert (added[0].trust, added[0].provenance, added[0].strength) == (other.trust, "inferred", 2)
+
+
+# Redundancy, contradictions, relations
+
+
+def test_contradictions_are_flagged_and_nobody_loses():
+    """B111, B124: both know of each other, both count."""
+    one, other = a_memory(HERON), a_memory(HERON.replace("8080", "9090"))
+    steps = pairs.contradictions(view(one, other, cosine=0.9))
+    assert {(one.id, "contradicts", other.id), (other.id, "contradicts", one.id)} == {
+        change.edge[:3] for change in steps[0].changes if isinstance(change, Link)}
+    assert ([], (other.id,)) == (retired(steps), after(one, steps[0].changes).conflicts_with)
+    known = [Edge(one.id, "contradicts", other.id)]
+    assert [] == pairs.contradictions(view(one, other, cosine=0.9, edges=known))
+
+
+def test_what_may_be_the_same_is_shown_not_merged():
+    """B110, B123: an edge for a person to decide, one for each newer memory."""
+    one = a_memory("We deploy with make release.")
+    other = a_memory("We deploy with make release on Fridays after lunch.")
+    steps = pairs.redundancy(view(one, other, cosine=0.85))
+    assert [] == retired(steps)
+    assert [("resembles", 0.85)] == [(edge.rel, edge.weight) for edge in links_of(steps)]
+
+
+def test_two_sessions_on_one_file_are_tied():
+    """B116: relations are found across sessions, never within one, never between projects."""
+    one = a_memory("The lexer drops comments.", session="s1", files=["lexer.py"])
+    other = a_memory("Comments confuse the tokenizer.", session="s2", files=["lexer.py"])
+    first, then = sorted((one.id, other.id))
+    assert [Edge(first, "relates_to", then, 0.5)] == links_of(pairs.relations(view(one, other, cosine=0.7)))
+    assert [] == pairs.relations(view(one, other._replace(session="s1"), cosine=0.7))
+    assert [] == pairs.relations(view(one, other._replace(space="me/other"), cosine=0.7))
+    assert [] == pairs.relations(view(one, other._replace(files=()), cosine=0.7))
+
+
+# Fading
+
+
+WEAK = {"provenance": "inferred", "at": NOON - 60 * DAY}
+
+
+def old(text="Perhaps the cache is cold.", **fields):
+    memory = a_memory(text, **{**WEAK, **fields})
+    return memory._replace(created_at=memory.at, updated_at=memory.at)
+
+
+def test_the_faded_goes_to_the_archive():
+    """A76, A77, B115, B125, CC-53: retired as "faded", nothing else."""
+    memory = old()
+    steps = fading.prune(View(NOON, {memory.id: memory}))
+    assert (Retire(memory.id, NOON, why="faded"),) == steps[0].changes
+
+
+@pytest.mark.parametrize("memory", [
+    old(provenance="user_stated", kind="scratch"), old(provenance="user_corrected", kind="scratch"),
+    old()._replace(strength=2), old()._replace(last_accessed_at=NOON - 29 * DAY), old(at=NOON - 29 * DAY),
+    old()._replace(created_at=NOON - DAY), old(kind="skill", provenance="observed"),
+], ids=["stated", "corrected", "confirmed", "used", "young", "imported lately", "never fades"])
+def test_what_is_dear_new_or_confirmed_never_fades_away(memory):
+    """B125, CC-53: one reason to keep it is enough."""
+    assert [] == fading.prune(View(NOON, {memory.id: memory}))
+
+
+def test_effective_confidence_is_half_at_the_half_life():
+    """CC-50, A75: confidence times retention."""
+    memory = a_memory("x", at=NOON - 7 * DAY, provenance="inferred")
+    assert (0.25, 0.5) == (effective(memory, NOON), retention(memory, NOON))
+
+
+# Tags
+
+
+@given(st.dictionaries(st.text("abs-_ .", min_size=1, max_size=8), st.integers(1, 9), max_size=12))
+def test_variants_lead_to_one_that_stays(counts):
+    """B128: no chains, no circles, and doing it twice changes nothing more."""
+    instead = tags.variants(counts)
+    assert set(instead.values()).isdisjoint(instead)
+    assert {} == tags.variants({tag: n for tag, n in counts.items() if tag not in instead})
+
+
+def test_variants_are_spelling_not_meaning():
+    """B128: case, hyphen, underscore and plural are spelling; css, redis and class are words of their own."""
+    counts = dict.fromkeys(("unit-test", "unit_tests", "Unit Test", "css", "cs", "redis", "redi", "class", "clas"), 1)
+    assert {"unit_tests", "Unit Test", "unit-test"} == {*tags.variants(counts), *tags.variants(counts).values()}
+    assert {"bugs": "bug"} == tags.variants({"bug": 3, "bugs": 2})
+    assert {"library": "libraries"} == tags.variants({"library": 1, "libraries": 2})
+
+
+def test_retagging_keeps_each_tag_once():
+    """B128: a memory with both forms has one afterwards."""
+    memory = a_memory("x", tags=["bugs", "api", "bug"])
+    steps = tags.retagged(View(NOON, {memory.id: memory}), {"bugs": "bug"})
+    assert ("bug", "api") == after(memory, steps[0].changes).tags
+
+
+def test_only_dead_tag_edges_are_orphans():
+    """B129: an edge goes if its memory carries the tag no more, or if nobody does."""
+    memory = a_memory("x", tags=["alive"])
+    edges = told([Edge(memory.id, "has_tag", "tag:alive"), Edge(memory.id, "has_tag", "tag:dead"),
+                  Edge("tag:gone", "relates_to", "tag:alive"), Edge("mem_purged", "has_tag", "tag:alive")])
+    steps = tags.orphans({memory.id: memory}, edges, lambda node: node == "tag:alive")
+    dead = [Edge(memory.id, "has_tag", "tag:dead", 0.0), Edge("tag:gone", "relates_to", "tag:alive", 0.0)]
+    assert dead == links_of(steps)
+
+
+# Links
+
+
+def turn(session, *ids):
+    return Event("turn", "me/demo", NOON, session, {"given": list(ids)})
+
+
+def test_a_habit_of_several_sessions_ties():
+    """B127, CC-58: one session is chance, two are a habit; again, and the same tie is stronger, never another one."""
+    one, other = a_memory("a"), a_memory("b")
+    ids = sorted((one.id, other.id))
+    assert {} == links.together([turn("s1", *ids), turn("s1", *ids)])
+    met = links.together([turn("s1", *ids), turn("s2", *reversed(ids))])
+    first = links_of(links.strengthened(view(one, other), met))[0]
+    assert Edge(ids[0], "relates_to", ids[1], 0.6) == first
+    again = links.strengthened(view(one, other, edges=[first._replace(src=ids[1], dst=ids[0])]), met)
+    assert [Edge(ids[1], "relates_to", ids[0], 0.65)] == links_of(again)
+    assert [] == links.strengthened(view(one, other, edges=[first._replace(weight=0.95)]), met)
+
+
+# Nearest and clusters
+
+
+def around(centres, each, seed=1, spread=0.4):
+    rng = np.random.default_rng(seed)
+    middle = rng.standard_normal((centres, 64)).astype(np.float32)
+    middle /= np.linalg.norm(middle, axis=1, keepdims=True)
+    made = np.repeat(middle, each, axis=0) + spread / 8 * rng.standard_normal((centres * each, 64)).astype(np.float32)
+    return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+
+
+def test_cells_find_what_the_exact_search_finds():
+    """B109, B110: of pairs at 0.8 and above, 99 in 100 and more are found without looking at all."""
+    vectors = around(40, 25)
+    exact, cells = (nearest(vectors, 5, 0.8, exact=most) for most in (10_000, 10))
+    found = {(i, j) for i, row in enumerate(cells.rows) for j in row if j >= 0}
+    true = {(i, j) for i, row in enumerate(exact.rows) for j in row if j >= 0}
+    assert len(found & true) >= 0.99 * len(true) > 0
+    assert (cells.cosines[:, 0] >= cells.cosines[:, -1]).all()
+
+
+def test_the_search_is_deterministic_and_never_names_itself():
+    """B140: the same vectors give the same neighbours."""
+    vectors = around(20, 20)
+    one, other = (nearest(vectors, 5, 0.3, exact=10) for _ in range(2))
+    assert np.array_equal(one.rows, other.rows)
+    assert not (one.rows == np.arange(len(vectors))[:, None]).any()
+
+
+def test_only_some_rows_can_be_asked_for():
+    """What is new is compared with all, the rest with nothing."""
+    vectors = around(5, 4)
+    some = nearest(vectors, 3, 0.5, rows=np.array([7, 2]))
+    assert [2, 7] == np.flatnonzero((some.rows >= 0).any(axis=1)).tolist()
+
+
+def test_groups_that_nobody_tagged_are_found():
+    """B24, B25, B28, B29: dense regions become clusters, what lies apart is in none."""
+    pytest.importorskip("sklearn")
+    vectors = np.concatenate([around(6, 12), np.eye(64, dtype=np.float32)[:10]])
+    labels = clusters.found(nearest(vectors, 10, clusters.CLOSE))
+    groups = labels[:72].reshape(6, 12)
+    assert ([True] * 6, 6) == ([len(set(group)) == 1 for group in groups.tolist()], len(set(groups[:, 0].tolist())))
+    assert {-1} == set(labels[72:].tolist())
+
+
+def test_names_stay_as_long_as_most_members_stay():
+    """B26, B114, B126: a cluster is found again under its name, a new one gets words that its members share."""
+    before = {"cluster:me:deploy": frozenset("abcd"), "cluster:me:old": frozenset("wxyz")}
+    groups = {0: frozenset("abce"), 1: frozenset("mnop")}
+    counts = {1: Counter(heron=4, secret=1, the=4)}
+    named = clusters.named("me", groups, before, counts, Counter(heron=4, secret=1, the=400))
+    assert {"cluster:me:deploy": groups[0], "cluster:me:heron-the": groups[1]} == named
+    assert not any("secret" in name for name in named)
+
+
+def test_small_clusters_join_the_nearest_or_are_given_up():
+    """B77, B126: a cluster that became too small goes where it is close to."""
+    big, far, near_ = frozenset("abcdef"), frozenset("xy"), frozenset("mn")
+    middle = {"big": np.array([1, 0], np.float32), "far": np.array([0, 1], np.float32),
+              "near": np.array([0.9, 0.1], np.float32)}
+    assert {"big": big | near_} == clusters.without_small({"big": big, "far": far, "near": near_}, middle)
+
+
+# The table
+
+
+def test_a_step_reads_as_a_diff():
+    """CC-14, B134: − what goes, = what stands for it, ~ what is altered."""
+    one, other = a_memory(HERON), a_memory(AGAIN)
+    step = pairs.merge(view(one, other))[0]
+    lines = difference(step, {m.id: m.text for m in (one, other)})
+    assert any(line.startswith(f"− {AGAIN}") for line in lines)
+    assert any(line.startswith(f"= {HERON}") for line in lines)
+
+
+def test_no_pass_alters_a_text():
+    """B135: what a text says is nobody's to alter while its owner sleeps: vectors stay valid, undo is exact."""
+    one, other = a_memory(HERON), a_memory(AGAIN)
+    for row in PASSES.values():
+        if row.decide is not None:
+            for step in row.decide(view(one, other, old())):
+                assert not any(isinstance(c, Revise) and "text" in c.fields for c in step.changes)
+    assert "tags" not in SAFE
