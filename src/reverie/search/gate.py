@@ -131,7 +131,7 @@ def judged(hits: Sequence[Hit], seen: Sequence[Seen], text: str) -> list[Hit]:
         return []
     turn = read(text)
     judge = learned()[all(math.isnan(one.cosine) for one in seen)]
-    seen = grown(turn, hits, seen)
+    seen = grown(turn, hits, [one._replace(cosine=clipped(one.cosine, 1.0)) for one in seen])
     signs = fitting(turn, [hit.memory for hit in hits], seen)
     fits = [total(judge.fits, one) for one in signs]
     opens = opening(turn, [hit.memory for hit in hits], seen, fits)
