@@ -191,7 +191,7 @@ class Background:
         while not self._queue and not stop.is_set() and clock.ticks() >= self._retry_at:
             if not self._settle_some():
                 work = Work(self.store, self._embedder, self.settings, self._now(), self._llm)
-                self._aside.begin(work, self._holder, self._guarded)
+                self._aside.begin(work, self._holder, self._guarded, self._take_back_retired)
                 break
 
     def _settle_some(self) -> bool:

@@ -2,14 +2,15 @@
 
 import pytest
 
+from reverie.errors import ModelAway
 from reverie.messages import Said
 from reverie.settle import asking
-from reverie.testing import SPACE, a_memory, memory
+from reverie.testing import SPACE, a_memory, an_event, memory
 from tests.scripted import Status, scripted
 
 OLD, NEW = a_memory("Staging listens on port 80."), a_memory("Staging now listens on port 8443.")
 SAID = [Said("user", "Where is staging?", 0), Said("assistant", "It is called heron.", 1)]
-
+EVENT = an_event("session_end", session="s1", seq=7)
 
 
 def merged(work, one, other):
@@ -22,7 +23,7 @@ def counts(mind):
 
 
 QUESTIONS = {
-    "reconcile": (lambda work: asking.opinion(work, OLD, NEW),
+    "reconcile": (lambda work: asking.opinion(work, EVENT, OLD, NEW),
                   '{"relation": "updates", "confidence": 0.9, "why": "now"}', ("updates", 0.9, "now"), None),
     "relate": (lambda work: asking.relation(work, OLD, NEW),
                '{"relation": "relates_to", "confidence": 0.6}', ("relates_to", 0.6, ""), None),
@@ -42,26 +43,39 @@ def test_a_question_and_its_answer(task, clock):
 
 
 @pytest.mark.parametrize("bad", ["", "Sure!", "{}", '{"relation": "delete", "text": "Port 80.", "name": "; rm -rf"}',
-                                 '{"text": "Port 80 or 81, host heron7."}', Status(500), Status(400), Status(401)])
+                                 '{"text": "Port 80 or 81, host heron7."}', Status(400)])
 @pytest.mark.parametrize("task", QUESTIONS)
 def test_without_a_useful_answer_nothing_is_known(task, bad, clock):
-    """Malformed, empty, hostile, away: the same as no model (CC-34, CC-71)."""
+    """Malformed, empty, hostile, rejected: the same as no model (CC-34, CC-71)."""
     question, _, _, nothing = QUESTIONS[task]
     with scripted(bad) as script, memory(now=clock, llm=script.openai) as mind:
         assert nothing == question(mind.work)
+
+
+@pytest.mark.parametrize("away", [Status(500), Status(401), Status(429)])
+@pytest.mark.parametrize("task", QUESTIONS)
+def test_a_model_that_is_away(task, away, clock):
+    """A question about an event waits; any other is as without a model (CC-63)."""
+    question, _, _, nothing = QUESTIONS[task]
+    with scripted(away) as script, memory(now=clock, llm=script.openai) as mind:
+        if task == "reconcile":
+            with pytest.raises(ModelAway, match="waits"):
+                question(mind.work)
+        else:
+            assert nothing == question(mind.work)
 
 
 def test_gaps_are_reviewed(clock):
     """What the session itself answers becomes a note that rests on its messages (B82)."""
     answer = '{"keep": [{"text": "Staging is called heron.", "kind": "entity", "from": 1}]}'
     with scripted(answer) as script, memory(now=clock, llm=script.openai) as mind:
-        found = asking.answered(mind.work, ["where is staging?"], SAID, SPACE, "s1")
+        found = asking.answered(mind.work, EVENT, ["where is staging?"], SAID)
         assert found and ["Staging is called heron."] == [item.text for item in found.keep]
-        assert None is asking.answered(mind.work, [], SAID, SPACE, "s1")
+        assert None is asking.answered(mind.work, EVENT, [], SAID)
 
 
 def test_nobody_to_ask(mind):
     """Without a model every question has no answer, and nothing is imported for it."""
-    assert [None] * 5 == [asking.opinion(mind.work, OLD, NEW), asking.relation(mind.work, OLD, NEW),
+    assert [None] * 5 == [asking.opinion(mind.work, EVENT, OLD, NEW), asking.relation(mind.work, OLD, NEW),
                           asking.merging_text(mind.work, SPACE), asking.group_name(mind.work, ["a"], SPACE),
-                          asking.answered(mind.work, ["q"], SAID, SPACE, "s1")]
+                          asking.answered(mind.work, EVENT, ["q"], SAID)]

@@ -185,7 +185,7 @@ def test_a_comparison():
 
 
 @pytest.mark.parametrize(("relation", "confidence", "asked"), [
-    ("near", 0.5, True), ("contradicts", 0.89, True), ("contradicts", 0.95, False), ("near", 0.2, False),
+    ("near", 0.5, True), ("contradicts", 0.89, True), ("contradicts", 0.95, False), ("near", 0.2, True),
     ("same", 0.5, False), ("apart", 0.5, False),
 ])
 def test_only_unsure_pairs_are_asked_about(relation, confidence, asked):

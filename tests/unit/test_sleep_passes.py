@@ -113,8 +113,8 @@ def test_a_malformed_answer_merges_nothing(answer, monkeypatch):
 
 
 def test_a_text_that_holds_both_replaces_both(monkeypatch):
-    """A80: two wordings of which neither holds all become a third, believed no more than the worse of them."""
-    one = a_memory(HERON)
+    """A80: two wordings of which neither holds all become a third, believed as they were."""
+    one = a_memory(HERON, provenance="inferred")
     other = a_memory("Its name is heron; staging listens on 8443.", provenance="inferred")
     monkeypatch.setattr(pairs, "compare", lambda *_, **__: Verdict("same", 1.0, "told so"))
     text = "The staging server is called heron and listens on port 8080 and 8443. Its name is heron."
@@ -122,6 +122,16 @@ def test_a_text_that_holds_both_replaces_both(monkeypatch):
     added = [change.memory for change in steps[0].changes if isinstance(change, Add)]
     assert ([text], {one.id, other.id}) == ([m.text for m in added], set(retired(steps)))
     assert (added[0].trust, added[0].provenance, added[0].strength) == (other.trust, "inferred", 2)
+
+
+@pytest.mark.parametrize("provenance", ["user_stated", "user_corrected", "inferred"])
+def test_no_written_text_replaces_a_better_source(provenance, monkeypatch):
+    """CC-71: what the user said stays in the user's words; of two unlike sources neither yields to a third text."""
+    one = a_memory(HERON, provenance="observed" if provenance == "inferred" else provenance)
+    other = a_memory("Its name is heron; staging listens on 8443.", provenance=provenance)
+    monkeypatch.setattr(pairs, "compare", lambda *_, **__: Verdict("same", 1.0, "told so"))
+    text = "The staging server is called heron and listens on port 8080 and 8443. Its name is heron."
+    assert [] == pairs.merge(view(one, other), lambda _a, _b: text, lambda: "mem_new")
 
 
 # Redundancy, contradictions, relations
@@ -302,6 +312,23 @@ def test_names_stay_as_long_as_most_members_stay():
     named = clusters.named("me", groups, before, counts, Counter(heron=4, secret=1, the=400))
     assert {"cluster:me:deploy": groups[0], "cluster:me:heron-the": groups[1]} == named
     assert not any("secret" in name for name in named)
+
+
+@pytest.mark.parametrize(("name", "stands"), [
+    ("release process", "release-process"), ("heron logins", "heron-logins"), ("secret logins", ""), ("port 8443", ""),
+    ("", ""), (None, ""), ("; rm -rf /", "rm-rf"),
+])
+def test_a_name_from_elsewhere_tells_no_secret(name, stands):
+    """B25: a given name may hold words of its own, never one that a single member says, nor a number."""
+    assert stands == clusters.fit(name, Counter(heron=4, secret=1, the=4))
+
+
+def test_a_given_name_is_for_new_clusters():
+    """B25, B26: what has a name keeps it; the others are called as somebody says."""
+    before, groups = {"cluster:me:deploy": frozenset("abcd")}, {0: frozenset("abce"), 1: frozenset("mnop")}
+    given = {0: "never", 1: "logins"}
+    assert {"cluster:me:deploy": groups[0], "cluster:me:logins": groups[1]} == clusters.named(
+        "me", groups, before, {1: Counter()}, Counter(), given)
 
 
 def test_small_clusters_join_the_nearest_or_are_given_up():

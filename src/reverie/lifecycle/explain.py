@@ -15,7 +15,8 @@ VERBS = {
     "maintain": "after it was given", "learn": "learned from the conversation",
     "reconcile": "held against what was known",
     "review": "decided by a person", "sleep": "tidied in sleep",
-    "gather": "learned from the conversation",
+    "gather": "learned from the conversation", "extract": "read from the conversation by a language model",
+    "answer": "found by a language model to answer a question", "weigh": "weighed by a language model",
 }
 
 

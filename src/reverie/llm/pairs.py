@@ -18,7 +18,7 @@ from reverie.model import Memory
 RELATIONS = ("same", "near", "contradicts", "updates", "apart")    # those of lifecycle.compare
 LINKS = ("relates_to", "contradicts", "derived_from", "none")
 MOST_SHOWN, MOST_WHY, MOST_MERGED = 2_000, 300, 4_000
-UNSURE = (0.3, 0.9)      # confidence of the rules within which a model is asked
+CERTAIN = 0.9            # confidence of the rules from which no model is asked
 ASKED_ABOUT = ("near", "contradicts")
 
 COMPARE = (
@@ -51,8 +51,11 @@ class Opinion(NamedTuple):
 
 
 def unsure(relation: str, confidence: float) -> bool:
-    """Whether the rules' own verdict is worth a question: near or contradicting, with middling confidence."""
-    return relation in ASKED_ABOUT and UNSURE[0] <= confidence < UNSURE[1]
+    """Whether the rules' own verdict is worth a question: near or contradicting, and not certain.
+
+    However low it is: "near" with little confidence is what rules say where they had no better word.
+    """
+    return relation in ASKED_ABOUT and confidence < CERTAIN
 
 
 def compare_request(old: Memory, new: Memory) -> Request:

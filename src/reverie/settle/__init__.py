@@ -103,8 +103,8 @@ def slow_readers() -> tuple[Reader, ...]:
 
     Loaded where there is a model only: a command that recalls waits for every import.
     """
-    from reverie.settle import extracting
-    return (extracting.READER,)
+    from reverie.settle import answering, extracting, weighing
+    return (extracting.READER, answering.READER, weighing.READER)
 
 
 def asks(work: Work) -> bool:
@@ -120,11 +120,12 @@ def ask(work: Work, holder: str) -> Settled:
     if not asks(work) or not work.store.acquire(ASKING, holder, ASKING_SECONDS, work.now):
         return Settled()
     try:
-        read = [follow(work, reader, FEW) for reader in slow_readers()]
+        read = {reader.name: follow(work, reader, FEW) for reader in slow_readers()}
     finally:
         work.store.release(ASKING, holder)
-    return Settled(0, sum(r.changes for r in read), sum(r.events for r in read), sum(r.failed for r in read),
-                   trouble=next((r.trouble for r in read if r.trouble), ""))
+    done = read.values()
+    return Settled(0, read["extract"].changes + read["answer"].changes, sum(r.events for r in done),
+                   sum(r.failed for r in done), trouble=next((r.trouble for r in done if r.trouble), ""))
 
 
 def one_step(work: Work, batch: int = BATCH, holder: str = "") -> Settled:

@@ -18,11 +18,14 @@ class Aside:
         self._thread: threading.Thread | None = None
         self.trouble = ""            # why the model did not answer the last time
 
-    def begin(self, work: Work, holder: str, guard: Guard) -> None:
-        """Read what waits, unless that is being done, or nothing waits for a model that may be asked now."""
+    def begin(self, work: Work, holder: str, guard: Guard, then: Callable[[], None]) -> None:
+        """Read what waits, unless that is being done, or nothing waits for a model that may be asked now.
+
+        `then` is called when something was read.
+        """
         if asks(work) and (self._thread is None or not self._thread.is_alive()):
-            self._thread = threading.Thread(target=guard, args=(lambda: self._read(work, holder),), daemon=True,
-                                            name="reverie-reader")
+            self._thread = threading.Thread(target=guard, args=(lambda: self._read(work, holder, then),),
+                                            daemon=True, name="reverie-reader")
             self._thread.start()
 
     def end(self, patience: float) -> None:
@@ -30,5 +33,8 @@ class Aside:
         if self._thread is not None:
             self._thread.join(patience)
 
-    def _read(self, work: Work, holder: str) -> None:
-        self.trouble = ask(work, holder).trouble
+    def _read(self, work: Work, holder: str, then: Callable[[], None]) -> None:
+        done = ask(work, holder)
+        self.trouble = done.trouble
+        if done.events:
+            then()

@@ -14,8 +14,8 @@ from typing import Any
 from reverie.model import Event
 from reverie.store import Store
 
-DECIDING = ("review", "restore", "undo")
-UNASKED = ("reconcile", "sleep")     # verbs of events whose `pairs`, (one, other, relation), nobody was asked about
+DECIDING = ("review", "restore", "undo", "weigh")
+UNASKED = ("reconcile", "sleep", "weigh")    # whose `pairs`, (one, other, relation), nobody was asked about
 PAGE = 1_000
 
 

@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from reverie import clock
-from reverie.errors import ModelAway
 from reverie.lifecycle.extract import without_injections
 from reverie.lifecycle.intake import built, private
 from reverie.messages import Said
 from reverie.model import Add, Change, Event, Memory, lineage
 from reverie.search import Query, search
+from reverie.settle.asking import about
 from reverie.settle.embedding import embedded
 from reverie.settle.gathering import is_seam
 from reverie.settle.learning import home_of, known_already, same_words
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 ENDINGS = ("session_end", "compact")    # a host says so with `record`: the end, or the host shortens its context
 OLDEST = 7 * 86_400.0    # seconds
-TRIES = 3                # answers to one event that may fail to come in time
 MOST_TURNS = 200         # of one conversation that are read at once
 ROOM = 15_000            # tokens that one window takes, answer and known texts included
 EXAMPLES = 8             # of what was left that are kept; all are counted
@@ -101,24 +100,12 @@ def spoken(turns: Sequence[Event]) -> list[Said]:
 
 def asked(work: Work, llm: Llm, event: Event, window: Sequence[Said]) -> Extracted:
     """What the model says about one window; raises if it is away, or if its answer is of no use."""
-    from reverie.llm import TIMEOUT, BadAnswer
+    from reverie.llm import BadAnswer
     from reverie.llm.extract import read, request
-    answer = llm.ask(request(window, known_about(work, event, window)), lambda text: read(text, window),
-                     space=event.space, session=event.session, about=event.seq)
-    if answer.value is not None:
-        return answer.value
-    if answer.outcome == TIMEOUT and timeouts(work, event) >= TRIES:
-        raise BadAnswer(f"{llm.name} did not answer in time, {TRIES} times")
-    if answer.away:
-        why = f" ({answer.why})" if answer.why else ""
-        raise ModelAway(f"{llm.name}: {answer.outcome}{why}. What it was to read waits")
-    raise BadAnswer(f"{llm.name}: {answer.outcome}: {answer.why}")
-
-
-def timeouts(work: Work, event: Event) -> int:
-    """How often the model did not answer in time about this event."""
-    calls = work.store.events(session=event.session, space=event.space, verbs=("llm",), newest=True, limit=50)
-    return sum(call.payload.get("event") == event.seq and call.payload.get("outcome") == "timeout" for call in calls)
+    answer = about(work, llm, event, request(window, known_about(work, event, window)), lambda text: read(text, window))
+    if answer.value is None:
+        raise BadAnswer(f"{llm.name}: {answer.outcome}: {answer.why}")
+    return answer.value
 
 
 def known_about(work: Work, event: Event, window: Sequence[Said]) -> list[str]:
@@ -136,11 +123,11 @@ def known_about(work: Work, event: Event, window: Sequence[Said]) -> list[str]:
     return [known for hash, known in hashes.items() if hash in vectors and float(vectors[hash] @ vector) >= KNOWN_LIKE]
 
 
-def as_memory(work: Work, llm: Llm, event: Event, item: Item) -> Memory:
+def as_memory(work: Work, llm: Llm, event: Event, item: Item, rule: str = NAME) -> Memory:
     """A memory of what the model noted: extracted, whatever it says of itself."""
     return built(clock.new_id(), work.now, item.text, space=home_of(event), kind=item.kind, title=item.title,
                  provenance="extracted", at=event.at, session=event.session, messages=item.messages, files=item.files,
-                 details={"rule": NAME, "model": llm.name, "reason": item.reason})
+                 details={"rule": rule, "model": llm.name, "reason": item.reason})
 
 
 READER = Reader(name=NAME, verbs=("turn", *ENDINGS), verb=NAME, decide=taught, ready=may_ask)

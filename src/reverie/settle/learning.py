@@ -23,7 +23,7 @@ LEARNED_FROM = ("turn",)
 LATELY = 500             # newest memories of a kind among which a lesson is looked for that was let go of
 EXAMPLES = 8             # rejected sentences of one event that are kept as examples; all are counted
 TALLIED = 10_000         # newest events of learning that are counted
-LEARNING = ("learn", "gather", "extract")
+LEARNING = ("learn", "gather", "extract", "answer")
 SHOWN = 200              # characters of an example
 KNOWN = "known already"
 

@@ -17,7 +17,7 @@ from reverie.clock import ticks
 from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.errors import Conflict, ModelAway, StoreError
-from reverie.model import NOTHING, Change, Event, Memory
+from reverie.model import NOTHING, Change, Edge, Event, Memory
 from reverie.store import Store
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class Decision(NamedTuple):
     changes: Sequence[Change] = ()
     rests_on: Sequence[Memory] = ()
     payload: Mapping[str, object] = NOTHING     # goes into the event that causes the changes, or stands for itself
+    ties: Sequence[Edge] = ()                   # edges between these memories that it rests on too
 
 
 def at_once(_work: Work, _event: Event) -> bool:
@@ -120,11 +121,18 @@ def attempt(work: Work, reader: Reader, event: Event) -> int | None:
     if not decision.changes and not decision.payload:
         return 0
     with work.store.alone():
-        if list(decision.rests_on) != work.store.get([memory.id for memory in decision.rests_on]):
+        if not stands(work.store, decision):
             return None
         work.store.apply(decision.changes, caused(work, event, reader.verb, **decision.payload),
                          done=(reader.name, event.seq))
     return len(decision.changes)
+
+
+def stands(store: Store, decision: Decision) -> bool:
+    """Whether what a decision rests on is as it was read."""
+    ids = [memory.id for memory in decision.rests_on]
+    return list(decision.rests_on) == store.get(ids) and (
+        not decision.ties or set(decision.ties) <= set(store.edges(ids, tuple({edge.rel for edge in decision.ties}))))
 
 
 def caused(work: Work, event: Event, verb: str, **payload: object) -> Event:

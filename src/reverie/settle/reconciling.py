@@ -18,7 +18,7 @@ from reverie.settle.reading import Decision, Reader, Work
 if TYPE_CHECKING:
     from reverie.store import Store
 
-ADDING = ("remember", "learn", "gather", "extract", "revise")
+ADDING = ("remember", "learn", "gather", "extract", "answer", "revise")
 PATIENCE = 3_600.0       # seconds that an event waits for an embedder that does not answer
 DEEPEST = 100            # merges into merges that are followed
 

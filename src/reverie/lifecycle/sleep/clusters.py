@@ -5,15 +5,18 @@ distances that matter are in it, and the work grows with its edges instead of wi
 needs scikit-learn (the extra `sleep`); why HDBSCAN is told in docs/why-sleep.md.
 
 A cluster is a node `cluster:<space>:<name>` with an edge `in_cluster` from each member. A name is made of words that
-several members share, so that it tells no single memory's secret, and it stays as long as most members stay.
+several members share, or given by a language model in words of its own; it tells nothing that only one memory says, and
+stays as long as most members stay.
 Derived data: it can be found anew at any time, and nothing rests on it.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -101,12 +104,14 @@ def distances(near: Nearest) -> Any:
 
 
 def named(space: str, groups: Mapping[int, frozenset[str]], before: Members, words: Mapping[int, Counter[str]],
-          everywhere: Counter[str]) -> dict[str, frozenset[str]]:
-    """Each group under its name: the one that most of its members had, or a new one in their distinctive words."""
+          everywhere: Counter[str], given: Mapping[int, str] = MappingProxyType({})) -> dict[str, frozenset[str]]:
+    """Each group under its name: the one that most of its members had, else a `given` one, or their distinctive words.
+    """
     names = kept(groups, before)
     for group in sorted(groups, key=lambda g: (-len(groups[g]), min(groups[g]))):
         if group not in names:
-            names[group] = unused(node(space, words_of(words[group], len(groups[group]), everywhere)),
+            name = given.get(group) or words_of(words[group], len(groups[group]), everywhere)
+            names[group] = unused(node(space, name),
                                   {*names.values(), *before})
     return {names[group]: members for group, members in groups.items()}
 
@@ -123,6 +128,16 @@ def kept(groups: Mapping[int, frozenset[str]], before: Members) -> dict[int, str
         if group not in names and name not in names.values():
             names[group] = name
     return names
+
+
+def fit(name: str | None, counts: Counter[str]) -> str:
+    """A name that somebody else gave, as it may stand in a node; "" if it tells what only one member says.
+
+    Words that no member has are the name-giver's own; numbers are nobody's business.
+    """
+    words = re.findall(r"[^\W_]+", (name or "").lower())
+    telling = any(counts[term] == 1 for term in name_words(" ".join(words)))
+    return "" if telling or not all(word.isalpha() for word in words) else "-".join(words)
 
 
 def words_of(counts: Counter[str], size: int, everywhere: Counter[str]) -> str:

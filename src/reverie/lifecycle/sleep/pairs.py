@@ -32,6 +32,8 @@ MOVED = ("relates_to", "about", "in_cluster")    # edges that the one that stays
 TELLING = re.compile(r"https?://\S+|`[^`]+`|\"[^\"]+\"|\w*\d[\w.,:/%+-]*|\w+(?:[_./:@#\\-]+\w+)+|\w*[a-z][A-Z]\w*")
 NAME = re.compile(r"(?<![.!?\n]\s)(?<!^)\b[A-Z]\w+")
 
+USERS_OWN = {"user_corrected", "user_stated"}    # provenances whose words nobody rewrites
+
 MergeText = Callable[[str, str], str]
 """Puts two texts into one. What it answers is checked as anybody's words would be: see `united`."""
 
@@ -164,11 +166,14 @@ def united(view: View, one: Memory, other: Memory, cosine: float, merge_text: Me
            new_id: Callable[[], str]) -> Step | None:
     """Two memories that say the same, of which neither holds all, become a third that does (A80).
 
-    What `merge_text` answers is only somebody's words: empty, partial or malformed, and nothing happens (CC-71). The
-    third is no better believed than the worse of the two.
+    What `merge_text` answers is only somebody's words: empty, partial or malformed, and nothing happens (CC-71). Both
+    come from as good a source, so that the third takes nobody's place who is better believed; what the user said stays
+    in the user's own words.
     """
     old, new, found = verdict(view, one, other, cosine)
     if old.space != new.space or old.kind != new.kind or found.relation != "same" or not may_merge(old, new):
+        return None
+    if old.trust != new.trust or {old.provenance, new.provenance} & USERS_OWN:
         return None
     text = merge_text(old.text, new.text)
     if not isinstance(text, str) or not text.strip() or len(text) > 2 * (len(old.text) + len(new.text)):
@@ -176,8 +181,7 @@ def united(view: View, one: Memory, other: Memory, cosine: float, merge_text: Me
     if not (holds(text, old.text) and holds(text, new.text)):
         return None
     third = after(old, merging(old, new, view.now))._replace(
-        id=new_id(), text=text, created_at=view.now, trust=min(old.trust, new.trust),
-        provenance=min((old, new), key=lambda m: m.trust).provenance, confidence=min(old.confidence, new.confidence))
+        id=new_id(), text=text, created_at=view.now, confidence=min(old.confidence, new.confidence))
     gone = [change for memory in (old, new) for change in (
         *altered(memory, retired(memory, view.now, "merged", third.id)),
         Link(Edge(third.id, "derived_from", memory.id)), *moved(third, memory, view.edges))]

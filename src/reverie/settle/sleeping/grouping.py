@@ -12,12 +12,16 @@ from reverie.lifecycle.sleep.nearest import Floats, Ints, Stopped, nearest
 from reverie.lifecycle.sleep.plan import Edges, Step, View, told
 from reverie.settle.reading import Work
 from reverie.settle.sleeping.ground import NEIGHBOURS, Soil, read
+from reverie.settle.sleeping.run import NameGroup
 
 BATCH = 500          # memories looked up at once
+SHOWN = 20           # members by which a group is named
+MOST_NAMED = 30      # new groups of a space that a model names; the others are named in their members' words
 Groups = Mapping[str, frozenset[str]]
 
 
-def regrouped(work: Work, space: str, going: Callable[[], bool]) -> tuple[View, Iterable[Step]]:
+def regrouped(work: Work, space: str, going: Callable[[], bool],
+              name_group: NameGroup | None = None) -> tuple[View, Iterable[Step]]:
     """The clusters of a space found anew, under their old names where most members stay."""
     soil = own_only(read(work, space))
     try:
@@ -27,11 +31,25 @@ def regrouped(work: Work, space: str, going: Callable[[], bool]) -> tuple[View, 
     groups = clusters.grouped(clusters.found(near), soil.ids)
     edges = memberships(work, soil)
     words, everywhere = counted(work, soil, {id: label for label, members in groups.items() for id in members})
-    named = clusters.named(space, groups, members_of(edges), words, everywhere)
+    before = members_of(edges)
+    given = names_for(work, space, groups, before, words, going, name_group) if name_group else {}
+    named = clusters.named(space, groups, before, words, everywhere, given)
     return wanted(work, soil, named, edges)
 
 
-def tidied(work: Work, space: str, _going: Callable[[], bool]) -> tuple[View, Iterable[Step]]:
+def names_for(work: Work, space: str, groups: Mapping[int, frozenset[str]], before: Groups,
+              words: Mapping[int, Counter[str]], going: Callable[[], bool], name_group: NameGroup) -> dict[int, str]:
+    """Names that a model gives to the largest groups without one, where they tell no single memory's secret."""
+    found: dict[int, str] = {}
+    unnamed = groups.keys() - clusters.kept(groups, before).keys()
+    for group in sorted(unnamed, key=lambda g: (-len(groups[g]), min(groups[g])))[:MOST_NAMED]:
+        texts = [memory.text for memory in work.store.get(sorted(groups[group])[:SHOWN])] if going() else []
+        name = clusters.fit(name_group(texts, space) if texts else None, words.get(group, Counter()))
+        found |= {group: name} if name else {}
+    return found
+
+
+def tidied(work: Work, space: str) -> tuple[View, Iterable[Step]]:
     """The clusters that are there, the small ones joined to others or given up."""
     soil = own_only(read(work, space))
     edges = memberships(work, soil)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from reverie.errors import Conflict, StoreError
 from reverie.model import Event
 from reverie.settle import READERS
-from reverie.settle.reading import ANEW, Reader, Work, caused
+from reverie.settle.reading import ANEW, Reader, Work, caused, stands
 
 CURSOR = "sleep.retro"
 TRIES = 3                # times that sleep tries an event again
@@ -56,7 +56,7 @@ def again(work: Work, reader: Reader, event: Event, failed: Event) -> bool:
         for _ in range(ANEW):
             decision = reader.decide(work, event)
             with work.store.alone():
-                if list(decision.rests_on) == work.store.get([memory.id for memory in decision.rests_on]):
+                if stands(work.store, decision):
                     work.store.apply(decision.changes, caused(
                         work, event, reader.verb, again=failed.seq, **decision.payload), done=done)
                     return True

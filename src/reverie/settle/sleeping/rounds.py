@@ -35,7 +35,7 @@ def over_pairs(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
         return 0, "there is no embedder, and so nothing lies close"
     row, mark = PASSES[name], Watermark.read(run.work, name, run.wish.afresh)
     run.settled = settled_pairs(run.work.store)
-    decide = row.decide or merging_with(run.wish.merge_text)
+    decide = row.decide or merging_with(run, run.wish.merge_text)
     steps, newest = 0, dict(mark.newest)
     for space in spaces(run, at[0]):
         ground = surveyed(run.work, space, mark, run.grounds, run.going)
@@ -48,9 +48,11 @@ def over_pairs(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
     return steps, ""
 
 
-def merging_with(merge_text: pairs.MergeText | None) -> Callable[[View], list[Step]]:
-    """The pass that merges, with what may write a text that holds two."""
-    return lambda view: pairs.merge(view, merge_text, clock.new_id)
+def merging_with(run: Run, merge_text: pairs.MergeText | None) -> Callable[[View], list[Step]]:
+    """The pass that merges, with what may write a text that holds two, as long as the run may go on."""
+    def timely(one: str, other: str) -> str:
+        return merge_text(one, other) if merge_text and run.going() else ""
+    return lambda view: pairs.merge(view, timely if merge_text else None, clock.new_id)
 
 
 def pair_view(run: Run, some: Sequence[Pair] | Sequence[str]) -> View:
@@ -148,13 +150,15 @@ def over_clusters(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
     """Clusters of each space: found anew, or the small ones joined to others."""
     from reverie.lifecycle.sleep import clusters
     from reverie.settle.sleeping.grouping import regrouped, tidied
+    name_group = run.wish.name_group
     if not run.work.embedder:
         return 0, "there is no embedder, and so nothing lies close"
     if name == "recluster" and not clusters.available():
         return 0, "scikit-learn is not installed; get it with: pip install 'reverie[sleep]'"
     steps = 0
     for space in spaces(run, at[0]):
-        view, wanted = (regrouped if name == "recluster" else tidied)(run.work, space, run.going)
+        view, wanted = (regrouped(run.work, space, run.going, name_group) if name == "recluster"
+                        else tidied(run.work, space))
         steps += in_steps(run, name, space, wanted, view)
     if name == "recluster" and not (run.wish.dry or run.stopped):
         store = run.work.store

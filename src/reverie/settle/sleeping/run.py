@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,6 +19,10 @@ LEASE_SECONDS = 60.0     # a space's clusters are found without a look at the cl
 RENEW = 5.0              # seconds after which the lease is renewed
 PATIENCE = 30.0          # seconds that somebody else at work is waited for
 SPACELESS = "me"         # where a run's own events stand
+
+
+NameGroup = Callable[[Sequence[str], str], str | None]
+"""A name for a group of memories with these texts, in a space; None where it has none to give."""
 
 
 class Done(NamedTuple):
@@ -72,6 +76,7 @@ class Wish(NamedTuple):
     yielding: bool = False               # stop as soon as somebody takes a turn
     patience: float = PATIENCE           # seconds that somebody else who settles is waited for
     merge_text: MergeText | None = None
+    name_group: NameGroup | None = None
     going: Callable[[], bool] = lambda: True
 
 

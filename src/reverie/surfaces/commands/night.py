@@ -27,11 +27,14 @@ def sleep(
     afresh: Annotated[
         bool, typer.Option("--afresh", help="Look at all pairs again, not only at what is new since the last time.")
     ] = False,
+    no_model: Annotated[
+        bool, typer.Option("--no-model", help="Do not ask the language model for merged texts and names.")
+    ] = False,
 ) -> None:
     """Tidy up now: merge, flag, archive, tie, group. All of it can be taken back."""
     with desk.mind() as mind:
         desk.telling("sleeping", 0, None)
-        slept = mind.sleep(passes or (), dry_run, within, afresh=afresh)
+        slept = mind.sleep(passes or (), dry_run, within, afresh=afresh, ask=not no_model)
         waiting = mind.stats().waiting
     if desk.json:
         say.document(as_json(slept))
