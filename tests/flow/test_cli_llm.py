@@ -101,3 +101,18 @@ def test_the_key_of_the_provider_is_for_the_provider_only(monkeypatch, tmp_path)
     assert "" == config.load(tmp_path).llm_key
     monkeypatch.setenv("REVERIE_LLM_KEY", "mine")
     assert "mine" == config.load(tmp_path).llm_key
+
+
+@pytest.mark.parametrize(("words", "ask"), [((), True), (("--no-model",), False)])
+def test_sleep_can_leave_the_model_out(run, monkeypatch, words, ask):
+    """What the option says reaches the verb; what the verb does with it is proved beside it."""
+    from reverie.mind import Mind
+    whole, told = Mind.sleep, []
+
+    def listening(mind, *args, **named):
+        told.append(named["ask"])
+        return whole(mind, *args, **named)
+
+    monkeypatch.setattr(Mind, "sleep", listening)
+    run("sleep", "--json", *words)
+    assert [ask] == told

@@ -179,6 +179,45 @@ def test_a_model_that_is_away_loses_nothing(weighed, clock, answer):
         assert (2, [OLD]) == (len(script.asked), texts(mind))
 
 
+TIMES_OUT = ("The API times out after 30 seconds.", "API calls are cut off after 30 seconds.")
+
+
+def both_pairs(mind, clock):
+    """Two pairs, tied in one event."""
+    mind.remember_many([{"text": OLD}, {"text": TIMES_OUT[0]}], space=SPACE)
+    mind.settle()
+    clock.tick(60)
+    mind.remember_many([{"text": NEW}, {"text": TIMES_OUT[1]}], space=SPACE)
+    mind.settle()
+
+
+def test_one_bad_answer_does_not_spoil_the_others(clock):
+    """Each pair of an event is a question of its own; what follows is one event."""
+    with scripted("nonsense", says("same")) as script, memory(now=clock, llm=script.openai) as mind:
+        both_pairs(mind, clock)
+        assert [{"no answer": 1, "merged": 1}] == outcomes(mind)
+        assert (3, ["resembles"], 2) == (len(texts(mind)), open_ties(mind), len(script.asked))
+
+
+def test_a_model_that_goes_away_half_way(clock):
+    """Half of the answers change nothing: the event is one transaction, and is read again."""
+    with scripted(says("same"), Status(500), says("same")) as script, memory(now=clock, llm=script.openai) as mind:
+        both_pairs(mind, clock)
+        assert (4, 2, []) == (len(texts(mind)), len(script.asked), outcomes(mind))
+        clock.tick(600)
+        mind.settle()
+        assert (2, [{"merged": 2}]) == (len(texts(mind)), outcomes(mind))
+
+
+def test_many_pairs_are_not_all_asked_about(clock, monkeypatch):
+    """At most MOST pairs of an event; the rest waits for a person."""
+    monkeypatch.setattr(weighing, "MOST", 1)
+    with scripted(says("same")) as script, memory(now=clock, llm=script.openai) as mind:
+        both_pairs(mind, clock)
+        mind.settle()
+        assert (1, 3, ["resembles"]) == (len(script.asked), len(texts(mind)), open_ties(mind))
+
+
 def test_an_empty_budget_waits(weighed, clock):
     """What does not fit into today's tokens is asked tomorrow."""
     with scripted(says("same")) as script:
