@@ -162,7 +162,8 @@ def total(weights: Mapping[str, float], signs: Mapping[str, float]) -> float:
 def strongest(weights: Mapping[str, float], signs: Mapping[str, float]) -> str:
     """The signs that spoke most for showing anything, in words."""
     parts = sorted(((weights[name] * sign, name) for name, sign in signs.items()
-                    if name != "constant" and math.isfinite(sign) and weights[name] * sign > 0), reverse=True)
+                    if name != "constant" and "×" not in name and math.isfinite(sign)
+                    and weights[name] * sign > 0), reverse=True)
     return f": {', '.join(name for _, name in parts[:REASONS])}" if parts else ""
 
 
