@@ -282,7 +282,7 @@ def test_without_a_model_nothing_waits_for_one(mind, clock):
     talk(mind, clock)
     mind.settle()
     assert not asks(mind.work) and not work_left(mind.work)
-    assert [0] == [mind.store.cursor(reader.name) for reader in slow_readers()]
+    assert {0} == {mind.store.cursor(reader.name) for reader in slow_readers()}
 
 
 def test_outcomes_are_counted(reading, clock):
