@@ -24,9 +24,10 @@ class Aside:
         `then` is called when something was read.
         """
         if asks(work) and (self._thread is None or not self._thread.is_alive()):
-            self._thread = threading.Thread(target=guard, args=(lambda: self._read(work, holder, then),),
-                                            daemon=True, name="reverie-reader")
-            self._thread.start()
+            thread = threading.Thread(target=guard, args=(lambda: self._read(work, holder, then),), daemon=True,
+                                      name="reverie-reader")
+            thread.start()
+            self._thread = thread    # only now: who ends it meanwhile cannot wait for a thread that has not begun
 
     def end(self, patience: float) -> None:
         """Wait for what is being read; who closes the model first waits for next to nothing."""
