@@ -30,7 +30,7 @@ from reverie.attention import Attention
 from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.model import Hit, Memory
-from reverie.search import gate
+from reverie.search import gate, shape
 from reverie.search.gate import Seen
 from reverie.search.shape import prior
 from reverie.settle.preparing import prepare
@@ -237,7 +237,7 @@ def picked(ids: Sequence[str], values: np.ndarray, floor: float, shown: Set[str]
     order = [place for place in np.argsort(-values, kind="stable").tolist() if ids[place] not in shown]
     if not order or values[order[0]] < floor:
         return set()
-    least = values[order[0]] + math.log(gate.BESIDE)
+    least = values[order[0]] + math.log(shape.BESIDE)
     return {ids[place] for place in order[:MOST] if values[place] >= least}
 
 

@@ -13,7 +13,6 @@ finished within a moment has not met. A regular expression comes from anybody an
 so `regex` is used, which can.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from fnmatch import translate
 from functools import lru_cache
@@ -67,7 +66,7 @@ def texts_in(value: Any, depth: int = 0) -> Iterator[str]:
         for inner in value:
             yield from texts_in(inner, depth + 1)
     elif value is not None and depth < DEPTH:
-        yield json.dumps(value, default=str)
+        yield str(value)
 
 
 def meets(pattern: str, scene: Scene) -> bool:

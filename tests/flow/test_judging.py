@@ -208,8 +208,7 @@ def test_a_memory_cannot_speak_to_the_judge_as_the_user(judged, clock):
         mind.remember(hostile, space=SPACE)
         mind.settle()
         with mind.companion(SPACE, session="s") as companion:
-            companion.turn(said(QUESTION))
-            companion.wait()
+            after(companion, clock, QUESTION)
     lines = script.data(0).splitlines()
     assert lines[0].startswith("<data-") and lines[-1] == lines[0].replace("<", "</")
     rows = script.rows(0)

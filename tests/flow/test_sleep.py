@@ -11,6 +11,7 @@ import pytest
 
 from bench.common import Given
 from bench.sleep import DAY, NOW, filled, mixed
+from reverie import settle
 from reverie.config import Settings
 from reverie.errors import BadInput, NotFound
 from reverie.lifecycle.sleep import PASSES, SAFE
@@ -359,10 +360,11 @@ def test_two_never_sleep_at_once(night):
     night.remember("something that waits for its vector", space=SPACE)
     assert "somebody else is settling" == sleeping.sleep(night.work, wish, "sleeper", night._now).stopped
     night.forget([m.id for m in night.browse(space=SPACE, limit=1)])
+    night.store.await_vectors(night.embedder.model)
     with night.store._db.writing() as db:
         db.execute("delete from pending")
-    for reader in ("learn", "reconcile"):
-        night.store.advance(reader, 10_000)
+    for reader in settle.READERS:
+        night.store.advance(reader.name, 10_000)
     assert "" == sleeping.sleep(night.work, sleeping.Wish(("prune",), patience=1.0), "sleeper", night._now).stopped
 
 

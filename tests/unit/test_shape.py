@@ -4,8 +4,7 @@
 import pytest
 
 from reverie.model import Hit
-from reverie.search.gate import SHOW
-from reverie.search.shape import distinct, emotion, gate, prior, settled, shaped, surfaces
+from reverie.search.shape import SHOW, distinct, emotion, gate, prior, settled, shaped, surfaces
 from reverie.testing import NOON, a_memory
 
 GATES = [

@@ -7,7 +7,7 @@ from typing import Any
 
 from reverie.errors import BadInput
 from reverie.graph import strengthened
-from reverie.lifecycle import change, procedure, usage
+from reverie.lifecycle import change
 from reverie.lifecycle.intake import built, checked_tags, private
 from reverie.mind.base import Base, alone
 from reverie.mind.keep import FIELDS
@@ -43,11 +43,12 @@ class Altering(Base):
 
         A tag that Reverie had suggested is yours once you add it; taken off, it is not suggested here again.
         """
+        from reverie.lifecycle.usage import confirmed
         old, now = self._one(id), self._now()
         gone = set(checked_tags(remove))
         new = checked_tags(add)
         fields = {"tags": checked_tags(t for t in (*old.tags, *new) if t not in gone),
-                  "details": usage.confirmed(old.details, new)}
+                  "details": confirmed(old.details, new)}
         if any(getattr(old, name) != value for name, value in fields.items()):
             self._apply([Revise(id=id, fields={**fields, "updated_at": now})], "tag", old.space, now)
         return self._one(id)
@@ -97,6 +98,7 @@ class Altering(Base):
     @alone
     def outcome(self, id: str, worked: bool) -> Memory:
         """A procedure was followed and worked, or did not: its record follows, and with it its rank (CC-66)."""
+        from reverie.lifecycle.procedure import tried
         memory, now = self._one(id), self._now()
-        self._apply([procedure.tried(memory, worked, now)], "outcome", memory.space, now, worked=worked)
+        self._apply([tried(memory, worked, now)], "outcome", memory.space, now, worked=worked)
         return self._one(id)

@@ -7,7 +7,6 @@ from typing import Any
 
 from reverie import clock
 from reverie.errors import BadInput
-from reverie.lifecycle import procedure
 from reverie.lifecycle.intake import Moment, built
 from reverie.mind.base import Base
 from reverie.model import Add, Memory
@@ -63,6 +62,7 @@ class Keeping(Base):
         `triggers` are patterns as of `remember` (see `reverie.patterns`); further names are those of `remember`.
         BadInput if there is no step.
         """
+        from reverie.lifecycle import procedure
         told = procedure.described(name, steps, prerequisites, warnings)
         details = {**more.pop("details", {}), **told.pop("details")}
         return self.remember(**told, **more, kind=procedure.KIND, triggers=triggers, details=details)

@@ -19,7 +19,7 @@ from reverie.errors import BadInput
 from reverie.graph import DECAY, FAN
 from reverie.model import Filter, Hit, Memory
 from reverie.patterns import Scene, spoken
-from reverie.search import gate, shape, triggers
+from reverie.search import shape, triggers
 from reverie.words import query_terms
 
 if TYPE_CHECKING:
@@ -153,6 +153,7 @@ def by_words(store: "Store", query: Query) -> list[Hit]:
             for memory in store.get([id for id, _ in found])]
     if not query.automatic:
         return hits
+    from reverie.search import gate  # a cold `recall` is not judged and does not wait for it
     return gate.judged(hits, [gate.Seen(bm25=score[hit.memory.id]) for hit in hits], query.text)
 
 

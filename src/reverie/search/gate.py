@@ -23,8 +23,6 @@ from reverie.kinds import is_talk
 from reverie.model import Hit, Memory
 from reverie.words import query_terms
 
-SHOW = 0.5                # the chance from which on something surfaces; set so that nine quiet turns in ten stay clean
-BESIDE = math.exp(-1.0)   # what surfaces beside the best has at least so much of its odds: 1 brings 5 of 100 more
 LOOKED_AT = 4_000         # characters of a turn or a memory whose words are compared
 FAINT = 0.2               # what a word counts that nearly every working session says
 MOST_LEAD = 3.0           # log-odds that the best may stand before the second; beyond, more says nothing more
@@ -153,11 +151,6 @@ def grown(turn: Turn, hits: Sequence[Hit], seen: Sequence[Seen]) -> Sequence[See
             for hit, one in zip(hits, seen, strict=True)]
 
 
-def odds(chance: float) -> float:
-    """How many times likelier than not."""
-    return chance / max(1.0 - chance, 1e-9)
-
-
 def total(weights: Mapping[str, float], signs: Mapping[str, float]) -> float:
     """The sum of the signs by their weights; a number that is unknown counts nothing."""
     value = sum([weight * signs[name] for name, weight in weights.items()])
@@ -169,7 +162,8 @@ def total(weights: Mapping[str, float], signs: Mapping[str, float]) -> float:
 def strongest(weights: Mapping[str, float], signs: Mapping[str, float]) -> str:
     """The signs that spoke most for showing anything, in words."""
     parts = sorted(((weights[name] * sign, name) for name, sign in signs.items()
-                    if name != "constant" and math.isfinite(sign) and weights[name] * sign > 0), reverse=True)
+                    if name != "constant" and "×" not in name and math.isfinite(sign)
+                    and weights[name] * sign > 0), reverse=True)
     return f": {', '.join(name for _, name in parts[:REASONS])}" if parts else ""
 
 
@@ -232,7 +226,7 @@ def clipped(value: float, most: float) -> float:
     return min(max(value, -most), most)
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=512)
 def stems_of(text: str) -> frozenset[str]:
     """The words of a text without their endings."""
     return frozenset(map(stem, query_terms(text)))

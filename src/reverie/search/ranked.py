@@ -28,9 +28,11 @@ DENSE_SHARE = 0.7        # CONSTANTS: fusion 0.7 / 0.3
 RRF_K = 60
 MORE = 10                # candidates read beyond the limit, or half of it: priors and diversity choose among them
 NAMED_IN = 5             # an identifier that stands in more memories than this names nothing in particular
-# Letters with digits, a compound with _ / \\ : # or an inner dot, camelCase; not 2nd or 5pm.
-_IDENTIFIER = re.compile(r"(?=\S*[A-Za-z])(?!\d+(?:st|nd|rd|th|am|pm|[a-z])?\b\S?\s)"
-                         r"(?:\S*[A-Za-z]\S*\d\S*|\S*\d\S*[A-Za-z]{2}\S*|\S+[_/\\:#.]\w\S*|\S*[a-z][A-Z]\S*)")
+MOST_NAME = 100          # characters of an identifier; what is longer is data
+# Letters with digits, a compound with _ / \\ : # or an inner dot, camelCase; not 2nd or 5pm. Looked for word by word: in
+# a whole text, a pasted key of 2,000 letters would take seconds.
+_IDENTIFIER = re.compile(r"[A-Za-z].*\d|\d.*[A-Za-z]{2}|.[_/\\:#.]\w|[a-z][A-Z]")
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|am|pm|[a-z])?\W?")
 
 
 def ranked(store: Store, query: Query) -> list[Hit]:
@@ -106,12 +108,18 @@ FUSIONS: dict[str, Callable[[Query, Pool], np.ndarray]] = {
 def identified(store: Store, query: Query, corpus: Corpus) -> list[np.ndarray]:
     """BM25 of the memories in which an identifier of the question stands, if it stands in few (CC-23)."""
     found = [np.zeros(shard.n, np.float32) for shard in corpus.shards]
-    names = dict.fromkeys(name.strip(".,:;?!()[]{}'\"`") for name in _IDENTIFIER.findall(query.text[:2_000]))
-    for name in [name for name in names if telling(name)][:8]:
+    for name in [name for name in names_in(query.text) if telling(name)][:8]:
         scores = store.scores(query.model, corpus, [name.lower().replace('"', "")])
         if 0 < sum(int((score > 0).sum()) for score in scores) <= NAMED_IN:
             found = [np.maximum(a, b) for a, b in zip(found, scores, strict=True)]
     return found
+
+
+def names_in(text: str) -> list[str]:
+    """What looks like an identifier in a text, in order, each once."""
+    words = [word for word in text[:2_000].split() if len(word) <= MOST_NAME and not _ORDINAL.fullmatch(word)]
+    return list(dict.fromkeys(word.strip(".,:;?!()[]{}'\"`") for word in words
+                              if re.search("[A-Za-z]", word) and _IDENTIFIER.search(word)))
 
 
 def telling(name: str) -> bool:

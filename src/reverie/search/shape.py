@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from reverie.kinds import kind_of, retention
 from reverie.model import Hit, Memory
-from reverie.search.gate import BESIDE, SHOW, odds
 from reverie.search.triggers import called
 
 BOUND = 0.25              # how far one prior may move the odds, either way
@@ -17,6 +16,8 @@ RECENT_HOURS = 24.0       # recency boost 1 + 0.25·e^(−hours since last use /
 EMOTION = {"low": 1.05, "medium": 1.15, "high": 1.25}
 
 GATE_KEEP, GATE_DROP = 0.90, 0.95    # CONSTANTS: score gate rel / drop
+SHOW = 0.5                # the chance from which on something surfaces; set so that nine quiet turns in ten stay clean
+BESIDE = math.exp(-1.0)   # what surfaces beside the best has at least so much of its odds; `search.gate` tells chances
 
 
 def surfaces(memory: Memory, now: float) -> bool:
@@ -85,6 +86,11 @@ def gate(scores: Sequence[float], most: int, keep: float = GATE_KEEP, drop: floa
             break
         taken += 1
     return taken
+
+
+def odds(chance: float) -> float:
+    """How many times likelier than not."""
+    return chance / max(1.0 - chance, 1e-9)
 
 
 def passed(hits: Sequence[Hit], limit: int) -> list[Hit]:

@@ -35,6 +35,8 @@ PATIENCE = 600.0         # seconds that an explicit `settle` waits for another o
 READERS: tuple[Reader, ...] = (learning.READER, gathering.READER, reconciling.READER, maintaining.READER)
 """Who follows the event log, in this order: what is learned is reconciled in the same step."""
 
+LEARNERS = (learning.READER, gathering.READER)
+
 Going = Callable[[], bool]
 
 
@@ -140,9 +142,9 @@ def one_step(work: Work, batch: int = BATCH, holder: str = "") -> Settled:
         except NO_VECTOR as err:
             trouble = str(err)
     work = work._replace(trouble=trouble)
-    read = {reader.name: follow(work, reader) for reader in READERS}
-    done = Settled(embedded, read["learn"].changes + read["gather"].changes, sum(r.events for r in read.values()),
-                   sum(r.failed for r in read.values()), len(work.store.waiting(1, model_of(work.embedder))), trouble)
+    read = [(reader, follow(work, reader)) for reader in READERS]
+    done = Settled(embedded, sum(r.changes for reader, r in read if reader in LEARNERS), sum(r.events for _, r in read),
+                   sum(r.failed for _, r in read), len(work.store.waiting(1, model_of(work.embedder))), trouble)
     if done or not holder:
         return done
     more = ask(work, holder)
