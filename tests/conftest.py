@@ -1,5 +1,7 @@
 """What every test may use: a clock that stands still and a mind of its own."""
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -8,7 +10,10 @@ from reverie.testing import Clock, memory
 # The same examples every time: a test that fails only sometimes is a bug of the test.
 settings.register_profile("reverie", derandomize=True, database=None, deadline=None,
                           suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-settings.load_profile("reverie")
+# Other ones each time, ten times as many: REVERIE_HYPOTHESIS=long. What fails is printed and can be repeated.
+settings.register_profile("long", settings.get_profile("reverie"), derandomize=False, max_examples=1_000,
+                          print_blob=True)
+settings.load_profile("long" if os.environ.get("REVERIE_HYPOTHESIS") == "long" else "reverie")
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from reverie.testing import NOON, Clock, memory
+from tests.property.invariants import everything, reconciled_well
+from tests.property.vocabulary import NIGHT
 
 KILLS = 200
 LIVES = 25          # kills in one home; then a fresh one, so that creation is interrupted too
@@ -74,9 +76,12 @@ for line in sys.stdin:
 class Nursery:
     """Starts children and sees them die."""
 
+    def __init__(self, script=NURSERY):
+        self.script = script
+
     def __enter__(self):
-        self.process = subprocess.Popen([sys.executable, "-c", NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, bufsize=1)
+        self.process = subprocess.Popen([sys.executable, "-c", self.script], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True, bufsize=1)
         return self
 
     def __exit__(self, *_):
@@ -90,6 +95,52 @@ class Nursery:
         time.sleep(seconds)
         os.kill(pid, 9)
         assert self.process.stdout.readline() == "dead\n"
+
+
+NIGHTS = NURSERY[:NURSERY.index("def live")] + r'''
+from reverie.settle import sleeping
+from tests.property.vocabulary import NIGHT, TEXTS
+
+WHO = ("observed", "user_corrected")
+
+def live(home, at, seed, _acks):
+    """Repeat and contradict oneself, settle, and sleep over it, until killed."""
+    chance = random.Random(seed)
+    mind = memory(home, now=lambda: at)
+    while True:
+        mind.remember_many([{"text": chance.choice(TEXTS), "provenance": chance.choice(WHO)} for _ in range(8)],
+                           space=SPACE)
+        if chance.random() < 0.7:
+            mind.settle()
+        mind.sleep(NIGHT, afresh=True)
+''' + NURSERY[NURSERY.index("\nfor line"):]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
+def test_killed_while_it_settles_and_sleeps(tmp_path):
+    """After each of 40 kills nothing is lost or half-merged, and settling and sleep go on (CC-10, X20, X43)."""
+    chance, retired = random.Random(40), 0
+    with Nursery(NIGHTS) as nursery:
+        for kill in range(40):
+            folder, clock = tmp_path / f"home{kill // 10}", Clock(NOON + 200.0 * kill)
+            before = {}
+            if kill % 10:
+                with memory(folder, now=clock) as mind:
+                    before = everything(mind.store)
+            nursery.one_life(folder, clock.at, kill, "", 0.01 + chance.random() * 0.15)
+            clock.tick(100)
+            with memory(folder, now=clock) as mind:
+                after = everything(mind.store)
+                assert mind.verify() == [], f"after kill {kill}"
+                reconciled_well(before, after)
+                if kill % 10 == 9:
+                    mind.settle()
+                    mind.sleep(NIGHT)
+                    assert mind.verify() == []
+                    reconciled_well(after, everything(mind.store))
+                    retired += sum(not m.active for m in after.values())
+    assert retired > 40
 
 
 def promises(acks):

@@ -449,3 +449,18 @@ def test_off_reaches_a_running_process(tmp_path, clock):
         mind._background._write_down()
         turn(companion, "three")
         assert written(mind) == ["one", "three"]
+
+
+def test_what_is_purged_goes_from_the_examples_of_what_was_left_too(mind):
+    """Of a long lesson that was known already only the beginning is kept; purging finds that as well (CC-89)."""
+    long = "Heronries need a ticket and a mask, " + "as does every pond and every reed bed in the valley, " * 5
+    told = f"Please remember that {long}and the lake."
+    (kept,) = mind.learn(said(told), space=SPACE, session="one").memories
+    (left,) = mind.learn(said("Hello.", told), space=SPACE, session="two").rejected
+    assert left.text.startswith("Heronries")
+    mind.record("gap", {"asked": f"what is it with {long[:90]}"}, space=SPACE)
+    mind.record("tool", {"name": "a ticket and a mask"}, space=SPACE)
+    mind.purge(kept.id)
+    exported = str(list(mind.export())).lower()
+    assert "heronries" not in exported
+    assert "hello." in exported and "'a ticket and a mask'" in exported and "what is it with [purged]" in exported

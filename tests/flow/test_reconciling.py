@@ -514,3 +514,34 @@ def test_undo_refuses_what_has_moved_on(mind):
     first = mind.store.events(verbs=["reconcile"], limit=1)[0].seq
     with pytest.raises(Conflict):
         mind.undo(first)
+
+
+def test_two_memories_cannot_replace_each_other(mind):
+    """Neither would count, and nobody would know which was meant: the one that stepped back is restored first (A87)."""
+    one, two, three = (keep(mind, f"The server is called {name}.").id for name in ("heron", "crane", "stork"))
+    mind.supersede(one, two)
+    mind.supersede(two, three)
+    with pytest.raises(Conflict, match=f"restore {one}"):
+        mind.supersede(three, one)
+    with pytest.raises(Conflict, match=f"restore {one}"):
+        mind.link(one, three, "supersedes")
+    assert [m.id for m in here(mind)] == [three]
+    mind.restore(one)
+    mind.supersede(three, one)
+    assert [m.id for m in here(mind)] == [one]
+
+
+def test_undo_does_not_lead_two_memories_round_in_a_circle(mind):
+    """One restored, the other merged into it, and then the restoring taken back: both would be out of sight (X21)."""
+    old = keep(mind, TABS)
+    new = keep(mind, TABS)
+    mind.settle()
+    mind.restore(new.id)
+    restoring = last(mind, "restore").seq
+    mind.resolve(new.id, old.id, "merge")
+    with pytest.raises(Conflict, match="restore"):
+        mind.undo(restoring)
+    assert [m.id for m in here(mind)] == [new.id]
+    mind.undo(last(mind, "review").seq)
+    mind.undo(restoring)
+    assert [m.id for m in here(mind)] == [old.id]

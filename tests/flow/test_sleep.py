@@ -124,6 +124,15 @@ def test_undo_goes_on_where_it_was_interrupted(night, monkeypatch):
         night.undo(slept.run)
 
 
+def test_the_log_of_a_night_survives_an_export(mind):
+    """No name in it reads like a secret's, whose value an import would take out (CC-90)."""
+    embedded(mind, "Use tabs for indentation.", "Use tabs for indentation!")
+    mind.sleep(SAFE)
+    with memory(now=clock_of(mind)) as other:
+        other.import_(mind.export())
+        assert list(other.export()) == list(mind.export())
+
+
 def test_what_was_altered_since_stays(mind):
     """B135: undoing a night takes nothing back that somebody did the next day."""
     one, other = embedded(mind, HERON, AGAIN)

@@ -65,6 +65,7 @@ class Altering(Base):
         weight = strengthened(old.weight) if weight is None else weight
         changes: list[Change] = [change.linked(old.src, old.dst, rel, weight)]
         if rel == "supersedes" and weight:
+            self._refuse_circle(other.id, one.id)
             changes = change.superseded(other, one, now)
         elif rel == "contradicts" and weight:
             changes = change.contradicting(one, other, now)
@@ -73,9 +74,14 @@ class Altering(Base):
 
     @alone
     def supersede(self, old: str, new: str) -> None:
-        """A newer memory takes the place of an older one, which stays readable by id and can be restored."""
+        """A newer memory takes the place of an older one, which stays readable by id and can be restored.
+
+        Raises Conflict if the newer one has stepped back for the older one itself.
+        """
         before, after, now = self._one(old), self._one(new), self._now()
-        self._apply(change.superseded(before, after, now), "supersede", before.space, now)
+        changes = change.superseded(before, after, now)
+        self._refuse_circle(before.id, after.id)
+        self._apply(changes, "supersede", before.space, now)
 
     @alone
     def feedback(self, id: str, helpful: bool, *, session: str = "", by: str = "user") -> Memory:

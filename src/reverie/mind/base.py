@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from reverie import clock, config
 from reverie.config import Settings
-from reverie.errors import Disabled, NotFound
+from reverie.errors import Conflict, Disabled, NotFound
 from reverie.lifecycle.asked import texts
 from reverie.lifecycle.intake import checked_space, private
 from reverie.model import Change, Event, Memory, Retire, Revise
@@ -70,6 +70,18 @@ class Base:
         if missing := [id for id in wanted if id not in {memory.id for memory in found}]:
             raise NotFound(f"There is no memory with the id {', '.join(missing)}")
         return found
+
+    def _refuse_circle(self, old: str, new: str) -> None:
+        """A memory cannot step back for one that has stepped back for it, by way of others too: none would count."""
+        seen: set[str] = set()
+        id: str | None = new
+        while id and id not in seen:
+            if id == old:
+                raise Conflict(f"{new} has stepped back for {old} itself, and then neither would count. "
+                               f"restore {new} first")
+            seen.add(id)
+            found = self.store.get([id])
+            id = found[0].superseded_by if found and not found[0].active else None
 
     def _apply(self, changes: Sequence[Change], verb: str, space: str, now: float, *, session: str = "",
                **payload: Any) -> int:

@@ -73,6 +73,9 @@ class LettingGo(Base):
             if id in now_there and name in change.moved_on(record, now_there[id]):
                 raise Conflict(f"{name} of {id} was changed again since event {record.event.seq}. Undo that first, "
                                "or use force")
+        for record in records:
+            if newer := record.before.get("superseded_by"):
+                self._refuse_circle(record.memory_id, newer)
 
     def purge(self, ids: Sequence[str] | str) -> Purged:
         """Erase for good: text, words, vectors, history, events that repeat it, also in the daily backups.

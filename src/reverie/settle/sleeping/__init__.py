@@ -70,7 +70,7 @@ def night(run: Run) -> Slept:
     store = run.work.store
     old = noted(run)
     run.number = old.run or store.append([Event(
-        "sleeping", SPACELESS, run.work.now, payload={"passes": list(run.wish.passes)})])[0]
+        "sleeping", SPACELESS, run.work.now, payload={"going_through": list(run.wish.passes)})])[0]
     done: list[Done] = []
     for name in run.wish.passes[run.wish.passes.index(old.reached) if old.reached else 0:]:
         if not run.going():
@@ -90,7 +90,7 @@ def end(run: Run, slept: Slept) -> None:
     stats = store.stats()
     with store.alone():
         store.append([Event("slept", SPACELESS, run.now(), payload={
-            "run": run.number, "passes": {done.name: done.skipped or done.steps for done in slept.passes}})])
+            "run": run.number, "went_through": {done.name: done.skipped or done.steps for done in slept.passes}})])
         store.set_meta(NOTE, "")
         if run.wish.yielding or set(SAFE) <= set(run.wish.passes):    # single passes are no night
             store.set_meta(SLEPT_AT, repr(run.work.now))

@@ -64,7 +64,7 @@ def made(run: Run, name: str, space: str, steps: Sequence[Step], view: View) -> 
             return False
         whole = [step for step in steps if all(id in there for id in step.rests_on)]    # the others were erased
         store.apply([change for step in whole for change in step.changes], Event("sleep", space, run.work.now, payload={
-            "run": run.number, "pass": name, "pairs": [list(step.ruling) for step in whole if step.ruling]}))
+            "run": run.number, "by": name, "pairs": [list(step.ruling) for step in whole if step.ruling]}))
         note(run)
     run.retired += [change.id for step in whole for change in step.changes if isinstance(change, Retire)]
     return True

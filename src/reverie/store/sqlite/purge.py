@@ -2,7 +2,8 @@
 
 An event is blanked, not emptied: the passage that holds a text that a memory ever had becomes "[purged]", whatever its
 letter case and white space, and the rest of what was said stays to be learned from. A text of a word or two stands
-in many a turn by chance, so it is only blanked where it is the whole of a value. The turn that a memory was learned
+in many a turn by chance, so it is only blanked where it is the whole of a value. Of a long text an event may keep only
+the beginning, at the end of a value: that goes too. The turn that a memory was learned
 from is known, so there every sentence that says the same is blanked.
 """
 
@@ -22,6 +23,8 @@ CHANCE = 20          # characters; a shorter text may stand in an unrelated even
 SAME = 0.7           # of a text's words in a sentence of its source: it says the same
 SPOKEN = ("text", "title")
 KEPT = ("role",)     # without it a turn could not be learned from
+
+Beginning = tuple[re.Pattern[str], str]    # finds how a text begins; the whole text, folded
 
 OWN_EVENTS = """
     select e.seq, e.verb, e.payload from event e
@@ -77,10 +80,11 @@ def ever(db: sqlite3.Connection, id: str) -> set[str]:
 
 def blank_events(db: sqlite3.Connection, ids: Collection[str], texts: Collection[str]) -> None:
     """Take texts and ids out of all events that hold them."""
-    marks_of = [*ids, *filter(None, map(telling, texts))]
+    begun = [text for text in texts if len(text) > CHANCE]
+    marks_of = [*ids, *filter(None, map(telling, (*texts, *(text[:CHANCE] for text in begun))))]
     odd = any(not telling(text) for text in texts)
     clean = partial(blanked, ids=ids, whole={folded(text) for text in texts},
-                    passage=passages(text for text in texts if len(text) >= CHANCE))
+                    passage=passages(text for text in texts if len(text) >= CHANCE), begun=beginnings(begun))
     for seq, payload in db.execute("select seq, payload from event where payload is not null").fetchall():
         lower = payload.lower()
         if odd or any(mark in lower for mark in marks_of):
@@ -115,9 +119,10 @@ def rewrite(db: sqlite3.Connection, seq: int, payload: str, clean: Callable[[Any
         db.execute("update event set payload = ? where seq = ?", (to_json(cleaned), seq))
 
 
-def blanked(value: Any, *, ids: Collection[str], whole: Collection[str], passage: re.Pattern[str] | None) -> Any:
+def blanked(value: Any, *, ids: Collection[str], whole: Collection[str], passage: re.Pattern[str] | None,
+            begun: Sequence[Beginning]) -> Any:
     """A value without ids and texts: in lists ids are left out, elsewhere they are blanked like texts."""
-    again = partial(blanked, ids=ids, whole=whole, passage=passage)
+    again = partial(blanked, ids=ids, whole=whole, passage=passage, begun=begun)
     if isinstance(value, dict):
         return {name: inner if name in KEPT else again(inner) for name, inner in value.items() if name not in ids}
     if isinstance(value, list):
@@ -128,7 +133,7 @@ def blanked(value: Any, *, ids: Collection[str], whole: Collection[str], passage
         return PURGED
     for id in ids:
         value = value.replace(id, PURGED)
-    return without_passage(passage, value)
+    return without_beginning(begun, without_passage(passage, value))
 
 
 def in_strings(value: Any, clean: Callable[[str], str]) -> Any:
@@ -163,6 +168,21 @@ def passages(texts: Iterable[str]) -> re.Pattern[str] | None:
 def without_passage(passage: re.Pattern[str] | None, text: str) -> str:
     """A text with the passages blanked."""
     return passage.sub(PURGED, text) if passage else text
+
+
+def beginnings(texts: Iterable[str]) -> list[Beginning]:
+    """How texts begin, and the whole of them."""
+    return [(re.compile(r"(?<!\w)" + r"\s+".join(map(re.escape, text[:CHANCE].split())), re.IGNORECASE), folded(text))
+            for text in texts]
+
+
+def without_beginning(begun: Sequence[Beginning], text: str) -> str:
+    """A text without the part at its end that begins one of the texts: it was cut there."""
+    for start, whole in begun:
+        for found in start.finditer(text):
+            if whole.startswith(folded(text[found.start():]).rstrip("…. ")):
+                return text[:found.start()] + PURGED
+    return text
 
 
 def without_sentences(passage: re.Pattern[str] | None, texts: Collection[str], said: str) -> str:
