@@ -29,8 +29,8 @@ RRF_K = 60
 MORE = 10                # candidates read beyond the limit, or half of it: priors and diversity choose among them
 NAMED_IN = 5             # an identifier that stands in more memories than this names nothing in particular
 MOST_NAME = 100          # characters of an identifier; what is longer is data
-# Letters with digits, a compound with _ / \\ : # or an inner dot, camelCase; not 2nd or 5pm. Looked for word by word: in
-# a whole text, a pasted key of 2,000 letters would take seconds.
+# Letters with digits, a compound with _ / : # or an inner dot, camelCase; not 2nd or 5pm. Looked for word by word: in a
+# whole text, a pasted key of 2,000 letters would take seconds.
 _IDENTIFIER = re.compile(r"[A-Za-z].*\d|\d.*[A-Za-z]{2}|.[_/\\:#.]\w|[a-z][A-Z]")
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|am|pm|[a-z])?\W?")
 
