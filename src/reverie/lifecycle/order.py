@@ -39,7 +39,8 @@ def _around(lows: list[str], concepts: list[str], i: int, before: bool, flipped:
     if not head and "," in lows[i:end]:
         comma = lows.index(",", i)
         head, tail = some(concepts[comma:end]), some(concepts[i + 1:comma])
-    if before and any(denies(lows, j) for j in range(start, i)) and "NONEED" not in lows:
+    denied = any(denies(lows, j) for j in range(start, i)) or "FORBIDDEN" in lows[i:end]
+    if before and denied and "NONEED" not in lows:
         flipped = True
     return (head, tail) if before != flipped else (tail, head)
 

@@ -37,6 +37,7 @@ SURE_BRIDGE = 0.7     # that a new wording says the same as two memories, to mak
 MOST_RIVALS = 3       # that one memory is held against: a loop of "attempt 5", "attempt 6" must not flood the queue
 MOST_ASKED = 8        # wordings of a memory that are held against those of another
 MOST_AGREE = 0.75     # share of these that must say the same to make one memory of two
+FEW_AGAINST = 0.25    # share that may say otherwise, as readings fail, without keeping two apart that a wording bridges
 OPPOSED = ("contradicts", "updates")
 DOUBTED = Verdict("contradicts", 0.0, "a correction puts one thing right: what else it contradicts is only flagged")
 CLOSER = ("redacted", "rule")    # details that say nothing about what a memory means
@@ -275,9 +276,15 @@ class Ledger:
         """Two that were kept apart become one when a new wording says the same as both, and surely so."""
         other = self.after[view.old.id]
         if (other.id == kept.id or not other.active or view.verdict.confidence < SURE_BRIDGE
-                or kept.space != other.space or not may_merge(kept, other) or not self.comparable(kept, other)):
+                or kept.space != other.space or not may_merge(kept, other) or not self.comparable(kept, other)
+                or self.disagree(kept, other, view.cosine)):
             return kept
         return self.merge(kept, other)
+
+    def disagree(self, one: Memory, other: Memory, cosine: float | None) -> bool:
+        """Whether two memories, one of them of many wordings, contradict each other, whoever says the same as both."""
+        return family_says(one, self.wordings.get(one.id, ()), other, self.wordings.get(other.id, ()), cosine,
+                           OPPOSED) > FEW_AGAINST
 
     def look_again(self, kept: Memory, nearest: Mapping[str, float | None]) -> Memory:
         """A memory that has just been said once more is known better: what was left beside it may be the same."""
@@ -344,17 +351,21 @@ class Ledger:
 
 
 def one_family(one: Memory, ones: Sequence[str], other: Memory, others: Sequence[str], cosine: float | None) -> bool:
-    """Whether what is known by the fewer wordings says the same as what is known by more, in nearly all of them.
+    """Whether of two memories the one of fewer wordings says what the other says, in nearly all of them.
 
-    Only where the other is known well enough for its wordings to vote; else the pair was compared as it is.
+    Only where that other is known well enough for its wordings to vote; else the pair was compared as it is.
     """
+    known = max(len(ones), len(others)) + 1 >= WELL_KNOWN
+    return known and family_says(one, ones, other, others, cosine, ("same",)) >= MOST_AGREE
+
+
+def family_says(one: Memory, ones: Sequence[str], other: Memory, others: Sequence[str], cosine: float | None,
+                relations: Sequence[str]) -> float:
+    """What share of the wordings of the lesser known of two memories is one of `relations` to the better known."""
     if len(others) > len(ones):
         one, ones, other, others = other, others, one, ones
-    if len(ones) + 1 < WELL_KNOWN:
-        return False
     said = (other.text, *others)[:MOST_ASKED]
-    agree = sum(judged(one, other._replace(text=text), cosine, ones).relation == "same" for text in said)
-    return agree >= MOST_AGREE * len(said)
+    return sum(judged(one, other._replace(text=text), cosine, ones).relation in relations for text in said) / len(said)
 
 
 def plain(text: str) -> str:
