@@ -252,7 +252,8 @@ def _polarity(old: Statement, new: Statement, turned: frozenset[str], shared: fr
               ) -> dict[str, float]:
     crossed, agreed = _crossing(old.first, old.then, new.first, new.then)
     both_ways = bool(turned & old.pro) and bool(turned & old.con)
-    both_bar = old.bars and new.bars and not both_ways
+    # "never this before that" asks for that: it shares no ban with "never that".
+    both_bar = old.bars and new.bars and not both_ways and bool(old.first) == bool(new.first)
     if_crossed, _ = _crossing(old.given, old.follows, new.given, new.follows)
     return {
         "turned": len(turned) / len(shared) if shared and not both_bar else 0.0,
@@ -362,7 +363,7 @@ def _announcements(old: Statement, new: Statement, swaps: Sequence[Swap], turned
         "change × turned": float(bool(told) and bool(turned)),
         "change × swap": float(bool(told) and any(s.how in ("value", "contrast", "name", "opposite") for s in swaps)),
         "soft × gives up": float(bool(soft) and gives_up),
-        "soft × turned": float(bool(soft) and bool(turned)),
+        "soft × turned": float(bool(soft and turned) and (gives_up or soft != {"INSTEADOF"})),
         "gives up": float(gives_up),
         "old changes": float(bool(old.changes or old.soft)),
     }
