@@ -55,6 +55,10 @@ def _numbered(lows: list[str], concepts: list[str]) -> tuple[frozenset[str], fro
             joints = (",", ";", ".", "and") if "first" in lows[:end] else (",", ";", ".")
             cut = next((j for j in range(end, -1, -1) if lows[j] in joints), end)
             return some(concepts[:cut]), some(concepts[cut:])
+    place = lows.index("first") if "first" in lows else 0
+    if place and (place + 1 == len(lows) or lows[place + 1] in BOUND):    # write tests first; not: the first test
+        start = max((j + 1 for j in range(place) if lows[j] in BOUND), default=0)
+        return some(concepts[start:place]), frozenset()
     return frozenset(), frozenset()
 
 

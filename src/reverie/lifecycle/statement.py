@@ -73,6 +73,7 @@ class Statement(NamedTuple):
     given_up: frozenset[str]             # what it says is no more: after "from", "instead of", "no longer"
     when: frozenset[str]                 # today, last week
     whose: frozenset[str]                # other people's matters: her, my sister's
+    stresses: bool                       # whether its "only" limits nothing: "only small ones, please"
     cut: bool                            # whether there was more than was read
     asks: bool
     will: bool                           # told of the future
@@ -114,6 +115,8 @@ def _read(text: str) -> Statement:
     first, then = order_of(lows, concepts)
     given, follows = condition_of(lows, concepts)
     said = frozenset(lows)
+    verb = next((concept(lows[i]) for i in [_main_verb(lows, concepts)] if i >= 0), "")
+    stresses = "only" in said and not verb and not said & _SCOPES
     return Statement(
         plain=tuple(low for low in lows if low not in BOUND),
         words=words,
@@ -123,7 +126,7 @@ def _read(text: str) -> Statement:
         first=first, then=then, given=given, follows=follows,
         places=frozenset(w.concept for w in words if w.concept in places()),
         sited=frozenset(w.concept for w in words if w.concept in places() and w.place != SAID),
-        hedges=(said & among("HEDGES")) - (among("COMPARED") if "than" in said else set()), limits=said & among("LIMITS"),
+        hedges=(said & among("HEDGES")) - (among("COMPARED") if "than" in said else set()), limits=(said & among("LIMITS")) - ({"only"} if stresses else set()),
         changes=said & among("CHANGES"), soft=said & among("SOFT_CHANGES"),
         bound=bound_in(lows, concepts), given_up=given_up_in(lows, concepts), whose=said & _PERSON,
         when=said & _WHEN,
@@ -131,7 +134,7 @@ def _read(text: str) -> Statement:
         asks=text.rstrip().endswith("?") and not _REQUEST.search(text), will="will" in said,
         bars=any(bars(lows, i) for i in range(len(lows))),
         parts=1 + sum(1 for a in lows[:-1] if a in ".!?\n"),
-        verb=next((concept(lows[i]) for i in [_main_verb(lows, concepts)] if i >= 0), ""),
+        verb=verb, stresses=stresses,
         agent="by" in said,
     )
 
