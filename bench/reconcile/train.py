@@ -18,13 +18,14 @@ import numpy as np
 from bench.reconcile.data import Pair, fifties, pairs, restatements, subjects, texts
 from bench.reconcile.vectors import Cosines
 from reverie.lifecycle import compare as ours
-from reverie.lifecycle.agreement import WELL_KNOWN, shares
+from reverie.lifecycle.agreement import shares
 from reverie.lifecycle.likeness import likeness
 from reverie.lifecycle.statement import read
 
 PENALTY = 0.02
 RESTATED = 3.0     # all restatement pairs together weigh as much as this many times the labelled "same" pairs
-SIZES = (3, 4, 8, 16, 50)    # wordings that a memory is known by when the next one comes
+SIZES = (2, 3, 4, 8, 16, 50)    # wordings that a memory is known by when the next one comes
+ENOUGH = 3         # wordings of a group from which one can be left out
 WORSE = 2.0        # how much worse a wrong merge is than a leftover
 SHRINK = 0.01      # penalty of the votes' coefficients
 FILE = Path(ours.__file__).parent / "comparer.json"
@@ -120,7 +121,7 @@ def families(of: str) -> list[Family]:
         wordings[name] += said
         others[name] += [one.text for one in fifties().get(name, ()) if one.label != "same"]
     return [Family(list(dict.fromkeys(said)), others[name]) for name, said in wordings.items()
-            if len(set(said)) > WELL_KNOWN]
+            if len(set(said)) > ENOUGH]
 
 
 def elections(family: Family, cosines: Cosines) -> Iterator[tuple[bool, dict[str, float]]]:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 AGAINST = ("contradicts", "updates")
 MOST = 4              # new words that are counted, as in `likeness`
 FEW_WORDINGS = 8      # of many wordings those count that share most words; twelve tell no more (bench/reconcile)
-WELL_KNOWN = 3        # wordings from which they vote: two are a pair
+WELL_KNOWN = 2        # wordings from which they vote
 SURE = 0.80           # how likely one more wording must be
 OPEN = 0.50           # from this on it is no conflict either
 HALF = 0.5            # of the wordings that must be replaced, to replace all
