@@ -14,13 +14,14 @@ what a person has decided about a pair is not decided again (`settled`); doing i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.kinds import KINDS, kind_of
 from reverie.lifecycle.agreement import WELL_KNOWN
 from reverie.lifecycle.change import HELPFUL, MOST_REINFORCEMENTS, contradicting, crumb_of
-from reverie.lifecycle.compare import Verdict, compare
+from reverie.lifecycle.compare import RELATIONS, Verdict, compare
 from reverie.model import Change, Edge, Link, Memory, Retire, Revise
 
 TALK = ("fact", "note")          # kinds that turns of a conversation are kept as, with a speaker
@@ -38,6 +39,7 @@ MOST_RIVALS = 3       # that one memory is held against: a loop of "attempt 5", 
 MOST_ASKED = 8        # wordings of a memory that are held against those of another
 MOST_AGREE = 0.75     # share of these that must say the same to make one memory of two
 FEW_AGAINST = 0.25    # share that may say otherwise, as readings fail, without keeping two apart that a wording bridges
+LEAST_AKIN = 0.5      # share that must be akin at least
 OPPOSED = ("contradicts", "updates")
 DOUBTED = Verdict("contradicts", 0.0, "a correction puts one thing right: what else it contradicts is only flagged")
 CLOSER = ("redacted", "rule")    # details that say nothing about what a memory means
@@ -282,9 +284,14 @@ class Ledger:
         return self.merge(kept, other)
 
     def disagree(self, one: Memory, other: Memory, cosine: float | None) -> bool:
-        """Whether two memories, one of them of many wordings, contradict each other, whoever says the same as both."""
-        return family_says(one, self.wordings.get(one.id, ()), other, self.wordings.get(other.id, ()), cosine,
-                           OPPOSED) > FEW_AGAINST
+        """Whether two memories, one of them of several wordings, have little to do with each other or contradict each
+        other, whoever says the same as both.
+        """
+        ones, others = self.wordings.get(one.id, ()), self.wordings.get(other.id, ())
+        if not ones and not others:
+            return False
+        said = family_says(one, ones, other, others, cosine)
+        return said["same"] + said["near"] < LEAST_AKIN or sum(said[r] for r in OPPOSED) > FEW_AGAINST
 
     def look_again(self, kept: Memory, nearest: Mapping[str, float | None]) -> Memory:
         """A memory that has just been said once more is known better: what was left beside it may be the same."""
@@ -356,16 +363,17 @@ def one_family(one: Memory, ones: Sequence[str], other: Memory, others: Sequence
     Only where that other is known well enough for its wordings to vote; else the pair was compared as it is.
     """
     known = max(len(ones), len(others)) + 1 >= WELL_KNOWN
-    return known and family_says(one, ones, other, others, cosine, ("same",)) >= MOST_AGREE
+    return known and family_says(one, ones, other, others, cosine)["same"] >= MOST_AGREE
 
 
-def family_says(one: Memory, ones: Sequence[str], other: Memory, others: Sequence[str], cosine: float | None,
-                relations: Sequence[str]) -> float:
-    """What share of the wordings of the lesser known of two memories is one of `relations` to the better known."""
+def family_says(one: Memory, ones: Sequence[str], other: Memory, others: Sequence[str],
+                cosine: float | None) -> dict[str, float]:
+    """What share of the wordings of the lesser known of two memories is what to the better known."""
     if len(others) > len(ones):
         one, ones, other, others = other, others, one, ones
     said = (other.text, *others)[:MOST_ASKED]
-    return sum(judged(one, other._replace(text=text), cosine, ones).relation in relations for text in said) / len(said)
+    count = Counter(judged(one, other._replace(text=text), cosine, ones).relation for text in said)
+    return {relation: count[relation] / len(said) for relation in RELATIONS}
 
 
 def plain(text: str) -> str:
