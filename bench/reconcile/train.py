@@ -1,26 +1,33 @@
 """Fits the scorer of `compare` on the develop half: `python -m bench.reconcile.train [--write]`.
 
 Multinomial logistic regression over the features of `likeness`, with an L2 penalty, every relation weighing the same.
+The votes of wordings (`agreement`) are fitted after that, with the pairs' coefficients as they are in the file.
 Cross-validated by group within the develop half; the held-out half is not read.
 """
 
 import argparse
 import json
-from collections.abc import Sequence
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.reconcile.data import Pair, pairs, restatements, texts
+from bench.reconcile.data import Pair, fifties, pairs, restatements, subjects, texts
 from bench.reconcile.vectors import Cosines
 from reverie.lifecycle import compare as ours
+from reverie.lifecycle.agreement import shares
 from reverie.lifecycle.likeness import likeness
 from reverie.lifecycle.statement import read
 
 PENALTY = 0.02
 RESTATED = 3.0     # all restatement pairs together weigh as much as this many times the labelled "same" pairs
-FOLDS = 6
+SIZES = (2, 3, 4, 8, 16, 50)    # wordings that a memory is known by when the next one comes
+ENOUGH = 3         # wordings of a group from which one can be left out
+WORSE = 2.0        # how much worse a wrong merge is than a leftover
+SHRINK = 0.01      # penalty of the votes' coefficients
 FILE = Path(ours.__file__).parent / "comparer.json"
 
 
@@ -97,13 +104,83 @@ def learned(rows: Sequence[Pair], weight: np.ndarray, cosines: Cosines | None) -
     }
 
 
+class Family(NamedTuple):
+    """A memory in all its wordings, and texts that are none of them."""
+
+    wordings: list[str]
+    others: list[str]
+
+
+def families(of: str) -> list[Family]:
+    """The groups of one half that have enough wordings to vote, with what else was labelled about them."""
+    wordings, others = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+    for row in pairs(of):
+        wordings[row.group] += [row.old, *([row.new] if row.label == "same" else [])]
+        others[row.group] += [row.new] if row.label != "same" else []
+    for name, (_, said) in restatements(of).items():
+        wordings[name] += said
+        others[name] += [one.text for one in fifties().get(name, ()) if one.label != "same"]
+    return [Family(list(dict.fromkeys(said)), others[name]) for name, said in wordings.items()
+            if len(set(said)) > ENOUGH]
+
+
+def elections(family: Family, cosines: Cosines) -> Iterator[tuple[bool, dict[str, float]]]:
+    """(whether it is one more wording, the votes) for each text about it, before few wordings, more, and all."""
+    draw = random.Random(3)
+    for text in (*family.wordings, *family.others):
+        rest = [one for one in family.wordings if one != text]
+        for count in sorted({min(count, len(rest)) for count in SIZES}):
+            known = draw.sample(rest, count)
+            yield text in family.wordings, votes(known, text, cosines)
+
+
+def votes(known: Sequence[str], text: str, cosines: Cosines) -> dict[str, float]:
+    """What the nearest of some wordings say of a text."""
+    every, said = [read(one) for one in known], ours.bare(text)
+    cosine, vocabulary = max(cosines(one, text) for one in known), ours.vocabulary_of(every)
+    return shares([ours.look(likeness(one, said, cosine, vocabulary), cosine)
+                   for one in ours.nearest_wordings(every, said)])
+
+
+def of_wordings(of: str, cosines: Cosines) -> dict[str, Any]:
+    """Coefficients of the votes. Each family weighs by the root of its size; a wrong merge is worse than a leftover."""
+    rows, truth, weight = [], [], []
+    for family in families(of):
+        cast = list(elections(family, cosines))
+        for same, seen in cast:
+            rows.append(list(seen.values()))
+            truth.append(same)
+            weight.append(sum(other == same for other, _ in cast) ** -0.5)
+    names = list(seen)
+    x, y, w = np.array(rows), np.array(truth), np.array(weight)
+    w[y], w[~y] = w[y] / w[y].sum(), WORSE * w[~y] / w[~y].sum()
+    mean, scale = x.mean(axis=0), np.maximum(x.std(axis=0), 0.05)
+    found = logistic((x - mean) / scale, y, w)
+    return {"bias": round(float(found[-1]), 4),
+            "features": {name: {"mean": round(float(mean[i]), 4), "scale": round(float(scale[i]), 4),
+                                "weight": round(float(found[i]), 4)} for i, name in enumerate(names)}}
+
+
+def logistic(x: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Weights and, last, the bias."""
+    from scipy.optimize import minimize
+
+    def loss(b: np.ndarray) -> tuple[float, np.ndarray]:
+        z = x @ b[:-1] + b[-1]
+        slope = weight * (1 / (1 + np.exp(-z)) - y)
+        return (float((weight * (np.logaddexp(0, z) - y * z)).sum() + SHRINK * (b[:-1] ** 2).sum()),
+                np.concatenate([x.T @ slope + 2 * SHRINK * b[:-1], [slope.sum()]]))
+
+    return np.asarray(minimize(loss, np.zeros(x.shape[1] + 1), jac=True).x)
+
+
 def written(found: dict[str, Any]) -> str:
     """The file: one feature a line."""
     out = ["{", f' "how": {json.dumps(found["how"])},']
-    for which in ("with cosine", "without"):
+    for which in ("with cosine", "without", "wordings"):
         rows = [f"   {json.dumps(name)}: {json.dumps(row)}" for name, row in found[which]["features"].items()]
         out += [f" {json.dumps(which)}: {{", f'  "bias": {json.dumps(found[which]["bias"])},', '  "features": {',
-                ",\n".join(rows), "  }", " }" + ("," if which == "with cosine" else "")]
+                ",\n".join(rows), "  }", " }" + ("," if which != "wordings" else "")]
     return "\n".join([*out, "}"]) + "\n"
 
 
@@ -111,15 +188,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "reverie-bench")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--pairs", action="store_true", help="the scorers of pairs; then run it again without")
     args = parser.parse_args()
-    cosines = Cosines(args.cache, texts(pairs(), restatements()))
-    made = examples("develop", cosines)
-    rows, weight = [row for row, _ in made], np.array([w for _, w in made])
-    found: dict[str, Any] = {"how": "python -m bench.reconcile.train --write",
-                             "with cosine": learned(rows, weight, cosines), "without": learned(rows, weight, None)}
+    cosines = Cosines(args.cache, [*texts(pairs(), restatements()), *(one.text for one in subjects("against"))])
+    found: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
+    if args.pairs:
+        made = examples("develop", cosines)
+        rows, weight = [row for row, _ in made], np.array([w for _, w in made])
+        found |= {"with cosine": learned(rows, weight, cosines), "without": learned(rows, weight, None)}
+        print(f"{len(rows)} examples, {len(found['with cosine']['features'])} features")
+    else:
+        found["wordings"] = of_wordings("develop", cosines)
+        print(json.dumps(found["wordings"], indent=1))
     if args.write:
         FILE.write_text(written(found), "utf-8")
-        print(f"{len(rows)} examples, {len(found['with cosine']['features'])} features → {FILE.name}")
 
 
 if __name__ == "__main__":

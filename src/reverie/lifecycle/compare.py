@@ -17,12 +17,14 @@ We would notice it going wrong in `python -m bench.reconcile`, which counts what
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from reverie.kinds import kind_of
+from reverie.lifecycle.agreement import AGAINST, FEW_WORDINGS, WELL_KNOWN, Look, agreed
 from reverie.lifecycle.likeness import Likeness, likeness
 from reverie.lifecycle.statement import Statement, read
 from reverie.model import Memory
@@ -33,11 +35,13 @@ RELATIONS = ("same", "near", "contradicts", "updates", "apart")
 SURE = {"same": 0.70, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart": 0.0}
 ALIKE = 0.70                             # cosine from which two may be the same although each has words of its own
 HALF = 0.60                              # overlap of words below which another subject is another thing
-SURE_KNOWN, WELL_KNOWN = 0.55, 3         # what was said in three ways is known well enough to recognise a fourth
+SURE_KNOWN = 0.55                        # how likely the same must be to be one vote of several
 PLAIN = 0.60                             # how sure a conflict with one wording outweighs a repetition of another
 LITTLE = 0.40                            # overlap of words below which only a plain clash is a conflict
-FEW_WORDINGS = 6                         # of many wordings only the nearest count: they say the same by agreement
 DAY = 86_400.0
+REASON = re.compile(r"[,;]?\s+(?:because|since|as (?:we|it|our|the|this|that|they|a|an)|so that|otherwise)\b[^.!?]*[.!?]*\s*$",
+                    re.IGNORECASE)
+SHORTEST_CLAIM = 3                       # words that must be left when the reason is taken off
 
 
 class Verdict(NamedTuple):
@@ -89,18 +93,47 @@ def compare(old: Memory, new: Memory, cosine: float | None, *, wordings: Sequenc
     said = read(new.text)
     if apart := elsewhere(old, new, said):
         return Verdict("apart", 1.0, apart)
-    known = nearest_wordings([read(text) for text in (old.text, *wordings)], said)
+    every = [read(text) for text in (old.text, *wordings)]
     if word_for_word(new.text) in map(word_for_word, (old.text, *wordings)) or any(
-            text.plain == said.plain for text in known if not (text.cut or said.cut)):
+            text.plain == said.plain for text in every if not (text.cut or said.cut)):
         return settled(old, new, Verdict("same", 1.0, "the same words"))
+    known = nearest_wordings(every, said)
     if not said.words or not known[0].words:
         return Verdict("apart", 1.0, "one of them says nothing that could be compared")
     if said.asks and not known[0].asks:
         return Verdict("apart", 1.0, "a question states nothing")
-    vocabulary = frozenset().union(*(text.pro | text.con for text in known)) if len(known) > 1 else frozenset()
-    sure = SURE_KNOWN if len(wordings) + 1 >= WELL_KNOWN else SURE["same"]
-    verdicts = [judged(text, said, cosine, vocabulary, sure) for text in known]
+    if len(every) >= WELL_KNOWN:
+        return settled(old, new, voted(every, known, bare(new.text), cosine))
+    vocabulary = vocabulary_of(every) if len(every) > 1 else frozenset()
+    verdicts = [judged(text, said, cosine, vocabulary) for text in known]
     return settled(old, new, strongest(verdicts))
+
+
+def vocabulary_of(known: Sequence[Statement]) -> frozenset[str]:
+    """Everything that a memory is known to speak of, in any of its wordings."""
+    return frozenset().union(*(text.pro | text.con for text in known))
+
+
+def bare(text: str) -> Statement:
+    """What a text says, without the reason that it gives at its end: why one wants a thing is no other wish."""
+    claim = REASON.sub("", text)
+    return read(claim if len(claim.split()) >= SHORTEST_CLAIM else text)
+
+
+def voted(every: Sequence[Statement], near: Sequence[Statement], said: Statement, cosine: float | None) -> Verdict:
+    """What a text is to a memory of many wordings: those that are nearest to it decide together."""
+    vocabulary = vocabulary_of(every)
+    seen = [likeness(text, said, cosine, vocabulary) for text in near]
+    relation, sure = agreed([look(one, cosine) for one in seen])
+    told = next((one for one in seen if relation in AGAINST and judged_by(one, cosine).relation in AGAINST), seen[0])
+    return Verdict(relation, round(sure, 3), reason(relation, told))
+
+
+def look(seen: Likeness, cosine: float | None) -> Look:
+    """What a text is to one of several wordings; the surer for their number, so that less must be likely."""
+    verdict = judged_by(seen, cosine, SURE_KNOWN)
+    return Look(verdict.relation, verdict.confidence, likely_of(seen, cosine), barred("same", seen),
+                bool(seen.features["gives up"]), len(seen.extra))
 
 
 def word_for_word(text: str) -> str:
@@ -109,10 +142,10 @@ def word_for_word(text: str) -> str:
 
 
 def nearest_wordings(known: Sequence[Statement], said: Statement) -> list[Statement]:
-    """The memory's own text and those of its wordings that share most words with the new text."""
+    """Those wordings of a memory that share most words with the new text."""
     mine = said.pro | said.con | said.light
-    ranked = sorted(known[1:], key=lambda s: (-len(mine & (s.pro | s.con | s.light)), s.plain))
-    return [known[0], *ranked[:FEW_WORDINGS]]
+    ranked = sorted(known, key=lambda s: (-len(mine & (s.pro | s.con | s.light)), s.plain))
+    return ranked[:FEW_WORDINGS]
 
 
 def strongest(verdicts: Sequence[Verdict]) -> Verdict:
@@ -125,10 +158,19 @@ def strongest(verdicts: Sequence[Verdict]) -> Verdict:
     return min(verdicts, key=lambda v: (order.index(v.relation), -v.confidence))
 
 
-def judged(old: Statement, new: Statement, cosine: float | None, known: frozenset[str], sure: float) -> Verdict:
-    """What the new statement is to one wording of the old; `sure` is how likely a repetition must be."""
-    seen = likeness(old, new, cosine, known)
-    likely = scorer("without" if cosine is None else "with cosine").likely(seen.features)
+def judged(old: Statement, new: Statement, cosine: float | None, known: frozenset[str]) -> Verdict:
+    """What the new statement is to one wording of the old."""
+    return judged_by(likeness(old, new, cosine, known), cosine)
+
+
+def likely_of(seen: Likeness, cosine: float | None) -> dict[str, float]:
+    """How likely each relation is, of two statements compared."""
+    return scorer("without" if cosine is None else "with cosine").likely(seen.features)
+
+
+def judged_by(seen: Likeness, cosine: float | None, sure: float = SURE["same"]) -> Verdict:
+    """What two statements are to each other; `sure` is how likely a repetition must be."""
+    likely = likely_of(seen, cosine)
     for relation in sorted(likely, key=lambda r: (-likely[r], r)):
         if barred(relation, seen):
             continue

@@ -48,6 +48,7 @@ def likeness(old: Statement, new: Statement, cosine: float | None, known: Collec
     agreeing = _agreeing(old, new, extra)
     missing, extra = missing - agreeing, extra - agreeing
     turned = frozenset(a for a, b in pairs.items() if (a in old.pro) != (b in new.pro)) if not agreeing else frozenset()
+    turned = frozenset() if turned and _one_side(old, new) else turned
     swaps = (*_swaps(old.words, new.words, missing, extra), *(() if agreeing else _opposed(old, new)))
     unknown = extra - frozenset(known)
     out = Likeness({}, shared, swaps, turned, unknown, missing)
@@ -84,6 +85,16 @@ def _agreeing(old: Statement, new: Statement, extra: frozenset[str]) -> frozense
                 if (a in old.pro) != (b in new.pro):
                     found |= {a, b}
     return frozenset(found)
+
+
+def _one_side(old: Statement, new: Statement) -> bool:
+    """Whether both want one of two opposites and not the other: then it matters not with which of the two they name
+    the thing: "avoid large ones" and "small ones rather than large ones".
+    """
+    wanted, refused = old.pro | new.pro, old.con | new.con
+    pairs = [pair for pair in opposites() if len(pair & wanted) == 1 and len(pair & refused) == 1]
+    mine, theirs = (frozenset().union(*pairs) & (s.pro | s.con) for s in (old, new)) if pairs else (frozenset(),) * 2
+    return bool(mine and theirs) and not any(pair & wanted & refused for pair in pairs)
 
 
 def _one_word(a: str, b: str) -> bool:
@@ -252,7 +263,8 @@ def _polarity(old: Statement, new: Statement, turned: frozenset[str], shared: fr
               ) -> dict[str, float]:
     crossed, agreed = _crossing(old.first, old.then, new.first, new.then)
     both_ways = bool(turned & old.pro) and bool(turned & old.con)
-    both_bar = old.bars and new.bars and not both_ways
+    # "never this before that" asks for that: it shares no ban with "never that".
+    both_bar = old.bars and new.bars and not both_ways and bool(old.first) == bool(new.first)
     if_crossed, _ = _crossing(old.given, old.follows, new.given, new.follows)
     return {
         "turned": len(turned) / len(shared) if shared and not both_bar else 0.0,
@@ -319,7 +331,7 @@ def _circumstances(old: Statement, new: Statement, shared: frozenset[str], extra
         "hedge old": float(bool(old.hedges - new.hedges)),
         "limit new": float(len(new.limits - old.limits - {"unless" if new.first else ""})),
         "limit old": float(len(old.limits - new.limits - {"unless" if old.first else ""})),
-        "only differs": float(("only" in new.plain) != ("only" in old.plain)),
+        "only differs": float(("only" in new.plain and not new.stresses) != ("only" in old.plain and not old.stresses)),
         "not all": float(_not_all(old, new) or _not_all(new, old)),
         "condition new": float(bool(new.given) and not old.given),
         "condition old": float(bool(old.given) and not new.given),
@@ -362,7 +374,7 @@ def _announcements(old: Statement, new: Statement, swaps: Sequence[Swap], turned
         "change × turned": float(bool(told) and bool(turned)),
         "change × swap": float(bool(told) and any(s.how in ("value", "contrast", "name", "opposite") for s in swaps)),
         "soft × gives up": float(bool(soft) and gives_up),
-        "soft × turned": float(bool(soft) and bool(turned)),
+        "soft × turned": float(bool(soft and turned) and (gives_up or soft != {"INSTEADOF"})),
         "gives up": float(gives_up),
         "old changes": float(bool(old.changes or old.soft)),
     }

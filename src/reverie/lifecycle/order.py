@@ -39,7 +39,8 @@ def _around(lows: list[str], concepts: list[str], i: int, before: bool, flipped:
     if not head and "," in lows[i:end]:
         comma = lows.index(",", i)
         head, tail = some(concepts[comma:end]), some(concepts[i + 1:comma])
-    if before and any(denies(lows, j) for j in range(start, i)) and "NONEED" not in lows:
+    denied = any(denies(lows, j) for j in range(start, i)) or "FORBIDDEN" in lows[i:end]
+    if before and denied and "NONEED" not in lows:
         flipped = True
     return (head, tail) if before != flipped else (tail, head)
 
@@ -54,6 +55,10 @@ def _numbered(lows: list[str], concepts: list[str]) -> tuple[frozenset[str], fro
             joints = (",", ";", ".", "and") if "first" in lows[:end] else (",", ";", ".")
             cut = next((j for j in range(end, -1, -1) if lows[j] in joints), end)
             return some(concepts[:cut]), some(concepts[cut:])
+    place = lows.index("first") if "first" in lows else 0
+    if place and (place + 1 == len(lows) or lows[place + 1] in BOUND):    # write tests first; not: the first test
+        start = max((j + 1 for j in range(place) if lows[j] in BOUND), default=0)
+        return some(concepts[start:place]), frozenset()
     return frozenset(), frozenset()
 
 

@@ -14,12 +14,14 @@ what a person has decided about a pair is not decided again (`settled`); doing i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.kinds import KINDS, kind_of
+from reverie.lifecycle.agreement import WELL_KNOWN
 from reverie.lifecycle.change import HELPFUL, MOST_REINFORCEMENTS, contradicting, crumb_of
-from reverie.lifecycle.compare import Verdict, compare
+from reverie.lifecycle.compare import RELATIONS, Verdict, compare
 from reverie.model import Change, Edge, Link, Memory, Retire, Revise
 
 TALK = ("fact", "note")          # kinds that turns of a conversation are kept as, with a speaker
@@ -34,6 +36,10 @@ flagged."""
 TEN = 10              # relatives that a new memory is held against (CONSTANTS: contradiction probe)
 SURE_BRIDGE = 0.7     # that a new wording says the same as two memories, to make one of these
 MOST_RIVALS = 3       # that one memory is held against: a loop of "attempt 5", "attempt 6" must not flood the queue
+MOST_ASKED = 8        # wordings of a memory that are held against those of another
+MOST_AGREE = 0.75     # share of these that must say the same to make one memory of two
+FEW_AGAINST = 0.25    # share that may say otherwise, as readings fail, without keeping two apart that a wording bridges
+LEAST_AKIN = 0.5      # share that must be akin at least
 OPPOSED = ("contradicts", "updates")
 DOUBTED = Verdict("contradicts", 0.0, "a correction puts one thing right: what else it contradicts is only flagged")
 CLOSER = ("redacted", "rule")    # details that say nothing about what a memory means
@@ -214,7 +220,8 @@ class Ledger:
         new = self.after[id]
         if not takes_part(new, self.now):
             return
-        views = self.views(new, near)
+        nearest = self.nearest(new, near)
+        views = self.views(new, nearest)
         same = [view for view in views if view.verdict.relation == "same" and may_merge(view.old, new)]
         stands = new
         if same:
@@ -222,6 +229,7 @@ class Ledger:
             stands = self.merge(best.old, new)
             for view in same:
                 stands = self.join(stands, view)
+            stands = self.look_again(stands, nearest)
         against = [view for view in views if view.verdict.relation in OPPOSED and view.old.id != stands.id]
         for place, view in enumerate(sorted(against, key=lambda v: -v.verdict.confidence)[:MOST_RIVALS]):
             verdict = view.verdict if not place or view.verdict.relation == "updates" else DOUBTED
@@ -229,14 +237,18 @@ class Ledger:
         if not same and self.after[id].active:
             self.report(new, views)
 
-    def views(self, new: Memory, near: Sequence[Near]) -> list[View]:
-        """What the new one is to each neighbour that counts, or to what that was merged into; nearest first."""
+    def nearest(self, new: Memory, near: Sequence[Near]) -> dict[str, float | None]:
+        """The neighbours that count, or what they were merged into, and the highest cosine of each."""
         nearest: dict[str, float | None] = {}
         for one in near:
             old = standing(self.after, one.id)
             if old and old.id != new.id and self.comparable(old, new):
                 known = nearest.get(old.id)
                 nearest[old.id] = one.cosine if known is None else max(known, one.cosine or 0.0)
+        return nearest
+
+    def views(self, new: Memory, nearest: Mapping[str, float | None]) -> list[View]:
+        """What the new one is to each of these; nearest first."""
         found = []
         for other, cosine in nearest.items():
             old = self.after[other]
@@ -266,9 +278,31 @@ class Ledger:
         """Two that were kept apart become one when a new wording says the same as both, and surely so."""
         other = self.after[view.old.id]
         if (other.id == kept.id or not other.active or view.verdict.confidence < SURE_BRIDGE
-                or kept.space != other.space or not may_merge(kept, other) or not self.comparable(kept, other)):
+                or kept.space != other.space or not may_merge(kept, other) or not self.comparable(kept, other)
+                or self.disagree(kept, other, view.cosine)):
             return kept
         return self.merge(kept, other)
+
+    def disagree(self, one: Memory, other: Memory, cosine: float | None) -> bool:
+        """Whether two memories, one of them of several wordings, have little to do with each other or contradict each
+        other, whoever says the same as both.
+        """
+        ones, others = self.wordings.get(one.id, ()), self.wordings.get(other.id, ())
+        if not ones and not others:
+            return False
+        said = family_says(one, ones, other, others, cosine)
+        return said["same"] + said["near"] < LEAST_AKIN or sum(said[r] for r in OPPOSED) > FEW_AGAINST
+
+    def look_again(self, kept: Memory, nearest: Mapping[str, float | None]) -> Memory:
+        """A memory that has just been said once more is known better: what was left beside it may be the same."""
+        for id, cosine in nearest.items():
+            other = self.after[id]
+            if (other.id != kept.id and other.active and kept.space == other.space and may_merge(kept, other)
+                    and self.comparable(kept, other) and other.id not in kept.conflicts_with
+                    and one_family(kept, self.wordings.get(kept.id, ()), other, self.wordings.get(id, ()), cosine)):
+                bigger, smaller = (kept, other) if kept.strength >= other.strength else (other, kept)
+                kept = self.merge(bigger, smaller)
+        return kept
 
     def oppose(self, old: Memory, new: Memory, verdict: Verdict, at: float) -> None:
         """One of two that contradict each other steps back, or both are flagged. Elsewhere than here both may be true:
@@ -321,6 +355,25 @@ class Ledger:
         """The memories, as they were read, that these changes rest on."""
         named = {id for ruling in self.rulings for id in (ruling.new, ruling.old)}
         return [memory for id, memory in self.before.items() if id in named or memory != self.after[id]]
+
+
+def one_family(one: Memory, ones: Sequence[str], other: Memory, others: Sequence[str], cosine: float | None) -> bool:
+    """Whether of two memories the one of fewer wordings says what the other says, in nearly all of them.
+
+    Only where that other is known well enough for its wordings to vote; else the pair was compared as it is.
+    """
+    known = max(len(ones), len(others)) + 1 >= WELL_KNOWN
+    return known and family_says(one, ones, other, others, cosine)["same"] >= MOST_AGREE
+
+
+def family_says(one: Memory, ones: Sequence[str], other: Memory, others: Sequence[str],
+                cosine: float | None) -> dict[str, float]:
+    """What share of the wordings of the lesser known of two memories is what to the better known."""
+    if len(others) > len(ones):
+        one, ones, other, others = other, others, one, ones
+    said = (other.text, *others)[:MOST_ASKED]
+    count = Counter(judged(one, other._replace(text=text), cosine, ones).relation for text in said)
+    return {relation: count[relation] / len(said) for relation in RELATIONS}
 
 
 def plain(text: str) -> str:

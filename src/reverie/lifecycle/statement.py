@@ -73,6 +73,7 @@ class Statement(NamedTuple):
     given_up: frozenset[str]             # what it says is no more: after "from", "instead of", "no longer"
     when: frozenset[str]                 # today, last week
     whose: frozenset[str]                # other people's matters: her, my sister's
+    stresses: bool                       # whether its "only" limits nothing: "only small ones, please"
     cut: bool                            # whether there was more than was read
     asks: bool
     will: bool                           # told of the future
@@ -91,6 +92,8 @@ class _Token(NamedTuple):
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)+(?:-\w+)*|\d+[a-zA-Z]{1,3}\b|[^\W_][\w]*(?:[-_./:@+#]+\w+)*(?:\(\))?[+#]*|_\w+"
                     r"|[/~.]?[\w.-]*/[\w./-]*\w|[.,;:!?()–—|\n]")
 _IDENTIFIER = re.compile(r"[A-Za-z].*\d|\d.*[A-Za-z]|\w_\w|[a-z][A-Z]|[/@#]\w|\w\.\w|\(\)$|\w:\w|^[A-Z]{2,}$")
+_REQUEST = re.compile(r"\b(?:could|would|can|will) you\b|\bcan we (?:please|agree)\b|\b(?:should|can|could|do)n't (?:we|you)\b"
+                      r"|\bwhy (?:not|don't (?:we|you))\b", re.IGNORECASE)    # a wish, politely
 _PERSON, _WHEN, _VERBS = among("PERSONS"), among("WHEN"), among("VERBS")
 _ARTICLES = frozenset(("a", "an", "the", "our", "your", "my", "its"))
 _SMALL, _SCOPES, _AUX, _NOT = among("SMALL"), among("SCOPES"), among("AUXILIARIES"), among("NOTS")
@@ -112,6 +115,8 @@ def _read(text: str) -> Statement:
     first, then = order_of(lows, concepts)
     given, follows = condition_of(lows, concepts)
     said = frozenset(lows)
+    verb = next((concept(lows[i]) for i in [_main_verb(lows, concepts)] if i >= 0), "")
+    stresses = "only" in said and not verb and not said & _SCOPES
     return Statement(
         plain=tuple(low for low in lows if low not in BOUND),
         words=words,
@@ -121,15 +126,15 @@ def _read(text: str) -> Statement:
         first=first, then=then, given=given, follows=follows,
         places=frozenset(w.concept for w in words if w.concept in places()),
         sited=frozenset(w.concept for w in words if w.concept in places() and w.place != SAID),
-        hedges=said & among("HEDGES"), limits=said & among("LIMITS"),
+        hedges=(said & among("HEDGES")) - (among("COMPARED") if "than" in said else set()), limits=(said & among("LIMITS")) - ({"only"} if stresses else set()),
         changes=said & among("CHANGES"), soft=said & among("SOFT_CHANGES"),
         bound=bound_in(lows, concepts), given_up=given_up_in(lows, concepts), whose=said & _PERSON,
         when=said & _WHEN,
         cut=len(text) > MOST_CHARS or len(every) > MOST_TOKENS,
-        asks=text.rstrip().endswith("?"), will="will" in said,
+        asks=text.rstrip().endswith("?") and not _REQUEST.search(text), will="will" in said,
         bars=any(bars(lows, i) for i in range(len(lows))),
         parts=1 + sum(1 for a in lows[:-1] if a in ".!?\n"),
-        verb=next((concept(lows[i]) for i in [_main_verb(lows, concepts)] if i >= 0), ""),
+        verb=verb, stresses=stresses,
         agent="by" in said,
     )
 

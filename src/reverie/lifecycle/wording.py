@@ -281,6 +281,9 @@ most many several half maybe perhaps might probably possibly seems apparently li
 could unsure usually mostly often sometimes occasionally generally typically normally rarely tend try
 """
 
+# Hedges that are none where one thing is set before another: "several small ones rather than a big one".
+COMPARED = "many several most half"
+
 LIMITS = """
 ATMOST ATLEAST except unless only apart besides but however excluding outside unlike although though BOUND some
 NOTALL

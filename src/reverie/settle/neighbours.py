@@ -21,6 +21,9 @@ from reverie.words import query_terms
 MOST = 30            # that count; ten of them are held against it (`reconcile.TEN`), the rest may be turns of talk
 MOST_WORDINGS = 5    # wordings that were merged into something
 FLOOR = 0.5          # cosine below which nothing is a relative (CONSTANTS: contradiction probe)
+FAR = 0.3            # cosine from which words in common make a relative: short texts of one meaning lie as far apart
+FARTHER = 10         # looked up by words beside those that are near by meaning
+FEW = 50             # new memories of one event up to which words are asked as well; what is loaded in bulk goes without
 BLOCK = 8_192        # rows compared at a time: with 500 new ones 16 MB
 
 
@@ -28,10 +31,13 @@ def neighbours(work: Work, fresh: Sequence[Memory], *, older: bool) -> dict[str,
     """The neighbours of each new memory, in its space and above; with `older` only what was there before it."""
     found: dict[str, list[Near]] = {}
     vectors = work.store.vectors(work.model, [memory.id for memory in fresh]) if work.embedder else {}
+    few = len(fresh) <= FEW
     for space in dict.fromkeys(memory.space for memory in fresh):
         here = [memory for memory in fresh if memory.space == space]
         known = [memory for memory in here if memory.id in vectors]
         found |= by_meaning(work, known, vectors, older=older) if known else {}
+        for memory in known if few else ():
+            found[memory.id] += farther(work, memory, vectors[memory.id], found[memory.id], older=older)
         found |= {memory.id: by_words(work, memory, older=older) for memory in here if memory.id not in vectors}
     return found
 
@@ -40,6 +46,14 @@ def by_words(work: Work, new: Memory, *, older: bool) -> list[Near]:
     """Memories that share words with this one, best first."""
     found = work.store.words(query_terms(new.text), lineage(new.space), MOST + 1, now=work.now)
     return [Near(id, None) for id, _ in found if id != new.id and (id < new.id or not older)]
+
+
+def farther(work: Work, new: Memory, vector: Floats, known: Sequence[Near], *, older: bool) -> list[Near]:
+    """Memories that share words and of which the cosine alone says little: "PRs" lies far from "pull requests"."""
+    there = {one.id for one in known}
+    some = [one.id for one in by_words(work, new, older=older) if one.id not in there][:FARTHER]
+    cosines = {id: float(other @ vector) for id, other in work.store.vectors(work.model, some).items()}
+    return [Near(id, cosines[id]) for id in some if FAR <= cosines.get(id, -1.0) < FLOOR]
 
 
 def by_meaning(work: Work, fresh: Sequence[Memory], vectors: Mapping[str, Floats], *,

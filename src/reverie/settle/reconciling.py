@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from reverie.store import Store
 
 ADDING = ("remember", "learn", "gather", "extract", "answer", "revise")
+FIVE = 5                 # relatives by words alone that a new memory is held against
+FLOOR = 0.5              # cosine from which two are relatives by meaning (CONSTANTS: contradiction probe)
 PATIENCE = 3_600.0       # seconds that an event waits for an embedder that does not answer
 DEEPEST = 100            # merges into merges that are followed
 
@@ -70,10 +72,12 @@ def families(store: Store, memories: Sequence[Memory]) -> dict[str, Memory]:
 
 
 def counting(near: Sequence[Near], known: Mapping[str, Memory], now: float) -> list[Near]:
-    """The nearest ten of those that take part, and the wordings that were merged into one that does."""
+    """The nearest ten of those that take part, five that only share words, and the wordings that were merged into one that does."""
     there = [one for one in near if one.id in known]
-    alive = [one for one in there if takes_part(known[one.id], now)][:TEN]
-    return [*alive, *(one for one in there if known[one.id].retired_why == "merged")]
+    alive = [one for one in there if takes_part(known[one.id], now)]
+    close = [one for one in alive if one.cosine is None or one.cosine >= FLOOR][:TEN]
+    far = [one for one in alive if one.cosine is not None and one.cosine < FLOOR][:FIVE]
+    return [*close, *far, *(one for one in there if known[one.id].retired_why == "merged")]
 
 
 def wordings_of(store: Store, ids: set[str]) -> dict[str, list[str]]:

@@ -12,12 +12,12 @@ edge `resembles` for a person to decide; contradictions are flagged on both side
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from reverie.lifecycle.change import contradicting
 from reverie.lifecycle.compare import Verdict, compare
-from reverie.lifecycle.reconcile import altered, may_merge, meaning, merging, retired
+from reverie.lifecycle.reconcile import altered, may_merge, meaning, merging, one_family, retired
 from reverie.lifecycle.sleep.plan import Edges, Step, View, after, each_pair, tied
 from reverie.model import Add, Change, Edge, Link, Memory, lineage
 from reverie.words import query_terms
@@ -51,9 +51,9 @@ def holds(text: str, other: str) -> bool:
     return all(re.search(rf"(?<!\w){re.escape(mark)}(?!\w)", said) for mark in telling(other))
 
 
-def replaces(keep: Memory, gone: Memory) -> bool:
-    """Whether one memory can stand for another: all it says, for as long, from as good a source."""
-    return (holds(keep.text, gone.text) and keep.trust >= gone.trust and keep.expires_at == gone.expires_at
+def replaces(keep: Memory, gone: Memory, wordings: Sequence[str] = ()) -> bool:
+    """Whether one memory can stand for another: all it says, in one wording or another, for as long, as well founded."""
+    return (holds("\n".join((keep.text, *wordings)), gone.text) and keep.trust >= gone.trust and keep.expires_at == gone.expires_at
             and meaning(gone).items() <= meaning(keep).items())
 
 
@@ -63,15 +63,21 @@ def verdict(view: View, one: Memory, other: Memory, cosine: float) -> tuple[Memo
     return old, new, compare(old, new, cosine, wordings=view.wordings.get(old.id, ()))
 
 
+def kin(view: View, one: Memory, other: Memory, cosine: float) -> bool:
+    """Whether all wordings by which the two are known show that they are the same, and nothing was flagged."""
+    return (not tied(view.edges, one.id, other.id, "contradicts", "supersedes")
+            and one_family(one, view.wordings.get(one.id, ()), other, view.wordings.get(other.id, ()), cosine))
+
+
 def merged(view: View, one: Memory, other: Memory, cosine: float) -> Step | None:
     """The same thing kept twice becomes one memory, the stronger for it."""
     if one.space != other.space:
         return None
     old, new, found = verdict(view, one, other, cosine)
-    if found.relation != "same" or not may_merge(old, new):
+    if not may_merge(old, new) or not (found.relation == "same" or kin(view, old, new, cosine)):
         return None
     for keep, gone in sorted(((old, new), (new, old)), key=lambda two: (-two[0].trust, -two[0].strength)):
-        if replaces(keep, gone):
+        if replaces(keep, gone, view.wordings.get(keep.id, ())):
             changes = (*merging(keep, gone, view.now), *moved(keep, gone, view.edges))
             return Step(changes, (keep.id, gone.id), f"the same ({cosine:.2f})", (new.id, old.id, "same"))
     return None
