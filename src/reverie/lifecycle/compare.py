@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from reverie.kinds import kind_of
 from reverie.lifecycle.agreement import AGAINST, FEW_WORDINGS, WELL_KNOWN, Look, agreed
+from reverie.lifecycle.caution import cautious
 from reverie.lifecycle.likeness import Likeness, likeness
 from reverie.lifecycle.statement import Statement, read
 from reverie.model import Memory
@@ -90,6 +91,11 @@ def compare(old: Memory, new: Memory, cosine: float | None, *, wordings: Sequenc
     the likeness of the vectors of the two texts, or the highest over the wordings where the caller has their vectors;
     None where there is no embedder, and then words alone decide. A pure function of its arguments.
     """
+    return cautious(old, new, proposed(old, new, cosine, wordings), wordings)
+
+
+def proposed(old: Memory, new: Memory, cosine: float | None, wordings: Sequence[str]) -> Verdict:
+    """What `new` seems to be to `old`, before a last look at what exactly it gives up."""
     said = read(new.text)
     if apart := elsewhere(old, new, said):
         return Verdict("apart", 1.0, apart)
