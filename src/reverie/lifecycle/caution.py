@@ -12,9 +12,10 @@ We would notice it going wrong in `python -m bench.reconcile`: its pairs of corr
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from reverie.lifecycle import wording
 from reverie.lifecycle.statement import LIGHT, SUBJECT, read
 from reverie.lifecycle.vocabulary import among, concept, contrasts, light, synonyms, value_at, weak
 from reverie.model import Memory
@@ -27,6 +28,11 @@ LONG_WORD = 4         # letters that two forms of a word must share at the begin
 FEW = 2               # words of its own that a replacement may need to name the new value
 MOST_QUOTED = 60      # letters; a longer quotation is a sentence, and may be told in other words
 MOST_WORDS = 160      # a text with more is no single statement, and is left alone
+KEPT = 4_096          # readings kept, as many as `statement` keeps
+SURE_APART = 1.0      # two that cannot concern each other, whatever they say: another day, another speaker
+
+# What a number is said to be adds nothing to it: "at most 30 s" is the limit, the timeout, the rate.
+KINDS_OF_NUMBER = "limit threshold timeout rate minimum maximum length long size number count time retention"
 
 _LIMB = re.compile(r"[,;:](?=\s)|[!?()—–\n]|\.(?=\s|$)|\b(?:but|because|since)\b", re.IGNORECASE)
 _CLAUSES = frozenset(("NOLONGER", "USEDTO", "GONE", "stop", "stopped", "retired"))
@@ -36,9 +42,9 @@ _NAMED = tuple(re.compile(pattern, re.IGNORECASE) for pattern in (
     rf"\b(?:instead of|rather than|in place of)\s+{_LEADING}(.+?){_END}",
     rf"^\s*(?:and\s+|please\s+)?(?:forget|scrap|drop|ditch|ignore|discard)\s+(?:about\s+)?{_LEADING}(.+?)\s*$",
     rf"^\s*(?:and\s+)?not\s+{_LEADING}(.+?){_END}",
-    rf"\bfrom\s+(?!now\b){_LEADING}(.+?)\s+to\s+",
     r"(\S+)\s*(?:→|->|=>)\s*\S",
 ))
+_FROM = re.compile(rf"\bfrom\s+(?!now\b){_LEADING}(.+?)\s+(?:(?:up|down)\s+)?to\s+", re.IGNORECASE)
 _STARTS = re.compile(r"^\s*(?:and\s+)?not\b|^\s*(?:and\s+|please\s+)?(?:forget|scrap|drop|ditch|ignore|discard)\b",
                      re.IGNORECASE)
 _NOW = re.compile(r"\b(?:now|these days|nowadays)\s*[.!]*\s*$", re.IGNORECASE)
@@ -49,6 +55,7 @@ _SAID = re.compile(r"\b(?:is|are|called|named|me|:)\s+(?:now\s+|called\s+|named\
 _LETTERED = re.compile(r"(?<=\w )([A-Z])(?![\w'])")
 _SCOPED = re.compile(r"\b(for|on|during|when|if|while|under|within|in)\s+([^,;.]+?)"
                      r"(?=\s+(?:for|on|during|when|if|while|instead|rather|from)\b|[,;.]|$)", re.IGNORECASE)
+_NUMBERS = re.compile(r"\d+(?:[.,:]\d+)*|[a-z]+")
 _MEASURED = re.compile(r"\d[\d.,]*[a-zA-Z%]*$")
 
 
@@ -70,12 +77,13 @@ def cautious(old: Memory, new: Memory, verdict: "Verdict", wordings: Sequence[st
         return verdict
     if verdict.relation == "updates":
         return _about_it(texts, new.text, verdict)
-    if verdict.relation in ("same", "near", "contradicts") and _replaces(old.text, new.text):
+    may_concern = verdict.relation != "apart" or verdict.confidence < SURE_APART
+    if may_concern and _replaces(old.text, new.text):
         return verdict._replace(relation="updates", why="it says itself what it replaces")
     if verdict.relation == "same":
         return _to_the_letter(texts, new, verdict)
-    if verdict.relation in ("near", "apart") and _remeasured(old.text, new.text):
-        return _unclear(verdict, "contradicts", "the same words with another measure")
+    if verdict.relation in ("near", "apart") and may_concern and _remeasured(old.text, new.text):
+        return verdict._replace(relation="contradicts", why="the same words with another measure")
     return verdict
 
 
@@ -85,32 +93,42 @@ def cautious(old: Memory, new: Memory, verdict: "Verdict", wordings: Sequence[st
 @cache
 def _changes() -> frozenset[str]:
     """Concepts of words that only announce a change."""
-    return frozenset(map(concept, (*among("CHANGES"), "forget", "scrap", "ignore")))
+    return frozenset(map(concept, (*among("CHANGES"), "forget", "scrap", "ignore", "exist")))
 
 
+@lru_cache(maxsize=KEPT)
 def yielded(text: str) -> Yielded:
     """What a text gives up."""
     clauses, names, rest = [], [], []
     for limb in filter(str.strip, _LIMB.split(text)):
-        found = [match[1].strip(" .!") for pattern in _NAMED for match in pattern.finditer(limb)]
-        names += found
-        if (read(limb).changes | read(limb).soft) & _CLAUSES:
+        told = read(limb).changes
+        patterns = (*_NAMED, _FROM) if told - {"FROMNOW"} else _NAMED
+        names += [match[1].strip(" .!") for pattern in patterns for match in pattern.finditer(limb)]
+        if told & _CLAUSES:
             clauses.append(limb)
         elif not _STARTS.match(limb):
-            rest.append(_without(limb))
+            rest.append(_without(limb, patterns))
     return Yielded(tuple(clauses), tuple(filter(None, names)), tuple(rest))
 
 
-def _without(limb: str) -> str:
+def _without(limb: str, patterns: Iterable[re.Pattern[str]]) -> str:
     """A limb without what it names as given up."""
-    for pattern in _NAMED:
+    for pattern in patterns:
         limb = pattern.sub(" ", limb)
     return limb
 
 
 def _held(texts: Iterable[str]) -> frozenset[str]:
-    """What these texts speak of: concepts, and letters by which a thing is told from another."""
-    return frozenset().union(*(read(text).pro | read(text).con | set(_LETTERED.findall(text)) for text in texts))
+    """What these texts speak of."""
+    return frozenset().union(*map(_content, texts))
+
+
+@lru_cache(maxsize=KEPT)
+def _content(text: str) -> frozenset[str]:
+    """What a text speaks of: concepts, bare numbers, and letters by which a thing is told from another."""
+    numbers = {str(wording.NUMBERS.get(word, word)) for word in _NUMBERS.findall(text.lower())
+               if word[0].isdigit() or word in wording.NUMBERS}
+    return read(text).pro | read(text).con | numbers | set(_LETTERED.findall(text))
 
 
 def _beyond(text: str, held: Collection[str]) -> frozenset[str]:
@@ -121,6 +139,9 @@ def _beyond(text: str, held: Collection[str]) -> frozenset[str]:
 
 def _one_word(a: str, b: str) -> bool:
     """Whether two concepts are forms of one word."""
+    a, b = ("".join(map(concept, word.removesuffix("()").split("-"))) for word in (a, b))
+    if a == b:
+        return True
     short, long = sorted((a, b), key=len)
     return (short.isalpha() and long.isalpha() and len(short) >= LONG_WORD and len(long) - len(short) <= LONG_WORD
             and long.startswith(short))
@@ -149,7 +170,7 @@ def _about_it(texts: Sequence[str], new: str, verdict: "Verdict") -> "Verdict":
         if not any(_affirmed(name, text) for text in texts) and _beyond(name, held):
             kept = not _beyond(texts[0], _held([new]))
             return _unclear(verdict, "near" if kept else "apart", f"what it gives up is something else: {name}")
-    if narrower := _narrower(given.rest, texts, held):
+    if not given.clauses and (narrower := _narrower(given.rest, texts, held)):
         return _unclear(verdict, "contradicts" if given.names else "near", f"it speaks only of: {_list(narrower)}")
     return verdict
 
@@ -159,7 +180,7 @@ def _narrower(rest: Sequence[str], texts: Sequence[str], held: Collection[str]) 
     found: set[str] = set()
     for limb in rest:
         subject = {w.concept for w in read(limb).words if w.place == SUBJECT and w.sort != LIGHT}
-        more = subject & _beyond(limb, held)
+        more = (subject & _beyond(limb, held)) - frozenset(map(concept, KINDS_OF_NUMBER.split()))
         found |= more if more != subject else set()
         for match in _SCOPED.finditer(limb):
             if not any(re.search(rf"\b{match[1]}\b", text, re.IGNORECASE) for text in texts):
@@ -169,10 +190,11 @@ def _narrower(rest: Sequence[str], texts: Sequence[str], held: Collection[str]) 
 
 def _replaces(old: str, new: str) -> bool:
     """Whether the new text names what the old one says as given up, says what holds instead, and nothing else."""
-    reading = read(new)
+    given, reading = yielded(new), read(new)
+    if not (given.names or given.clauses):
+        return False
     if reading.asks or reading.hedges or reading.cut or read(old).asks or read(old).bars:
         return False
-    given = yielded(new)
     named = bool(given.names) and all(_affirmed(name, old) for name in given.names) and not given.clauses
     denied = len(given.clauses) == 1 and not given.names and not (
         _beyond(given.clauses[0], _held([old])) or _beyond(old, _held(given.clauses)))
@@ -185,7 +207,7 @@ def _replaces(old: str, new: str) -> bool:
 
 def _raw(text: str) -> list[str]:
     """The words of a text as they stand there, without those that carry nothing."""
-    words = (word.strip(".,;:!?()\"'`").rstrip("/") for word in text.lower().split())
+    words = (word.strip(".,;:!?()\"'`") for word in text.lower().split())
     return [word for word in words if word and concept(word) not in light() and word not in among("CHANGES")]
 
 
@@ -217,8 +239,8 @@ def _plain(text: str) -> tuple[str, ...]:
 
 def _letters(old: str, new: str) -> str:
     """How values differ that must be equal to the letter: "swap" for one in the place of another, "more", or ""."""
-    mine = [value for value in _exact(old) if not _stands_in(value, new)]
-    theirs = [value for value in _exact(new) if not _stands_in(value, old)]
+    mine = [value for value in _exact(old) if not _stands_in(value, new, exact=True)]
+    theirs = [value for value in _exact(new) if not _stands_in(value, old, exact=True)]
     said = _SAID.findall(old), _SAID.findall(new)
     folded = any(a.lower() != b.lower() and _nearly(a.lower(), b.lower()) for a in said[0] for b in said[1])
     if (mine and theirs) or folded:
@@ -228,9 +250,10 @@ def _letters(old: str, new: str) -> str:
 
 def _nearly(a: str, b: str) -> bool:
     """Whether one name could be taken for a form of the other: user, users; Ann, Anne; cache, caching."""
-    return concept(a) == concept(b) and a[:2] == b[:2] or b in (f"{a}s", f"{a}e") or a in (f"{b}s", f"{b}e")
+    return (concept(a) == concept(b) and a[:2] == b[:2]) or b in (f"{a}s", f"{a}e") or a in (f"{b}s", f"{b}e")
 
 
+@lru_cache(maxsize=KEPT)
 def _exact(text: str) -> list[str]:
     """The values in a text that have only one spelling: quoted ones, paths, flags and identifiers."""
     quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
@@ -240,9 +263,14 @@ def _exact(text: str) -> list[str]:
     return [value.strip().rstrip("/") for value in (*quoted, *known) if value.strip("/ ") and len(value) <= MOST_QUOTED]
 
 
-def _stands_in(value: str, text: str) -> bool:
-    """Whether a value stands in a text as a word of its own; letter case counts where it is no plain word."""
-    plain = value.replace(" ", "").isalpha() and (value.islower() or value.istitle())
+def _stands_in(value: str, text: str, *, exact: bool = False) -> bool:
+    """Whether a value stands in a text as a word of its own; letter case counts where `exact`, or it is no plain word.
+
+    A flag is also told by its word: `--force` stands in "force-push".
+    """
+    if value.startswith("--") and re.search(rf"\b{re.escape(value.lstrip('-'))}\b", text, re.IGNORECASE):
+        return True
+    plain = not exact and value.replace(" ", "").isalpha() and (value.islower() or value.istitle())
     return bool(re.search(rf"(?<![\w/.-]){re.escape(value.rstrip('/'))}(?!\w|-\w|/\w|\.\w)", text,
                           re.IGNORECASE if plain else 0))
 
