@@ -390,7 +390,8 @@ def test_gaps_are_listed(run, answer, home):
 
 def test_what_a_prohibition_will_warn_before_is_said(run, answer):
     """B61: what was taken from the sentence, or how to say it."""
-    assert "It will warn before: push --force" in run("remember", "Never force-push.", "--kind", "negative").stderr
+    said = run("remember", "Never force-push.", "--kind", "negative").stderr
+    assert "It will warn before: tool:*(git push*--force*), " in said
     said = run("remember", "Never be careless", "--kind", "negative").stderr
     assert "will not warn before a tool" in said
     assert "--trigger" in said
