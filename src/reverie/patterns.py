@@ -30,7 +30,8 @@ from reverie.errors import BadInput
 if TYPE_CHECKING:
     from regex import Pattern as Interruptible
 
-MOST_CONTEXT = 20_000    # characters that patterns are held against
+MOST_CONTEXT = 20_000    # characters that patterns are held against: the end of a conversation; of what a tool is
+                         # given so many from either end
 MOST_PATTERN = 500       # characters of one pattern
 PATIENCE = 0.01          # seconds that one regular expression may take; 1 ms is much for 20,000 characters
 EXPRESSION, TOOL = "re:", "tool:"
@@ -50,15 +51,26 @@ class Scene(NamedTuple):
 def spoken(context: str) -> Scene:
     """A conversation's window; of a long one the end."""
     text = context[-MOST_CONTEXT:].lower()
-    return Scene(text, frozenset(findall(r"\S+", text)))
+    return Scene(text, words_of(text))
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words as they stand there, and without the quotes, brackets and marks around them."""
+    return frozenset((*findall(r"\S+", text),
+                      *(word.rstrip(".:!?") for word in findall(r"[^\s'\"`()\[\]{}<>,;]+", text))))
+
+
+def ends(text: str) -> str:
+    """Both ends of a long text, the whole of another."""
+    return text if len(text) <= 2 * MOST_CONTEXT else f"{text[:MOST_CONTEXT]}\n{text[-MOST_CONTEXT:]}"
 
 
 def about_to_run(tool: str, arguments: Mapping[str, Any] | str) -> Scene:
     """A tool that is about to run."""
     given = (arguments,) if isinstance(arguments, str) else tuple(texts_in(arguments))
-    return spoken("\n".join((tool, *given)))._replace(
-        tool=tool.lower(), given=tuple(dict.fromkeys(
-            line for text in given for line in lines_of(text[:MOST_CONTEXT].lower()))))
+    text = ends("\n".join((tool, *map(ends, given)))).lower()
+    return Scene(text, words_of(text), tool.lower(),
+                 tuple(dict.fromkeys(line for one in given for line in lines_of(ends(one).lower()))))
 
 
 def lines_of(text: str) -> Iterator[str]:

@@ -99,3 +99,17 @@ def test_what_was_typed_is_met_as_well():
 def test_any_text_is_read_as_commands(text):
     """Unclosed quotes, lone backslashes: nothing raises."""
     assert meets("tool:B(git push*--force*)", about_to_run("B", text)) in (True, False)
+
+
+@pytest.mark.parametrize("text", ["foo(" + "x" * 30_000, "x" * 30_000 + "\nfoo(", "x" * 300_000 + "\nfoo("])
+def test_what_is_long_is_looked_at_from_both_ends(text):
+    """B62: what a tool writes may begin, or end, with what it must not hold."""
+    scene = about_to_run("Write", {"content": text, "file_path": "a.py"})
+    assert all(meets(pattern, scene) for pattern in ("foo(", r"re:foo\(", "tool:Write(foo(*)", "a.py"))
+
+
+@pytest.mark.parametrize("text", ["vim 'bar.py'", 'open("bar.py")', "see bar.py.", "(bar.py, x)", "[a](bar.py)"])
+def test_a_word_is_met_without_what_surrounds_it(text):
+    """B61: quotes, brackets and commas are no part of a name."""
+    assert meets("*.py", spoken(text))
+    assert not meets("*.p", spoken(text))
