@@ -6,7 +6,10 @@
 | `*.rs` | with `*` or `?` a glob that fits a whole word |
 | `re:force[- ]push` | a regular expression, in any case |
 | `tool:Bash` | a tool of that name is about to run; the name may be a glob |
-| `tool:Bash(git push*--force*)` | … and the glob fits one line of what it is given |
+| `tool:Bash(git push*--force*)` | … and the glob fits one line, or one command, of what it is given |
+
+A command is what stands between `&&`, `||`, `;`, `|` and line ends outside quotes, without what merely stands before it
+(`sudo`, `env`, `time`, `VAR=value`), without git's options before its verb; `git push -f` is `git push --force`.
 
 Always true: an empty pattern meets nothing (CC-66), and no pattern can take long: a regular expression that has not
 finished within a moment has not met. A regular expression comes from anybody and Python's `re` cannot be interrupted,
@@ -16,7 +19,8 @@ so `regex` is used, which can.
 from collections.abc import Iterator, Mapping
 from fnmatch import translate
 from functools import lru_cache
-from re import IGNORECASE, Match, findall, fullmatch, sub
+from itertools import islice
+from re import DOTALL, IGNORECASE, Match, findall, fullmatch, sub
 from re import Pattern as Compiled
 from re import compile as compiled
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,10 +30,12 @@ from reverie.errors import BadInput
 if TYPE_CHECKING:
     from regex import Pattern as Interruptible
 
-MOST_CONTEXT = 20_000    # characters that patterns are held against
+MOST_CONTEXT = 20_000    # characters that patterns are held against: the end of a conversation; of what a tool is
+                         # given so many from either end
 MOST_PATTERN = 500       # characters of one pattern
 PATIENCE = 0.01          # seconds that one regular expression may take; 1 ms is much for 20,000 characters
 EXPRESSION, TOOL = "re:", "tool:"
+MOST_COMMANDS = 500      # commands of one text: a shell line has a few, a long file that is written is no shell line
 DEPTH = 6                # levels of what a tool is given that are looked at
 
 
@@ -39,20 +45,76 @@ class Scene(NamedTuple):
     text: str                          # in small letters
     words: frozenset[str]
     tool: str = ""
-    given: tuple[str, ...] = ()        # the texts among the tool's arguments, one line each
+    given: tuple[str, ...] = ()        # the lines of the texts among the tool's arguments, and the commands in them
 
 
 def spoken(context: str) -> Scene:
     """A conversation's window; of a long one the end."""
     text = context[-MOST_CONTEXT:].lower()
-    return Scene(text, frozenset(findall(r"\S+", text)))
+    return Scene(text, words_of(text))
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words as they stand there, and without the quotes, brackets and marks around them."""
+    return frozenset((*findall(r"\S+", text),
+                      *(word.rstrip(".:!?") for word in findall(r"[^\s'\"`()\[\]{}<>,;]+", text))))
+
+
+def ends(text: str) -> str:
+    """Both ends of a long text, the whole of another."""
+    return text if len(text) <= 2 * MOST_CONTEXT else f"{text[:MOST_CONTEXT]}\n{text[-MOST_CONTEXT:]}"
 
 
 def about_to_run(tool: str, arguments: Mapping[str, Any] | str) -> Scene:
     """A tool that is about to run."""
     given = (arguments,) if isinstance(arguments, str) else tuple(texts_in(arguments))
-    return spoken("\n".join((tool, *given)))._replace(
-        tool=tool.lower(), given=tuple(line for text in given for line in text[:MOST_CONTEXT].lower().splitlines()))
+    text = ends("\n".join((tool, *map(ends, given)))).lower()
+    return Scene(text, words_of(text), tool.lower(),
+                 tuple(dict.fromkeys(line for one in given for line in lines_of(ends(one).lower()))))
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """The lines of a text as they are, then the commands in it, as typed and without what merely stands before."""
+    yield from (line.strip() for line in text.splitlines())
+    for command in islice(commands(text), MOST_COMMANDS):
+        yield command
+        yield bare(command)
+
+
+_CONTINUED = compiled(r"\\\r?\n")
+_PIECE = compiled(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.|>&|&>|(?P<end>[;&|\n]+)|[^'"\\;&|\n>]+|.""", DOTALL)
+_VALUE = r"""(?:'[^']*'|"[^"]*"|[^\s'"])+"""
+_BEFORE = compiled(
+    rf"(?:then|do|else|if|while|until|time|nohup|command|exec|!)\s+|(?:sudo|doas|env)(?:\s+-[ugcdp]\s+\S+|\s+-\S+)*\s+|"
+    rf"nice(?:\s+-n\s*\d+|\s+-\d+)?\s+|timeout(?:\s+-\S+)*\s+[\d.]+[smhd]?\s+|[a-z_]\w*=(?:{_VALUE})?\s+|"
+    r"(?:/usr(?:/local)?|/opt/homebrew)?/s?bin/")
+_GIT = compiled(rf"^git(?:\s+-c\s+{_VALUE}|\s+--(?:git-dir|work-tree|namespace)[=\s]{_VALUE}|"
+                r"\s+(?:-p|--no-pager|--paginate|--bare|--literal-pathspecs))+(?=\s)")
+_FORCED = compiled(r"^(git push\b(?:.*\s)?)-[uvqnd]*f[uvqndf]*(?=\s|$)")
+
+
+def commands(text: str) -> Iterator[str]:
+    """What a shell would run, one after the other, as far as that can be seen from outside. Any text will do."""
+    pieces: list[str] = []
+    for match in _PIECE.finditer(_CONTINUED.sub(" ", text)):
+        if match["end"] is None:
+            pieces.append(match[0])
+        elif pieces:
+            yield ungrouped("".join(pieces))
+            pieces = []
+    yield ungrouped("".join(pieces))
+
+
+def ungrouped(command: str) -> str:
+    """A command without the brackets that group it with others."""
+    return command.lstrip(" \t\r({").rstrip(" \t\r)}")
+
+
+def bare(command: str) -> str:
+    """A command without what merely stands before it; git's without options before its verb. In small letters."""
+    while before := _BEFORE.match(command):
+        command = command[before.end():].lstrip("({ ")
+    return _FORCED.sub(r"\1--force", " ".join(_GIT.sub("git", command).split()))
 
 
 def texts_in(value: Any, depth: int = 0) -> Iterator[str]:
@@ -88,7 +150,7 @@ def runs(pattern: str, scene: Scene) -> bool:
     name, arguments = parts(pattern)
     if not scene.tool or not glob(name).match(scene.tool):
         return False
-    return arguments is None or any(glob(arguments).match(line.strip()) for line in scene.given)
+    return arguments is None or any(map(glob(arguments).match, scene.given))
 
 
 def parts(pattern: str) -> tuple[str, str | None]:

@@ -386,3 +386,18 @@ def test_gaps_are_listed(run, answer, home):
     (gap,) = answer("gaps")["gaps"]
     assert (gap["asked"], gap["times"], gap["session"]) == ("Which port has the API?", 2, "s1")
     assert "Which port has the API?" in run("gaps").stdout and "asked 2 times" in run("gaps").stdout
+
+
+def test_what_a_prohibition_will_warn_before_is_said(run, answer):
+    """B61: what was taken from the sentence, or how to say it."""
+    said = run("remember", "Never force-push.", "--kind", "negative").stderr
+    assert "It will warn before: tool:*(git push*--force*), " in said
+    said = run("remember", "Never be careless", "--kind", "negative").stderr
+    assert "will not warn before a tool" in said
+    assert "--trigger" in said
+    careless = answer("remember", "Never be careless", "--kind", "negative")["memory"]["id"]
+    assert ["a*"] == answer("edit", careless, "--trigger", "a*")["memory"]["triggers"]
+    assert "warn" not in run("remember", "Never use x", "-k", "negative", "--trigger", "xx").stderr
+    id = answer("remember", "Never be careless", "--kind", "negative")["memory"]["id"]
+    assert "It will warn before: println!" in run("edit", id, "--text", "Never use println!").stderr
+    assert answer("warnings", "Edit", "println!(x)")["hits"]

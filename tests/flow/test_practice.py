@@ -89,3 +89,31 @@ def test_a_judge_says_less_than_a_user(mind):
     assert [0.02, -0.01] == [moved(True, "judge"), moved(False, "judge")]
     with pytest.raises(BadInput, match="nobody who judges"):
         moved(True, "crowd")
+
+
+def test_a_prohibition_watches_for_what_it_plainly_names(mind):
+    """B61: told without a trigger, it takes one from its words, says that it did, and follows when they change."""
+    never = mind.remember("Never force-push to main.", space=SPACE, kind="negative")
+    found = mind.warnings("Bash", "git push --force origin main", space=SPACE)
+    assert [never.id] == [hit.memory.id for hit in found]
+    assert never.details["derived_triggers"] is True
+    revised = mind.revise(never.id, text="Never use println! here")
+    assert (("println!",), True) == (revised.triggers, revised.details["derived_triggers"])
+    assert ("println!",) == mind.revise(never.id, details={"why": "tracing"}).triggers
+    bare = mind.revise(never.id, text="Never be careless")
+    assert ((), {"why": "tracing"}) == (bare.triggers, bare.details)
+
+
+def test_triggers_that_were_given_stay(mind):
+    """What a person chose is neither added to nor replaced; other kinds take nothing."""
+    given = mind.remember("Never use println! here", space=SPACE, kind="negative", triggers=["dbg!"])
+    assert ("dbg!",) == mind.revise(given.id, text="Never use eprintln! here").triggers
+    own = mind.remember("Never use moment here", space=SPACE, kind="negative")
+    chosen = mind.revise(own.id, triggers=["luxon"])
+    assert (("luxon",), {}) == (chosen.triggers, chosen.details)
+    assert ("luxon",) == mind.revise(own.id, text="Never use axios").triggers
+    assert () == mind.remember("Never use moment here", space=SPACE, kind="note").triggers
+    many = mind.remember_many([{"text": "Never use moment in js", "kind": "negative"}], space=SPACE)
+    assert ("moment",) == many[0].triggers
+    turned = mind.revise(mind.remember("Never use axios", space=SPACE).id, kind="negative")
+    assert ("axios",) == turned.triggers

@@ -12,6 +12,7 @@ from reverie.lifecycle.extract.signs import files_in, tags_for, triggers_in
 from reverie.lifecycle.extract.words import sentences, words_of
 from reverie.messages import said_by
 from reverie.model import TRUST
+from reverie.patterns import about_to_run, checked, meets
 from reverie.window import FOOT, HEAD
 
 ASKED = {
@@ -279,6 +280,51 @@ TRIGGERS = {
     "don't use moment in this repo": ("moment",), "never use any": (), "never log secrets": (), "always lint": (),
     "never use axios, use fetch": ("axios",),
 }
+
+
+ABOUT_TO = {
+    "Never force-push to main; open a pull request": [
+        "git push -f", "git push --force origin main", "git push --force-with-lease", "git push origin +main",
+        "cd x && git push -f"],
+    "You must never force push.": ["git push --force"], "Never use git push -f": ["git push --force"],
+    "Don't use rm -rf build": ["rm -rf build", "cd x && rm -fr build/", "sudo rm -r -f ./build"],
+    "Never run terraform destroy": ["cd infra && terraform destroy", "terraform -chdir=x destroy"],
+    "Never commit .env files": ["git add .env", "git add a .env.local"], "Don't read .env": ["cat .env"],
+    "Never skip hooks with --no-verify": ["git commit --no-verify -m x"],
+    "Never commit to main": ["git commit -m x"], "We never commit directly to master": ["git commit"],
+}
+SAFE = {
+    "Never force-push to main; open a pull request": ["git push origin main", "git commit -m 'add +x'"],
+    "Don't use rm -rf build": ["rm -rf dist", "rm build", "npm run build"],
+    "Never run terraform destroy": ["terraform plan"], "Never commit .env files": ["git add a.environment"],
+    "Don't read .env": ["cat x.envrc"], "Never commit to main": ["git status"],
+}
+EDITS = {
+    "Don't edit generated files under src/gen": ("src/gen/api.py", "src/main.py"),
+    "Do not touch files under vendor/": ("/home/me/vendor/a.go", "src/vendors.go"),
+    "Never write migrations by hand": ("app/migrations/0002_x.py", "app/models.py"),
+    "Don't edit .env": (".env", "a.env.py"), "Never commit .env files": ("/x/.env.local", "environment.py"),
+}
+
+
+@pytest.mark.parametrize("text", ABOUT_TO)
+def test_typical_prohibitions_are_met_as_they_are_typed(text):
+    """B61, B62: each way of doing it, and nothing that is merely like it."""
+    triggers = triggers_in(text)
+    assert [] == [typed for typed in ABOUT_TO[text] if not met(triggers, about_to_run("Bash", typed))]
+    assert [] == [typed for typed in SAFE.get(text, ()) if met(triggers, about_to_run("Bash", typed))]
+
+
+@pytest.mark.parametrize("text", EDITS)
+def test_files_that_must_not_be_edited(text):
+    """The path that the sentence names."""
+    inside, outside = EDITS[text]
+    assert met(triggers_in(text), about_to_run("Edit", {"file_path": inside, "new_string": "x"}))
+    assert not met(triggers_in(text), about_to_run("Edit", {"file_path": outside, "new_string": "x"}))
+
+
+def met(triggers, scene):
+    return any(meets(checked(one), scene) for one in triggers)
 
 
 @pytest.mark.parametrize("text", TRIGGERS)

@@ -60,3 +60,56 @@ def test_any_pattern_meets_any_scene(pattern, text):
         assert meets(prefix + pattern, spoken(text)) in (True, False)
         assert meets(prefix + pattern, about_to_run(text, {"a": [text, {"b": 1}]})) in (True, False)
     assert not meets(" ", spoken(text))
+
+
+TYPED = [
+    "git push --force", "cd repo && git push --force", "sudo git push --force", "git -C repo push --force",
+    "GIT_SSH=x git push --force", "git push \\\n  --force origin main", "git push -f", "git push -fu origin main",
+    "cd repo; git push origin --force", "make || git push --force", "true | git push --force", "(git push --force)",
+    "env -i A='b c' git push --force", "sudo -u me -E git push --force", "time nohup git push --force",
+    "git -c a.b='c d' --no-pager push --force", "if x; then git push --force; fi", "/usr/bin/git push --force",
+    "git  push   --force-with-lease 2>&1 | tail", "GIT_SSH_COMMAND=\"ssh -i a\" git push --force", "x & git push -f",
+    "timeout 30 git push --force", "git commit -m 'a; b' && git push --force",
+]    # fmt: skip
+HARMLESS = [
+    "git push", "git pull --force", "git commit -m 'never git push --force'", "echo \"x && git push --force\"",
+    "git push --follow-tags origin fix-f", "git push origin feature-f", "git log -f push", "git push\nrm --force x",
+]    # fmt: skip
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_a_command_is_met_however_it_is_typed(typed):
+    """B62: behind another, with a prefix, in another directory, over two lines, in short."""
+    assert meets("tool:Bash(git push*--force*)", about_to_run("Bash", {"command": typed}))
+
+
+@pytest.mark.parametrize("typed", HARMLESS)
+def test_other_commands_are_not_met(typed):
+    """What is only quoted is not run; another command's option is not this one's."""
+    assert not meets("tool:Bash(git push*--force*)", about_to_run("Bash", {"command": typed}))
+
+
+def test_what_was_typed_is_met_as_well():
+    """A pattern may ask for the prefix itself."""
+    assert meets("tool:Bash(sudo *)", about_to_run("Bash", "cd x && sudo make install"))
+    assert meets("tool:Bash(cd * && sudo *)", about_to_run("Bash", "cd x && sudo make install"))
+
+
+@given(st.text(alphabet="'\"\\&|;\n $()=gitpush-f", max_size=200))
+def test_any_text_is_read_as_commands(text):
+    """Unclosed quotes, lone backslashes: nothing raises."""
+    assert meets("tool:B(git push*--force*)", about_to_run("B", text)) in (True, False)
+
+
+@pytest.mark.parametrize("text", ["foo(" + "x" * 30_000, "x" * 30_000 + "\nfoo(", "x" * 300_000 + "\nfoo("])
+def test_what_is_long_is_looked_at_from_both_ends(text):
+    """B62: what a tool writes may begin, or end, with what it must not hold."""
+    scene = about_to_run("Write", {"content": text, "file_path": "a.py"})
+    assert all(meets(pattern, scene) for pattern in ("foo(", r"re:foo\(", "tool:Write(foo(*)", "a.py"))
+
+
+@pytest.mark.parametrize("text", ["vim 'bar.py'", 'open("bar.py")', "see bar.py.", "(bar.py, x)", "[a](bar.py)"])
+def test_a_word_is_met_without_what_surrounds_it(text):
+    """B61: quotes, brackets and commas are no part of a name."""
+    assert meets("*.py", spoken(text))
+    assert not meets("*.p", spoken(text))

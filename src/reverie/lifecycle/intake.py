@@ -181,6 +181,34 @@ def built(id: str, now: float, text: str, *,  # noqa: PLR0913 - the fields of a 
     )
 
 
+DERIVED = "derived_triggers"    # in details: the triggers were taken from the text and follow it
+
+
+def watchful(memory: Memory) -> Memory:
+    """What must never be done watches for what its text plainly names, unless it was told what to watch for (B61)."""
+    if memory.kind != "negative" or memory.triggers:
+        return memory
+    from reverie.lifecycle.extract.signs import triggers_in  # only where something is forbidden
+    found = triggers_in(memory.text)
+    return memory._replace(triggers=found, details={**memory.details, DERIVED: True}) if found else memory
+
+
+def rewatched(old: Memory, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What to revise besides `fields`: derived triggers go with the text and kind they were taken from, and are no
+
+    longer derived once somebody gives triggers.
+    """
+    details = fields.get("details", old.details)
+    if not old.details.get(DERIVED) or not isinstance(details, Mapping):
+        return {}
+    plain = {name: value for name, value in details.items() if name != DERIVED}
+    if "triggers" in fields:
+        return {"details": plain}
+    if fields.keys().isdisjoint(("text", "kind")):
+        return {"details": {**plain, DERIVED: True}}
+    return {"details": plain, "triggers": ()}
+
+
 def unit(value: float, what: str) -> float:
     """A number from 0 to 1."""
     if not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:

@@ -8,7 +8,7 @@ from typing import Any
 from reverie.errors import BadInput
 from reverie.graph import strengthened
 from reverie.lifecycle import change
-from reverie.lifecycle.intake import built, checked_tags, private
+from reverie.lifecycle.intake import built, checked_tags, private, rewatched, watchful
 from reverie.mind.base import Base, alone
 from reverie.mind.keep import FIELDS
 from reverie.model import Change, Link, Memory, Revise
@@ -26,14 +26,15 @@ class Altering(Base):
         old, now = self._one(id), self._now()
         if unknown := set(fields) - set(FIELDS):
             raise BadInput(f"{', '.join(sorted(unknown))} cannot be revised; {', '.join(sorted(FIELDS))} can")
-        merged = {name: getattr(old, name) for name in FIELDS} | fields
+        merged = {name: getattr(old, name) for name in FIELDS} | fields | rewatched(old, fields)
         if "provenance" in fields and "trust" not in fields:
             merged["trust"] = None
         self._writable(merged["space"])
         new = built(id, now, **merged)
+        new = watchful(new) if {"text", "kind"} & set(fields) and "triggers" not in fields else new
         values = {name: getattr(new, name) for name in (*fields, *(["trust"] if "provenance" in fields else []))}
-        if new.details != old.details:
-            values["details"] = new.details
+        values |= {name: getattr(new, name) for name in ("details", "triggers")
+                   if getattr(new, name) != getattr(old, name)}
         self._apply([Revise(id=id, fields={**values, "updated_at": now})], "revise", old.space, now)
         return self._one(id)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from reverie import clock
 from reverie.errors import BadInput
-from reverie.lifecycle.intake import Moment, built
+from reverie.lifecycle.intake import Moment, built, watchful
 from reverie.mind.base import Base
 from reverie.model import Add, Memory
 
@@ -30,14 +30,16 @@ class Keeping(Base):
 
         Secrets are taken out first and named in `details["redacted"]`. `at` is when it happened or was said (default:
         now), `session` and `speaker` say where and by whom, `files` what it is about, `triggers` patterns that call it
-        up. Raises BadInput for what cannot be kept, Disabled where memory is switched off.
+        up; a "negative" one without triggers takes those that its text plainly names, and says so in
+        `details["derived_triggers"]`. Raises BadInput for what cannot be kept, Disabled where memory is switched off.
         """
         home = self._writable(space)
         now = self._now()
-        memory = built(clock.new_id(), now, text, space=home, kind=kind, title=title, tags=tags, at=at,
-                       session=session, speaker=speaker, provenance=provenance, files=files, triggers=triggers,
-                       details=details, messages=messages, valid_from=valid_from, valid_to=valid_to,
-                       expires_at=expires_at, trust=trust, salience=salience)
+        memory = watchful(built(
+            clock.new_id(), now, text, space=home, kind=kind, title=title, tags=tags, at=at, session=session,
+            speaker=speaker, provenance=provenance, files=files, triggers=triggers, details=details,
+            messages=messages, valid_from=valid_from, valid_to=valid_to, expires_at=expires_at, trust=trust,
+            salience=salience))
         self._apply([Add(memory=memory)], "remember", home, now, session=memory.session)
         return memory
 
@@ -73,6 +75,6 @@ class Keeping(Base):
             if unknown := [name for name in values if name not in FIELDS]:
                 raise BadInput(f"{unknown[0]!r} is not one of {', '.join(FIELDS)}")
             home = self._writable(values.pop("space", default))
-            return built(clock.new_id(), now, values.pop("text", None), space=home, **values)
+            return watchful(built(clock.new_id(), now, values.pop("text", None), space=home, **values))
         except (BadInput, TypeError, ValueError) as err:
             raise BadInput(f"Item {place}: {err}. Nothing was kept") from err

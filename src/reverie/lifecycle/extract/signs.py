@@ -7,6 +7,8 @@ from what a person forbade by name. Nothing found is the usual answer.
 import re
 from collections.abc import Iterable
 
+from reverie.lifecycle.extract.acts import acts_in
+
 MOST_FILES, MOST_TRIGGERS, MOST_TAGS = 8, 4, 6
 
 LANGUAGES = {
@@ -35,7 +37,7 @@ DOMAINS = {
 """A folder or file in a path → domain tag (B22)."""
 
 COMMANDS = {"push": "git push", "commit": "git commit", "rebase": "git rebase", "merge": "git merge",
-            "deploy": "deploy", "force-push": "push --force", "force push": "push --force"}
+            "deploy": "deploy"}
 """What a forbidden act looks like when it is about to be done."""
 
 _NAMED = re.compile(r"\b(?:Dockerfile|Makefile|Jenkinsfile|Gemfile|Procfile|Rakefile|Justfile|\.env(?:\.\w+)?|"
@@ -92,6 +94,8 @@ _VAGUE = frozenset(("any", "all", "the", "this", "that", "these", "those", "code
 
 def triggers_in(text: str) -> tuple[str, ...]:
     """What calls a prohibition up when it comes near: the thing it names, where it plainly names one (B61)."""
+    if typical := acts_in(text):
+        return tuple(dict.fromkeys(typical))[:MOST_TRIGGERS]
     act = _ACT.match(text)
     if act is None:
         return ()

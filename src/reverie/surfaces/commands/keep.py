@@ -80,6 +80,19 @@ def remember(
         kept = lines_kept(mind, desk, item) if each_line else [mind.remember(words, space=desk.space, **item)]
         hand_over(desk, mind)
     answer_kept(desk, kept, each_line)
+    if not each_line and not trigger:
+        note_watched(kept[0])
+
+
+def note_watched(memory: Memory) -> None:
+    """What something forbidden was understood to be called up by, or how to say it."""
+    from reverie.lifecycle.intake import DERIVED
+
+    if memory.kind == "negative" and memory.details.get(DERIVED):
+        say.note(f"It will warn before: {', '.join(memory.triggers)}")
+    elif memory.kind == "negative" and not memory.triggers:
+        say.note("It will not warn before a tool runs: its text names nothing to watch for. "
+                 f'Say what to watch for: reverie edit {memory.id} --trigger "tool:Bash(git push*--force*)"')
 
 
 def lines_kept(mind: Mind, desk: Desk, item: dict[str, Any]) -> list[Memory]:
@@ -140,6 +153,9 @@ def edit(
     kind: Annotated[
         str | None, typer.Option("--kind", "-k", autocompletion=complete.kinds, help="The new kind.")
     ] = None,
+    trigger: Annotated[
+        list[str] | None, typer.Option(help="A pattern that calls it up when it is met, instead of those it has.")
+    ] = None,
 ) -> None:
     """Change a memory: in $EDITOR, or by options. What was there before stays in its history."""
     with desk.mind() as mind:
@@ -149,6 +165,8 @@ def edit(
         }
         if text is not None:
             fields["text"] = reading.given_or_stdin([text])
+        if trigger:
+            fields["triggers"] = tuple(trigger)
         if not fields:
             fields = reading.edited(old)
         fields = {name: value for name, value in fields.items() if getattr(old, name) != value}
@@ -161,6 +179,8 @@ def edit(
         say.tell(
             f"Changed {', '.join(sorted(fields))} of {id}. Undo: reverie undo" if fields else "Nothing was changed."
         )
+    if not {"text", "kind"}.isdisjoint(fields):
+        note_watched(new)
     if fields and (redacted := set(new.details.get("redacted", ())) - set(old.details.get("redacted", ()))):
         say.note(f"Taken out before it was kept: {', '.join(sorted(redacted))}.")
 
