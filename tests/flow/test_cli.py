@@ -272,6 +272,15 @@ def test_purge_erases_from_the_backups_too(run, answer, kept, home):
     assert [] == left
 
 
+def test_purge_says_what_goes_along(run, kept):
+    """Before it asks, the wordings that were merged into a memory are counted."""
+    id = kept("My home address is 12 Quokkastreet.")
+    kept("My home address is 12 Quokkastreet!")
+    run("settle")
+    assert "Erase 1 and 1 wording that was merged into it for good?" in run("purge", id, stdin="n\n", code=130).stderr
+    assert "Erased 2 for good" in run("purge", id, stdin="y\n").stdout
+
+
 # On and off
 
 
