@@ -293,6 +293,10 @@ class Store(Protocol):
         """
         ...
 
+    def current(self) -> bool:
+        """Whether the schema is still the one we know: a newer Reverie may have altered it since we opened the file."""
+        ...
+
     def close(self) -> None:
         """Let go of the database. The store cannot be used afterwards."""
         ...
