@@ -294,7 +294,7 @@ def test_the_command_learn(run, tmp_path):
 
 
 def test_learn_a_folder_and_what_a_crash_left(run, tmp_path):
-    """CC-63, A106: of a folder all recordings; an unfinished line is told, and so are the kinds of secrets taken out."""
+    """CC-63, A106: of a folder all recordings; an unfinished line is told, and the kinds of secrets taken out."""
     folder = tmp_path / "talks"
     folder.mkdir()
     assert "is a folder" in run("learn", str(folder), "--space", SPACE)[1]["sessions"][0]["error"]

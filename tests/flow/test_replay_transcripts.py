@@ -102,8 +102,10 @@ def test_junk_is_named_by_its_line(data, says):
 
 @pytest.mark.parametrize(("data", "texts", "remarks"), [
     (b'{"role":"user","content":"x"}\n{"role":"user","cont', ["x"], ["Line 2 is unfinished"]),
-    (b'{"role":"user","content":"x"}\n\n{"role":"user","content":"y"}\n{"ro\n', ["x", "y"], ["Line 4 is unfinished"]),
-    (b'{"role":"user","content":"caf\xe9"}\n{"role":"user","content":"y"}', ["caf\ufffd", "y"], ["Line 1 is not UTF-8"]),
+    (b'{"role":"user","content":"x"}\n\n{"role":"user","content":"y"}\n{"ro\n', ["x", "y"],
+     ["Line 4 is unfinished"]),
+    (b'{"role":"user","content":"caf\xe9"}\n{"role":"user","content":"y"}', ["caf\ufffd", "y"],
+     ["Line 1 is not UTF-8"]),
     (b'{"role":"user","content":"x"}\n{"role":"user","content":"\xc3', ["x"], ["Line 2 is not UTF-8", "Line 2 is unf"]),
     (b'{"role":"user","content":"x"}\n', ["x"], []),
 ])

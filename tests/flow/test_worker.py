@@ -166,7 +166,7 @@ def test_settle_waits_for_another_one_until_all_is_done(home, monkeypatch):
             if not looks[-1]:
                 mind.store.release(LEASE, "settler_other")
 
-        monkeypatch.setattr(settling.clock, "sleep", other_steps)
+        monkeypatch.setattr("reverie.clock.sleep", other_steps)
         assert work_left(mind.work)
         done = settling.settled(mind, Telling())
         assert looks and not work_left(mind.work) and not done.trouble

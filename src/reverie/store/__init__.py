@@ -209,7 +209,10 @@ class Store(Protocol):
         ...
 
     def altered_since(self, at: float, spaces: Sequence[str]) -> list[Record]:
-        """What was revised or retired after a moment of memories that are in these spaces now, newest first."""
+        """What was revised or retired after a moment of memories that are in these spaces now, newest first.
+
+        The records have `before` and the event without its payload; `after` is empty.
+        """
         ...
 
     def cursor(self, name: str) -> int:

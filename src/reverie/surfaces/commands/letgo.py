@@ -85,7 +85,8 @@ def purge(
 
 def with_wordings(count: int) -> str:
     """What goes with what was named; nothing where nothing was merged into it."""
-    return f" and {count:,} {'wording that was' if count == 1 else 'wordings that were'} merged into it" if count else ""
+    what = "wording that was" if count == 1 else "wordings that were"
+    return f" and {count:,} {what} merged into it" if count else ""
 
 
 def undo(
