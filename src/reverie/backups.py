@@ -19,7 +19,7 @@ from reverie.store import Store, open_store
 class Purged(NamedTuple):
     """What erasing for good did."""
 
-    erased: int                        # memories
+    erased: int                        # memories, with the wordings that were merged into them
     unreached: tuple[Path, ...]        # files that may still hold them
 
 

@@ -888,6 +888,7 @@ def test_what_was_altered_since_a_moment(store):
     assert [(other.id, "retire"), (one.id, "revise")] == [row[:2] for row in found]
     assert {"text": "first"} == found[1][2]
     assert 3 == len(store.altered_since(NOON, lineage(SPACE)))
+    assert all(not r.after and not r.event.payload and r.event.seq for r in store.altered_since(NOON, lineage(SPACE)))
     assert [] == store.altered_since(NOON + 3, lineage(SPACE))
 
 

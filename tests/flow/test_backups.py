@@ -57,3 +57,26 @@ def test_a_mind_elsewhere_leaves_the_copies_of_the_home_alone(home, clock):
         id = other.remember("xylophone quartz", space=SPACE).id
         assert other.purge(id) == (1, ())
     assert copy.read_bytes() == before
+
+
+def test_purging_takes_the_wordings_along(home):
+    """What was merged into a memory says the same: it goes as well, at every remove, in the copies too (CC-4)."""
+    ids = [home.remember(f"My home address is 12 Quokkastreet{end}", space=SPACE).id for end in (".", "!", "")]
+    stays = home.remember("it stays", space=SPACE).id
+    home.settle()
+    first = next(m for m in home.get(ids) if m.active)
+    assert backups.daily(home.store, home.settings, NOON)
+    assert {first.id, *(m.id for m in home.wordings(first.id))} == set(ids)
+
+    assert home.purge(first.id) == (3, ())
+    assert [m.id for m in home.get([*ids, stays])] == [stays]
+    assert holding(home.settings.home, b"Quokkastreet") == set()
+
+
+def test_purging_leaves_what_is_no_wording(home):
+    """A memory that was superseded, or from which another one was only derived, is a thing of its own."""
+    old, new, note = (home.remember(text, space=SPACE).id for text in ("The port is 80", "It is 8080", "About ports"))
+    home.supersede(old, new)
+    home.link(note, old, "derived_from")
+    assert home.purge([new, note]) == (2, ())
+    assert [m.id for m in home.get([old])] == [old]

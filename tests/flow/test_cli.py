@@ -258,7 +258,16 @@ def test_recall_as_of_a_day(run, answer, kept):
     run("forget", id)
     assert [] == answer("recall", "staging")["hits"]
     assert [id] == [hit["memory"]["id"] for hit in answer("recall", "staging", "--as-of", "2021-06-01")["hits"]]
-    assert "as_of=" in run("recall", "x", "--as-of", "soon", code=2).stderr
+    assert "--as-of 'soon' is not a time" in run("recall", "x", "--as-of", "soon", code=2).stderr
+
+
+def test_recall_as_of_a_span_ago_or_the_end_of_a_day(answer, kept):
+    """Spans are understood as everywhere; a bare date means that the whole day had happened."""
+    id = kept("The staging server is called heron.", "--at", "2025-06-01T15:00")
+    def found(when):
+        return [hit["id"] for hit in answer("recall", "staging", "server", "--as-of", when)["hits"]]
+    assert found("2025-06-01") == found("3d") == found("2025-06-01T15:01") == [id]
+    assert found("2025-05-31") == found("2025-06-01T14:59") == found("100y") == []
 
 
 def test_purge_erases_from_the_backups_too(run, answer, kept, home):
@@ -270,6 +279,15 @@ def test_purge_erases_from_the_backups_too(run, answer, kept, home):
     assert answer("purge", id, "--yes")["purged"] == 1
     left = [p for p in home.rglob("*") if p.is_file() and b"xylophone" in p.read_bytes()]
     assert [] == left
+
+
+def test_purge_says_what_goes_along(run, kept):
+    """Before it asks, the wordings that were merged into a memory are counted."""
+    id = kept("My home address is 12 Quokkastreet.")
+    kept("My home address is 12 Quokkastreet!")
+    run("settle")
+    assert "Erase 1 and 1 wording that was merged into it for good?" in run("purge", id, stdin="n\n", code=130).stderr
+    assert "Erased 2 for good" in run("purge", id, stdin="y\n").stdout
 
 
 # On and off

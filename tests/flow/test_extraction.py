@@ -291,3 +291,21 @@ def test_the_command_learn(run, tmp_path):
     assert run("rejected")[1]["rejected"] == run("status")[1]["rejected"] == {"question": 1}
     id = done["sessions"][1]["memories"][0]["id"]
     assert [line["text"] for line in run("explain", id)[1]["source"]] == ["always squash commits"]
+
+
+def test_learn_a_folder_and_what_a_crash_left(run, tmp_path):
+    """CC-63, A106: of a folder all recordings; an unfinished line is told, and the kinds of secrets taken out."""
+    folder = tmp_path / "talks"
+    folder.mkdir()
+    assert "is a folder" in run("learn", str(folder), "--space", SPACE)[1]["sessions"][0]["error"]
+    key = "ghp_" + "a1B2c3D4e5F6" * 3
+    (folder / "a.jsonl").write_text("\n".join(map(json.dumps, said("always squash commits", f"my key is {key}")))
+                                    + '\n{"role": "us', "utf-8")
+    (folder / "b.jsonl").write_text("\n".join(map(json.dumps, said("never push on fridays"))), "utf-8")
+    code, done = run("learn", str(folder), "--space", SPACE)
+    assert code == 0 and key not in json.dumps(done)
+    assert [one["session"] for one in done["sessions"]] == ["a", "b"]
+    assert [len(one["remarks"]) for one in done["sessions"]] == [1, 0]
+    assert done["sessions"][0]["redacted"] and not done["sessions"][1]["redacted"]
+    told = CliRunner().invoke(app, ["learn", str(folder), "--space", SPACE, "--home", str(tmp_path / "home2")])
+    assert "is unfinished" in told.stderr and "taken out" in told.stderr

@@ -1,5 +1,7 @@
 """What would have been answered then: recall as of a past moment."""
 
+from datetime import date, datetime
+
 import pytest
 
 from reverie.errors import BadInput
@@ -96,6 +98,16 @@ def test_reading_the_past_alters_nothing(mind, clock):
     clock.tick(days=1)
     mind.recall("fact", space=SPACE, as_of=clock())
     assert rows[1:] == list(mind.export())[1:]
+
+
+@pytest.mark.parametrize(("as_of", "found"), [
+    ("2025-06-01", True), ("20250601T150100", True), (date(2025, 6, 1), True), (datetime(2025, 6, 1, 15, 1), True),
+    ("2025-05-31", False), (date(2025, 5, 31), False), (datetime(2025, 6, 1), False), ("2025-06-01T00:00", False),
+])
+def test_a_date_is_the_end_of_its_day(mind, as_of, found):
+    """As of a day, all of that day has happened; a moment is taken exactly."""
+    mind.remember("The staging server is heron", space=SPACE, at="2025-06-01T15:00")
+    assert bool(told(mind, "staging server", as_of=as_of)) is found
 
 
 def test_a_moment_that_is_none(mind):

@@ -79,7 +79,9 @@ def test_a_corpus():
     (b"", "nothing in that file"),
     (b"  \n ", "nothing in that file"),
     (b"hello", "Line 1 is not JSON"),
-    (b'{"role":"user","content":"x"}\n{"role":', "Line 2 is not JSON"),
+    (b'{"role":"user","content":"x"}\n{"role":\n{"role":"user","content":"y"}', "Line 2 is not JSON"),
+    (b'{"role":"user","content":"x"}\nhello', "Line 2 is not JSON"),
+    (b'{"role":', "Line 1 is not JSON"),
     (b'{"role":"user","content":"x"}\n\n17\n', "Line 3 is not a JSON object"),
     (b'{"role":"user","content":"x"}\n{"a":1}', "Line 2 is no message"),
     (b'{"role":"wizard","content":"x"}', "role 'wizard'"),
@@ -96,6 +98,23 @@ def test_junk_is_named_by_its_line(data, says):
     with pytest.raises(BadTranscript) as caught:
         read(data)
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(("data", "texts", "remarks"), [
+    (b'{"role":"user","content":"x"}\n{"role":"user","cont', ["x"], ["Line 2 is unfinished"]),
+    (b'{"role":"user","content":"x"}\n\n{"role":"user","content":"y"}\n{"ro\n', ["x", "y"],
+     ["Line 4 is unfinished"]),
+    (b'{"role":"user","content":"caf\xe9"}\n{"role":"user","content":"y"}', ["caf\ufffd", "y"],
+     ["Line 1 is not UTF-8"]),
+    (b'{"role":"user","content":"x"}\n{"role":"user","content":"\xc3', ["x"], ["Line 2 is not UTF-8", "Line 2 is unf"]),
+    (b'{"role":"user","content":"x"}\n', ["x"], []),
+])
+def test_what_a_crash_leaves_is_read(data, texts, remarks):
+    """CC-63: a line that was cut off is left out, a byte that is no text is replaced, and both are said."""
+    recording = read(data)
+    assert [m.text for talk in recording.conversations for m in talk.messages] == texts
+    assert len(recording.remarks) == len(remarks)
+    assert all(one.startswith(start) for one, start in zip(recording.remarks, remarks, strict=True))
 
 
 NAMES = st.sampled_from(["role", "content", "text", "type", "message", "messages", "id", "timestamp", "tool_calls",

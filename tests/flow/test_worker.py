@@ -2,9 +2,11 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -12,8 +14,10 @@ import pytest
 import reverie
 from reverie.config import Settings
 from reverie.embed.toy import Toy
-from reverie.settle import LEASE
-from reverie.surfaces import worker
+from reverie.settle import LEASE, Settled, one_step, work_left
+from reverie.settle.embedding import embed_waiting
+from reverie.surfaces import settling, worker
+from reverie.surfaces.progress import Telling
 from tests.helpers import opened, toy_home, until
 
 DAY = datetime.fromtimestamp(time.time(), UTC).strftime("%Y%m%d")
@@ -130,6 +134,54 @@ def test_it_leaves_when_its_home_is_gone(home):
     assert process.wait(10) == 0
     process.stdout.close()
     assert not home.exists()
+
+
+def test_it_leaves_when_a_newer_reverie_has_altered_the_database(home):
+    """It could not settle there any more, and would keep the newer one's worker away."""
+    with opened(home) as mind:
+        mind.store.acquire(LEASE, "me", 30, time.time())
+        one = worker.Worker(mind, "me")
+        assert one.going()
+        with closing(sqlite3.connect(home / "reverie.db")) as db:
+            db.execute("pragma user_version = 99")
+        assert not one.going()
+        mind.remember("one", space="me/demo")
+        assert not one.work(60.0) and held(mind) is None
+
+
+# An explicit settle beside others
+
+
+def test_settle_waits_for_another_one_until_all_is_done(home, monkeypatch):
+    """It is not over when the last vector is made: events are read and reconciled after that."""
+    with opened(home, idle=0.0) as mind:
+        for n in range(4):
+            mind.remember(f"Use tabs for indentation{'.' * n}", space="me/demo")
+        embed_waiting(mind.store, mind.embedder)
+        mind.store.acquire(LEASE, "settler_other", 60, time.time())
+        looks = []
+
+        def other_steps(_seconds):
+            looks.append(one_step(mind.work))
+            if not looks[-1]:
+                mind.store.release(LEASE, "settler_other")
+
+        monkeypatch.setattr("reverie.clock.sleep", other_steps)
+        assert work_left(mind.work)
+        done = settling.settled(mind, Telling())
+        assert looks and not work_left(mind.work) and not done.trouble
+
+
+def test_settle_says_who_stands_still(home, monkeypatch):
+    """Another process that holds the lease and does nothing is waited for a while, and named."""
+    monkeypatch.setattr(settling, "PATIENCE", 0.2)
+    with opened(home, idle=0.0) as mind:
+        mind.remember("one", space="me/demo")
+        mind.store.acquire(LEASE, "settler_other", 60, time.time())
+        done = settling.settled(mind, Telling())
+        assert done.embedded == 0 and "settler_other" in done.trouble
+        mind.store.release(LEASE, "settler_other")
+        assert settling.settled(mind, Telling())._replace(events=0) == Settled(embedded=1)
 
 
 def test_only_the_newest_backups_are_kept(home):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from contextlib import suppress
+from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any
 
 from reverie.errors import BadInput
@@ -144,6 +145,17 @@ def moment(value: Moment, what: str = "at") -> float | None:
         raise BadInput(f"{what}={value!r} is not a time: {err}") from err
     raise BadInput(f"{what}={value!r} is not a time. "
                    "Give seconds (not milliseconds) since 1970, a datetime or ISO 8601")
+
+
+def moment_then(value: Moment, what: str = "as_of") -> float | None:
+    """The same for a moment to look back from: a bare date means the end of that day: all of it had happened."""
+    day = value
+    if isinstance(value, str) and not SECONDS.fullmatch(value):
+        with suppress(ValueError):
+            day = date.fromisoformat(value)
+    if isinstance(day, date) and not isinstance(day, datetime):
+        return datetime.combine(day, time.max, UTC).timestamp()
+    return moment(value, what)
 
 
 def spent(redactions: Sequence[Redaction]) -> list[str]:

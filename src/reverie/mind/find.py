@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.errors import BadInput, NotFound
 from reverie.lifecycle.asked import question, texts, whole
-from reverie.lifecycle.intake import Moment, checked_tags, clean, moment
+from reverie.lifecycle.intake import Moment, checked_tags, clean, moment_then
 from reverie.mind.base import Base
 from reverie.model import Filter, Hint, Hit, Memory, Record, lineage
 from reverie.patterns import about_to_run
@@ -37,6 +37,7 @@ class Finding(Base):
         "words", which needs no model. Where no vector can be had, words answer. An empty query gives the newest.
 
         `as_of`: answer as at that moment, with the memories as they stood then, also those that no longer count.
+        A date without a time ("2025-06-01") means the end of that day in UTC; a datetime is taken exactly.
 
         `depth`: how many links, tags or clusters away from the best hits to look as well; `Settings.depth` by default,
         0 for not at all. What contradicts an answer comes with it, flagged in `why`.
@@ -49,7 +50,7 @@ class Finding(Base):
         asked = Query(text=query, context=query, spaces=spaces, now=self._now(), limit=limit, mode=mode, kinds=wanted,
                       tags=checked_tags(tags), **self._walk(depth),
                       **({} if mode == "words" else self._meaning(query)))
-        then = moment(as_of, "as_of")
+        then = moment_then(as_of)
         return search(self.store, asked) if then is None else self._as_of(asked, then)
 
     def _as_of(self, asked: Query, then: float) -> list[Hit]:

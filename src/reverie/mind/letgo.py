@@ -77,13 +77,20 @@ class LettingGo(Base):
             if newer := record.before.get("superseded_by"):
                 self._refuse_circle(record.memory_id, newer)
 
+    def wordings(self, ids: Sequence[str] | str) -> list[Memory]:
+        """What was merged into these memories, and into that: other wordings of the same, which count no longer."""
+        from reverie.settle.reconciling import merged_into
+        asked = {memory.id for memory in self._all(ids)}
+        return [memory for some in merged_into(self.store, asked).values() for memory in some]
+
     def purge(self, ids: Sequence[str] | str) -> Purged:
         """Erase for good: text, words, vectors, history, events that repeat it, also in the daily backups.
 
-        Cannot be undone. `unreached` names the files of the home that may still hold it.
+        The wordings that were merged into a memory say the same, so they go with it (`wordings` lists them), and
+        `erased` counts them. Cannot be undone. `unreached` names the files of the home that may still hold it.
         """
         from reverie import backups
-        gone = [memory.id for memory in self._all(ids)]
+        gone = [memory.id for memory in (*self._all(ids), *self.wordings(ids))]
         erased = self.store.purge(gone)
         self._leaving += gone
         self._withdraw()

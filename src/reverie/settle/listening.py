@@ -14,6 +14,7 @@ from reverie.lifecycle.intake import moment
 from reverie.lifecycle.talks import SPOKEN, lines_of
 from reverie.messages import Said, listed, named, said_by
 from reverie.model import Add, Event, Memory
+from reverie.privacy import MARK
 from reverie.settle.learning import KNOWN, SHOWN, Source, decided
 from reverie.settle.reading import Work
 from reverie.settle.spoken import redacted
@@ -31,6 +32,7 @@ class Learned(NamedTuple):
     rejected: tuple[Rejected, ...] = ()     # `place` is the message's number
     messages: int = 0
     known: bool = False                     # this very transcript was learned from before
+    redacted: tuple[str, ...] = ()          # kinds of secrets that were taken out of it first
 
 
 def learned_from(work: Work, transcript: Any, home: str, session: str) -> Learned:
@@ -50,7 +52,14 @@ def learned_from(work: Work, transcript: Any, home: str, session: str) -> Learne
         if any(event.payload.get("transcript") == mark for event in earlier):
             return Learned(session, messages=len(found), known=True)
         source = Source(home, session, at, [one.place for one in said])
-        return taken_in(work, source, said, texts, mark, moments)
+        return taken_in(work, source, said, texts, mark, moments)._replace(redacted=taken_out(said, texts))
+
+
+def taken_out(said: Sequence[Said], texts: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
+    """The kinds of secrets that are marked in what may be written down, and were not in what was said."""
+    marks = {mark for one, text in zip(said, texts, strict=True)
+             for mark in {*MARK.findall(text["text"])} - {*MARK.findall(one.text)}}
+    return tuple(sorted(mark.partition(":")[2].rstrip("]") for mark in marks))
 
 
 def taken_in(work: Work, source: Source, said: Sequence[Said], texts: Sequence[Mapping[str, str]], mark: str,

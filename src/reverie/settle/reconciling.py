@@ -82,18 +82,23 @@ def counting(near: Sequence[Near], known: Mapping[str, Memory], now: float) -> l
 
 def wordings_of(store: Store, ids: set[str]) -> dict[str, list[str]]:
     """Further texts of memories: what was merged into them, and into that."""
-    found: dict[str, list[str]] = {}
+    return {id: [memory.text for memory in some] for id, some in merged_into(store, ids).items()}
+
+
+def merged_into(store: Store, ids: set[str]) -> dict[str, list[Memory]]:
+    """What was merged into each of these, and into that, to the end."""
+    found: dict[str, list[Memory]] = {}
     whose = {id: id for id in ids}
     asked = sorted(ids)
-    for _ in range(DEEPEST):
+    while asked:
         edges = [edge for edge in store.edges(asked, ("derived_from",)) if edge.src in asked and edge.dst not in whose]
-        merged = {m.id: m for m in store.get([edge.dst for edge in edges]) if m.retired_why == "merged"}
-        asked = sorted(merged)
-        if not asked:
-            break
-        whose.update({edge.dst: whose[edge.src] for edge in edges if edge.dst in merged})
-        for id, memory in merged.items():
-            found.setdefault(whose[id], []).append(memory.text)
+        heirs = {(edge.dst, edge.src) for edge in edges}
+        merged = [memory for memory in store.get(sorted({edge.dst for edge in edges}))
+                  if memory.retired_why == "merged" and (memory.id, memory.superseded_by) in heirs]
+        for memory in merged:
+            whose[memory.id] = whose[str(memory.superseded_by)]
+            found.setdefault(whose[memory.id], []).append(memory)
+        asked = sorted(memory.id for memory in merged)
     return found
 
 

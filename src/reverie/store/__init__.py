@@ -209,7 +209,10 @@ class Store(Protocol):
         ...
 
     def altered_since(self, at: float, spaces: Sequence[str]) -> list[Record]:
-        """What was revised or retired after a moment of memories that are in these spaces now, newest first."""
+        """What was revised or retired after a moment of memories that are in these spaces now, newest first.
+
+        The records have `before` and the event without its payload; `after` is empty.
+        """
         ...
 
     def cursor(self, name: str) -> int:
@@ -291,6 +294,10 @@ class Store(Protocol):
 
         A row that cannot be taken in is left out and counted as "refused"; it never loses the others.
         """
+        ...
+
+    def current(self) -> bool:
+        """Whether the schema is still the one we know: a newer Reverie may have altered it since we opened the file."""
         ...
 
     def close(self) -> None:

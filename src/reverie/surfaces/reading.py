@@ -4,12 +4,12 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from reverie.errors import BadInput
-from reverie.lifecycle.intake import MOST_TEXT, checked_tags, clean, moment
+from reverie.lifecycle.intake import MOST_TEXT, Moment, checked_tags, clean, moment, moment_then
 from reverie.model import Memory
 
 UNITS = {
@@ -58,12 +58,19 @@ def moment_after(text: str, now: float) -> float | None:
     return _moment(text, now, 1.0, "--expires")
 
 
-def _moment(text: str, now: float, sign: float, what: str) -> float | None:
+def moment_to_look_from(text: str, now: float) -> float | None:
+    """A time, or how long ago; a date means the end of that day."""
+    return _moment(text, now, -1.0, "--as-of", moment_then)
+
+
+def _moment(
+    text: str, now: float, sign: float, what: str, read: Callable[[Moment, str], float | None] = moment
+) -> float | None:
     text = text.strip()
     if span := SPAN.fullmatch(text):
         return now + sign * float(span[1]) * UNITS[span[2]]
     try:
-        return moment(float(text) if re.fullmatch(r"\d{9,}(\.\d+)?", text) else text, what)
+        return read(float(text) if re.fullmatch(r"\d{9,}(\.\d+)?", text) else text, what)
     except BadInput as err:
         raise BadInput(
             f"{what} {text!r} is not a time. Write 2026-03-15, 2026-03-15T09:30, or a span such as 3d or 12h"

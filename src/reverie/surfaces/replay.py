@@ -154,6 +154,8 @@ class Player:
 def command(desk: Desk, wish: Wish) -> None:
     """`reverie replay FILE`."""
     recording = read(content(wish.file), wish.file.stem if str(wish.file) != "-" else "stdin")
+    for remark in recording.remarks:
+        say.note(f"{wish.file}: {remark}.")
     corpora = recording.form == "corpus" and len(recording.conversations) > 1
     keep_turns = corpora if wish.keep_turns is None else wish.keep_turns
     if wish.real:
@@ -173,6 +175,8 @@ def content(file: Path) -> bytes:
     if str(file) == "-":
         return sys.stdin.buffer.read()
     path = config.here() / file.expanduser()
+    if path.is_dir():
+        raise BadInput(f"{file} is a folder; give a file in it")
     if not path.is_file():
         raise BadInput(f"There is no file {file}")
     return path.read_bytes()

@@ -7,7 +7,8 @@ itself.
 
 Before it leaves it sleeps, if it is time (`settle.bedtime`); if only quiet is wanting for that, it waits for it with
 the model unloaded. It leaves when it was idle for `settings.idle` seconds (0: no worker is ever started), on SIGTERM or
-SIGINT, when its lease was taken, and when its home is gone. Nothing depends on it: texts wait, words find them
+SIGINT, when its lease was taken, when its home is gone, and when a newer Reverie has altered the
+database. Nothing depends on it: texts wait, words find them
 meanwhile.
 """
 
@@ -117,8 +118,9 @@ class Worker:
         return self.done
 
     def going(self) -> bool:
-        """Whether nobody said stop and the home is still the one we came to."""
-        return not self._stop.is_set() and identity(self.mind.settings.home) == self._home
+        """Whether nobody said stop, the home is still the one we came to, and its database one that we know."""
+        return (not self._stop.is_set() and identity(self.mind.settings.home) == self._home
+                and self.mind.store.current())  # fmt: skip
 
     def hold(self) -> bool:
         """Take or renew the lease."""

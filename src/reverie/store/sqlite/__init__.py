@@ -304,6 +304,10 @@ class SqliteStore:
             self._writes += 1
             return load(db, rows)
 
+    def current(self) -> bool:
+        with self._db.reading() as db:
+            return version(db) == LATEST
+
     def close(self) -> None:
         for shards, _ in self._shards.values():
             shards.stemmer.close()

@@ -15,6 +15,10 @@ RECORDS = """
     select c.memory, c.op, c.before, c.after, e.seq, e.at, e.verb, e.space, e.session, e.payload
     from change c join event e on e.seq = c.seq
 """
+BEFORE = """
+    select c.memory, c.op, c.before, null, e.seq, e.at, e.verb, e.space, e.session, null
+    from change c join event e on e.seq = c.seq
+"""
 QUEUED = """
     select m.id, m.text
     from pending p join memory m on m.num = p.memory
@@ -203,9 +207,12 @@ def changes_of(db: sqlite3.Connection, seq: int) -> list[Record]:
 
 
 def altered_since(db: sqlite3.Connection, at: float, spaces: Sequence[str]) -> list[Record]:
-    """What was revised or retired after a moment, newest first. The clock may have jumped: every event is looked at."""
+    """What was revised or retired after a moment, newest first. The clock may have jumped: every event is looked at.
+
+    One event may alter a thousand memories, and its payload would be read for each: it is left out, and so is `after`.
+    """
     sql = f"""
-        {RECORDS} cross join memory m on m.id = c.memory
+        {BEFORE} cross join memory m on m.id = c.memory
         where e.at > ? and c.op in ('revise', 'retire') and m.space in ({marks(spaces)})
         order by c.seq desc, c.place desc
     """

@@ -62,7 +62,7 @@ def recall(
         typer.Option(help=f"{', '.join(MODES)}. Words needs no model.", autocompletion=lambda: list(MODES)),
     ] = "auto",
     as_of: Annotated[
-        str, typer.Option("--as-of", metavar="WHEN", help="As it was then: a date, or an ISO 8601 time.")
+        str, typer.Option("--as-of", metavar="WHEN", help="As it was then: a date (its end), a time, or a span such as 3d.")
     ] = "",
     depth: Depth = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say more about why.")] = False,
@@ -77,7 +77,7 @@ def recall(
             kinds=kind or (),
             tags=tag or (),
             mode=usable(desk, mind, text, mode),
-            as_of=as_of,
+            as_of=looked_from(as_of),
             depth=depth,
         )
     now = clock.now()
@@ -89,6 +89,15 @@ def recall(
         show.hits(found, now, desk.space, more=explain)
     else:
         nothing(desk)
+
+
+def looked_from(when: str) -> float | None:
+    """The moment that `--as-of` names, if it does."""
+    if not when:
+        return None
+    from reverie.surfaces.reading import moment_to_look_from  # a cold recall needs none of it
+
+    return moment_to_look_from(when, clock.now())
 
 
 def as_json(hit: Hit) -> dict[str, object]:

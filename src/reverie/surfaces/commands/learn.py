@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reverie import clock
+from reverie import clock, config
 from reverie.errors import BadInput, ReverieError
 from reverie.surfaces import say
 from reverie.surfaces.desk import Desk, command
@@ -28,13 +28,16 @@ def learn(
     desk: Desk,
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE…", help="Claude Code transcripts, messages as JSON or JSON Lines; “-” is stdin."),
+        typer.Argument(
+            metavar="FILE…",
+            help="Claude Code transcripts, messages as JSON or JSON Lines; of a folder its *.jsonl; “-” is stdin.",
+        ),
     ],
 ) -> None:
     """Take memories out of finished or crashed conversations. The same file twice adds nothing."""
     results: list[dict[str, Any]] = []
     with desk.mind() as mind:
-        for file in files:
+        for file in (one for given in files for one in files_of(given)):
             results += learned(desk, mind, file)
     if desk.json:
         say.document({"space": desk.space, "sessions": results})
@@ -45,16 +48,24 @@ def learn(
         raise typer.Exit(2)
 
 
+def files_of(given: Path) -> list[Path]:
+    """The recordings in a folder, by name; a file is itself."""
+    folder = config.here() / given.expanduser()
+    return sorted(folder.glob("*.jsonl")) or [given] if folder.is_dir() else [given]
+
+
 def learned(desk: Desk, mind: Any, file: Path) -> list[dict[str, Any]]:
     """What each conversation of a file taught. One that cannot be learned from does not disturb the others (CC-63)."""
+    from reverie.settle.listening import Learned
     from reverie.surfaces.importers.transcripts import read
     from reverie.surfaces.replay import content
 
     name = file.stem if str(file) != "-" else "stdin"
     try:
-        talks = read(content(file), name).conversations
+        recording = read(content(file), name)
     except (BadInput, OSError) as err:
-        return [{"session": name, "memories": [], "rejected": [], "messages": 0, "known": False, "error": str(err)}]
+        return [as_json(Learned(name), str(err))]
+    talks = recording.conversations
     results: list[dict[str, Any]] = []
     for talk in talks:
         desk.telling(f"learning from {talk.session}", len(results), len(talks))
@@ -62,13 +73,13 @@ def learned(desk: Desk, mind: Any, file: Path) -> list[dict[str, Any]]:
         try:
             results.append(as_json(mind.learn(messages, space=desk.space, session=talk.session)))
         except ReverieError as err:
-            results.append({"session": talk.session, "memories": [], "rejected": [], "messages": len(messages),
-                            "known": False, "error": str(err)})  # fmt: skip
+            results.append(as_json(Learned(talk.session, messages=len(messages)), str(err)))
     desk.telling.rest()
+    results[0]["remarks"] = list(recording.remarks)  # a recording has a conversation at least
     return results
 
 
-def as_json(done: Any) -> dict[str, Any]:
+def as_json(done: Any, error: str = "") -> dict[str, Any]:
     """What one conversation taught, as JSON values."""
     return {
         "session": done.session,
@@ -76,13 +87,17 @@ def as_json(done: Any) -> dict[str, Any]:
         "rejected": [one._asdict() for one in done.rejected],
         "messages": done.messages,
         "known": done.known,
-        "error": "",
+        "redacted": list(done.redacted),
+        "remarks": [],
+        "error": error,
     }
 
 
 def tell(result: dict[str, Any]) -> None:
     """One conversation for people."""
     name = say.one_line(result["session"], 60)
+    for remark in result["remarks"]:
+        say.note(f"{name}: {remark}.")
     if result["error"]:
         say.complain(f"{name}: {result['error']}. The other conversations are not affected")
     elif result["known"]:
@@ -94,6 +109,8 @@ def tell(result: dict[str, Any]) -> None:
             say.tell(f"  + {memory['kind']}: {say.one_line(memory['text'], SNIPPET)}")
         for one in result["rejected"]:
             say.tell(f"  - {one['reason']}: {say.one_line(one['text'], SNIPPET)}")
+        if result["redacted"]:
+            say.note(f"{name}: taken out before anything was kept: {', '.join(result['redacted'])}.")
 
 
 def sessions(desk: Desk, grep: Words = None, limit: Limit = 20) -> None:

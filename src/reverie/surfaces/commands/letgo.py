@@ -70,7 +70,9 @@ def purge(
     """Erase memories for good: text, vectors, history, also in the backups. Cannot be undone."""
     with desk.mind() as mind:
         there = [found(mind, id) for id in dict.fromkeys(ids)]
-        if not yes and not typer.confirm(f"Erase {len(there)} for good? This cannot be undone.", err=True):
+        more = len(mind.wordings([memory.id for memory in there]))
+        if not yes and not typer.confirm(f"Erase {len(there)}{with_wordings(more)} for good? This cannot be undone.",
+                                         err=True):  # fmt: skip
             raise typer.Abort
         done = mind.purge([memory.id for memory in there])
     if desk.json:
@@ -79,6 +81,12 @@ def purge(
         say.tell(f"Erased {done.erased} for good.")
     for left in done.unreached:
         say.note(f"{left} could not be reached and may still hold it. Delete it if so.")
+
+
+def with_wordings(count: int) -> str:
+    """What goes with what was named; nothing where nothing was merged into it."""
+    what = "wording that was" if count == 1 else "wordings that were"
+    return f" and {count:,} {what} merged into it" if count else ""
 
 
 def undo(

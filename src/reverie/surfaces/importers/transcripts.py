@@ -3,7 +3,9 @@
 Three formats, told apart by what is in the file: messages in the shape of OpenAI's API (a JSON list,
 {"messages": […]}, or one message a line), Claude Code's transcripts (a line for each entry, of which "user"
 and "assistant" count), and corpora ({"id", "text", "timestamp", "session_id", "speaker"} a line). What is
-none of these raises BadTranscript with the number of the line. Nothing is printed, opened or kept here.
+none of these raises BadTranscript with the number of the line. A process that died leaves a file whose last line is
+unfinished, and now and then a byte that is no text: that is left out, or replaced, and said in `Recording.remarks`.
+Nothing is printed, opened or kept here.
 """
 
 import json
@@ -54,11 +56,18 @@ class Recording:
 
     form: str
     conversations: tuple[Conversation, ...]
+    remarks: tuple[str, ...] = ()  # what was left out or replaced
 
 
 def read(data: bytes, name: str = "recording") -> Recording:
     """The conversations in a file; a session without a name of its own gets the file's."""
-    entries = list(objects(decoded(data)))
+    text, remarks = decoded(data)
+    text, more = finished(text)
+    remarks += more
+    try:
+        entries = list(objects(text))
+    except BadTranscript as err:
+        raise BadTranscript(". ".join((str(err), *remarks))) from err
     if not entries:
         raise BadTranscript("There is nothing in that file")
     for form, fits, reader in FORMATS:
@@ -66,7 +75,7 @@ def read(data: bytes, name: str = "recording") -> Recording:
             found = tuple(talk for talk in reader(entries, name) if talk.messages)
             if not found:
                 raise BadTranscript("There is no message in that file")
-            return Recording(form, found)
+            return Recording(form, found, remarks)
     number, entry = entries[0]
     raise BadTranscript(
         f"Line {number} is no message: it has {', '.join(sorted(entry)[:6]) or 'nothing in it'}. "
@@ -75,15 +84,23 @@ def read(data: bytes, name: str = "recording") -> Recording:
     )
 
 
-def decoded(data: bytes) -> str:
-    """Text from bytes, with or without a byte order mark."""
+def decoded(data: bytes) -> tuple[str, tuple[str, ...]]:
+    """Text from bytes, with or without a byte order mark, and where it was none; what is no text becomes �."""
+    code = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     try:
-        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            return data.decode("utf-16")
-        return data.decode("utf-8-sig")
+        return data.decode(code), ()
     except UnicodeDecodeError as err:
         line = data[: err.start].count(b"\n") + 1
-        raise BadTranscript(f"Line {line} is not UTF-8 text; this is no recorded conversation") from err
+        return data.decode(code, "replace"), (f"Line {line} is not UTF-8 text; what cannot be read there became �",)
+
+
+def finished(text: str) -> tuple[str, tuple[str, ...]]:
+    """JSON Lines without a last line that was cut off, and a word about it; all else as it is."""
+    head, _, last = text.rstrip().rpartition("\n")
+    first = next((line for line in head.split("\n") if line.strip()), "")
+    if not last.lstrip().startswith("{") or is_json(last) or not is_json(first):
+        return text, ()
+    return head, (f"Line {head.count(chr(10)) + 2} is unfinished and was left out",)
 
 
 def objects(text: str) -> Iterator[Entry]:
