@@ -232,6 +232,8 @@ def test_past_sessions_are_listed_read_and_searched(mind, clock):
     assert [(p.session, p.opening) for p in mind.sessions(space=SPACE)] == [
         ("s2", "where is the heron?"), ("s1", "load the sample please")]
     assert [p.session for p in mind.sessions(space="me")] == ["s3", "s2", "s1"]
+    assert [p.turns for p in mind.sessions(space="me")] == [1, 2, 3]    # answers of tools are none
+    assert mind.session("s2", space=SPACE).turns == 2
     assert [p.session for p in mind.sessions(space=SPACE, words=["HERON", "thanks"])] == ["s2"]
     assert mind.sessions(space=SPACE, words=["heron", "macos"]) == mind.sessions(space=SPACE, limit=0) == []
 

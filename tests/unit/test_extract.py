@@ -242,12 +242,27 @@ def test_a_correction_names_what_it_corrects():
     npm = [("user", "add the package"), ("assistant", 'Sure.\n[Bash {"command": "npm install left-pad"}]'),
            ("tool", "added"), ("user", "no, use pnpm")]
     port = [("assistant", "The server listens on port 8080."), ("user", "no, it's 9000")]
-    many = [("assistant", "I ran `npm i` and `npm test`."), ("user", "no, use pnpm everywhere")]
+    many = [("assistant", "I ran `npm i` and `npm test`."), ("user", "no, use just everywhere")]
 
     assert [(f.text, f.first, f.last) for f in gleaned(npm).found] == [
-        ("Use pnpm instead of npm install left-pad", 1, 3)]
+        ("Use pnpm instead of npm", 1, 3)]
     assert [f.text for f in gleaned(port).found] == ["It's 9000 (about: “The server listens on port 8080.”)"]
-    assert [f.text for f in gleaned(many).found] == ["Use pnpm everywhere"]
+    assert [f.text for f in gleaned(many).found] == ["Use just everywhere"]
+
+
+@pytest.mark.parametrize("before, said, kept", [
+    ("I'll run npm install now.", "Use pnpm instead.", "Use pnpm instead of npm."),
+    ("I'll add unittest cases.", "no, use pytest", "Use pytest instead of unittest"),
+    ("Setting up PostgreSQL, then psql.", "no, use MySQL please!", "Use MySQL please instead of PostgreSQL!"),
+    ("I ran `npm i` and `npm test`.", "no, use pnpm everywhere", "Use pnpm everywhere instead of npm"),
+    ("I could use npm or yarn.", "Use pnpm instead.", "Use pnpm instead."),
+    ("I'll run pnpm install now.", "Use pnpm instead.", "Use pnpm instead."),
+    ("I'll open src/npm/index.js and npm-run.", "Use pnpm instead.", "Use pnpm instead."),
+    ("I'll run npm install now.", "Use tabs instead.", "Use tabs instead."),
+])
+def test_a_tool_stands_against_the_one_that_the_agent_named(before, said, kept):
+    """One other of the same family completes it; two, none, or a name within a path leave it as it was said."""
+    assert [f.text for f in gleaned([("assistant", before), ("user", said)]).found] == [kept]
 
 
 def test_what_was_discussed_stands_beside_it():

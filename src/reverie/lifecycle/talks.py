@@ -31,7 +31,7 @@ class Past(NamedTuple):
     space: str
     began: float
     ended: float
-    turns: int
+    turns: int                     # messages of the user
     opening: str
     memories: tuple[Memory, ...] = ()
     lines: tuple[Line, ...] = ()
@@ -50,10 +50,18 @@ def lines_of(events: Iterable[Event]) -> list[Line]:
     return sorted(found.values(), key=lambda line: line.number)
 
 
-def opening(events: Sequence[Event]) -> str:
+def past(events: Sequence[Event], memories: tuple[Memory, ...]) -> Past:
+    """The conversation that these events hold, at least one, and the memories that came of it."""
+    lines = lines_of(events)
+    asked = [line for line in lines if line.role == "user" and line.text.strip()]
+    moments = [event.at for event in events]
+    return Past(events[-1].session, events[-1].space, min(moments), max(moments), len(asked), opening(asked), memories,
+                tuple(lines))
+
+
+def opening(asked: Sequence[Line]) -> str:
     """The first thing that the user said."""
-    said = next((line.text for line in lines_of(events) if line.role == "user" and line.text.strip()), "")
-    text = " ".join(said.split())
+    text = " ".join(asked[0].text.split()) if asked else ""
     return text if len(text) <= OPENING else text[:OPENING - 1].rstrip() + "…"
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from reverie.settle.gaps import Gap
 
 MOST_HOPS = 4            # beyond, 0.7 a hop leaves less than a quarter of a score
-FIRST = 4                # events of a conversation among which its first words are looked for
 MOST_TURNS = 100_000     # events of one conversation that are read
 MOST_TAUGHT = 1_000      # memories of one conversation that are listed
 
@@ -153,12 +152,12 @@ class Finding(Base):
 
     def sessions(self, *, space: str | None = None, words: Iterable[str] = (), limit: int = 20) -> list[Past]:
         """Past conversations in a space and below it, the latest first; with `words`, those in which each occurs."""
-        from reverie.lifecycle.talks import SPOKEN, Past, opening
+        from reverie.lifecycle.talks import SPOKEN, past
         found = self.store.talks(SPOKEN, space=self._space(space), containing=texts(words, "words"),
                                  limit=max(0, whole(limit)))
-        return [Past(talk.session, talk.space, talk.began, talk.ended, talk.events, opening(self.store.events(
-            after=talk.first - 1, verbs=SPOKEN, session=talk.session, space=talk.space, limit=FIRST)),
-            self._taught(talk.session)) for talk in found]
+        return [past(self.store.events(after=talk.first - 1, verbs=SPOKEN, session=talk.session, space=talk.space,
+                                       limit=MOST_TURNS), self._taught(talk.session))._replace(lines=())
+                for talk in found]
 
     def session(self, id: str, *, space: str | None = None, words: Iterable[str] = ()) -> Past:
         """One past conversation with its messages, and the memories that came of it.
@@ -166,15 +165,14 @@ class Finding(Base):
         With `words`, only the messages in which each of them occurs. Raises NotFound where there is none of that name
         in the space or below it.
         """
-        from reverie.lifecycle.talks import SPOKEN, Past, containing, lines_of, opening
+        from reverie.lifecycle.talks import SPOKEN, containing, past
         wanted, home = clean(question(id, "session")), self._space(space)
         events = [event for event in self.store.events(session=wanted, verbs=SPOKEN, limit=MOST_TURNS)
                   if wanted and (event.space == home or event.space.startswith(f"{home}/"))]
         if not events:
             raise NotFound(f"There is no session {wanted!r} in {home}. `reverie sessions` lists them")
-        lines = lines_of(events)
-        return Past(wanted, events[-1].space, events[0].at, events[-1].at, len(events), opening(events),
-                    self._taught(wanted), tuple(containing(lines, texts(words, "words"))))
+        whole_talk = past(events, self._taught(wanted))
+        return whole_talk._replace(lines=tuple(containing(whole_talk.lines, texts(words, "words"))))
 
     def source(self, id: str, *, around: int = 1) -> list[Line]:
         """The messages that a memory rests on, with so many before and after; none where the log does not have them."""

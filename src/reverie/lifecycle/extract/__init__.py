@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from reverie.lifecycle.extract.families import replaced_in
 from reverie.lifecycle.extract.fixes import files_of, fixes_in
 from reverie.lifecycle.extract.rules import REFUSALS, RULES, Refusal, Rule
 from reverie.lifecycle.extract.signs import files_in, tags_for, triggers_in
@@ -272,6 +273,9 @@ def self_contained(text: str, before: str) -> str:
     if re.search(r"\b(?:not|instead of|rather than|dropped)\b", text, re.IGNORECASE):
         return text
     if re.match(r"use\b|.*\binstead[.!]?$", text, re.IGNORECASE):
+        if other := replaced_in(text, before):
+            head, end = re.fullmatch(r"(.*?)(?:\s+instead)?\s*([.!]?)", text, re.IGNORECASE | re.DOTALL).groups()
+            return fitted(f"{head} instead of {other}{end}", text)
         acts = list(dict.fromkeys(_TICKED.findall(before) or re.findall(r"\"command\": \"([^\"\\]{2,60})\"", before)))
         if len(acts) == 1 and acts[0].lower() not in text.lower():
             head = re.sub(r"\s+instead[.!]?$", "", text).rstrip(" .")

@@ -123,7 +123,8 @@ def sessions(desk: Desk, grep: Words = None, limit: Limit = 20) -> None:
         say.document({"space": desk.space, "sessions": [about(one) for one in found]})
         return
     for one in found:
-        say.tell(f"{say.one_line(one.session)}  {day(one.ended)} UTC, {len(one.memories)} memories")
+        counts = f"turns: {one.turns}, memories: {len(one.memories)}"
+        say.tell(f"{say.one_line(one.session)}  {day(one.ended)} UTC, {counts}")
         say.tell(f"  {say.one_line(one.opening)}")
     if not found:
         say.note(f"No conversation in {desk.space}.")
