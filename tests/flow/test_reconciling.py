@@ -153,6 +153,16 @@ def test_elsewhere_is_another_matter(mind):
     assert here(mind, "me/other") == [] and mind.get(own.id)[0].strength == 2
 
 
+def test_a_projects_trigger_survives(mind):
+    """A rule that a project ties to a pattern still warns there after the user's own rule met it (CC-55, X15)."""
+    rule = "Never use println in library code."
+    keep(mind, rule, space="me", kind="negative")
+    keep(mind, rule, space="me/z", kind="negative", triggers=["println!"])
+    for _ in range(2):
+        assert mind.warnings("Edit", {"new": "println!(1)"}, space="me/z")
+        mind.settle()
+
+
 # Undoing
 
 
