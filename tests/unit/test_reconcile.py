@@ -107,8 +107,8 @@ def test_a_project_strengthens_the_global_memory_and_tells_it_nothing(monkeypatc
     kept, gone = made(met(monkeypatch, SAME, own, project).changes(), own, project)
     assert (kept.strength, kept.tags, kept.sources, gone.superseded_by) == (3, ("style",), ("s1",), own.id)
     assert [(crumb.session, crumb.message) for crumb in kept.reinforcements] == [("", None), ("", None)]
-    (apart,) = unmerged(kept, gone, NOON)
-    assert (apart.fields["strength"], apart.fields["reinforcements"]) == (1, ())
+    (apart,) = made(unmerged(kept, gone, NOON), kept)
+    assert (apart.strength, apart.reinforcements) == (1, ())
 
 
 @pytest.mark.parametrize("more", [

@@ -125,7 +125,7 @@ def ask(work: Work, holder: str) -> Settled:
         read = [follow(work, reader, FEW) for reader in slow_readers()]
     finally:
         work.store.release(ASKING, holder)
-    return Settled(0, sum(r.changes for r in read), sum(r.events for r in read), sum(r.failed for r in read),
+    return Settled(0, sum(r.added for r in read), sum(r.events for r in read), sum(r.failed for r in read),
                    trouble=next((r.trouble for r in read if r.trouble), ""))
 
 
@@ -143,7 +143,7 @@ def one_step(work: Work, batch: int = BATCH, holder: str = "") -> Settled:
             trouble = str(err)
     work = work._replace(trouble=trouble)
     read = [(reader, follow(work, reader)) for reader in READERS]
-    done = Settled(embedded, sum(r.changes for reader, r in read if reader in LEARNERS), sum(r.events for _, r in read),
+    done = Settled(embedded, sum(r.added for reader, r in read if reader in LEARNERS), sum(r.events for _, r in read),
                    sum(r.failed for _, r in read), len(work.store.waiting(1, model_of(work.embedder))), trouble)
     if done or not holder:
         return done
