@@ -8,13 +8,11 @@ subject's memory or into one that contradicts it, one that was taken for a repla
 
 import random
 from collections.abc import Sequence
-from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bench.reconcile.data import Said, fresh, pairs
 from reverie.embed import Embedder
-from reverie.embed.cache import Cached
 from reverie.mind import Mind
 from reverie.model import Memory
 from reverie.testing import Clock, memory

@@ -15,6 +15,7 @@ from reverie import background, config
 from reverie.config import Settings
 from reverie.errors import BadInput, NotFound
 from reverie.messages import Heard, Said, text_of
+from reverie.settle.learning import KNOWN
 from reverie.settle.preparing import focus
 from reverie.testing import Blocked, memory, said
 from tests.helpers import turn
@@ -383,6 +384,45 @@ def test_said_twice_in_one_turn_learned_once(mind):
 
 
 # Where
+
+
+RULE = "Never push to main without a review."
+
+
+def repeated(mind, sessions, space=SPACE, text=RULE):
+    """Say it in each of these sessions, and settle."""
+    for session in sessions:
+        with mind.companion(f"{space}/{session}") as companion:
+            turn(companion, text)
+            mind.settle()
+
+
+def test_a_rule_said_in_fifty_sessions_is_one_of_strength_fifty(mind):
+    """The same words in another session strengthen what is known; in the same one they do not (CC-56, A81, B69)."""
+    repeated(mind, [f"s{n}" for n in range(50)])
+    repeated(mind, ["s7"])
+    (one,) = mind.browse(space=SPACE)
+    assert (one.kind, one.strength, len(one.sources)) == ("negative", 50, 50) and mind.verify() == []
+    event = mind.store.events(verbs=["learn"], newest=True, limit=2)[1]
+    assert event.payload["kept"] == 0 and event.payload["rejected"] == {KNOWN: 1}
+    mind.undo(event.seq)
+    assert mind.get(one.id)[0].strength == 49
+
+
+def test_learned_in_other_words_and_then_in_the_same(mind):
+    """What differs is only what was being talked about: three sessions, one memory; a wording of it counts too."""
+    loud = RULE.upper().replace("MAIN WITHOUT", "main without")
+    for place, text in enumerate((RULE, loud.replace(".", "!"), RULE, loud.replace(".", "!"))):
+        repeated(mind, [f"s{place}"], text=f"We were on topic {place} of the deploy pipeline. {text}")
+    found = [m for m in mind.browse(space=SPACE, limit=100) if "review" in m.text.lower()]
+    assert [m.strength for m in found] == [4]
+
+
+def test_what_is_known_above_learns_no_session_of_a_project(mind):
+    """Said in a project what the user wants everywhere: it counts once for each session, by no name (CC-11, X15)."""
+    own = mind.remember(RULE, space="me", kind="negative", provenance="user_corrected", triggers=["git push"])
+    repeated(mind, ["s1", "s2", "s2"])
+    assert mind.get(own.id)[0].strength == 3 and mind.get(own.id)[0].sources == ()
 
 
 def test_lessons_of_a_servers_space_stay_there(mind):

@@ -15,6 +15,7 @@ from reverie.errors import BadInput, Conflict
 from reverie.lifecycle.extract import found_in
 from reverie.mind import Mind
 from reverie.settle import LEASE, READERS, one_step, work_left
+from reverie.settle.decided import settled_pairs
 from reverie.settle.neighbours import FLOOR, nearest
 from reverie.settle.reconciling import PATIENCE
 from reverie.store.columns import Shard
@@ -153,6 +154,16 @@ def test_elsewhere_is_another_matter(mind):
     assert here(mind, "me/other") == [] and mind.get(own.id)[0].strength == 2
 
 
+def test_a_projects_trigger_survives(mind):
+    """A rule that a project ties to a pattern still warns there after the user's own rule met it (CC-55, X15)."""
+    rule = "Never use println in library code."
+    keep(mind, rule, space="me", kind="negative")
+    keep(mind, rule, space="me/z", kind="negative", triggers=["println!"])
+    for _ in range(2):
+        assert mind.warnings("Edit", {"new": "println!(1)"}, space="me/z")
+        mind.settle()
+
+
 # Undoing
 
 
@@ -283,6 +294,23 @@ def test_a_pair_that_was_kept_is_left_alone(mind):
     mind.revise(other.id, text=TABS)
     mind.settle()
     assert len(here(mind)) == 2 and mind.review(space=SPACE) == []
+
+
+def test_a_decision_is_read_once(mind, monkeypatch):
+    """Who asks again what is decided reads only what came since; what is taken back is open again (X22)."""
+    one, other = keep(mind, TABS), keep(mind, "Deploy on fridays only.")
+    mind.settle()
+    mind.resolve(one.id, other.id, "both")
+    pair = frozenset((one.id, other.id))
+    assert settled_pairs(mind.store) == {pair}
+    read = []
+    events = type(mind.store).events
+    monkeypatch.setattr(type(mind.store), "events", lambda *a, **k: read.append(found := events(*a, **k)) or found)
+    assert settled_pairs(mind.store) == {pair} and not any(read)
+    mind.undo(last(mind, "review").seq)
+    assert settled_pairs(mind.store) == set()
+    mind.resolve(one.id, other.id, "both")
+    assert settled_pairs(mind.store) == {pair}
 
 
 @pytest.mark.parametrize("wrong", [

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.lifecycle import reconcile
+from reverie.lifecycle.change import unmerged
 from reverie.lifecycle.compare import Verdict
 from reverie.lifecycle.reconcile import Ledger, Near, absorbed, altered, may_merge, standing, stronger, takes_part
-from reverie.model import TRUST, Link, Memory, Retire, Revise, revised
+from reverie.model import TRUST, Link, Memory, Reinforcement, Retire, Revise, revised
 from reverie.testing import NOON, SPACE, a_memory
 
 SAME, CONTRARY, UPDATE, CLOSE = (Verdict(relation, 0.95, "") for relation in ("same", "contradicts", "updates", "near"))
@@ -99,11 +100,26 @@ def test_the_global_request_survives_a_duplicate_in_a_project(monkeypatch):
 
 
 def test_a_project_strengthens_the_global_memory_and_tells_it_nothing(monkeypatch):
-    """Repeating the user's own in a project counts for it; tags and files of the project stay there (X15, CC-11)."""
-    own = a_memory("Use tabs.", space="me", tags=["style"])
-    project = a_memory("Tabs.", space="me/demo", tags=["secret-plan"], files=["demo.py"])
+    """Repeating the user's own in a project counts for it; nobody elsewhere learns which session did (X15, CC-11)."""
+    own = a_memory("Use tabs.", space="me", tags=["style"], session="s1")
+    project = a_memory("Tabs.", space="me/demo", session="rocket", messages=(3, 4))
+    project = project._replace(reinforcements=(Reinforcement(session="rocket-2", at=NOON),), strength=2)
     kept, gone = made(met(monkeypatch, SAME, own, project).changes(), own, project)
-    assert (kept.strength, kept.tags, kept.files, gone.superseded_by) == (2, ("style",), (), own.id)
+    assert (kept.strength, kept.tags, kept.sources, gone.superseded_by) == (3, ("style",), ("s1",), own.id)
+    assert [(crumb.session, crumb.message) for crumb in kept.reinforcements] == [("", None), ("", None)]
+    (apart,) = made(unmerged(kept, gone, NOON), kept)
+    assert (apart.strength, apart.reinforcements) == (1, ())
+
+
+@pytest.mark.parametrize("more", [
+    {"triggers": ["println!"]}, {"files": ["demo.py"]}, {"tags": ["secret-plan"]}, {"expires_at": NOON + 9},
+])
+def test_what_only_a_project_has_stays_there(monkeypatch, more):
+    """A project's memory with patterns, files, tags or an end of its own stands beside the user's own (CC-55, X15)."""
+    own, project = a_memory("Use tabs.", space="me"), a_memory("Use tabs.", space="me/demo", **more)
+    assert met(monkeypatch, SAME, own, project).changes() == []
+    same = own._replace(**{name: getattr(project, name) for name in more})
+    assert may_merge(same, project) and may_merge(own._replace(space="me/demo"), project)
 
 
 def test_a_project_keeps_what_is_believed_more_there(monkeypatch):
@@ -139,6 +155,10 @@ def test_what_a_user_asked_to_keep_is_no_talk():
     ({"kind": "recipe"}, {"kind": "recipe"}, True), ({}, {"valid_to": NOON + 9}, False),
     ({"kind": "procedure", "details": {"steps": ["a"]}}, {"kind": "procedure", "details": {"steps": ["b"]}}, False),
     ({"kind": "procedure", "details": {"steps": ["a"]}}, {"kind": "procedure", "details": {"steps": ["a"]}}, True),
+    ({"kind": "procedure", "details": {"steps": ["a"], "worked": 2, "rate": 0.6}},
+     {"kind": "procedure", "details": {"steps": ["a"], "warnings": []}}, True),
+    ({"kind": "negative", "details": {"rule": "never", "about": "x"}},
+     {"kind": "negative", "details": {"rule": "extract", "model": "m", "reason": "y"}}, True),
 ])
 def test_who_may_become_one(one, other, may):
     """Kinds of lasting knowledge may meet; others only their like, with the same steps and the same time (CC-55)."""

@@ -213,6 +213,12 @@ def test_variants_lead_to_one_that_stays(counts):
     assert {} == tags.variants({tag: n for tag, n in counts.items() if tag not in instead})
 
 
+def test_why_it_was_learned_is_no_difference():
+    """What is told about a memory, such as what was being discussed, keeps no two apart; what it says does (B110)."""
+    one, other = (a_memory("Never push to main.", details={"about": about, "because": "x"}) for about in ("a", "b"))
+    assert pairs.replaces(one, other) and not pairs.replaces(one, a_memory("Never push to main before 9:30."))
+
+
 def test_variants_are_spelling_not_meaning():
     """B128: case, hyphen, underscore and plural are spelling; css, redis and class are words of their own."""
     counts = dict.fromkeys(("unit-test", "unit_tests", "Unit Test", "css", "cs", "redis", "redi", "class", "clas"), 1)

@@ -36,9 +36,14 @@ def used(memory: Memory, now: float, *, helpful: bool, session: str = "", by: st
         "reinforcements": trail})
 
 
-def crumb_of(memory: Memory) -> Reinforcement:
-    """Where and when a memory was said, as it is noted on the one that it repeats (B69)."""
-    return Reinforcement(session=memory.session, at=memory.at, message=memory.messages[0] if memory.messages else None)
+def crumbs(memory: Memory, space: str) -> tuple[Reinforcement, ...]:
+    """Where and when a memory was said, and said again, as it is noted on the one of this space that it repeats (B69).
+
+    In another space only when: which sessions a project has is nobody else's business.
+    """
+    first = memory.messages[0] if memory.messages else None
+    found = (Reinforcement(session=memory.session, at=memory.at, message=first), *memory.reinforcements)
+    return found if memory.space == space else tuple(Reinforcement(session="", at=crumb.at) for crumb in found)
 
 
 def superseded(old: Memory, new: Memory, now: float) -> list[Change]:
@@ -85,7 +90,7 @@ def restored(memory: Memory, successor_edges: Sequence[Edge], now: float) -> lis
 def unmerged(kept: Memory, gone: Memory, now: float) -> list[Change]:
     """What was merged into another one stands by itself again: the other is as strong as without it."""
     trail = list(kept.reinforcements)
-    for crumb in (crumb_of(gone), *gone.reinforcements):
+    for crumb in crumbs(gone, kept.space):
         if crumb in trail:
             trail.remove(crumb)
     fields = {"strength": max(1, kept.strength - gone.strength), "reinforcements": tuple(trail), "updated_at": now}

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from reverie.kinds import KINDS, kind_of
 from reverie.lifecycle.agreement import WELL_KNOWN
-from reverie.lifecycle.change import HELPFUL, MOST_REINFORCEMENTS, contradicting, crumb_of
+from reverie.lifecycle.change import HELPFUL, MOST_REINFORCEMENTS, contradicting, crumbs
 from reverie.lifecycle.compare import RELATIONS, Verdict, compare
 from reverie.model import Change, Edge, Link, Memory, Retire, Revise
 
@@ -42,7 +42,8 @@ FEW_AGAINST = 0.25    # share that may say otherwise, as readings fail, without 
 LEAST_AKIN = 0.5      # share that must be akin at least
 OPPOSED = ("contradicts", "updates")
 DOUBTED = Verdict("contradicts", 0.0, "a correction puts one thing right: what else it contradicts is only flagged")
-CLOSER = ("redacted", "rule")    # details that say nothing about what a memory means
+PARTS = ("steps", "prerequisites", "warnings")    # what is in the details of a procedure besides how it went
+OWN = ("triggers", "files", "tags")    # what a memory has of its own, which nobody in another space is told
 RETIRED = ("retired_at", "retired_why", "superseded_by")
 
 Pair = frozenset[str]
@@ -101,24 +102,31 @@ def may_merge(old: Memory, new: Memory) -> bool:
     """Whether the new one, if it says the same, may become one with the old.
 
     Within a space, kinds that both hold lasting knowledge may meet; else kinds must be equal. A memory of a project may
-    strengthen one of the user's own that is believed as firmly; never the other way round, for whoever asks in another
-    project could not see it any more (CC-55, X15).
+    strengthen one of the user's own that is believed as firmly and has all that it has; never the other way round, for
+    whoever asks in another project could not see it any more (CC-55, X15).
     """
-    if old.space != new.space and not (above(old, new) and old.trust >= new.trust and old.kind == new.kind):
+    if old.space != new.space and not (above(old, new) and old.trust >= new.trust and old.kind == new.kind
+                                       and covers(old, new)):
         return False
     if (old.valid_from, old.valid_to) != (new.valid_from, new.valid_to) or not same_steps(old, new):
         return False
     return old.kind == new.kind or all(m.kind in KINDS and kind_of(m.kind).type == "semantic" for m in (old, new))
 
 
+def covers(old: Memory, new: Memory) -> bool:
+    """Whether a memory elsewhere is called up by all that calls the new one up, and for as long."""
+    return old.expires_at == new.expires_at and all(set(getattr(new, name)) <= set(getattr(old, name)) for name in OWN)
+
+
 def same_steps(old: Memory, new: Memory) -> bool:
-    """Whether two procedures do the same; of other memories the text says it all."""
-    return kind_of(old.kind).type != "procedural" or meaning(old) == meaning(new)
+    """Whether two procedures do the same; of other memories the text says it all, whatever is told about them."""
+    return meaning(old) == meaning(new)
 
 
 def meaning(memory: Memory) -> dict[str, object]:
-    """The details that bear on what is meant."""
-    return {name: value for name, value in memory.details.items() if name not in CLOSER}
+    """The details that bear on what is meant: the parts of a procedure, as far as it has some."""
+    found = {name: memory.details.get(name) for name in PARTS} if memory.kind == "procedure" else {}
+    return {name: value for name, value in found.items() if value}
 
 
 # What becomes of two
@@ -127,14 +135,15 @@ def meaning(memory: Memory) -> dict[str, object]:
 def absorbed(kept: Memory, gone: Memory, now: float) -> Memory:
     """The memory that stays when another one said the same: stronger, believed as the better of both (A78–A81).
 
-    Of a memory of a narrower space only that it was said is taken over: its tags and files are nobody else's business.
+    Of a memory of a narrower space only that it was said is taken over, and not in which session: the rest is nobody
+    else's business.
     """
     own = kept.space == gone.space
     better = gone if own and gone.trust > kept.trust else kept
     lasting = gone.kind if own and kind_of(gone.kind).half_life > kind_of(kept.kind).half_life else kept.kind
     stronger = kept._replace(
         strength=kept.strength + gone.strength,
-        reinforcements=(*kept.reinforcements, crumb_of(gone), *gone.reinforcements)[-MOST_REINFORCEMENTS:],
+        reinforcements=(*kept.reinforcements, *crumbs(gone, kept.space))[-MOST_REINFORCEMENTS:],
         confidence=min(1.0, max(kept.confidence, gone.confidence if own else 0.0) + HELPFUL),
         last_accessed_at=max(kept.last_accessed_at or kept.at, gone.at), updated_at=now)
     if not own:

@@ -126,7 +126,7 @@ def ask(work: Work, holder: str) -> Settled:
     finally:
         work.store.release(ASKING, holder)
     done = read.values()
-    return Settled(0, read["extract"].changes + read["answer"].changes, sum(r.events for r in done),
+    return Settled(0, read["extract"].added + read["answer"].added, sum(r.events for r in done),
                    sum(r.failed for r in done), trouble=next((r.trouble for r in done if r.trouble), ""))
 
 
@@ -144,7 +144,7 @@ def one_step(work: Work, batch: int = BATCH, holder: str = "") -> Settled:
             trouble = str(err)
     work = work._replace(trouble=trouble)
     read = [(reader, follow(work, reader)) for reader in READERS]
-    done = Settled(embedded, sum(r.changes for reader, r in read if reader in LEARNERS), sum(r.events for _, r in read),
+    done = Settled(embedded, sum(r.added for reader, r in read if reader in LEARNERS), sum(r.events for _, r in read),
                    sum(r.failed for _, r in read), len(work.store.waiting(1, model_of(work.embedder))), trouble)
     if done or not holder:
         return done

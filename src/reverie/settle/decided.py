@@ -4,12 +4,17 @@ The event log says it. Events of the verbs in DECIDING may carry `settled`, pair
 and `reopened`, pairs that are not any longer. A decision in the review queue settles its pair; so does whoever brings
 back what was merged or superseded, or takes such an event back: what was done unasked was not wanted. Taking a decision
 back opens the question again.
+
+The log only grows, so a process reads each of those events once for a store, and keeps what they say as long as it
+keeps the store open. Who asks inside a transaction that fails later makes it keep what never was: ask outside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from sys import intern
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from reverie.model import Event
 from reverie.store import Store
@@ -19,18 +24,32 @@ UNASKED = ("reconcile", "sleep", "weigh")    # whose `pairs`, (one, other, relat
 PAGE = 1_000
 
 
+class Decided(NamedTuple):
+    """What the deciding events say, up to the one of this number."""
+
+    upto: int = 0
+    pairs: frozenset[frozenset[str]] = frozenset()
+
+
+_READ: WeakKeyDictionary[Store, Decided] = WeakKeyDictionary()    # some 300 bytes a pair; gone with the store
+
+
 def settled_pairs(store: Store) -> frozenset[frozenset[str]]:
     """The pairs that are decided."""
-    decided: set[frozenset[str]] = set()
-    for event in deciding(store):
+    known = _READ.get(store, Decided())
+    if not (first := store.events(after=known.upto, verbs=DECIDING, limit=1)):
+        return known.pairs
+    decided, last = set(known.pairs), first[0].seq
+    for event in deciding(store, known.upto):
         decided |= pairs(event, "settled")
         decided -= pairs(event, "reopened")
-    return frozenset(decided)
+        last = event.seq
+    known = _READ[store] = Decided(last, frozenset(decided))
+    return known.pairs
 
 
-def deciding(store: Store) -> Iterator[Event]:
-    """All events that may decide about pairs, oldest first."""
-    last = 0
+def deciding(store: Store, last: int) -> Iterator[Event]:
+    """The events after a number that may decide about pairs, oldest first."""
     while page := store.events(after=last, verbs=DECIDING, limit=PAGE):
         yield from page
         last = page[-1].seq
@@ -39,7 +58,8 @@ def deciding(store: Store) -> Iterator[Event]:
 def pairs(event: Event, name: str) -> set[frozenset[str]]:
     """The pairs that an event names; what was erased in it leaves none."""
     found = event.payload.get(name, ())
-    named = (frozenset(pair[:2]) for pair in found if isinstance(pair, list)) if isinstance(found, list) else ()
+    some = [pair[:2] for pair in found if isinstance(pair, list)] if isinstance(found, list) else []
+    named = {frozenset(intern(str(id)) for id in pair) for pair in some}
     return {pair for pair in named if len(pair) == 2}
 
 

@@ -24,7 +24,7 @@ from reverie.search import Query, search
 from reverie.settle.asking import about
 from reverie.settle.embedding import embedded
 from reverie.settle.gathering import is_seam
-from reverie.settle.learning import home_of, known_already, same_words
+from reverie.settle.learning import home_of, known_as, same_words
 from reverie.settle.reading import Decision, Reader, Work
 from reverie.words import fingerprint
 
@@ -61,7 +61,7 @@ def taught(work: Work, event: Event) -> Decision:
         extracted = asked(work, work.llm, event, window)
         for item in extracted.keep:
             memory = as_memory(work, work.llm, event, item)
-            if same_words(memory) not in seen and not known_already(work.store, memory):
+            if same_words(memory) not in seen and not known_as(work.store, memory):
                 found.append(Add(memory))
             seen.add(same_words(memory))
         rejected += extracted.reject

@@ -45,10 +45,11 @@ def lessons_of(work: Work, turns: Sequence[Event], upto: int) -> Decision:
     observed = Gleaned(tuple(one for one in found.found if one.provenance == "observed"), (), found.waiting)
     last = turns[-1]
     source = Source(home_of(last), last.session, last.at, [place for _, place, _, _ in said])
-    changes, _, account, _ = decided(work.store, observed, source, work.now)
+    decision = decided(work.store, observed, source, work.now)
+    account = decision.payload
     again = min((said[place][0] for place in found.waiting), default=upto + 1)
     left = {reason: n for reason, n in (account.get("rejected") or {}).items() if reason != KNOWN}  # type: ignore[attr-defined]
-    return Decision(changes, payload={"kept": len(changes), "upto": upto, "from": again,
+    return decision._replace(payload={"kept": account.get("kept", 0), "upto": upto, "from": again,
                                       **({"rejected": left} if left else {})})
 
 

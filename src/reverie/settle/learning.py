@@ -1,8 +1,9 @@
 """What a turn teaches: what the user asked to be remembered and what is not known word for word already.
 
-Each turn is looked at by itself, as soon as it is there; what shows only over several turns is `gathering`'s. What is
-left although a rule asked for it is counted in the same event, by reason, with a few examples: that is the junk that
-was avoided, and `reverie rejected` shows it.
+What is said in the same words again, in another session, makes the memory stronger that has them. Each turn is looked
+at by itself, as soon as it is there; what shows only over several turns is `gathering`'s. What is left although a rule
+asked for it is counted in the same event, by reason, with a few examples: that is the junk that was avoided, and
+`reverie rejected` shows it.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from typing import Any, NamedTuple
 from reverie import clock, config
 from reverie.lifecycle.extract import Found, Gleaned, Rejected, gleaned
 from reverie.lifecycle.intake import built
+from reverie.lifecycle.reconcile import absorbed, altered, covers, may_merge, standing
 from reverie.model import Add, Event, Filter, Memory, lineage
 from reverie.settle.reading import Decision, Reader, Work
+from reverie.settle.reconciling import families
 from reverie.store import Store
 from reverie.words import query_terms
 
@@ -56,14 +59,20 @@ def decided(store: Store, found: Gleaned, source: Source, now: float, asked: int
     kept: list[Memory] = []
     rejected = list(found.rejected)
     seen: set[str] = set()
+    again: dict[str, tuple[Memory, Memory]] = {}    # before and after
     for lesson in found.found:
         memory = memory_of(lesson, source, now)
-        if same_words(memory) in seen or known_already(store, memory, asked if lesson.explicit else None):
+        known = known_as(store, memory, asked if lesson.explicit else None)
+        if same_words(memory) in seen or known:
             rejected.append(Rejected(lesson.text, KNOWN, lesson.rule, lesson.last))
+            old = repeated(store, known, memory)
+            again |= {old.id: (old, absorbed(old, memory, now))} if old else {}
         else:
             kept.append(memory)
         seen.add(same_words(memory))
-    return Decision([Add(memory=memory) for memory in kept], payload=account(len(kept), rejected, source.places))
+    stronger = [change for before, after in again.values() for change in altered(before, after)]
+    return Decision([*(Add(memory=memory) for memory in kept), *stronger], [before for before, _ in again.values()],
+                    account(len(kept), rejected, source.places))
 
 
 def account(kept: int, rejected: Sequence[Rejected], places: Sequence[int]) -> dict[str, Any]:
@@ -101,15 +110,34 @@ def home_of(event: Event) -> str:
     return event.space.rpartition("/")[0] or event.space if event.payload.get("own") else event.space
 
 
-def known_already(store: Store, memory: Memory, asked: int | None = None) -> bool:
-    """Whether the same words are there already, or were until somebody let go of them.
+def known_as(store: Store, memory: Memory, asked: int | None = None) -> list[Memory]:
+    """The memories that say the same word for word already, or did until somebody let go of them.
 
-    That stands, unless the user `asked` in so many words, in an event after the one that let go (B100).
+    That stands, unless the user `asked` in so many words, in an event after the one that let go (B100). What counts in
+    a space above and is not called up by all that calls this one up does not stand for it.
     """
     best = store.words(query_terms(memory.text), lineage(memory.space), 3)
     lately = store.browse(Filter(spaces=lineage(memory.space), kinds=(memory.kind,), active=None, limit=LATELY))
     same = [m for m in (*store.get([id for id, _ in best]), *lately) if same_words(m) == same_words(memory)]
-    return any(one.active or asked is None or let_go(store, one) > asked for one in same)
+    found = {one.id: one for one in same if (one.space == memory.space or covers(one, memory) if one.active
+                                             else asked is None or let_go(store, one) > asked)}
+    return list(found.values())
+
+
+def repeated(store: Store, known: Sequence[Memory], memory: Memory) -> Memory | None:
+    """The memory that is said again in another session, if there is one: it, or what it was merged into, counts."""
+    family = families(store, known)
+    for one in known:
+        old = standing(family, one.id)
+        if old and memory.session and not heard(store, old, memory) and may_merge(old, memory):
+            return old
+    return None
+
+
+def heard(store: Store, old: Memory, memory: Memory) -> bool:
+    """Whether the session of a memory has said this one before. One elsewhere does not know which sessions did."""
+    return memory.session in old.sources or (old.space != memory.space and any(
+        record.event.session == memory.session for record in store.history(old.id)))
 
 
 def let_go(store: Store, memory: Memory) -> int:

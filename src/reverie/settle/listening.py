@@ -71,13 +71,14 @@ def taken_in(work: Work, source: Source, said: Sequence[Said], texts: Sequence[M
     if new:
         work.store.append(new)
     memories = tuple(dated(change.memory, moments) for change in decision.changes if isinstance(change, Add))
-    work.store.apply([Add(memory=memory) for memory in memories],
+    again = [change for change in decision.changes if not isinstance(change, Add)]
+    work.store.apply([*(Add(memory=memory) for memory in memories), *again],
                      Event(verb="learn", space=source.home, session=source.session, at=work.now,
                            payload={**decision.payload, "transcript": mark}))
     kept = {memory.text for memory in memories}
-    again = tuple(Rejected(one.text, KNOWN, one.rule, one.last) for one in gained.found if one.text not in kept)
+    known = tuple(Rejected(one.text, KNOWN, one.rule, one.last) for one in gained.found if one.text not in kept)
     left = tuple(one._replace(text=one.text[:SHOWN], place=source.places[one.place])
-                 for one in (*gained.rejected, *again))
+                 for one in (*gained.rejected, *known))
     return Learned(source.session, memories, left, len(moments))
 
 

@@ -17,7 +17,7 @@ from reverie.clock import ticks
 from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.errors import Conflict, ModelAway, StoreError
-from reverie.model import NOTHING, Change, Edge, Event, Memory
+from reverie.model import NOTHING, Add, Change, Edge, Event, Memory
 from reverie.store import Store
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Read(NamedTuple):
     """What one step of a reader did."""
 
     events: int = 0
-    changes: int = 0
+    added: int = 0       # memories
     failed: int = 0
     trouble: str = ""    # why it stopped, if a language model is away
 
@@ -80,7 +80,7 @@ class Read(NamedTuple):
 def follow(work: Work, reader: Reader, most: int = EVENTS) -> Read:
     """Read the next events, in order, as far as their turn has come."""
     store = work.store
-    events = changes = failed = 0
+    events = added = failed = 0
     last, end, trouble = 0, ticks() + SECONDS, ""
     try:
         for event in store.events(after=store.cursor(reader.name), verbs=reader.verbs, limit=most):
@@ -88,24 +88,24 @@ def follow(work: Work, reader: Reader, most: int = EVENTS) -> Read:
                 break
             done = one(work, reader, event)
             events, last = events + 1, event.seq
-            changes, failed = changes + done.changes, failed + done.failed
+            added, failed = added + done.added, failed + done.failed
             if ticks() > end:
                 break
     except ModelAway as err:
         trouble = str(err)
     except Conflict:    # our lease ran out and somebody else has read these: what they did stands
-        return Read(events, changes, failed)
+        return Read(events, added, failed)
     if last > store.cursor(reader.name):
         store.advance(reader.name, last)
-    return Read(events, changes, failed, trouble)
+    return Read(events, added, failed, trouble)
 
 
 def one(work: Work, reader: Reader, event: Event) -> Read:
     """Read one event. A store in trouble, or somebody who was faster, is not the event's fault: that is raised."""
     try:
         for _ in range(ANEW):
-            if (changes := attempt(work, reader, event)) is not None:
-                return Read(1, changes)
+            if (added := attempt(work, reader, event)) is not None:
+                return Read(1, added)
         return Read(1)
     except (StoreError, Conflict, ModelAway):
         raise
@@ -116,7 +116,7 @@ def one(work: Work, reader: Reader, event: Event) -> Read:
 
 
 def attempt(work: Work, reader: Reader, event: Event) -> int | None:
-    """Decide, and make it so unless what it rests on has changed; None in that case."""
+    """Decide, and make it so unless what it rests on has changed; how many memories that adds, None in that case."""
     decision = reader.decide(work, event)
     if not decision.changes and not decision.payload:
         return 0
@@ -125,7 +125,7 @@ def attempt(work: Work, reader: Reader, event: Event) -> int | None:
             return None
         work.store.apply(decision.changes, caused(work, event, reader.verb, **decision.payload),
                          done=(reader.name, event.seq))
-    return len(decision.changes)
+    return sum(isinstance(change, Add) for change in decision.changes)
 
 
 def stands(store: Store, decision: Decision) -> bool:
