@@ -113,14 +113,23 @@ def called_up(store: "Store", query: Query, end: float | None) -> list[Hit]:
 
 
 FIRST = ("negative", "correction")    # of what is called up, these are told first
+BEFORE_A_TOOL = 0.1                   # seconds that all patterns together may take: a tool waits for them
 
 
-def called_by(store: "Store", scene: Scene, spaces: Sequence[str], now: float) -> list[Hit]:
-    """What trigger patterns call up before a tool runs: what must never be done first, ties by id (B61, B62)."""
+def called_by(store: "Store", scene: Scene, spaces: Sequence[str], now: float) -> triggers.Called:
+    """What trigger patterns call up before a tool runs: what must never be done first, ties by id (B61, B62).
+
+    Patterns are tried in that order too, for a tenth of a second, regular expressions after all others.
+    """
     asked = Query("", tuple(spaces), now, automatic=True)
-    hits = [hit for hit in triggers.met(store.triggered(spaces), scene) if alive(hit.memory, asked)]
-    return sorted(hits, key=lambda hit: (FIRST.index(hit.memory.kind) if hit.memory.kind in FIRST else len(FIRST),
-                                         -hit.memory.trust * hit.memory.confidence, hit.memory.id))
+    heard = [memory for memory in store.triggered(spaces) if alive(memory, asked)]
+    return triggers.met(sorted(heard, key=urgency), scene, ticks() + BEFORE_A_TOOL)
+
+
+def urgency(memory: Memory) -> tuple[int, float, str]:
+    """The order of what is told before a tool runs."""
+    place = FIRST.index(memory.kind) if memory.kind in FIRST else len(FIRST)
+    return place, -memory.trust * memory.confidence, memory.id
 
 
 def enough(found: Sequence[Hit], query: Query, wider: int) -> bool:
