@@ -113,17 +113,26 @@ def called_up(store: "Store", query: Query, end: float | None) -> list[Hit]:
 
 
 FIRST = ("negative", "correction")    # of what is called up, these are told first
+DOUBTED = 0.2                         # confidence below which a warning is left out: it was rejected eight times or so
 BEFORE_A_TOOL = 0.1                   # seconds that all patterns together may take: a tool waits for them
 
 
 def called_by(store: "Store", scene: Scene, spaces: Sequence[str], now: float) -> triggers.Called:
     """What trigger patterns call up before a tool runs: what must never be done first, ties by id (B61, B62).
 
-    Patterns are tried in that order too, for a tenth of a second, regular expressions after all others.
+    Patterns are tried in that order too, for a tenth of a second, regular expressions after all others. What is hardly
+    believed any more is left out; of what is believed less than at first, `why` says how much.
     """
     asked = Query("", tuple(spaces), now, automatic=True)
-    heard = [memory for memory in store.triggered(spaces) if alive(memory, asked)]
-    return triggers.met(sorted(heard, key=urgency), scene, ticks() + BEFORE_A_TOOL)
+    heard = [memory for memory in store.triggered(spaces) if alive(memory, asked) and memory.confidence >= DOUBTED]
+    found = triggers.met(sorted(heard, key=urgency), scene, ticks() + BEFORE_A_TOOL)
+    found[:] = [hit._replace(why=(*hit.why, *doubts(hit.memory))) for hit in found]
+    return found
+
+
+def doubts(memory: Memory) -> tuple[str, ...]:
+    """How far a memory is believed, if less than at first."""
+    return (f"believed at {memory.confidence:.0%}",) if memory.confidence < memory.trust else ()
 
 
 def urgency(memory: Memory) -> tuple[int, float, str]:
