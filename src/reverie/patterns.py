@@ -145,6 +145,11 @@ def meets(pattern: str, scene: Scene) -> bool:
     return bool(pattern) and pattern in scene.text
 
 
+def is_expression(pattern: str) -> bool:
+    """Whether it is a regular expression: of all patterns only these can be slow."""
+    return pattern.strip().startswith(EXPRESSION)
+
+
 def runs(pattern: str, scene: Scene) -> bool:
     """Whether the tool that is about to run is the one, and is given what the pattern says."""
     name, arguments = parts(pattern)

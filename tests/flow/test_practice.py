@@ -117,3 +117,25 @@ def test_triggers_that_were_given_stay(mind):
     assert ("moment",) == many[0].triggers
     turned = mind.revise(mind.remember("Never use axios", space=SPACE).id, kind="negative")
     assert ("axios",) == turned.triggers
+
+
+def test_a_tool_waits_for_patterns_a_tenth_of_a_second(mind, monkeypatch):
+    """What must never be done is tried first; what was not tried is said."""
+    never = mind.remember("Never drop prod", space=SPACE, kind="negative", triggers=["re:prod"])
+    mind.remember("Prod is in Paris", space=SPACE, triggers=["re:prod"])
+    clock = iter(range(1_000))
+    monkeypatch.setattr("reverie.search.triggers.ticks", lambda: next(clock))
+    monkeypatch.setattr("reverie.search.ticks", lambda: 2 - 0.1)
+    found = mind.warnings("Bash", "psql prod", space=SPACE)
+    assert [never.id] == [hit.memory.id for hit in found]
+    assert 1 == found.untried
+
+
+def test_a_warning_that_was_rejected_says_so_and_falls_silent(mind):
+    """B71, CC-52: its confidence stands beside it, and below a fifth it does not warn."""
+    never = mind.remember("Never drop prod", space=SPACE, kind="negative", triggers=["prod"], provenance="user_stated")
+    mind.feedback(never.id, False)
+    assert [("trigger 'prod'", "believed at 85%")] == [hit.why for hit in mind.warnings("Bash", "prod", space=SPACE)]
+    for _ in range(9):
+        mind.feedback(never.id, False)
+    assert [] == mind.warnings("Bash", "prod", space=SPACE)

@@ -43,3 +43,17 @@ def test_a_met_trigger_comes_first_and_says_why():
     assert [h.memory for h in found] == [called, other]
     assert (found[0].score, found[0].why) == (MET, ("trigger 'println!'", "words"))
     assert merged([Hit(other, 0.5)], []) == [Hit(other, 0.5)]
+
+
+def test_no_pattern_waits_for_a_slow_expression(monkeypatch):
+    """Literals and globs are tried first; what there was no time for is counted, not passed over in silence."""
+    clock = iter(range(1_000))
+    monkeypatch.setattr("reverie.search.triggers.ticks", lambda: next(clock))
+    slow = [a_memory(f"slow {n}", triggers=[r"re:(a|aa)+$"]) for n in range(8)]
+    plain = a_memory("plain", triggers=["re:b", "a!"])
+    found = met([*slow, plain], spoken("a" * 50 + "!"), end=4)
+
+    assert [("trigger 'a!'",)] == [hit.why for hit in found]
+    assert 8 - 3 == found.untried
+    assert 9 == met([*slow, plain], spoken("a!"), end=0).untried
+    assert 0 == met([plain], spoken("b")).untried

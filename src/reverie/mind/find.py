@@ -12,6 +12,7 @@ from reverie.mind.base import Base
 from reverie.model import Filter, Hint, Hit, Memory, Record, lineage
 from reverie.patterns import about_to_run
 from reverie.search import Query, called_by, search
+from reverie.search.triggers import Called
 from reverie.words import fingerprint, query_terms
 
 if TYPE_CHECKING:
@@ -69,17 +70,21 @@ class Finding(Base):
                 for hit in hits]
 
     def warnings(self, tool: str, arguments: Mapping[str, Any] | str = "", *, space: str | None = None,
-                 limit: int = 5) -> list[Hit]:
+                 limit: int = 5) -> Called:
         """What to know before a tool runs: memories of which a trigger meets the tool or what it is given.
 
-        What must never be done comes first, then corrections, then the rest. Needs no model and no vectors.
+        What must never be done comes first, then corrections, then the rest. Needs no model and no vectors. All
+        patterns together have a tenth of a second, regular expressions after all others; the list's `untried` is how
+        many memories there was no time for, usually 0.
         """
         if not isinstance(tool, str) or not isinstance(arguments, (str, Mapping)):
             raise BadInput("A tool is named by a text; its arguments are a text or a mapping of names to values")
         spaces = lineage(self._space(space))
         if whole(limit) <= 0 or self.settings.is_off(spaces[0]):
-            return []
-        return called_by(self.store, about_to_run(tool, arguments), spaces, self._now())[:limit]
+            return Called()
+        found = called_by(self.store, about_to_run(tool, arguments), spaces, self._now())
+        del found[limit:]
+        return found
 
     def similar(self, id: str, *, space: str | None = None, limit: int = 10) -> list[Hit]:
         """More like this one: by meaning, and by the tags, clusters and links that it shares. Not the memory itself.

@@ -113,14 +113,32 @@ def called_up(store: "Store", query: Query, end: float | None) -> list[Hit]:
 
 
 FIRST = ("negative", "correction")    # of what is called up, these are told first
+DOUBTED = 0.2                         # confidence below which a warning is left out: it was rejected eight times or so
+BEFORE_A_TOOL = 0.1                   # seconds that all patterns together may take: a tool waits for them
 
 
-def called_by(store: "Store", scene: Scene, spaces: Sequence[str], now: float) -> list[Hit]:
-    """What trigger patterns call up before a tool runs: what must never be done first, ties by id (B61, B62)."""
+def called_by(store: "Store", scene: Scene, spaces: Sequence[str], now: float) -> triggers.Called:
+    """What trigger patterns call up before a tool runs: what must never be done first, ties by id (B61, B62).
+
+    Patterns are tried in that order too, for a tenth of a second, regular expressions after all others. What is hardly
+    believed any more is left out; of what is believed less than at first, `why` says how much.
+    """
     asked = Query("", tuple(spaces), now, automatic=True)
-    hits = [hit for hit in triggers.met(store.triggered(spaces), scene) if alive(hit.memory, asked)]
-    return sorted(hits, key=lambda hit: (FIRST.index(hit.memory.kind) if hit.memory.kind in FIRST else len(FIRST),
-                                         -hit.memory.trust * hit.memory.confidence, hit.memory.id))
+    heard = [memory for memory in store.triggered(spaces) if alive(memory, asked) and memory.confidence >= DOUBTED]
+    found = triggers.met(sorted(heard, key=urgency), scene, ticks() + BEFORE_A_TOOL)
+    found[:] = [hit._replace(why=(*hit.why, *doubts(hit.memory))) for hit in found]
+    return found
+
+
+def doubts(memory: Memory) -> tuple[str, ...]:
+    """How far a memory is believed, if less than at first."""
+    return (f"believed at {memory.confidence:.0%}",) if memory.confidence < memory.trust else ()
+
+
+def urgency(memory: Memory) -> tuple[int, float, str]:
+    """The order of what is told before a tool runs."""
+    place = FIRST.index(memory.kind) if memory.kind in FIRST else len(FIRST)
+    return place, -memory.trust * memory.confidence, memory.id
 
 
 def enough(found: Sequence[Hit], query: Query, wider: int) -> bool:

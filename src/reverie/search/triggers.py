@@ -8,21 +8,45 @@ from collections.abc import Iterable, Sequence
 
 from reverie.clock import ticks
 from reverie.model import Hit, Memory
-from reverie.patterns import Scene, meets
+from reverie.patterns import Scene, is_expression, meets
 
 MET = 0.97               # the score of a memory whose trigger met
-OFTEN = 50               # memories between two looks at the time
+OFTEN = 50               # memories between two looks at the time, where no expression is among the patterns
 
 
-def met(memories: Iterable[Memory], scene: Scene, end: float | None = None) -> list[Hit]:
-    """Memories of which a trigger meets the scene, in order of id; from the moment `end` on no further are tried."""
-    found = []
+class Called(list[Hit]):
+    """What was called up. `untried` memories have triggers for which there was no time: they may belong here too."""
+
+    untried: int = 0
+
+
+def met(memories: Iterable[Memory], scene: Scene, end: float | None = None) -> Called:
+    """Memories of which a trigger meets the scene, in the order given; from the moment `end` on no further are tried.
+
+    Regular expressions come last: no other pattern waits for one that is slow.
+    """
+    every = list(memories)
+    found: dict[str, str] = {}
+    untried = try_each(every, scene, found, end, expressions=False)
+    waiting = [one for one in every[:len(every) - untried]
+               if one.id not in found and any(map(is_expression, one.triggers))]
+    untried += try_each(waiting, scene, found, end, expressions=True)
+    hits = Called(Hit(one, MET, (f"trigger {found[one.id]!r}",)) for one in every if one.id in found)
+    hits.untried = untried
+    return hits
+
+
+def try_each(memories: Sequence[Memory], scene: Scene, found: dict[str, str], end: float | None, *,
+             expressions: bool) -> int:
+    """Note in `found`, by id, the first pattern of each memory that meets; how many memories were not tried."""
+    often = 1 if expressions else OFTEN
     for place, memory in enumerate(memories):
-        if end is not None and place % OFTEN == 0 and ticks() >= end:
-            break
-        if (pattern := first_met(memory.triggers, scene)) is not None:
-            found.append(Hit(memory, MET, (f"trigger {pattern!r}",)))
-    return found
+        if end is not None and place % often == 0 and ticks() >= end:
+            return len(memories) - place
+        some = [pattern for pattern in memory.triggers if is_expression(pattern) is expressions]
+        if (pattern := first_met(some, scene)) is not None:
+            found[memory.id] = pattern
+    return 0
 
 
 def called(hit: Hit) -> bool:

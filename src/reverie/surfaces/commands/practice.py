@@ -77,13 +77,15 @@ def warnings(
     with desk.mind() as mind:
         found = mind.warnings(tool, arguments_of(text), space=desk.space, limit=limit)
     if desk.json:
-        say.document({"tool": tool, "hits": [as_json(hit) for hit in found]})
+        say.document({"tool": tool, "hits": [as_json(hit) for hit in found], "untried": found.untried})
     elif found:
         from reverie.surfaces import show
 
         show.hits(found, clock.now(), desk.space)
     else:
         say.tell("Nothing to beware of is known.")
+    if found.untried:
+        say.note(f"There was no time to try {found.untried} memories: too many slow regular expressions (re:…).")
 
 
 def arguments_of(text: str) -> dict[str, Any] | str:
