@@ -142,6 +142,7 @@ def test_what_was_not_kept_is_counted_with_the_reason(mind):
                     "always sign commits"))
     stats = mind.stats()
 
+    assert stats.junk == 3 / 4
     assert (stats.learned, stats.rejected) == (1, {"one-off": 1, "secret": 1, "question": 1})
     assert [one.reason for one in mind.rejected()] == ["question", "secret", "one-off"]
     assert [one.reason for one in mind.rejected(1)] == ["question"]

@@ -88,8 +88,9 @@ def test_the_story_of_a_memory(mind, clock):
     story = "\n".join(told.story)
 
     assert told.superseded_by == new.id
-    for part in ("by Ann", "session s1", "messages 2–3", "user said", "used 1 times", "heard in s1, s2",
-                 "No longer counts", new.id, "text was vim is the editor", "Expires on", "supersedes"):
+    for part in ("by Ann", "session s1", "messages 2–3", "the user said so; raised to 100% by 1 use", "Used once",
+                 "No longer counts", "replaced by “helix is the editor”", new.id,
+                 "before it said “vim is the editor” (event 3)", "Expires on", "it helped (event 2)"):
         assert part in story
 
 
@@ -97,4 +98,76 @@ def test_odd_times_and_details_can_be_told():
     """A time beyond the calendar and somebody's own `redacted` break no story."""
     memory = a_memory("x", details={"redacted": 5})._replace(at=1e300)
 
-    assert "second 1000000" in explained(memory, [], [], NOON).story[0]
+    assert "second 1000000" in explained(memory, [], [], NOON, {}).story[0]
+
+
+def test_a_long_story_is_short(mind, clock):
+    """Sixty restatements are a few lines: how often, when, three wordings; the whole tells each (A80, A104)."""
+    one = mind.remember("I prefer tabs", space="me/demo", kind="preference", session="s0")
+    for n in range(60):
+        clock.tick(days=1)
+        mind.remember("I prefer tabs" + "!" * (n % 6), space="me/demo", kind="preference", session=f"s{n % 9}")
+        mind.settle()
+    mind.feedback(one.id, False)
+    story, whole = mind.explain(one.id).story, mind.explain(one.id, whole=True).story
+    told = "\n".join(story)
+
+    assert len(story) <= 12 and len(whole) > 60
+    assert "Heard again 60 times, first on 2025-10-10, last on 2025-12-08, in 9 conversations." in told
+    assert "“I prefer tabs!!!” and 2 more" in told and "heard again, 60 times (events" in told
+    assert "and 1 rejection." in told and "not helpful 1." in told
+    assert "“I prefer tabs!!!!!”" in "\n".join(whole) and told.count("“I prefer tabs!”") == 1
+
+
+def test_a_story_of_many_different_events_is_elided(mind):
+    """The first and the last are told, and how to see the others."""
+    one = mind.remember("x is y", space="me/demo")
+    for n in range(30):
+        mind.revise(one.id, text=f"x is {n}")
+    story = mind.explain(one.id).story
+
+    assert len(story) <= 25 and "… 23 more steps" in "\n".join(story)
+    assert "before it said “x is 28”" in story[-1]
+
+
+def test_a_conflict_is_quoted_and_says_where_to_decide(mind):
+    """What contradicts it, in its words (A86); once, not as a tie as well."""
+    one = mind.remember("The API listens on port 8080", space="me/demo", provenance="user_stated")
+    mind.remember("The API listens on port 9000", space="me/demo")
+    mind.settle()
+    told = [line for line in mind.explain(one.id).story if "9000" in line and "(event" not in line]
+
+    assert len(told) == 1 and told[0].startswith("Contradicted by “The API listens on port 9000”")
+    assert told[0].endswith("decide with `reverie review`.")
+
+
+def test_the_story_of_a_procedure(mind):
+    """Its record, in words (CC-66)."""
+    one = mind.teach("Release", ["Run the tests", "Tag"], space="me/demo")
+    for worked in (True, False, True):
+        mind.outcome(one.id, worked)
+    told = mind.explain(one.id).story
+
+    assert "Followed 3 times: it worked 2, it failed 1; the chance that it works is put at 60%." in told
+    assert [line.split(": ")[1] for line in told[-2:]] == [
+        "followed, and it failed (event 3).", "followed, and it worked (event 4)."]
+
+
+def test_no_story_shows_a_field_or_a_value_as_a_program_writes_it(mind, clock):
+    """Whatever was done to it (A104)."""
+    one = mind.remember("x is y", space="me/demo", tags=["a"], details={"steps": ["b"]})
+    other = mind.remember("p is q", space="me/demo")
+    mind.revise(one.id, title="t", details={"steps": ["c"]}, expires_at=clock() + 9e6, salience=0.9)
+    mind.tag(one.id, add=["z"], remove=["a"])
+    mind.link(one.id, other.id)
+    mind.feedback(one.id, True, by="judge")
+    mind.forget(one.id)
+    mind.restore(one.id)
+    mind.undo(mind.history(one.id)[2].event.seq)
+    told = "\n".join(mind.explain(one.id, whole=True).story)
+
+    for odd in ("_", "{", "[", "None", "nothing", " was 0", "1760"):
+        assert odd not in told.replace(other.id, "").replace(one.id, ""), odd
+    for part in ("tagged z; no longer tagged a", "forgotten on request", "brought back", "It goes with “p is q”",
+                 "was taken back"):
+        assert part in told

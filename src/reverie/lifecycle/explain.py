@@ -1,14 +1,21 @@
-"""Why do we believe this? The story of one memory in words, from its fields, its history and its edges."""
+"""Why do we believe this? The story of one memory in words, from its fields, its history and its edges.
 
-from collections.abc import Sequence
+For a person to read: a sentence a line, other memories in their own words, repetitions folded. A short story has some
+twenty-five lines whatever a memory went through; the whole one tells each wording, tie and event. Pure functions.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from reverie.kinds import half_life, kind_of, retention
+from reverie.lifecycle.procedure import KIND as PROCEDURE
+from reverie.lifecycle.procedure import record_of
+from reverie.lifecycle.retold import date, day, happened, let_go, quoted, short, times
 from reverie.lifecycle.usage import guesses
-from reverie.model import Edge, Memory, Record
-from reverie.window import SAID_BY
+from reverie.model import Edge, Memory, Record, Reinforcement
 
+<<<<<<< HEAD
 VERBS = {
     "remember": "kept", "import": "imported", "revise": "revised", "forget": "forgotten", "restore": "restored",
     "tag": "tagged", "link": "linked", "supersede": "superseded", "feedback": "judged", "undo": "taken back",
@@ -17,7 +24,32 @@ VERBS = {
     "review": "decided by a person", "sleep": "tidied in sleep",
     "gather": "learned from the conversation", "extract": "read from the conversation by a language model",
     "answer": "found by a language model to answer a question", "weigh": "weighed by a language model",
+=======
+MOST_NAMED = 3           # wordings, or memories tied by one relation, that a short story quotes
+
+BECAUSE = {
+    "user_corrected": "the user put the agent right",
+    "user_stated": "the user said so",
+    "observed": "an agent saw it or was told to keep it",
+    "extracted": "it was taken from a past conversation",
+    "inferred": "it was concluded; nobody said it",
+>>>>>>> fix5
 }
+"""Who stands behind it, by provenance."""
+
+MOVED_BY = {"feedback": "use", "maintain": "verdict of a model", "reconcile": "repetition", "sleep": "repetition",
+            "review": "repetition", "undo": "undo", "revise": "change by hand"}
+"""Verb of an event that moved confidence → what to call it."""
+
+TIES = {
+    ("supersedes", True): "It replaced", ("supersedes", False): "Something newer says so:",
+    ("contradicts", True): "It contradicts", ("resembles", True): "It may say the same as",
+    ("relates_to", True): "It goes with", ("derived_from", True): "It was made from",
+    ("derived_from", False): "It went into", ("in_cluster", True): "It belongs to", ("about", True): "It is about",
+}
+"""(relation, whether read from this end) → how the sentence begins. What has no direction reads the same from both."""
+
+DECIDE = "; decide with `reverie review`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +68,22 @@ class Explanation:
         return self.memory.superseded_by
 
 
-def day(at: float) -> str:
-    """A moment as people write it."""
-    try:
-        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
-    except (OverflowError, ValueError, OSError):
-        return f"second {at:.0f}"
+def related(memory: Memory, history: Sequence[Record], edges: Sequence[Edge]) -> list[str]:
+    """The ids of the memories that the story may quote."""
+    ends = [end for edge in edges for end in (edge.src, edge.dst)]
+    told = [record.after.get(name) for record in history for name in ("dst", "superseded_by")]
+    found = dict.fromkeys([memory.superseded_by, *memory.conflicts_with, *ends, *told])
+    return [id for id in found if isinstance(id, str) and ":" not in id and id != memory.id]
 
 
 def explained(memory: Memory, history: Sequence[Record], edges: Sequence[Edge], now: float,
-              wordings: Sequence[Memory] = ()) -> Explanation:
-    """The story, one sentence a line; `wordings` are the memories that were merged into this one."""
+              others: Mapping[str, Memory], *, whole: bool = False) -> Explanation:
+    """The story, one sentence a line; `others` are the memories it has to do with, by id (see `related`)."""
     kept = retention(memory, now)
-    story = [origin(memory), belief(memory, kept), *taken(memory), *uses(memory), *map(worded, wordings),
-             *standing(memory), *relations(memory, edges), *(told(record) for record in history)]
+    story = [origin(memory), belief(memory, history, kept), *taken(memory), *heard(memory, history),
+             *worded(memory, edges, others, whole=whole), *uses(memory, history), *practised(memory),
+             *standing(memory, others), *relations(memory, edges, others, whole=whole),
+             *happened(history, others, whole=whole, id=memory.id)]
     return Explanation(memory, tuple(story), tuple(history), tuple(edges), kept)
 
 
@@ -58,15 +92,25 @@ def origin(memory: Memory) -> str:
     who = f" by {memory.speaker}" if memory.speaker else ""
     where = f" in session {memory.session}" if memory.session else ""
     span = f", messages {memory.messages[0]}–{memory.messages[1]}" if memory.messages else ""
-    return f"Said{who} on {day(memory.at)}{where}{span}; written down on {day(memory.created_at)} in {memory.space}."
+    written = "" if date(memory.at) == date(memory.created_at) else f" on {date(memory.created_at)}"
+    return f"Said{who} on {day(memory.at)}{where}{span}; written down{written} in {memory.space}."
 
 
-def belief(memory: Memory, kept: float) -> str:
-    """How far it is believed, and why."""
+def belief(memory: Memory, history: Sequence[Record], kept: float) -> str:
+    """How far it is believed, why, what has moved that, and how it fades."""
+    moves = [record for record in history if record.op == "revise" and "confidence" in record.after]
+    first = moves[0].before.get("confidence") if moves else memory.confidence
+    causes = Counter("rejection" if record.event.payload.get("helpful") is False else
+                     MOVED_BY.get(record.event.verb, "change") for record in moves)
+    by = " and ".join(f"{count:,} {name}{'s' * (count != 1)}" for name, count in causes.items())
+    begin = first if isinstance(first, float | int) else memory.confidence
+    step = "raised" if memory.confidence > begin else "lowered" if memory.confidence < begin else "back"
+    because = BECAUSE.get(memory.provenance, f"it comes from {memory.provenance}")
     days = half_life(memory)
-    fading = "it does not fade" if days == float("inf") else f"a {memory.kind} halves every {days:g} days"
-    return (f"Believed at {memory.confidence:.0%}: {SAID_BY.get(memory.provenance, memory.provenance)} "
-            f"(trust {memory.trust:.0%}); retention {kept:.0%}, {fading}.")
+    fading = ("It does not fade." if days == float("inf") else
+              f"A {memory.kind} halves every {days:g} days without use: {kept:.0%} of it is left.")
+    return (f"Believed {begin:.0%}, because {because}"
+            f"{f'; {step} to {memory.confidence:.0%} by {by}' if causes else ''}. {fading}")
 
 
 def taken(memory: Memory) -> list[str]:
@@ -76,29 +120,79 @@ def taken(memory: Memory) -> list[str]:
     return [*lines, f"What was being discussed: “{about}”"] if lines and isinstance(about, str) else lines
 
 
-def uses(memory: Memory) -> list[str]:
-    """How it was confirmed."""
-    if memory.strength <= 1 and not memory.access_count:
-        return ["Never confirmed or used since."]
-    last = f", last on {day(memory.last_accessed_at)}" if memory.last_accessed_at else ""
-    return [f"Said or confirmed {memory.strength} times, used {memory.access_count} times{last}; "
-            f"heard in {', '.join(memory.sources) or 'no named session'}."]
+def judged(history: Sequence[Record]) -> list[Record]:
+    """Verdicts of those who were given it."""
+    return [record for record in history if record.event.verb == "feedback"]
 
 
-def worded(wording: Memory) -> str:
-    """Another way in which it was said."""
-    return f"Also said on {day(wording.at)} as “{shown(wording.text)}” ({wording.id})."
+def heard(memory: Memory, history: Sequence[Record]) -> list[str]:
+    """How often it was said again."""
+    uses = {record.event.at for record in judged(history) if "strength" in record.after}
+    crumbs = [crumb for crumb in memory.reinforcements if crumb.at not in uses]
+    count = max(len(crumbs), memory.strength - 1 - len(uses))
+    if not count:
+        return []
+    sessions = len({crumb.session for crumb in crumbs if crumb.session})
+    where = f", in {sessions:,} conversation{'s' * (sessions != 1)}" if sessions else ""
+    return [f"Heard again {times(count)}{span(crumbs)}{where}."]
 
 
-def standing(memory: Memory) -> list[str]:
-    """Whether it still counts."""
+def span(crumbs: Sequence[Reinforcement]) -> str:
+    """From when to when."""
+    days = list(dict.fromkeys(date(at) for at in sorted(crumb.at for crumb in crumbs)))
+    return "" if not days else f", on {days[0]}" if len(days) == 1 else f", first on {days[0]}, last on {days[-1]}"
+
+
+def worded(memory: Memory, edges: Sequence[Edge], others: Mapping[str, Memory], *, whole: bool) -> list[str]:
+    """The other ways in which it was said (A80)."""
+    said = list(dict.fromkeys(f"“{other.text if whole else short(other.text)}”" for other in others.values()
+                              if is_wording(memory, edges, other)))
+    return [f"In other words: {listed(said, whole=whole)}."] if said else []
+
+
+def is_wording(memory: Memory, edges: Sequence[Edge], other: Memory) -> bool:
+    """Whether another memory was merged into this one."""
+    return other.retired_why == "merged" and any(
+        (edge.src, edge.rel, edge.dst) == (memory.id, "derived_from", other.id) for edge in edges)
+
+
+def listed(said: Sequence[str], *, whole: bool) -> str:
+    """Some of many, unless the whole is wanted."""
+    shown = said if whole else said[:MOST_NAMED]
+    return ", ".join(shown) + (f" and {len(said) - len(shown):,} more" if len(said) > len(shown) else "")
+
+
+def uses(memory: Memory, history: Sequence[Record]) -> list[str]:
+    """How often it was used, and what those found who used it."""
+    lines = []
+    if memory.access_count:
+        last = f", last on {date(memory.last_accessed_at)}" if memory.last_accessed_at else ""
+        lines.append(f"Used {times(memory.access_count)}{last}.")
+    elif memory.strength <= 1:
+        lines.append("Never heard again or used since.")
+    if verdicts := judged(history):
+        helped = sum(bool(record.event.payload.get("helpful")) for record in verdicts)
+        lines.append(f"Judged {times(len(verdicts))}: helpful {helped:,}, not helpful {len(verdicts) - helped:,}.")
+    return lines
+
+
+def practised(memory: Memory) -> list[str]:
+    """How it went when it was followed."""
+    record = record_of(memory)
+    if memory.kind != PROCEDURE or not (record.worked or record.failed):
+        return []
+    return [f"Followed {times(record.worked + record.failed)}: it worked {record.worked:,}, it failed "
+            f"{record.failed:,}; the chance that it works is put at {record.chance:.0%}."]
+
+
+def standing(memory: Memory, others: Mapping[str, Memory]) -> list[str]:
+    """Whether it still counts, and who disagrees."""
     lines = []
     if memory.retired_at is not None:
-        by = f" by {memory.superseded_by}" if memory.superseded_by else ""
-        lines.append(f"No longer counts since {day(memory.retired_at)}: {memory.retired_why or 'retired'}{by}. "
+        why = let_go(memory.retired_why, quoted(memory.superseded_by, others) if memory.superseded_by else "")
+        lines.append(f"No longer counts since {date(memory.retired_at)}: {why}. "
                      f"`reverie restore {memory.id}` brings it back.")
-    if memory.conflicts_with:
-        lines.append(f"Contradicted by {', '.join(memory.conflicts_with)}.")
+    lines += [f"Contradicted by {quoted(id, others)}{DECIDE}." for id in memory.conflicts_with]
     if memory.expires_at is not None:
         lines.append(f"Expires on {day(memory.expires_at)}.")
     redacted = memory.details.get("redacted")
@@ -111,22 +205,18 @@ def standing(memory: Memory) -> list[str]:
     return lines
 
 
-def relations(memory: Memory, edges: Sequence[Edge]) -> list[str]:
-    """What it is tied to."""
-    return [f"{'→' if edge.src == memory.id else '←'} {edge.rel.replace('_', ' ')} "
-            f"{edge.dst if edge.src == memory.id else edge.src} ({edge.weight:.2f})."
-            for edge in edges if edge.rel != "has_tag"]
-
-
-def told(record: Record) -> str:
-    """One line of history."""
-    what = VERBS.get(record.event.verb, record.event.verb)
-    parts = [f"{name} was {shown(record.before.get(name))}" for name in record.after
-             if name not in ("updated_at", "rel", "dst", "reinforcements")]
-    return f"{day(record.event.at)}: {what}{': ' + ', '.join(parts) if parts else ''} (event {record.event.seq})."
-
-
-def shown(value: object) -> str:
-    """An old value, short."""
-    text = "nothing" if value in (None, "", [], {}) else str(value)
-    return text if len(text) <= 80 else text[:79] + "…"
+def relations(memory: Memory, edges: Sequence[Edge], others: Mapping[str, Memory], *, whole: bool) -> list[str]:
+    """What it is tied to, a sentence a relation. What has been said already (its successor, who disagrees, other
+    wordings, what it was merged into) is not said twice.
+    """
+    said = {memory.superseded_by, *memory.conflicts_with}
+    found: dict[tuple[str, bool], list[str]] = {}
+    for edge in sorted(edges, key=lambda edge: -edge.weight):
+        away = edge.src == memory.id
+        end = edge.dst if away else edge.src
+        told = end in said or (end in others and is_wording(memory, edges, others[end]))
+        if not told and edge.rel != "has_tag":
+            key = (edge.rel, away or (edge.rel, False) not in TIES)
+            found.setdefault(key, []).append(quoted(end, others) if end in others else end.partition(":")[2] or end)
+    return [f"{TIES.get(key, 'It is tied to')} {listed(list(dict.fromkeys(ends)), whole=whole)}"
+            f"{DECIDE if key[0] in ('resembles', 'contradicts') else ''}." for key, ends in found.items()]

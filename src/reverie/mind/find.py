@@ -193,14 +193,16 @@ class Finding(Base):
         """The memories that came of a conversation, in order."""
         return tuple(reversed(self.store.browse(Filter(session=session, active=None, limit=MOST_TAUGHT))))
 
-    def explain(self, id: str) -> Explanation:
-        """Where a memory came from and why it is believed, as a story in words."""
-        from reverie.lifecycle.explain import explained
+    def explain(self, id: str, *, whole: bool = False) -> Explanation:
+        """Where a memory came from and why it is believed, as a story in words: some twenty-five lines at most.
+
+        With `whole`, every wording, tie and event by itself.
+        """
+        from reverie.lifecycle.explain import explained, related
         one = self._one(id)
-        edges = self.store.edges([one.id])
-        merged = [m for m in self.store.get([e.dst for e in edges if e.rel == "derived_from" and e.src == one.id])
-                  if m.retired_why == "merged"]
-        return explained(one, self.store.history(one.id), edges, self._now(), merged)
+        edges, history = self.store.edges([one.id]), self.store.history(one.id)
+        others = {other.id: other for other in self.store.get(related(one, history, edges))}
+        return explained(one, history, edges, self._now(), others, whole=whole)
 
 
 def keywords(text: str, most: int = 5) -> str:

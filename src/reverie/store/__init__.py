@@ -50,6 +50,12 @@ class Stats(NamedTuple):
     learned: int = 0           # memories that extraction kept
     rejected: Mapping[str, int] = NOTHING    # what it left although a rule asked for it, by reason
 
+    @property
+    def junk(self) -> float | None:
+        """The share of what extraction looked at that it left, 0..1; None where it has looked at nothing."""
+        left = sum(self.rejected.values())
+        return left / (left + self.learned) if left + self.learned else None
+
 
 class Talk(NamedTuple):
     """A conversation, as far as the log knows it. `first` and `last` are numbers of events."""

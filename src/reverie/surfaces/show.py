@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from reverie.kinds import kind_of, retention
-from reverie.lifecycle.explain import day
+from reverie.lifecycle.retold import day
 from reverie.lifecycle.review import Case
 from reverie.model import Event, Hint, Hit, Memory, Record
 from reverie.store import Problem

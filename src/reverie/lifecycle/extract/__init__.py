@@ -274,7 +274,8 @@ def self_contained(text: str, before: str) -> str:
         return text
     if re.match(r"use\b|.*\binstead[.!]?$", text, re.IGNORECASE):
         if other := replaced_in(text, before):
-            head, end = re.fullmatch(r"(.*?)(?:\s+instead)?\s*([.!]?)", text, re.IGNORECASE | re.DOTALL).groups()
+            end = text[-1] if text[-1] in ".!" else ""
+            head = re.sub(r"(?:\s+instead)?[\s.!]*$", "", text, flags=re.IGNORECASE)
             return fitted(f"{head} instead of {other}{end}", text)
         acts = list(dict.fromkeys(_TICKED.findall(before) or re.findall(r"\"command\": \"([^\"\\]{2,60})\"", before)))
         if len(acts) == 1 and acts[0].lower() not in text.lower():

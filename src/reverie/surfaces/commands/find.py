@@ -245,10 +245,14 @@ def history(desk: Desk, id: Id) -> None:
         show.records(found)
 
 
-def explain(desk: Desk, id: Id) -> None:
+def explain(
+    desk: Desk,
+    id: Id,
+    everything: Annotated[bool, typer.Option("--all", "-a", help="Each wording, tie and event by itself.")] = False,
+) -> None:
     """Where a memory came from and why it is believed."""
     with desk.mind() as mind:
-        story = mind.explain(id)
+        story = mind.explain(id, whole=everything)
         rests_on = mind.source(id, around=0)
     if desk.json:
         say.document(

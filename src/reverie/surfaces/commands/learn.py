@@ -115,7 +115,7 @@ def tell(result: dict[str, Any]) -> None:
 
 def sessions(desk: Desk, grep: Words = None, limit: Limit = 20) -> None:
     """Past conversations of this space, the latest first."""
-    from reverie.lifecycle.explain import day
+    from reverie.lifecycle.retold import day
 
     with desk.mind() as mind:
         found = mind.sessions(space=desk.space, words=grep or (), limit=limit)

@@ -1,4 +1,4 @@
-"""Commands that look after the store: status, verify, export, import, backup, settle, log, llm."""
+"""Commands that look after the store: status, stats, verify, export, import, backup, settle, log, llm."""
 
 import json
 from collections import Counter
@@ -10,7 +10,7 @@ import typer
 
 from reverie import Mind, clock
 from reverie.errors import BadInput, StoreDamaged
-from reverie.store import Problem
+from reverie.store import Problem, Stats
 from reverie.surfaces import say
 from reverie.surfaces.desk import Desk, command
 
@@ -24,6 +24,7 @@ FAILED = ("failed",)
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
     command(app, "status", panel=PANEL)(status)
+    command(app, "stats", panel=PANEL)(stats)
     for name, function in (
         ("verify", verify),
         ("export", export),
@@ -43,7 +44,7 @@ def status(desk: Desk) -> None:
     from reverie.surfaces.language import line
 
     with desk.mind() as mind:
-        stats = mind.stats()
+        counts = mind.stats()
         language = line(mind.llm, desk.settings.llm)
         settler = mind.store.holder(LEASE, clock.now())
         failed = mind.store.events(verbs=FAILED, newest=True, limit=3)
@@ -52,23 +53,12 @@ def status(desk: Desk) -> None:
         "home": str(desk.settings.home),
         "space": desk.space,
         "on": not desk.settings.is_off(desk.space),
-        "memories": stats.memories,
-        "forgotten": stats.retired,
-        "events": stats.events,
-        "edges": stats.edges,
-        "vectors": stats.vectors,
-        "waiting": stats.waiting,
-        "to_decide": stats.undecided,
+        **counted(counts),
         "settling": settler,
         "embedder": desk.settings.embedder,
         "model_present": worker.ready(desk.settings),
         "providers_missing": without(desk.settings.providers),
         "llm": language,
-        "bytes": stats.bytes,
-        "kinds": dict(stats.kinds),
-        "learned": stats.learned,
-        "rejected": dict(stats.rejected),
-        "spaces": dict(stats.spaces),
         "trouble": trouble.get("text", ""),
         "failed": [{"event": e.seq, "at": e.at, "error": str(e.payload.get("error", ""))} for e in failed],
     }
@@ -76,6 +66,72 @@ def status(desk: Desk) -> None:
         say.document(values)
     else:
         status_page(values)
+
+
+def counted(counts: Stats) -> dict[str, Any]:
+    """How much there is of everything, as JSON values."""
+    return {
+        "memories": counts.memories,
+        "forgotten": counts.retired,
+        "events": counts.events,
+        "edges": counts.edges,
+        "vectors": counts.vectors,
+        "waiting": counts.waiting,
+        "to_decide": counts.undecided,
+        "bytes": counts.bytes,
+        "kinds": dict(counts.kinds),
+        "spaces": dict(counts.spaces),
+        "learned": counts.learned,
+        "rejected": dict(counts.rejected),
+        "junk_rate": counts.junk,
+    }
+
+
+def stats(desk: Desk) -> None:
+    """How much there is of everything: memories, what was learned and left, spending, sleep."""
+    from reverie.settle.bedtime import SLEPT_AT
+    from reverie.surfaces import language
+
+    with desk.mind() as mind:
+        values: dict[str, Any] = {
+            **counted(mind.stats()),
+            "space": desk.space,
+            "gaps": len(mind.gaps(desk.space)),
+            "llm": language.status(mind),
+            "slept_at": float(mind.store.meta(SLEPT_AT) or 0.0) or None,
+        }
+        spent = language.line(mind.llm, desk.settings.llm)
+    if desk.json:
+        say.document(values)
+    else:
+        stats_page(values, spent)
+
+
+def stats_page(v: dict[str, Any], spent: str) -> None:
+    """Figures for people."""
+    from reverie.lifecycle.retold import day
+    from reverie.surfaces import show
+
+    slept = f"last on {day(v['slept_at'])} UTC" if v["slept_at"] else "not yet"
+    gaps = f"{v['gaps']:,} questions in {v['space']} went unanswered: reverie gaps" if v["gaps"] else ""
+    show.facts({**amounts(v), "gaps": gaps, "language": spent, "sleep": slept})
+    for name, heading in (("kinds", "kinds"), ("spaces", "spaces"), ("rejected", "rejected by extraction")):
+        if v[name]:
+            say.tell()
+            show.counted(v[name], heading)
+
+
+def amounts(v: dict[str, Any]) -> dict[str, str]:
+    """How much there is of everything, for people: the lines that status and stats share."""
+    waiting = f"; texts that wait for one: {v['waiting']:,}" if v["waiting"] else ", none waits"
+    return {
+        "memories": f"{v['memories']:,} that count, {v['forgotten']:,} let go",
+        "log": f"{v['events']:,} events, {v['edges']:,} links",
+        "extraction": extraction(v["learned"], v["rejected"], v["junk_rate"]),
+        "vectors": f"{v['vectors']:,}{waiting}",
+        "to decide": f"{v['to_decide']:,} pairs: reverie review" if v["to_decide"] else "",
+        "size": f"{v['bytes'] / 1e6:,.1f} MB",
+    }
 
 
 def without(providers: Sequence[str]) -> list[str]:
@@ -97,20 +153,13 @@ def status_page(v: dict[str, Any]) -> None:
             "home": v["home"],
             "space": v["space"],
             "memory": "on" if v["on"] else "off (reverie on switches it on)",
-            "memories": f"{v['memories']:,} that count, {v['forgotten']:,} let go",
-            "log": f"{v['events']:,} events, {v['edges']:,} links",
-            "extraction": extraction(v["learned"], v["rejected"]),
-            "vectors": f"{v['vectors']:,}; texts that wait for one: {v['waiting']:,}"
-            if v["waiting"]
-            else f"{v['vectors']:,}, none waits",
-            "to decide": f"{v['to_decide']:,} pairs: reverie review" if v["to_decide"] else "",
+            **amounts(v),
             "settling": "somebody is at it" if v["settling"] else "nobody just now",
             "model": f"{v['embedder']}: {model}",
             "providers": f"{', '.join(v['providers_missing'])}: not in this ONNX Runtime, so the processor computes"
             if v["providers_missing"]
             else "",
             "language": v["llm"],
-            "size": f"{v['bytes'] / 1e6:,.1f} MB",
             "trouble": v["trouble"],
             "failed": "; ".join(f"event {f['event']}: {f['error']}" for f in v["failed"]),
         }
@@ -120,10 +169,11 @@ def status_page(v: dict[str, Any]) -> None:
         show.counted(v["spaces"], "spaces")
 
 
-def extraction(learned: int, rejected: dict[str, int]) -> str:
+def extraction(learned: int, rejected: dict[str, int], junk: float | None) -> str:
     """What was taken out of conversations, and what was left and why."""
+    rate = "" if junk is None else f"; junk rate {junk:.0%}"
     left = ", ".join(f"{reason} {count:,}" for reason, count in rejected.items())
-    return f"{learned:,} kept, {sum(rejected.values()):,} rejected{f' ({left})' if left else ''}"
+    return f"{learned:,} kept, {sum(rejected.values()):,} rejected{f' ({left})' if left else ''}{rate}"
 
 
 def verify(
