@@ -406,7 +406,6 @@ def test_gaps_are_listed(run, answer, home):
     assert "Which port has the API?" in run("gaps").stdout and "asked 2 times" in run("gaps").stdout
 
 
-<<<<<<< HEAD
 def test_what_a_prohibition_will_warn_before_is_said(run, answer):
     """B61: what was taken from the sentence, or how to say it."""
     said = run("remember", "Never force-push.", "--kind", "negative").stderr
@@ -420,7 +419,8 @@ def test_what_a_prohibition_will_warn_before_is_said(run, answer):
     id = answer("remember", "Never be careless", "--kind", "negative")["memory"]["id"]
     assert "It will warn before: println!" in run("edit", id, "--text", "Never use println!").stderr
     assert answer("warnings", "Edit", "println!(x)")["hits"]
-=======
+
+
 def test_figures(run, answer, tmp_path):
     """`stats` counts everything, names the junk rate and, before anything was looked at, none; `status` shares it."""
     assert answer("stats")["junk_rate"] is None and "junk rate" not in run("stats").stdout
@@ -437,4 +437,3 @@ def test_figures(run, answer, tmp_path):
     assert all(state[name] == figures[name] for name in ("memories", "learned", "rejected", "junk_rate", "kinds"))
     page = " ".join(run("stats").stdout.split())
     assert "1 kept, 2 rejected" in page and "junk rate 67%" in page and "sleep not yet" in page
->>>>>>> fix5

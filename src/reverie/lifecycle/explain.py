@@ -15,16 +15,6 @@ from reverie.lifecycle.retold import date, day, happened, let_go, quoted, short,
 from reverie.lifecycle.usage import guesses
 from reverie.model import Edge, Memory, Record, Reinforcement
 
-<<<<<<< HEAD
-VERBS = {
-    "remember": "kept", "import": "imported", "revise": "revised", "forget": "forgotten", "restore": "restored",
-    "tag": "tagged", "link": "linked", "supersede": "superseded", "feedback": "judged", "undo": "taken back",
-    "maintain": "after it was given", "learn": "learned from the conversation",
-    "reconcile": "held against what was known",
-    "review": "decided by a person", "sleep": "tidied in sleep",
-    "gather": "learned from the conversation", "extract": "read from the conversation by a language model",
-    "answer": "found by a language model to answer a question", "weigh": "weighed by a language model",
-=======
 MOST_NAMED = 3           # wordings, or memories tied by one relation, that a short story quotes
 
 BECAUSE = {
@@ -33,7 +23,6 @@ BECAUSE = {
     "observed": "an agent saw it or was told to keep it",
     "extracted": "it was taken from a past conversation",
     "inferred": "it was concluded; nobody said it",
->>>>>>> fix5
 }
 """Who stands behind it, by provenance."""
 

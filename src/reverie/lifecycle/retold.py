@@ -16,7 +16,8 @@ FEW = 3                  # event numbers that are listed one by one
 FIRST, LAST = 2, 6       # events that a short story tells, at either end of a long life
 
 ADDED = {"import": "imported", "learn": "learned from the conversation", "gather": "learned from the conversation",
-         "extract": "learned from the conversation by a language model", "sleep": "written in sleep"}
+         "extract": "learned from the conversation by a language model", "sleep": "written in sleep",
+         "answer": "found by a language model to answer a question"}
 """Verb of an event → how a memory came to be by it; else it was kept."""
 
 LET_GO = {
