@@ -48,3 +48,13 @@ def test_sleep_and_the_way_back(run):
     assert before == run("export", "--state")
     run("undo", "--sleep", code=1)
     run("sleep", "--pass", "dream", code=2)
+
+
+def test_the_hint_says_what_helps(run, tmp_path, monkeypatch):
+    """Where no model may be fetched, settling gives nobody a vector; so that is not what is advised."""
+    monkeypatch.setenv("REVERIE_EMBEDDER", "minilm")
+    monkeypatch.setenv("REVERIE_OFFLINE", "1")
+    run("remember", "four", "--space", "me/demo")
+    run("settle")
+    told = CliRunner().invoke(app, ["sleep", "--home", str(tmp_path / "home")]).stderr
+    assert "Once with a connection: reverie settle" in told and "First:" not in told

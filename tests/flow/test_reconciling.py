@@ -464,6 +464,14 @@ def test_an_embedder_that_does_not_answer_is_waited_for_and_then_not(clock):
         assert mind.settle().events == 0
 
 
+def test_offline_without_a_model_words_decide_at_once(clock):
+    """Nothing may be fetched, so nothing is to be waited for; a vector that can be had is still waited for (A98)."""
+    with memory(now=clock, embedder=Absent()) as mind:
+        keep(mind, TABS), keep(mind, TABS)
+        off = Mind(mind.store, mind.embedder, mind.settings._replace(offline=True), clock)
+        assert off.settle().events == 2 and [m.strength for m in here(mind)] == [2]
+
+
 def test_memory_that_is_off_is_left_alone(clock):
     """Where memory is switched off nothing is merged."""
     with memory(now=clock) as mind:

@@ -17,9 +17,10 @@ from reverie.errors import BadInput, NotFound
 from reverie.lifecycle.sleep import PASSES, SAFE
 from reverie.model import Edge, Event, Filter, Link
 from reverie.settle import LEASE, sleeping, waking
-from reverie.settle.bedtime import Outlook, due, outlook, passes_of
+from reverie.settle.bedtime import NOTE, Outlook, due, outlook, passes_of
 from reverie.settle.embedding import embed_waiting
 from reverie.settle.sleeping import batches
+from reverie.settle.sleeping.run import ASLEEP
 from reverie.testing import NOON, Clock, memory
 
 SPACE = "me/demo"
@@ -366,6 +367,35 @@ def test_two_never_sleep_at_once(night):
     for reader in settle.READERS:
         night.store.advance(reader.name, 10_000)
     assert "" == sleeping.sleep(night.work, sleeping.Wish(("prune",), patience=1.0), "sleeper", night._now).stopped
+
+
+@pytest.mark.parametrize(("other", "leases"), [
+    ("sleeper_first", (LEASE,)), ("settler_napping", (LEASE, ASLEEP)),
+])
+def test_sleep_is_not_taken_from_who_sleeps(night, other, leases):
+    """Nothing waits to be settled while somebody sleeps, and still it is somebody at work."""
+    for lease in leases:
+        night.store.acquire(lease, other, 60, night._now())
+    wish = sleeping.Wish(("prune",), patience=0.2)
+    assert "somebody else is settling" == sleeping.sleep(night.work, wish, "sleeper_second", night._now).stopped
+    assert other == night.store.holder(LEASE, night._now())
+
+
+def test_who_lost_the_lease_leaves_the_note_alone(night, monkeypatch):
+    """Another one sleeps already: where the next run goes on is not for the first to say any more."""
+    filled_mind(night)
+    monkeypatch.setattr("reverie.settle.sleeping.run.RENEW", 0.0)
+
+    def taken_over():
+        for lease in (LEASE, ASLEEP):
+            night.store.release(lease, "sleeper_first")
+            night.store.acquire(lease, "sleeper_second", 60, night._now())
+        night.store.set_meta(NOTE, "")
+        return True
+
+    slept = sleeping.sleep(night.work, sleeping.Wish(SAFE, going=taken_over), "sleeper_first", night._now)
+    assert slept.stopped == "somebody else is settling" and not night.store.meta(NOTE)
+    assert {"sleeper_second"} == {night.store.holder(lease, night._now()) for lease in (LEASE, ASLEEP)}
 
 
 def test_when_it_is_time(tmp_path):

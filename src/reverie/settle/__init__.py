@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from reverie import clock
 from reverie.config import Settings
 from reverie.embed import Embedder
+from reverie.errors import EmbedderUnavailable
 from reverie.settle import gathering, learning, maintaining, reconciling
 from reverie.settle.embedding import BATCH, NO_VECTOR, adopt, embed_waiting, model_of
 from reverie.settle.reading import Reader, Work, follow, waits
@@ -135,14 +136,15 @@ def one_step(work: Work, batch: int = BATCH, holder: str = "") -> Settled:
 
     Who names a `holder` can wait for a language model: it is asked once nothing else is to be done.
     """
-    embedded, trouble = 0, ""
+    embedded, trouble, hopeless = 0, "", False
     if work.embedder is not None:
         try:
             adopt(work.store, work.embedder)
             embedded = embed_waiting(work.store, work.embedder, batch)
         except NO_VECTOR as err:
             trouble = str(err)
-    work = work._replace(trouble=trouble)
+            hopeless = work.settings.offline and not isinstance(err, EmbedderUnavailable)
+    work = work._replace(trouble=trouble, hopeless=hopeless)
     read = [(reader, follow(work, reader)) for reader in READERS]
     done = Settled(embedded, sum(r.added for reader, r in read if reader in LEARNERS), sum(r.events for _, r in read),
                    sum(r.failed for _, r in read), len(work.store.waiting(1, model_of(work.embedder))), trouble)

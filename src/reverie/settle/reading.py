@@ -37,6 +37,7 @@ class Work(NamedTuple):
     now: float
     llm: Llm | None = None
     trouble: str = ""        # why the embedder does not answer, if it was asked and did not
+    hopeless: bool = False   # and nothing may be fetched, so it will not
 
     @property
     def model(self) -> str:

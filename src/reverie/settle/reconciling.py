@@ -1,8 +1,8 @@
 """What is new meets what is there: repetitions become one memory, contradictions are decided or flagged.
 
 Reads the events that add memories or give them another text. An event's turn comes when its memories have vectors.
-Where there is no embedder, or it has not answered for PATIENCE, words decide: repetitions in the same words are still
-found, others are left to sleep.
+Where there is no embedder, or it has not answered for PATIENCE, or nothing may be fetched, words decide: repetitions in
+the same words are still found, others are left to sleep.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEEPEST = 100            # merges into merges that are followed
 
 def has_turn(work: Work, event: Event) -> bool:
     """Whether everything is there that reconciling an event needs, or nothing more is to be waited for."""
-    late = bool(work.trouble) and work.now - event.at > PATIENCE
+    late = work.hopeless or (bool(work.trouble) and work.now - event.at > PATIENCE)
     if work.embedder is None or late or not work.store.waiting(1, work.model):
         return True
     ids = [memory.id for memory in fresh(work, event)]

@@ -23,7 +23,9 @@ from reverie.settle import LEASE, work_left
 from reverie.settle.bedtime import NOTE, SLEPT_AT, SLEPT_COUNT
 from reverie.settle.reading import Work
 from reverie.settle.sleeping.rounds import OVER
-from reverie.settle.sleeping.run import LEASE_SECONDS, SPACELESS, Done, Note, Planned, Run, Slept, Wish, note
+from reverie.settle.sleeping.run import ASLEEP, LEASE_SECONDS, SPACELESS, Done, Note, Planned, Run, Slept, Wish, note
+
+WAITERS = ("settler", "worker")    # whose leases may be those of somebody who only waits for work
 
 __all__ = ["Done", "Planned", "Slept", "Wish", "chosen", "sleep"]
 
@@ -44,25 +46,35 @@ def sleep(work: Work, wish: Wish, holder: str, now: Callable[[], float]) -> Slep
     if not taken(run):
         return Slept(stopped="somebody else is settling")
     try:
+        if not work.store.acquire(ASLEEP, holder, LEASE_SECONDS, now()):
+            return Slept(stopped="somebody else is sleeping")
         return night(run)
     finally:
+        work.store.release(ASLEEP, holder)
         work.store.release(LEASE, holder)
 
 
 def taken(run: Run) -> bool:
     """Take the lease, waiting a while for whoever has it. A worker that only waits for work gives way.
 
-    It keeps the lease so that no second worker is started; when it finds it taken, it leaves.
+    It keeps the lease so that no second worker is started; when it finds it taken, it leaves. Who sleeps never does.
     """
     store, end = run.work.store, clock.ticks() + run.wish.patience
     while not store.acquire(LEASE, run.holder, LEASE_SECONDS, run.now()):
         if clock.ticks() > end:
             return False
-        if not work_left(run.work) and (other := store.holder(LEASE, run.now())):
+        other = store.holder(LEASE, run.now())
+        if other and idle(run, other):
             store.release(LEASE, other)
         else:
             clock.sleep(0.1)
     return True
+
+
+def idle(run: Run, other: str) -> bool:
+    """Whether somebody else who has the lease only waits for work."""
+    return (other.startswith(WAITERS) and run.work.store.holder(ASLEEP, run.now()) is None
+            and not work_left(run.work))
 
 
 def night(run: Run) -> Slept:
@@ -77,9 +89,9 @@ def night(run: Run) -> Slept:
             break
         done.append(through(run, name, (old.space, old.after) if name == old.reached else ("", "")))
     slept = Slept(run.number, tuple(done), run.stopped, retired=tuple(run.retired))
-    if run.stopped:
+    if run.stopped and not run.lost:
         note(run)
-    else:
+    elif not run.stopped:
         end(run, slept)
     return slept
 

@@ -15,6 +15,7 @@ from reverie.settle.bedtime import NOTE
 from reverie.settle.reading import Work
 from reverie.settle.sleeping.ground import Ground
 
+ASLEEP = "sleep"         # the lease of who sleeps, beside that of who settles: it does not give way
 LEASE_SECONDS = 60.0     # a space's clusters are found without a look at the clock
 RENEW = 5.0              # seconds after which the lease is renewed
 PATIENCE = 30.0          # seconds that somebody else at work is waited for
@@ -92,6 +93,7 @@ class Run:
     begun: float = field(default_factory=clock.ticks)
     renewed: float = field(default_factory=clock.ticks)
     stopped: str = ""
+    lost: bool = False                              # somebody else has the lease: how far we came is theirs to note
     reached: tuple[str, str, str] = ("", "", "")    # pass, space, id
     plan: list[Planned] = field(default_factory=list)
     retired: list[str] = field(default_factory=list)
@@ -117,9 +119,11 @@ class Run:
             return "somebody is at work"
         if ticks - self.renewed >= RENEW:
             self.renewed = ticks
-            note(self)
-            if not self.work.store.acquire(LEASE, self.holder, LEASE_SECONDS, self.now()):
+            if not all(self.work.store.acquire(lease, self.holder, LEASE_SECONDS, self.now())
+                       for lease in (LEASE, ASLEEP)):
+                self.lost = True
                 return "somebody else is settling"
+            note(self)
         return ""
 
 

@@ -62,8 +62,7 @@ def recall(
         typer.Option(help=f"{', '.join(MODES)}. Words needs no model.", autocompletion=lambda: list(MODES)),
     ] = "auto",
     as_of: Annotated[
-        str,
-        typer.Option("--as-of", metavar="WHEN", help="As it was then: a date (its end), a time, or a span such as 3d."),
+        str, typer.Option("--as-of", metavar="WHEN", help="As it was then: a date (its end), a time, a span (3d).")
     ] = "",
     depth: Depth = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say more about why.")] = False,

@@ -35,7 +35,7 @@ def sleep(
     with desk.mind() as mind:
         desk.telling("sleeping", 0, None)
         slept = mind.sleep(passes or (), dry_run, within, afresh=afresh, ask=not no_model)
-        waiting = mind.stats().waiting
+        waiting, offline = mind.stats().waiting, desk.settings.offline and bool(mind.store.meta("trouble"))
     if desk.json:
         say.document(as_json(slept))
     elif dry_run:
@@ -43,7 +43,14 @@ def sleep(
     else:
         report(slept)
     if waiting and not desk.json:
-        say.note(f"{waiting:,} memories have no vector yet and were not compared. First: reverie settle")
+        say.note(f"{waiting:,} memories have no vector yet and were not compared by meaning. {remedy(offline)}")
+
+
+def remedy(offline: bool) -> str:
+    """What to do about texts without vectors: where no model can be had, settling does not help."""
+    if offline:
+        return "Offline no model can be fetched: words decide. Once with a connection: reverie settle"
+    return "First: reverie settle"
 
 
 def as_json(slept: Any) -> dict[str, Any]:
