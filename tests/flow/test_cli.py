@@ -401,3 +401,15 @@ def test_what_a_prohibition_will_warn_before_is_said(run, answer):
     id = answer("remember", "Never be careless", "--kind", "negative")["memory"]["id"]
     assert "It will warn before: println!" in run("edit", id, "--text", "Never use println!").stderr
     assert answer("warnings", "Edit", "println!(x)")["hits"]
+
+
+def test_what_was_probably_meant_is_said(run):
+    """A slip is kept as it was written, and noted: a custom kind and a literal are nobody's mistake."""
+    assert "Did you mean tool:Bash(*deploy*)?" in run("remember", "x y", "--trigger", "command:*deploy*").stderr
+    assert "Did you mean re:a.b?" in run("teach", "x", "--step", "y", "--trigger", "regex:a.b").stderr
+    assert "Did you mean --kind negative?" in run("remember", "x y", "--kind", "negativ").stderr
+    assert "the first argument is the tool's name" in run("warnings", "git push --force").stderr
+    for fine in ("http://x", "foo::bar", "note: x", r"C:\x", "tool:Bash", "re:a"):
+        assert "Did you mean" not in run("remember", "x y", "--trigger", fine).stderr
+    assert "Did you mean" not in run("remember", "x y", "--kind", "recipe").stderr
+    assert "first argument" not in run("warnings", "Bash", "git push").stderr
