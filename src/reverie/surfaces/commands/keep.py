@@ -103,7 +103,7 @@ def note_slips(kind: str, triggers: Sequence[str]) -> None:
         head, _, rest = trigger.strip().partition(":")
         if rest and head.lower() in MEANT:
             meant = MEANT[head.lower()].format(rest.strip())
-            say.note(f"{head}: in a trigger has no meaning of its own, it is looked for as it is. Did you mean {meant}?")
+            say.note(f"{head}: in a trigger is looked for as it is. Did you mean {meant}?")
 
 
 def note_watched(memory: Memory) -> None:
