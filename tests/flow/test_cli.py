@@ -437,3 +437,15 @@ def test_figures(run, answer, tmp_path):
     assert all(state[name] == figures[name] for name in ("memories", "learned", "rejected", "junk_rate", "kinds"))
     page = " ".join(run("stats").stdout.split())
     assert "1 kept, 2 rejected" in page and "junk rate 67%" in page and "sleep not yet" in page
+
+
+def test_what_was_probably_meant_is_said(run):
+    """A slip is kept as it was written, and noted: a custom kind and a literal are nobody's mistake."""
+    assert "Did you mean tool:Bash(*deploy*)?" in run("remember", "x y", "--trigger", "command:*deploy*").stderr
+    assert "Did you mean re:a.b?" in run("teach", "x", "--step", "y", "--trigger", "regex:a.b").stderr
+    assert "Did you mean --kind negative?" in run("remember", "x y", "--kind", "negativ").stderr
+    assert "the first argument is the tool's name" in run("warnings", "git push --force").stderr
+    for fine in ("http://x", "foo::bar", "note: x", r"C:\x", "tool:Bash", "re:a"):
+        assert "Did you mean" not in run("remember", "x y", "--trigger", fine).stderr
+    assert "Did you mean" not in run("remember", "x y", "--kind", "recipe").stderr
+    assert "first argument" not in run("warnings", "Bash", "git push").stderr

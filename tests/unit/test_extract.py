@@ -338,6 +338,12 @@ def test_files_that_must_not_be_edited(text):
     assert not met(triggers_in(text), about_to_run("Edit", {"file_path": outside, "new_string": "x"}))
 
 
+@pytest.mark.parametrize("text", ["Never write " + "a." * 5_000, "Never rm -rf " + "a" * 5_000, "Never use `x`. " * 99])
+def test_every_trigger_that_is_taken_can_be_kept(text):
+    """Whatever a sentence holds."""
+    assert all(checked(one) for one in triggers_in(text))
+
+
 def met(triggers, scene):
     return any(meets(checked(one), scene) for one in triggers)
 

@@ -45,7 +45,8 @@ ACTS = (
     act(r"\b(terraform|tofu|kubectl|helm|git)\s+(destroy|apply|delete|uninstall|reset|rebase|clean|stash)\b",
         lambda found: [f"tool:*({found[1]}* {found[2]}*)".lower(), f"{found[1]} {found[2]}".lower()]),
     act(r"(?<![\w/])\.env(?!\w)", lambda _: [r"re:(?<![\w.])\.env(?!\w|\.(?:example|sample|template))"]),
-    act(r"\bmigrations?\b.*\b(?:by hand|manually)\b|\b(?:hand-?|manually )(?:writ|edit)\w*\b.*\bmigrations?\b",
+    act(r"\bmigrations?\b.{0,60}?\b(?:by hand|manually)\b|"
+        r"\b(?:hand-?|manually )(?:writ|edit)\w*\b.{0,60}?\bmigrations?\b",
         lambda _: edited("migrations")),
     act(r"--no-verify\b", lambda _: ["--no-verify", "tool:*(git commit -n*)"]),
     act(r"\b(?:edit|touch|modify|change|write|alter|overwrite)\w*\b.{0,60}?\b(?:under|in|inside|below|within)\s+[`'\"]?"

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from reverie.lifecycle.extract.acts import acts_in
 
 MOST_FILES, MOST_TRIGGERS, MOST_TAGS = 8, 4, 6
+LONGEST_TRIGGER = 300    # characters; a longer one names nothing that is typed
 
 LANGUAGES = {
     "py": "python", "pyi": "python", "rs": "rust", "ts": "typescript", "tsx": "typescript", "js": "javascript",
@@ -95,7 +96,7 @@ _VAGUE = frozenset(("any", "all", "the", "this", "that", "these", "those", "code
 def triggers_in(text: str) -> tuple[str, ...]:
     """What calls a prohibition up when it comes near: the thing it names, where it plainly names one (B61)."""
     if typical := acts_in(text):
-        return tuple(dict.fromkeys(typical))[:MOST_TRIGGERS]
+        return tuple(dict.fromkeys(one for one in typical if len(one) <= LONGEST_TRIGGER))[:MOST_TRIGGERS]
     act = _ACT.match(text)
     if act is None:
         return ()
@@ -111,7 +112,8 @@ def triggers_in(text: str) -> tuple[str, ...]:
         found = [COMMANDS[verb]]
     if not found and (first := clause.split(" ")[0].lower()) in COMMANDS:
         found = [COMMANDS[first]]
-    return tuple(dict.fromkeys(one.strip(" .,'\"") for one in found if len(one.strip(" .,'\"")) > 2))[:MOST_TRIGGERS]
+    bare = (one.strip(" .,'\"") for one in found)
+    return tuple(dict.fromkeys(one for one in bare if 2 < len(one) <= LONGEST_TRIGGER))[:MOST_TRIGGERS]
 
 
 def named_thing(clause: str) -> list[str]:

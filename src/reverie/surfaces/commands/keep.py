@@ -1,5 +1,6 @@
 """Commands that write: remember, edit, tag, link, feedback."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -7,12 +8,19 @@ import typer
 
 from reverie import Mind, clock
 from reverie.errors import BadInput, ReverieError
+from reverie.kinds import KINDS
 from reverie.model import RELATIONS, Memory
 from reverie.surfaces import complete, reading, say
 from reverie.surfaces.desk import Desk, command
 
 PANEL = "Keep and change"
 CHUNK = 200  # lines of --each-line that are kept in one transaction
+LIKE = 0.75  # of difflib's likeness: "negativ" and "fcat" are slips, "recipe" is a kind of one's own
+MEANT = {
+    **dict.fromkeys(("command", "cmd", "bash", "shell"), "tool:Bash({})"),
+    **dict.fromkeys(("regex", "regexp"), "re:{}"),
+    "glob": "{}",
+}  # what is written before a colon → what does it
 
 Id = Annotated[str, typer.Argument(metavar="ID", autocompletion=complete.ids, help="The memory's id, mem_….")]
 
@@ -80,8 +88,22 @@ def remember(
         kept = lines_kept(mind, desk, item) if each_line else [mind.remember(words, space=desk.space, **item)]
         hand_over(desk, mind)
     answer_kept(desk, kept, each_line)
+    note_slips(kind, trigger or ())
     if not each_line and not trigger:
         note_watched(kept[0])
+
+
+def note_slips(kind: str, triggers: Sequence[str]) -> None:
+    """What was probably meant. It is kept as it was written: kinds and literals of one's own are welcome."""
+    from difflib import get_close_matches
+
+    if kind not in KINDS and (near := get_close_matches(kind, KINDS, 1, LIKE)):
+        say.note(f"There is no kind {kind}; it is kept as one of your own. Did you mean --kind {near[0]}?")
+    for trigger in triggers:
+        head, _, rest = trigger.strip().partition(":")
+        if rest and head.lower() in MEANT:
+            meant = MEANT[head.lower()].format(rest.strip())
+            say.note(f"{head}: in a trigger is looked for as it is. Did you mean {meant}?")
 
 
 def note_watched(memory: Memory) -> None:

@@ -8,7 +8,7 @@ import typer
 from reverie import clock
 from reverie.surfaces import complete, reading, say
 from reverie.surfaces.commands.find import as_json
-from reverie.surfaces.commands.keep import Id, answer_kept, hand_over
+from reverie.surfaces.commands.keep import Id, answer_kept, hand_over, note_slips
 from reverie.surfaces.desk import Desk, command
 
 PANEL = "Know-how"
@@ -44,6 +44,7 @@ def teach(
         )
         hand_over(desk, mind)
     answer_kept(desk, [kept], many=False)
+    note_slips(kept.kind, trigger or ())
 
 
 def outcome(
@@ -84,6 +85,9 @@ def warnings(
         show.hits(found, clock.now(), desk.space)
     else:
         say.tell("Nothing to beware of is known.")
+    if not given and " " in tool.strip():
+        say.note(f"{tool!r} is taken for a tool's name: the first argument is the tool's name, "
+                 "what it is given comes after: reverie warnings Bash \"git push --force\"")
     if found.untried:
         say.note(f"There was no time to try {found.untried} memories: too many slow regular expressions (re:…).")
 
