@@ -2,6 +2,8 @@
 
 `pairs.jsonl`: one pair a line, `old` was known when `new` came; all pairs of a group have the same `old`.
 `fresh.jsonl`: the same, written last; used for nothing but a final look.
+`givenup.jsonl`: the same, about what a new text gives up and about values that must be equal to the letter; about half
+of what announces a change is about something else. Its two halves are measured apart from the other pairs.
 `restatements.jsonl`: one text a line; the texts of a group say the same thing in different words.
 `against.jsonl`: for the groups of fifty, ten texts each that contradict or only resemble them.
 `last.jsonl`: two more groups of fifty, terse, chatty, asking, passive, giving reasons, with contradictions and near misses.
@@ -52,6 +54,12 @@ def pairs(of: str = "") -> list[Pair]:
 def fresh() -> list[Pair]:
     """Pairs written after features and rules were settled and never used for either."""
     return [Pair(**json.loads(line)) for line in (HERE / "fresh.jsonl").read_text("utf-8").splitlines()]
+
+
+def givenup(of: str = "") -> list[Pair]:
+    """The pairs of one half, or all, in which something is given up or spelt otherwise."""
+    rows = [Pair(**json.loads(line)) for line in (HERE / "givenup.jsonl").read_text("utf-8").splitlines()]
+    return [row for row in rows if of in ("", half(row.group))]
 
 
 def restatements(of: str = "") -> dict[str, tuple[str, list[str]]]:

@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.lifecycle import wording
-from reverie.lifecycle.statement import LIGHT, SUBJECT, read
+from reverie.lifecycle.statement import LIGHT, MOST_CHARS, SUBJECT, read
 from reverie.lifecycle.vocabulary import among, concept, contrasts, light, synonyms, value_at, weak
 from reverie.model import Memory
 
@@ -27,7 +27,6 @@ UNCLEAR = 0.5         # below what lets anything step back unasked: a person is 
 LONG_WORD = 4         # letters that two forms of a word must share at the beginning
 FEW = 2               # words of its own that a replacement may need to name the new value
 MOST_QUOTED = 60      # letters; a longer quotation is a sentence, and may be told in other words
-MOST_WORDS = 160      # a text with more is no single statement, and is left alone
 KEPT = 4_096          # readings kept, as many as `statement` keeps
 SURE_APART = 1.0      # two that cannot concern each other, whatever they say: another day, another speaker
 
@@ -42,14 +41,15 @@ _NAMED = tuple(re.compile(pattern, re.IGNORECASE) for pattern in (
     rf"\b(?:instead of|rather than|in place of)\s+{_LEADING}(.+?){_END}",
     rf"^\s*(?:and\s+|please\s+)?(?:forget|scrap|drop|ditch|ignore|discard)\s+(?:about\s+)?{_LEADING}(.+?)\s*$",
     rf"^\s*(?:and\s+)?not\s+{_LEADING}(.+?){_END}",
-    r"(\S+)\s*(?:→|->|=>)\s*\S",
+    r"(?<!\S)(\S+)\s*(?:→|->|=>)\s*\S",
 ))
 _FROM = re.compile(rf"\bfrom\s+(?!now\b){_LEADING}(.+?)\s+(?:(?:up|down)\s+)?to\s+", re.IGNORECASE)
 _STARTS = re.compile(r"^\s*(?:and\s+)?not\b|^\s*(?:and\s+|please\s+)?(?:forget|scrap|drop|ditch|ignore|discard)\b",
                      re.IGNORECASE)
 _NOW = re.compile(r"\b(?:now|these days|nowadays)\s*[.!]*\s*$", re.IGNORECASE)
 _QUOTED = re.compile(r"`([^`\n]+)`|\"([^\"\n]+)\"|(?<!\w)'([^'\n]+)'(?!\w)")
-_EXACT = re.compile(r"[~.\w{}-]*/[\w./{}-]*|(?<!\S)--?[a-zA-Z][\w-]*|\w{2,}\.[A-Za-z]\w+|\w+_\w+|\b\w*[a-z0-9][A-Z]\w*")
+_EXACT = re.compile(r"(?<![~.\w{}/-])[~.\w{}-]*/[\w./{}-]*|(?<!\S)--?[a-zA-Z][\w-]*"
+                    r"|(?<!\w)(?:\w{2,}\.[A-Za-z]\w+|\w+_\w+|\w*[a-z0-9][A-Z]\w*)")
 _SAID = re.compile(r"\b(?:is|are|called|named|me|:)\s+(?:now\s+|called\s+|named\s+)?(?:the\s+|a\s+|an\s+)?"
                    r"([^\W\d_][\w-]*)(?=\s*(?:[.,;!?]|$|now\b))", re.IGNORECASE)
 _LETTERED = re.compile(r"(?<=\w )([A-Z])(?![\w'])")
@@ -70,10 +70,11 @@ class Yielded(NamedTuple):
 def cautious(old: Memory, new: Memory, verdict: "Verdict", wordings: Sequence[str] = ()) -> "Verdict":
     """The verdict, or a lower one where the texts do not bear it out; "updates" where the old value is given up.
 
-    `wordings` are further texts by which `old` is known. A pure function of its arguments.
+    `wordings` are further texts by which `old` is known. Texts longer than what is read are left
+    alone. A pure function of its arguments.
     """
     texts = (old.text, *wordings)
-    if new.text in texts or any(len(text.split()) > MOST_WORDS for text in (new.text, old.text)):
+    if new.text in texts or any(len(text) > MOST_CHARS for text in (new.text, *texts)):
         return verdict
     if verdict.relation == "updates":
         return _about_it(texts, new.text, verdict)
@@ -243,6 +244,7 @@ def _letters(old: str, new: str) -> str:
     theirs = [value for value in _exact(new) if not _stands_in(value, old, exact=True)]
     said = _SAID.findall(old), _SAID.findall(new)
     folded = any(a.lower() != b.lower() and _nearly(a.lower(), b.lower()) for a in said[0] for b in said[1])
+    folded |= any(v.lower() in new.lower() for v in mine) or any(v.lower() in old.lower() for v in theirs)
     if (mine and theirs) or folded:
         return "swap"
     return "more" if mine or theirs else ""
@@ -258,8 +260,9 @@ def _exact(text: str) -> list[str]:
     """The values in a text that have only one spelling: quoted ones, paths, flags and identifiers."""
     quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
     rest = _QUOTED.sub(" ", text)
-    names = [match.strip(".").rstrip("/") for match in _EXACT.findall(rest)]
-    known = [name for name in names if name.lower() not in synonyms() and concept(name.lower()) not in contrasts()]
+    names = [match.strip(".") for match in _EXACT.findall(rest)]
+    known = [name for name in names
+             if not name.isalnum() or (name.lower() not in synonyms() and concept(name.lower()) not in contrasts())]
     return [value.strip().rstrip("/") for value in (*quoted, *known) if value.strip("/ ") and len(value) <= MOST_QUOTED]
 
 
