@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -294,6 +295,17 @@ def test_a_pair_that_was_kept_is_left_alone(mind):
     mind.revise(other.id, text=TABS)
     mind.settle()
     assert len(here(mind)) == 2 and mind.review(space=SPACE) == []
+
+
+def test_the_queue_is_not_flooded(real):
+    """A list of much alike wishes asks about three a wish and seldom more, by day and by night (CC-87)."""
+    real.remember_many([{"text": f"I prefer option {n} for case {n}."} for n in range(40)], space=SPACE)
+    real.settle()
+    for _ in range(2):
+        cases = real.review(space=SPACE, limit=1000)
+        asked = Counter(memory.id for case in cases for memory in (case.one, case.other))
+        assert cases and max(asked.values()) <= 5 and len(cases) <= 1.5 * 40 + 5
+        real.sleep()
 
 
 def test_a_decision_is_read_once(mind, monkeypatch):
