@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -294,6 +295,44 @@ def test_a_pair_that_was_kept_is_left_alone(mind):
     mind.revise(other.id, text=TABS)
     mind.settle()
     assert len(here(mind)) == 2 and mind.review(space=SPACE) == []
+
+
+def test_the_queue_is_not_flooded(real):
+    """A list of much alike wishes asks about three a wish and seldom more, by day and by night (CC-87)."""
+    real.remember_many([{"text": f"I prefer option {n} for case {n}."} for n in range(40)], space=SPACE)
+    real.settle()
+    for _ in range(2):
+        cases = real.review(space=SPACE, limit=1000)
+        asked = Counter(memory.id for case in cases for memory in (case.one, case.other))
+        assert cases and max(asked.values()) <= 5 and len(cases) <= 1.5 * 40 + 5
+        real.sleep()
+
+
+def test_nothing_vanishes_into_another_space(mind):
+    """What takes a memory's place must be seen wherever that was: in its space or above it (CC-11, CC-55)."""
+    one, other = keep(mind, TABS, space="me/y1"), keep(mind, "Spaces!", space="me/y2")
+    own = keep(mind, "Tabs.", space="me")
+    for old, new in ((one, other), (own, one)):
+        for act in (lambda a, b: mind.supersede(a, b), lambda a, b: mind.link(b, a, "supersedes"),
+                    lambda a, b: mind.resolve(b, a, "merge"), lambda a, b: mind.resolve(b, a, "one"),
+                    lambda a, b: mind.resolve(a, b, "other"), lambda a, b: mind.resolve(b, a, "edit", text="Tab.")):
+            with pytest.raises(BadInput, match="could not see"):
+                act(old.id, new.id)
+    assert all(memory.active for memory in mind.get([one.id, other.id, own.id]))
+    mind.supersede(one.id, own.id)
+    assert mind.resolve(own.id, other.id, "both")
+
+
+def test_the_queue_reads_a_history_once(mind, monkeypatch):
+    """However many questions name a memory, what was done to it is read once (CC-14)."""
+    one, *others = [keep(mind, text) for text in ("Tabs.", "Herons fly.", "Deploy on fridays.", "Cats like fish.")]
+    mind.settle()
+    for other in others:
+        mind.link(one.id, other.id, "contradicts")
+    read, history = [], type(mind.store).history
+    monkeypatch.setattr(type(mind.store), "history", lambda self, id: read.append(id) or history(self, id))
+    cases = mind.review(space=SPACE)
+    assert len(cases) == 3 and all(case.event for case in cases) and len(read) == len(set(read)) == 1
 
 
 def test_a_decision_is_read_once(mind, monkeypatch):

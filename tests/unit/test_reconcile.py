@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 from reverie.lifecycle import reconcile
 from reverie.lifecycle.change import unmerged
 from reverie.lifecycle.compare import Verdict
-from reverie.lifecycle.reconcile import Ledger, Near, absorbed, altered, may_merge, standing, stronger, takes_part
+from reverie.lifecycle.reconcile import (
+    Ledger,
+    Near,
+    absorbed,
+    altered,
+    may_merge,
+    standing,
+    stronger,
+    takes_part,
+    worth_a_look,
+)
 from reverie.model import TRUST, Link, Memory, Reinforcement, Retire, Revise, revised
 from reverie.testing import NOON, SPACE, a_memory
 
@@ -252,10 +262,38 @@ def test_who_repeats_one_side_speaks_for_it(monkeypatch):
 
 def test_a_near_duplicate_is_tied_to_its_nearest(monkeypatch):
     """Both stay; the nearest is named once, with how near it is (X42, CC-86)."""
-    one, two, new = a_memory("a"), a_memory("b"), a_memory("c")
+    one, two, new = (a_memory(f"Deploys wait for the {who} review.") for who in ("first", "second", "last"))
     ledger = met(monkeypatch, CLOSE, one, two, new)
     assert [c.edge for c in ledger.changes() if isinstance(c, Link)] == [(new.id, "resembles", one.id, 0.9)]
     assert all(memory.active for memory in ledger.after.values())
+
+
+PLAN = "Deploys wait for the release review."
+
+
+@pytest.mark.parametrize(("one", "other", "cosine", "worth"), [
+    ({}, {}, 0.80, True), ({}, {}, 0.1, True), ({}, {}, None, True),
+    ({"text": "Deploys wait for nobody."}, {}, 0.79, False), ({"text": "Deploys wait for nobody."}, {}, 0.80, True),
+    ({"text": "The heron is a bird."}, {}, 0.95, False),
+    ({"kind": "procedure"}, {"kind": "negative"}, 0.95, False),
+    ({"kind": "negative"}, {"kind": "negative"}, 0.95, True),
+    ({"kind": "procedure"}, {}, 0.95, False), ({"kind": "preference"}, {}, 0.95, True),
+])
+def test_what_is_worth_a_persons_look(one, other, cosine, worth):
+    """Near-duplicates are close in meaning or in words, share what they are about, and are of one type (X42, CC-87)."""
+    old, new = (a_memory(**{"text": PLAN, **fields}) for fields in (one, other))
+    assert worth_a_look(old, new, cosine) is worth
+
+
+@pytest.mark.parametrize("verdict", [CONTRARY, CLOSE])
+def test_nobody_is_asked_about_one_memory_without_end(monkeypatch, verdict):
+    """Of one that three open questions name only the first about what is new is asked, rather of another (CC-87)."""
+    monkeypatch.setattr(reconcile, "compare", lambda *_a, **_k: verdict)
+    busy, busier, free, new = [a_memory(f"{PLAN} {n}") for n in range(4)]
+    for others, asked in (((busy, busier), {busy.id}), ((busy, busier, free), {free.id})):
+        ledger = Ledger([*others, new], {}, frozenset(), NOON, {busy.id: 3, busier.id: 7})
+        ledger.place(new.id, [Near(old.id, 0.9) for old in others])
+        assert {id for edge in edges(ledger.changes()) for id in edge[::2]} == {new.id, *asked}
 
 
 @pytest.mark.parametrize("verdict", [SAME, CONTRARY, UPDATE, CLOSE])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reverie.errors import BadInput
-from reverie.model import RELATIONS, Change, Edge, Link, Memory, Record, Reinforcement, Retire, Revise
+from reverie.model import RELATIONS, Change, Edge, Link, Memory, Record, Reinforcement, Retire, Revise, lineage
 
 HELPFUL, UNHELPFUL = 0.05, -0.10    # what one explicit verdict does to confidence (B70, B71; CC-52)
 VERDICTS = {
@@ -46,10 +46,18 @@ def crumbs(memory: Memory, space: str) -> tuple[Reinforcement, ...]:
     return found if memory.space == space else tuple(Reinforcement(session="", at=crumb.at) for crumb in found)
 
 
+def seen_instead(old: Memory, new: Memory) -> None:
+    """Refuse to let a memory stand for another that is seen where it is not: it lies in the same space, or above."""
+    if new.space not in lineage(old.space):
+        raise BadInput(f"{new.id} lies in {new.space}: who works in {old.space} could not see it in place of {old.id}. "
+                       f"Keep it in {old.space} or above first")
+
+
 def superseded(old: Memory, new: Memory, now: float) -> list[Change]:
     """A newer memory takes the place of an older one, which can still be asked about (CC-5, A87)."""
     if old.id == new.id:
         raise BadInput("A memory cannot supersede itself")
+    seen_instead(old, new)
     return [Retire(id=old.id, at=now, why="superseded", superseded_by=new.id),
             Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id))]
 

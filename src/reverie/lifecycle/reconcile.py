@@ -22,7 +22,8 @@ from reverie.kinds import KINDS, kind_of
 from reverie.lifecycle.agreement import WELL_KNOWN
 from reverie.lifecycle.change import HELPFUL, MOST_REINFORCEMENTS, contradicting, crumbs
 from reverie.lifecycle.compare import RELATIONS, Verdict, compare
-from reverie.model import Change, Edge, Link, Memory, Retire, Revise
+from reverie.lifecycle.statement import read
+from reverie.model import NOTHING, Change, Edge, Link, Memory, Retire, Revise
 
 TALK = ("fact", "note")          # kinds that turns of a conversation are kept as, with a speaker
 RAW = ("observation", "event")   # kinds that are raw material as soon as they come out of a session
@@ -40,6 +41,9 @@ MOST_ASKED = 8        # wordings of a memory that are held against those of anot
 MOST_AGREE = 0.75     # share of these that must say the same to make one memory of two
 FEW_AGAINST = 0.25    # share that may say otherwise, as readings fail, without keeping two apart that a wording bridges
 LEAST_AKIN = 0.5      # share that must be akin at least
+MOST_CASES = 3        # open questions that name one memory, but for the first about what is new (CC-87)
+NEAR = 0.80           # cosine from which a near-duplicate is shown to a person (CONSTANTS: duplicate on write) …
+ALIKE = 0.75          # … or this part of the words of both in common (CONSTANTS row 7: tokens, report)
 OPPOSED = ("contradicts", "updates")
 DOUBTED = Verdict("contradicts", 0.0, "a correction puts one thing right: what else it contradicts is only flagged")
 PARTS = ("steps", "prerequisites", "warnings")    # what is in the details of a procedure besides how it went
@@ -129,6 +133,18 @@ def meaning(memory: Memory) -> dict[str, object]:
     return {name: value for name, value in found.items() if value}
 
 
+def worth_a_look(old: Memory, new: Memory, cosine: float | None) -> bool:
+    """Whether a person is asked about two that nearly say the same: close, about the same, and of one type.
+
+    How to do something and what never to do are never the same, however much alike they sound.
+    """
+    if kind_of(old.kind).type != kind_of(new.kind).type or {old.kind, new.kind} == {"procedure", "negative"}:
+        return False
+    mine, theirs = ((said := read(memory.text)).pro | said.con for memory in (old, new))
+    shared = len(mine & theirs)
+    return shared > 0 and ((cosine or 0.0) >= NEAR or shared >= ALIKE * len(mine | theirs))
+
+
 # What becomes of two
 
 
@@ -216,11 +232,12 @@ class Ledger:
     """Memories as they were and as they become, while one new memory after the other is held against them."""
 
     def __init__(self, memories: Iterable[Memory], wordings: Mapping[str, Sequence[str]], settled: frozenset[Pair],
-                 now: float) -> None:
+                 now: float, cases: Mapping[str, int] = NOTHING) -> None:
         self.before = {memory.id: memory for memory in memories}
         self.after = dict(self.before)
         self.wordings = {id: tuple(texts) for id, texts in wordings.items()}    # further texts of a memory
         self.settled, self.now = settled, now
+        self.cases = Counter(cases)       # how many open questions name a memory
         self.rulings: list[Ruling] = []
         self.links: list[Change] = []
 
@@ -240,8 +257,11 @@ class Ledger:
                 stands = self.join(stands, view)
             stands = self.look_again(stands, nearest)
         against = [view for view in views if view.verdict.relation in OPPOSED and view.old.id != stands.id]
-        for place, view in enumerate(sorted(against, key=lambda v: -v.verdict.confidence)[:MOST_RIVALS]):
-            verdict = view.verdict if not place or view.verdict.relation == "updates" else DOUBTED
+        against.sort(key=lambda v: -v.verdict.confidence)
+        free = [v for v in against[1:] if v.verdict.relation == "updates" or not self.crowded(v.old)]
+        rivals = [*against[:1], *free][:MOST_RIVALS]
+        for view in sorted(rivals, key=lambda v: self.crowded(v.old)):
+            verdict = view.verdict if view is rivals[0] or view.verdict.relation == "updates" else DOUBTED
             self.oppose(self.after[view.old.id], self.after[stands.id], verdict, new.at)
         if not same and self.after[id].active:
             self.report(new, views)
@@ -336,8 +356,9 @@ class Ledger:
 
     def flag(self, old: Memory, new: Memory, verdict: Verdict) -> None:
         """Both are kept, and each knows of the other."""
-        if new.id in old.conflicts_with and old.id in new.conflicts_with:
+        if (new.id in old.conflicts_with and old.id in new.conflicts_with) or self.enough(old, new):
             return
+        self.cases.update((old.id, new.id))
         for change in contradicting(old, new, self.now):
             if isinstance(change, Revise):
                 self.after[change.id] = self.after[change.id]._replace(**change.fields)
@@ -348,12 +369,23 @@ class Ledger:
     def report(self, new: Memory, views: Sequence[View]) -> None:
         """Tie it to the nearest of those that say nearly the same (X42, CC-86)."""
         near = [view for view in views if view.verdict.relation in ("near", "same") and view.old.space == new.space
-                and self.after[view.old.id].active]
+                and self.after[view.old.id].active and worth_a_look(view.old, new, view.cosine)
+                and not self.enough(view.old, new)]
+        near.sort(key=lambda view: self.crowded(view.old))
         if near:
+            self.cases.update((near[0].old.id, new.id))
             weight = near[0].cosine if near[0].cosine is not None else near[0].verdict.confidence
             self.links.append(Link(edge=Edge(src=new.id, rel="resembles", dst=near[0].old.id,
                                              weight=min(1.0, max(0.01, weight)))))
             self.rulings.append(Ruling(new.id, near[0].old.id, "near"))
+
+    def crowded(self, memory: Memory) -> bool:
+        """Whether there are questions enough about it."""
+        return self.cases[memory.id] >= MOST_CASES
+
+    def enough(self, old: Memory, new: Memory) -> bool:
+        """Whether a question about both is one too many. The first about a new memory never is: it must be told."""
+        return self.crowded(new) or (self.crowded(old) and self.cases[new.id] > 0)
 
     def changes(self) -> list[Change]:
         """Everything that has become different, memories first."""

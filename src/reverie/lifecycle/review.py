@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reverie.errors import BadInput
-from reverie.lifecycle.change import superseded
+from reverie.lifecycle.change import seen_instead, superseded
 from reverie.lifecycle.reconcile import altered, merging
 from reverie.model import UNDECIDED, Change, Edge, Link, Memory
 
@@ -46,6 +46,7 @@ def answered(one: Memory, other: Memory, decision: str, edges: Sequence[Edge], n
         case "both":
             made = [Link(edge=Edge(src=one.id, rel="relates_to", dst=other.id, weight=RELATED))]
         case _:
+            seen_instead(other, one)
             made = merging(one, other, now)
     return [*undone, *made]
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING
 
 from reverie.errors import BadInput
 from reverie.lifecycle.asked import whole
 from reverie.lifecycle.intake import built
 from reverie.mind.base import Base, alone
-from reverie.model import UNDECIDED, Edge, Memory, lineage
+from reverie.model import UNDECIDED, Edge, Memory, Record, lineage
 
 if TYPE_CHECKING:
     from reverie.lifecycle.review import Case
+    from reverie.store.columns import Floats
 
 
 class Reviewing(Base):
@@ -24,7 +27,10 @@ class Reviewing(Base):
         """
         most = max(0, whole(limit))
         edges = self.store.between(UNDECIDED, lineage(self._space(space)), most) if most else []
-        return [self._case(edge) for edge in edges]
+        there = {memory.id: memory for memory in self._all([id for edge in edges for id in (edge.src, edge.dst)])}
+        vectors = self.store.vectors(self.embedder.model, list(there)) if self.embedder else {}
+        history = cache(self.store.history)      # one memory may be named by many questions
+        return [self._case(edge, there, vectors, history) for edge in edges]
 
     @alone
     def resolve(self, one: str, other: str, decision: str, *, text: str = "") -> list[Memory]:
@@ -49,22 +55,22 @@ class Reviewing(Base):
         self._apply(changes, "review", first.space, now, decision=decision, settled=[sorted((first.id, second.id))])
         return self._all([first.id, second.id])
 
-    def _case(self, edge: Edge) -> Case:
+    def _case(self, edge: Edge, there: Mapping[str, Memory], vectors: Mapping[str, Floats],
+              history: Callable[[str], list[Record]]) -> Case:
         """The question behind an edge."""
         from reverie.lifecycle.review import KINDS_OF_CASE, Case
-        one, other = sorted(self._all([edge.src, edge.dst]), key=lambda memory: (memory.at, memory.id))
-        tied = [record for record in self.store.history(edge.src) if record.op == "link"
+        one, other = sorted((there[edge.src], there[edge.dst]), key=lambda memory: (memory.at, memory.id))
+        tied = [record for record in history(edge.src) if record.op == "link"
                 and record.after.get("rel") == edge.rel and record.after.get("dst") == edge.dst]
         event = tied[-1].event if tied else None
-        return Case(KINDS_OF_CASE[edge.rel], one, other, self._why(one, other, edge),
+        return Case(KINDS_OF_CASE[edge.rel], one, other, self._why(one, other, edge, vectors),
                     event.at if event else max(one.at, other.at), event.seq if event else 0)
 
-    def _why(self, one: Memory, other: Memory, edge: Edge) -> str:
+    def _why(self, one: Memory, other: Memory, edge: Edge, vectors: Mapping[str, Floats]) -> str:
         """Why it was asked, told anew from what the two say now."""
         from reverie.lifecycle.compare import compare
-        model = self.embedder.model if self.embedder else ""
-        vectors = self.store.vectors(model, [one.id, other.id]) if model else {}
-        cosine = float(vectors[one.id] @ vectors[other.id]) if len(vectors) == 2 else None
+        known = one.id in vectors and other.id in vectors
+        cosine = float(vectors[one.id] @ vectors[other.id]) if known else None
         verdict = compare(one, other, cosine)
         expected = ("contradicts", "updates") if edge.rel == "contradicts" else ("near", "same")
         return verdict.why if verdict.relation in expected else f"tied as {edge.rel} ({edge.weight:.2f})"

@@ -7,11 +7,12 @@ the same words are still found, others are left to sleep.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from reverie.lifecycle.reconcile import TEN, Ledger, Near, standing, takes_part
-from reverie.model import Event, Memory
+from reverie.model import UNDECIDED, Event, Memory
 from reverie.settle.decided import settled_pairs
 from reverie.settle.reading import Decision, Reader, Work
 
@@ -54,7 +55,7 @@ def reconciled(work: Work, event: Event) -> Decision:
         return Decision()
     ends = {end.id for some in near.values() for one in some if (end := standing(known, one.id))}
     wordings = wordings_of(work.store, ends)
-    ledger = Ledger(known.values(), wordings, settled_pairs(work.store), work.now)
+    ledger = Ledger(known.values(), wordings, settled_pairs(work.store), work.now, cases_of(work.store, known))
     for memory in new:
         ledger.place(memory.id, near[memory.id])
     return Decision(ledger.changes(), ledger.rests_on(), {"pairs": [list(ruling) for ruling in ledger.rulings]})
@@ -78,6 +79,13 @@ def counting(near: Sequence[Near], known: Mapping[str, Memory], now: float) -> l
     close = [one for one in alive if one.cosine is None or one.cosine >= FLOOR][:TEN]
     far = [one for one in alive if one.cosine is not None and one.cosine < FLOOR][:FIVE]
     return [*close, *far, *(one for one in there if known[one.id].retired_why == "merged")]
+
+
+def cases_of(store: Store, ids: Iterable[str]) -> Counter[str]:
+    """How many pairs of memories that count and wait for a decision name each of these."""
+    pairs = {frozenset((edge.src, edge.dst)) for edge in store.edges(list(ids), UNDECIDED)}
+    there = {memory.id for memory in store.get(sorted({id for pair in pairs for id in pair})) if memory.active}
+    return Counter(id for pair in pairs if pair <= there for id in pair)
 
 
 def wordings_of(store: Store, ids: set[str]) -> dict[str, list[str]]:

@@ -17,9 +17,18 @@ from functools import lru_cache
 
 from reverie.lifecycle.change import contradicting
 from reverie.lifecycle.compare import Verdict, compare
-from reverie.lifecycle.reconcile import altered, may_merge, meaning, merging, one_family, retired
+from reverie.lifecycle.reconcile import (
+    MOST_CASES,
+    altered,
+    may_merge,
+    meaning,
+    merging,
+    one_family,
+    retired,
+    worth_a_look,
+)
 from reverie.lifecycle.sleep.plan import Edges, Step, View, after, each_pair, tied
-from reverie.model import Add, Change, Edge, Link, Memory, lineage
+from reverie.model import UNDECIDED, Add, Change, Edge, Link, Memory, lineage
 from reverie.words import query_terms
 
 MERGE, NEAR, PROBE, RELATED = 0.95, 0.80, 0.50, 0.60    # CONSTANTS: duplicate deep, on write, contradiction probe
@@ -96,13 +105,22 @@ def resembling(view: View, one: Memory, other: Memory, cosine: float) -> Step | 
     if one.space != other.space or tied(view.edges, one.id, other.id, "resembles", "contradicts", "supersedes"):
         return None
     old, new, found = verdict(view, one, other, cosine)
-    if found.relation not in ("near", "same"):
+    if found.relation not in ("near", "same") or not worth_a_look(old, new, cosine) or enough(view, one, other):
         return None
     if any(src == new.id and rel == "resembles" for src, rel, _ in view.edges):
         return None
     edge = Edge(new.id, "resembles", old.id, round(min(1.0, cosine), 2))
     return Step((Link(edge),), (old.id, new.id), f"may say the same ({cosine:.2f}): {found.why}",
                 (new.id, old.id, "near"))
+
+
+def enough(view: View, one: Memory, other: Memory) -> bool:
+    """Whether a person is asked about one of two as often as may be. The edges may name memories that count no longer;
+
+    so this rather keeps a question back.
+    """
+    pairs = {frozenset((src, dst)) for src, rel, dst in view.edges if rel in UNDECIDED}
+    return any(sum(memory.id in pair for pair in pairs) >= MOST_CASES for memory in (one, other))
 
 
 @lru_cache(maxsize=8_192)
@@ -121,7 +139,7 @@ def conflicting(view: View, one: Memory, other: Memory, cosine: float) -> Step |
     if cosine < NEAR and beginnings(one.text).isdisjoint(beginnings(other.text)):
         return None
     old, new, found = verdict(view, one, other, cosine)
-    if found.relation not in ("contradicts", "updates"):
+    if found.relation not in ("contradicts", "updates") or enough(view, one, other):
         return None
     return Step(tuple(contradicting(new, old, view.now)), (old.id, new.id), found.why,
                 (new.id, old.id, found.relation))
