@@ -54,7 +54,7 @@ def shares(looks: Sequence[Look]) -> dict[str, float]:
         "likely the same": sum(look.likely["same"] for look in looks) / count,
         "likely denied": sum(look.likely[r] for look in looks for r in AGAINST) / count,
         "nothing forbids": sum(not look.barred for look in looks) / count,
-        "new words": min(MOST, min(look.new_words for look in looks)),
+        "new words": min(MOST, *(look.new_words for look in looks)),
     }
 
 
