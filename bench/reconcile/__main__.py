@@ -78,7 +78,8 @@ def main() -> None:
     save("reconcile", {"half": args.half, "pairs": len(rows), "subtle": sum(row.subtle for row in rows),
                        "targets": {"wrongly superseded": "< 0.01", "left of 50 restatements": 1},
                        "figures": sums, "with wordings": merged, "fresh": last,
-                       "fifties through a store": through, "restatements": left, "talk": talk, "microseconds a pair": speed})
+                       "fifties through a store": through, "restatements": left, "talk": talk,
+                       "microseconds a pair": speed})
 
 
 def _arguments() -> argparse.Namespace:

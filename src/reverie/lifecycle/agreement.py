@@ -71,8 +71,8 @@ def coefficients() -> Coefficients:
     """What `python -m bench.reconcile.train` learnt on the develop half."""
     kept = json.loads((Path(__file__).parent / "comparer.json").read_text("utf-8"))["wordings"]
     rows = kept["features"]
-    return Coefficients(tuple(rows), *(tuple(float(row[name]) for row in rows.values())
-                                       for name in ("mean", "scale", "weight")), float(kept["bias"]))
+    means, scales, weights = (tuple(float(row[name]) for row in rows.values()) for name in ("mean", "scale", "weight"))
+    return Coefficients(tuple(rows), means, scales, weights, float(kept["bias"]))
 
 
 def agreed(looks: Sequence[Look]) -> tuple[str, float]:
