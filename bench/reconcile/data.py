@@ -6,7 +6,8 @@
 of what announces a change is about something else. Its two halves are measured apart from the other pairs.
 `restatements.jsonl`: one text a line; the texts of a group say the same thing in different words.
 `against.jsonl`: for the groups of fifty, ten texts each that contradict or only resemble them.
-`last.jsonl`: two more groups of fifty, terse, chatty, asking, passive, giving reasons, with contradictions and near misses.
+`last.jsonl`: two more groups of fifty, terse, chatty, asking, passive, giving reasons; with
+contradictions and near misses.
 A group belongs to the half that the SHA-256 of its name says: whoever adds a group cannot choose.
 """
 

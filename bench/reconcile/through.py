@@ -8,17 +8,28 @@ subject's memory or into one that contradicts it, one that was taken for a repla
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from bench.reconcile.data import Said, fresh, pairs
-from reverie.embed import Embedder
+from bench.common import table
+from bench.reconcile.data import Said, fifties, fresh, last, pairs
+from reverie.embed import Embedder, open_embedder
+from reverie.embed.cache import Cached
 from reverie.mind import Mind
 from reverie.model import Memory
 from reverie.testing import Clock, memory
 
 SPACE = "me/demo"
 UNRELATED = 200
+SUBJECTS = {
+    "test-first": ("test", "tdd", "code first"), "small-prs": ("pull", "pr ", "prs", "review", "merge"),
+    "run-tests": ("test", "commit"), "utc": ("utc", "timestamp", "time zone"),
+}
+"""What a memory about something else does not speak of."""
+COLUMNS = ("left, mean", "left, worst", "strongest, mean", "strongest, worst", "left after sleep, worst",
+           "wrong, mean", "wrong, worst")
 ORDERS = 5           # shuffles; the first order is that of the file
 
 
@@ -38,7 +49,7 @@ class Passage(NamedTuple):
 
 
 def unrelated(group: str, subject: Sequence[str]) -> list[Said]:
-    """Memories about other things: texts of labelled pairs that are apart, of groups that share no word with this one."""
+    """Memories about other things: texts of labelled pairs of groups that share no word with this one."""
     olds = {text: row for row in (*pairs(), *fresh()) for text in (row.old, row.new) if row.label == "apart"}
     stems = set(group.split("-")) | set(subject)
     other = [(text, row) for text, row in olds.items() if not stems & set(row.group.split("-"))
@@ -76,8 +87,9 @@ def outcome(mind: Mind, labels: dict[str, str]) -> Outcome:
         end = stands_for(there, id)
         if label == "same" and end is not None:
             heads.setdefault(end.id, []).append(id)
-        if (m := there[id]).retired_why == "superseded" and (label == "same" or labels[m.superseded_by] == "apart"):
-            wrong.append(f"replaced: {m.text} | {there[m.superseded_by].text}")
+        m = there[id]
+        if m.retired_why == "superseded" and (label == "same" or labels.get(m.superseded_by or "") == "apart"):
+            wrong.append(f"replaced: {m.text} | {there[m.superseded_by or id].text}")
         if m.retired_why == "merged" and end is not None and end.id in labels and (
                 (label == "same") != (labels[end.id] == "same")):
             wrong.append(f"merged: {m.text} | {end.text}")
@@ -90,3 +102,31 @@ def stands_for(there: dict[str, Memory], id: str) -> Memory | None:
     while memory and memory.retired_why == "merged":
         memory = there.get(memory.superseded_by or "")
     return memory if memory and memory.active else None
+
+
+def report(cache: Path) -> dict[str, Any]:
+    """Every group of fifty in ORDERS orders, alone and among others: mean and worst, on the terminal and as a value."""
+    embedder = Cached(open_embedder("minilm", cache=cache if (cache / "models").exists() else cache / "cache"), {})
+    found: dict[str, Any] = {}
+    for which, groups in (("known", fifties()), ("last", last())):
+        for group, said in groups.items():
+            for among in (False, True):
+                rows = [one for one in said if among or one.label == "same"]
+                rows += unrelated(group, SUBJECTS[group]) if among else []
+                name = f"{group}, {which}" + (", among others" if among else "")
+                found[name] = summed([passed(rows, embedder, seed) for seed in range(ORDERS)])
+    embedder.close()
+    print()
+    table([[name, *(row[key] for key in COLUMNS)] for name, row in found.items()], ["50 wordings", *COLUMNS])
+    return found
+
+
+def summed(passages: Sequence[Passage]) -> dict[str, Any]:
+    """Mean and worst over the orders."""
+    settled, slept = [one.settled for one in passages], [one.slept for one in passages]
+    return {"left, mean": mean(one.left for one in settled), "left, worst": max(one.left for one in settled),
+            "strongest, mean": mean(one.strongest for one in settled),
+            "strongest, worst": min(one.strongest for one in settled),
+            "left after sleep, worst": max(one.left for one in slept),
+            "wrong, mean": mean(len(one.wrong) for one in slept), "wrong, worst": max(len(one.wrong) for one in slept),
+            "what was wrong": sorted({line for one in slept for line in one.wrong})}

@@ -54,7 +54,7 @@ def shares(looks: Sequence[Look]) -> dict[str, float]:
         "likely the same": sum(look.likely["same"] for look in looks) / count,
         "likely denied": sum(look.likely[r] for look in looks for r in AGAINST) / count,
         "nothing forbids": sum(not look.barred for look in looks) / count,
-        "new words": min(MOST, min(look.new_words for look in looks)),
+        "new words": min(MOST, *(look.new_words for look in looks)),
     }
 
 
@@ -71,8 +71,8 @@ def coefficients() -> Coefficients:
     """What `python -m bench.reconcile.train` learnt on the develop half."""
     kept = json.loads((Path(__file__).parent / "comparer.json").read_text("utf-8"))["wordings"]
     rows = kept["features"]
-    return Coefficients(tuple(rows), *(tuple(float(row[name]) for row in rows.values())
-                                       for name in ("mean", "scale", "weight")), float(kept["bias"]))
+    means, scales, weights = (tuple(float(row[name]) for row in rows.values()) for name in ("mean", "scale", "weight"))
+    return Coefficients(tuple(rows), means, scales, weights, float(kept["bias"]))
 
 
 def agreed(looks: Sequence[Look]) -> tuple[str, float]:

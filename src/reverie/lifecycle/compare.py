@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reverie.kinds import kind_of
-from reverie.lifecycle.agreement import AGAINST, FEW_WORDINGS, WELL_KNOWN, Look, agreed
+from reverie.lifecycle.agreement import FEW_WORDINGS, WELL_KNOWN, Look, agreed
 from reverie.lifecycle.caution import cautious
 from reverie.lifecycle.likeness import Likeness, likeness
 from reverie.lifecycle.statement import Statement, read
@@ -37,11 +37,12 @@ SURE = {"same": 0.70, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart"
 ALIKE = 0.70                             # cosine from which two may be the same although each has words of its own
 HALF = 0.60                              # overlap of words below which another subject is another thing
 SURE_KNOWN = 0.55                        # how likely the same must be to be one vote of several
-PLAIN = 0.60                             # how sure a conflict with one wording outweighs a repetition of another
+FIRST = 3                                # wordings that are asked before all
+OFTEN = 3                                # times after which what was said is not replaced in passing
 LITTLE = 0.40                            # overlap of words below which only a plain clash is a conflict
 DAY = 86_400.0
-REASON = re.compile(r"[,;]?\s+(?:because|since|as (?:we|it|our|the|this|that|they|a|an)|so that|otherwise)\b[^.!?]*[.!?]*\s*$",
-                    re.IGNORECASE)
+REASON = re.compile(r"[,;]?\s+(?:because|since|as (?:we|it|our|the|this|that|they|an?)|so that|otherwise)\b"
+                    r"[^.!?]*[.!?]*\s*$", re.IGNORECASE)
 SHORTEST_CLAIM = 3                       # words that must be left when the reason is taken off
 
 
@@ -54,34 +55,32 @@ class Verdict(NamedTuple):
 
 
 class Scorer(NamedTuple):
-    """Coefficients by feature and relation; `means` and `scales` bring features to one measure."""
+    """For each feature what one of it adds to each relation; `start` is where all begin."""
 
-    names: tuple[str, ...]
-    means: tuple[float, ...]
-    scales: tuple[float, ...]
-    weights: tuple[tuple[float, ...], ...]    # one row per relation
-    bias: tuple[float, ...]
+    adds: dict[str, tuple[float, ...]]
+    start: tuple[float, ...]
 
     def likely(self, features: Mapping[str, float]) -> dict[str, float]:
-        """How likely each relation is; together 1."""
-        row = [(features[name] - mean) / scale
-               for name, mean, scale in zip(self.names, self.means, self.scales, strict=True)]
-        sums = [bias + sum(map(float.__mul__, weights, row))
-                for bias, weights in zip(self.bias, self.weights, strict=True)]
+        """How likely each relation is; together 1. Most features are 0 and cost nothing."""
+        sums = list(self.start)
+        for name, value in features.items():
+            if value and name in self.adds:
+                sums = [total + value * add for total, add in zip(sums, self.adds[name], strict=True)]
         top = max(sums)
         odds = [math.exp(value - top) for value in sums]
-        return {relation: odd / sum(odds) for relation, odd in zip(RELATIONS, odds, strict=True)}
+        total = sum(odds)
+        return {relation: odd / total for relation, odd in zip(RELATIONS, odds, strict=True)}
 
 
 @cache
 def scorer(name: str) -> Scorer:
-    """The scorer called "with cosine" or "without"."""
+    """The scorer called "with cosine" or "without". The file brings features to one measure, (value - mean) / scale."""
     kept = json.loads((Path(__file__).parent / "comparer.json").read_text("utf-8"))[name]
     rows = kept["features"]
-    return Scorer(names=tuple(rows), means=tuple(float(r["mean"]) for r in rows.values()),
-                  scales=tuple(float(r["scale"]) for r in rows.values()),
-                  weights=tuple(tuple(float(r[relation]) for r in rows.values()) for relation in RELATIONS),
-                  bias=tuple(float(kept["bias"][relation]) for relation in RELATIONS))
+    adds = {feature: tuple(row[r] / row["scale"] for r in RELATIONS) for feature, row in rows.items()}
+    start = tuple(kept["bias"][r] - sum(rows[feature]["mean"] * adds[feature][place] for feature in rows)
+                  for place, r in enumerate(RELATIONS))
+    return Scorer(adds, start)
 
 
 def compare(old: Memory, new: Memory, cosine: float | None, *, wordings: Sequence[str] = ()) -> Verdict:
@@ -110,9 +109,17 @@ def proposed(old: Memory, new: Memory, cosine: float | None, wordings: Sequence[
         return Verdict("apart", 1.0, "a question states nothing")
     if len(every) >= WELL_KNOWN:
         return settled(old, new, voted(every, known, bare(new.text), cosine))
-    vocabulary = vocabulary_of(every) if len(every) > 1 else frozenset()
-    verdicts = [judged(text, said, cosine, vocabulary) for text in known]
-    return settled(old, new, strongest(verdicts))
+    seen = likeness(known[0], said, cosine)
+    return settled(old, new, firm(old, seen, decided(seen, likely_of(seen, cosine))))
+
+
+def firm(old: Memory, seen: Likeness, verdict: Verdict) -> Verdict:
+    """What was said time and again is replaced only by what names it: "no longer X", "instead of X"; else a person
+    decides.
+    """
+    if verdict.relation == "updates" and old.strength >= OFTEN and not seen.features["gives up"]:
+        return verdict._replace(relation="contradicts")
+    return verdict
 
 
 def vocabulary_of(known: Sequence[Statement]) -> frozenset[str]:
@@ -127,19 +134,27 @@ def bare(text: str) -> Statement:
 
 
 def voted(every: Sequence[Statement], near: Sequence[Statement], said: Statement, cosine: float | None) -> Verdict:
-    """What a text is to a memory of many wordings: those that are nearest to it decide together."""
+    """What a text is to a memory of many wordings: those that are nearest to it decide together.
+
+    Where the first few agree that it is something else altogether, the others are not asked.
+    """
     vocabulary = vocabulary_of(every)
-    seen = [likeness(text, said, cosine, vocabulary) for text in near]
-    relation, sure = agreed([look(one, cosine) for one in seen])
-    told = next((one for one in seen if relation in AGAINST and judged_by(one, cosine).relation in AGAINST), seen[0])
+    seen = [likeness(text, said, cosine, vocabulary) for text in near[:FIRST]]
+    looks = [look(one, cosine) for one in seen]
+    if any(one.relation != "apart" for one in looks):
+        rest = [likeness(text, said, cosine, vocabulary) for text in near[FIRST:]]
+        seen, looks = [*seen, *rest], [*looks, *(look(one, cosine) for one in rest)]
+    relation, sure = agreed(looks)
+    told = next((one for one, vote in zip(seen, looks, strict=True) if vote.relation == relation), seen[0])
     return Verdict(relation, round(sure, 3), reason(relation, told))
 
 
 def look(seen: Likeness, cosine: float | None) -> Look:
     """What a text is to one of several wordings; the surer for their number, so that less must be likely."""
-    verdict = judged_by(seen, cosine, SURE_KNOWN)
-    return Look(verdict.relation, verdict.confidence, likely_of(seen, cosine), barred("same", seen),
-                bool(seen.features["gives up"]), len(seen.extra))
+    likely = likely_of(seen, cosine)
+    verdict = decided(seen, likely, SURE_KNOWN)
+    return Look(verdict.relation, verdict.confidence, likely, barred("same", seen), bool(seen.features["gives up"]),
+                len(seen.extra))
 
 
 def word_for_word(text: str) -> str:
@@ -154,29 +169,13 @@ def nearest_wordings(known: Sequence[Statement], said: Statement) -> list[Statem
     return ranked[:FEW_WORDINGS]
 
 
-def strongest(verdicts: Sequence[Verdict]) -> Verdict:
-    """One verdict from those on all wordings: a repetition of any is one of the memory, unless it denies another."""
-    against = [v for v in verdicts if v.relation in ("updates", "contradicts") and v.confidence >= PLAIN]
-    agree = [v for v in verdicts if v.relation == "same"]
-    if agree and len(against) < len(agree):
-        return max(agree, key=lambda v: v.confidence)
-    order = ("updates", "contradicts", "near", "apart", "same")
-    return min(verdicts, key=lambda v: (order.index(v.relation), -v.confidence))
-
-
-def judged(old: Statement, new: Statement, cosine: float | None, known: frozenset[str]) -> Verdict:
-    """What the new statement is to one wording of the old."""
-    return judged_by(likeness(old, new, cosine, known), cosine)
-
-
 def likely_of(seen: Likeness, cosine: float | None) -> dict[str, float]:
     """How likely each relation is, of two statements compared."""
     return scorer("without" if cosine is None else "with cosine").likely(seen.features)
 
 
-def judged_by(seen: Likeness, cosine: float | None, sure: float = SURE["same"]) -> Verdict:
+def decided(seen: Likeness, likely: Mapping[str, float], sure: float = SURE["same"]) -> Verdict:
     """What two statements are to each other; `sure` is how likely a repetition must be."""
-    likely = likely_of(seen, cosine)
     for relation in sorted(likely, key=lambda r: (-likely[r], r)):
         if barred(relation, seen):
             continue

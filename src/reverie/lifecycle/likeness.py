@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from reverie.lifecycle.statement import CONTENT, LIGHT, NAME, SAID, SCOPE, SUBJECT, VALUE, Statement, Word
-from reverie.lifecycle.vocabulary import among, concept, contrasts, opposites, weak
+from reverie.lifecycle.vocabulary import among, concept, contrasts, opposites, pairs_with, weak
 
 MOST = 4              # what is counted, is counted so far: the fifth difference says no more than the fourth
 HOW = ("value", "measure", "opposite", "contrast", "name", "slot", "end slot", "half slot")
@@ -79,7 +79,7 @@ def _matched(mine: frozenset[str], theirs: frozenset[str]) -> dict[str, str]:
 def _agreeing(old: Statement, new: Statement, extra: frozenset[str]) -> frozenset[str]:
     """Opposites of which one is denied: "no long answers" is "short answers"."""
     found: set[str] = set()
-    for pair in opposites():
+    for pair in pairs_with(extra):
         for a in pair & (old.pro | old.con):
             for b in pair & extra - {a}:
                 if (a in old.pro) != (b in new.pro):
@@ -92,7 +92,7 @@ def _one_side(old: Statement, new: Statement) -> bool:
     the thing: "avoid large ones" and "small ones rather than large ones".
     """
     wanted, refused = old.pro | new.pro, old.con | new.con
-    pairs = [pair for pair in opposites() if len(pair & wanted) == 1 and len(pair & refused) == 1]
+    pairs = [pair for pair in pairs_with(wanted) if len(pair & wanted) == 1 and len(pair & refused) == 1]
     mine, theirs = (frozenset().union(*pairs) & (s.pro | s.con) for s in (old, new)) if pairs else (frozenset(),) * 2
     return bool(mine and theirs) and not any(pair & wanted & refused for pair in pairs)
 
@@ -110,7 +110,7 @@ def _opposed(old: Statement, new: Statement) -> Iterable[Swap]:
     """Opposites among the small words: on / off, love / hate, always / never are steered by signs and are not here."""
     mine, theirs = old.light | old.pro | old.con, new.light | new.pro | new.con
     heavy = old.pro | old.con, new.pro | new.con
-    for pair in opposites():
+    for pair in sorted(pairs_with(mine) & pairs_with(theirs), key=sorted):
         a, b = pair & mine - theirs, pair & theirs - mine
         if len(a) == 1 and len(b) == 1 and not (a <= heavy[0] and b <= heavy[1]) and pair != ALWAYS:
             yield Swap(min(a), min(b), "opposite", SAID)

@@ -57,11 +57,12 @@ PHRASES: tuple[tuple[str, str], ...] = (
      r"|\btest[- ]first(?: development)?\b", "test BEFORE code"),
     (r"\b(?:is|are) (?:not allowed|not ok|not okay|not fine|not permitted|forbidden|prohibited|banned"
      r"|taboo|a no-?go)\b", "FORBIDDEN"),
-    (r"\b(?:is|are|'s) (?:not (?:for|good for) (?:me|us)|not (?:my|our) (?:thing|cup of tea|way)|a (?:complete |total |pure )?"
-     r"waste(?: of (?:time|effort|money))?|pointless|useless|nonsense|overrated|a (?:bad|terrible) idea|not a good idea"
+    (r"\b(?:is|are|'s) (?:not (?:for|good for) (?:me|us)|not (?:my|our) (?:thing|cup of tea|way)"
+     r"|a (?:complete |total |pure )?waste(?: of (?:time|effort|money))?|pointless|useless|nonsense|overrated"
+     r"|a (?:bad|terrible) idea|not a good idea"
      r"|not worth (?:it|the (?:effort|time|trouble))|out of the question|to be avoided)\b", "FORBIDDEN"),
-    (r"\b(?:should|must|shall|(?:has|have|needs?|ought|is|are) to) be (?:avoided|skipped|split(?: up)?|broken (?:up|down))"
-     r"(?: into)?\b", "FORBIDDEN,"),
+    (r"\b(?:should|must|shall|(?:has|have|needs?|ought|is|are) to) be"
+     r" (?:avoided|skipped|split(?: up)?|broken (?:up|down))(?: into)?\b", "FORBIDDEN,"),
     (r"\bso (?=\w+ *(?:[.,;!?]|$))", ""),
     (r"\bfree of\b", "not with"),
     (r"\bwithout any (?:problem|trouble)s?\b", "well"),

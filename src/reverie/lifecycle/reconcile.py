@@ -249,13 +249,14 @@ class Ledger:
         nearest = self.nearest(new, near)
         views = self.views(new, nearest)
         same = [view for view in views if view.verdict.relation == "same" and may_merge(view.old, new)]
-        stands = new
+        akin, stands = {view.old.id for view in views}, new
         if same:
             best = min(same, key=lambda v: (v.old.space != new.space, -v.old.strength, v.old.id))
             stands = self.merge(best.old, new)
             for view in same:
                 stands = self.join(stands, view)
-            stands = self.look_again(stands, nearest)
+            stands = self.look_again(stands, {id: cosine for id, cosine in nearest.items()
+                                              if id in akin or self.wordings.get(id)})
         against = [view for view in views if view.verdict.relation in OPPOSED and view.old.id != stands.id]
         against.sort(key=lambda v: -v.verdict.confidence)
         free = [v for v in against[1:] if v.verdict.relation == "updates" or not self.crowded(v.old)]

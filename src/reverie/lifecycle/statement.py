@@ -32,7 +32,7 @@ from reverie.words import STOP
 
 MOST_CHARS = 2_000     # a longer memory is not one statement; its beginning decides
 MOST_TOKENS = 160
-READ = 4_096           # readings kept
+READ = 8_192           # readings kept: settling 5,000 memories reads each of them once
 
 CONTENT, VALUE, NAME, LIGHT, MARK = "content", "value", "name", "light", "mark"
 SUBJECT, SAID, SCOPE = "subject", "said", "scope"
@@ -92,7 +92,8 @@ class _Token(NamedTuple):
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)+(?:-\w+)*|\d+[a-zA-Z]{1,3}\b|[^\W_][\w]*(?:[-_./:@+#]+\w+)*(?:\(\))?[+#]*|_\w+"
                     r"|[/~.]?[\w.-]*/[\w./-]*\w|[.,;:!?()–—|\n]")
 _IDENTIFIER = re.compile(r"[A-Za-z].*\d|\d.*[A-Za-z]|\w_\w|[a-z][A-Z]|[/@#]\w|\w\.\w|\(\)$|\w:\w|^[A-Z]{2,}$")
-_REQUEST = re.compile(r"\b(?:could|would|can|will) you\b|\bcan we (?:please|agree)\b|\b(?:should|can|could|do)n't (?:we|you)\b"
+_REQUEST = re.compile(r"\b(?:could|would|can|will) you\b|\bcan we (?:please|agree)\b"
+                      r"|\b(?:should|can|could|do)n't (?:we|you)\b"
                       r"|\bwhy (?:not|don't (?:we|you))\b", re.IGNORECASE)    # a wish, politely
 _PERSON, _WHEN, _VERBS = among("PERSONS"), among("WHEN"), among("VERBS")
 _ARTICLES = frozenset(("a", "an", "the", "our", "your", "my", "its"))
@@ -126,7 +127,8 @@ def _read(text: str) -> Statement:
         first=first, then=then, given=given, follows=follows,
         places=frozenset(w.concept for w in words if w.concept in places()),
         sited=frozenset(w.concept for w in words if w.concept in places() and w.place != SAID),
-        hedges=(said & among("HEDGES")) - (among("COMPARED") if "than" in said else set()), limits=(said & among("LIMITS")) - ({"only"} if stresses else set()),
+        hedges=(said & among("HEDGES")) - (among("COMPARED") if "than" in said else set()),
+        limits=(said & among("LIMITS")) - ({"only"} if stresses else set()),
         changes=said & among("CHANGES"), soft=said & among("SOFT_CHANGES"),
         bound=bound_in(lows, concepts), given_up=given_up_in(lows, concepts), whose=said & _PERSON,
         when=said & _WHEN,

@@ -84,6 +84,20 @@ def opposites() -> frozenset[frozenset[str]]:
 
 
 @cache
+def opposed() -> dict[str, tuple[frozenset[str], ...]]:
+    """Concept → the pairs of opposites that it stands in."""
+    words = frozenset().union(*opposites())
+    return {word: tuple(sorted((pair for pair in opposites() if word in pair), key=sorted)) for word in words}
+
+
+@lru_cache(maxsize=KNOWN)
+def pairs_with(concepts: frozenset[str]) -> frozenset[frozenset[str]]:
+    """The pairs of opposites in which one of these stands."""
+    found = opposed()
+    return frozenset(pair for word in concepts & found.keys() for pair in found[word])
+
+
+@cache
 def places() -> frozenset[str]:
     """Environments and systems where something may hold."""
     return frozenset(map(concept, wording.PLACES.split()))

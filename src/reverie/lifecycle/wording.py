@@ -258,7 +258,8 @@ also just here there then now today currently actually basically simply remember
 my our your it its this that these those one ones thanks thank ok okay yes sure well good fine important
 preference preferred better best work works working keep kept put set take taken happen happens happening live
 lives located found find stay mean call run listen reach every each any anything whole entire us team everything
-everyone try like rather still already again quite pretty very too so such as than both either around given back
+everyone something someone somebody
+try like rather still already again quite pretty very too so such as than both either around given back
 strong strongly handle manage equal reside sit provide available turn stick follow start begin see look help
 tell say said ask_ think feel hope wish consider happen rule approach style convention word line_ place need
 """

@@ -21,9 +21,10 @@ from reverie.words import query_terms
 MOST = 30            # that count; ten of them are held against it (`reconcile.TEN`), the rest may be turns of talk
 MOST_WORDINGS = 5    # wordings that were merged into something
 FLOOR = 0.5          # cosine below which nothing is a relative (CONSTANTS: contradiction probe)
-FAR = 0.3            # cosine from which words in common make a relative: short texts of one meaning lie as far apart
-FARTHER = 10         # looked up by words beside those that are near by meaning
-FEW = 50             # new memories of one event up to which words are asked as well; what is loaded in bulk goes without
+FAR = 0.3            # cosine from which words in common make a relative: short texts of one meaning
+FARTHER = 10         # looked up by words, where fewer are near by meaning
+SHORT = 100          # characters up to which this is so: a longer text says enough to be found by its meaning
+FEW = 50             # new memories of one event up to which words are asked as well: not for what is loaded in bulk
 BLOCK = 8_192        # rows compared at a time: with 500 new ones 16 MB
 
 
@@ -50,6 +51,8 @@ def by_words(work: Work, new: Memory, *, older: bool) -> list[Near]:
 
 def farther(work: Work, new: Memory, vector: Floats, known: Sequence[Near], *, older: bool) -> list[Near]:
     """Memories that share words and of which the cosine alone says little: "PRs" lies far from "pull requests"."""
+    if len(known) >= FARTHER or len(new.text) > SHORT:
+        return []
     there = {one.id for one in known}
     some = [one.id for one in by_words(work, new, older=older) if one.id not in there][:FARTHER]
     cosines = {id: float(other @ vector) for id, other in work.store.vectors(work.model, some).items()}

@@ -73,7 +73,7 @@ def families(store: Store, memories: Sequence[Memory]) -> dict[str, Memory]:
 
 
 def counting(near: Sequence[Near], known: Mapping[str, Memory], now: float) -> list[Near]:
-    """The nearest ten of those that take part, five that only share words, and the wordings that were merged into one that does."""
+    """The nearest ten of those that take part, five that only share words, and wordings merged into one that does."""
     there = [one for one in near if one.id in known]
     alive = [one for one in there if takes_part(known[one.id], now)]
     close = [one for one in alive if one.cosine is None or one.cosine >= FLOOR][:TEN]

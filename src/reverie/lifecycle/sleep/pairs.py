@@ -61,8 +61,9 @@ def holds(text: str, other: str) -> bool:
 
 
 def replaces(keep: Memory, gone: Memory, wordings: Sequence[str] = ()) -> bool:
-    """Whether one memory can stand for another: all it says, in one wording or another, for as long, as well founded."""
-    return (holds("\n".join((keep.text, *wordings)), gone.text) and keep.trust >= gone.trust and keep.expires_at == gone.expires_at
+    """Whether one memory can stand for another: in some wording all it says, for as long, from as good a source."""
+    said = "\n".join((keep.text, *wordings))
+    return (holds(said, gone.text) and keep.trust >= gone.trust and keep.expires_at == gone.expires_at
             and meaning(gone).items() <= meaning(keep).items())
 
 
