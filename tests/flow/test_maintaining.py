@@ -3,9 +3,11 @@
 
 import pytest
 
+from reverie.attention import Attention
 from reverie.lifecycle.usage import SUGGESTED
+from reverie.messages import Said
 from reverie.model import Event
-from reverie.settle.gaps import FOR, asks
+from reverie.settle.gaps import FOR, asks, unanswered
 from reverie.settle.maintaining import CLUSTERS, CLUSTERS_EVERY, clusters_due
 from reverie.testing import memory, said
 
@@ -201,6 +203,19 @@ def test_what_the_agent_was_told_already_is_no_gap(mind, clock):
     turns(mind, ask, f"{ask}?", f"so {ask}?", clock=clock)
 
     assert any("given" in event.payload for event in mind.store.events(verbs=["turn"])) and mind.gaps(SPACE) == []
+
+
+def test_what_was_told_about_something_else_hides_no_gap(mind, clock):
+    """Only the best candidate may be the answer; another one that shares a word with the question says nothing."""
+    told = mind.remember("The staging server is called heron and its deploys need a ticket.", space=SPACE)
+    shed = mind.remember("Fertiliser for the gates in Kew stands in the shed.", space=SPACE)
+    window = [Said("user", "Which fertiliser do the gates in Kew need before a ticket?", 0)]
+    noted = {}
+    for one in (told, shed):
+        attention = Attention(session="s1")
+        attention.given([one.id], clock())
+        noted[one.id] = unanswered(mind.store, mind.settings, attention, SPACE, window, clock())
+    assert noted[told.id] and noted[shed.id] is None
 
 
 def test_gaps_are_forgotten_after_ninety_days(mind, clock):

@@ -1,7 +1,8 @@
 """Gaps: questions of a conversation that memory had candidates for and no answer to (B80–B82, CC-59).
 
 A gap is an event beside the turn, with the beginning of the question (already without secrets), when, and in which
-conversation. What was shown earlier in the conversation, or said in it, is no gap: the agent has it before its eyes.
+conversation. Where the best candidate was shown earlier in the conversation, or said in it, there is no gap: the agent
+has the answer before its eyes.
 Nothing is thrown away: the newest 500 of the last 90 days are looked at, the log keeps the rest.
 """
 
@@ -56,7 +57,7 @@ def unanswered(store: Store, settings: Settings, attention: Attention, space: st
     about = focus(window).text
     found = store.get([id for id, _ in store.words(query_terms(about), lineage(space), FEW, now=now)])
     known = attention.blocked(now)
-    if not found or any(m.id in known or (m.session and m.session == attention.session) for m in found):
+    if not found or found[0].id in known or (found[0].session and found[0].session == attention.session):
         return None
     asked = snippet(about)
     lately = store.events(verbs=(VERB,), session=attention.session, newest=True, limit=LATELY)
