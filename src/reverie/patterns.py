@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from fnmatch import translate
 from functools import lru_cache
 from itertools import islice
-from re import DOTALL, IGNORECASE, Match, findall, fullmatch, sub
+from re import IGNORECASE, Match, findall, finditer, fullmatch, match, sub
 from re import Pattern as Compiled
 from re import compile as compiled
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -81,24 +81,24 @@ def lines_of(text: str) -> Iterator[str]:
         yield bare(command)
 
 
-_CONTINUED = compiled(r"\\\r?\n")
-_PIECE = compiled(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.|>&|&>|(?P<end>[;&|\n]+)|[^'"\\;&|\n>]+|.""", DOTALL)
+_CONTINUED = r"\\\r?\n"    # these are compiled when first used: a cold recall runs no tool
+_PIECE = r"""(?s)'[^']*'|"(?:\\.|[^"\\])*"|\\.|>&|&>|(?P<end>[;&|\n]+)|[^'"\\;&|\n>]+|."""
 _VALUE = r"""(?:'[^']*'|"[^"]*"|[^\s'"])+"""
-_BEFORE = compiled(
+_BEFORE = (
     rf"(?:then|do|else|if|while|until|time|nohup|command|exec|!)\s+|(?:sudo|doas|env)(?:\s+-[ugcdp]\s+\S+|\s+-\S+)*\s+|"
     rf"nice(?:\s+-n\s*\d+|\s+-\d+)?\s+|timeout(?:\s+-\S+)*\s+[\d.]+[smhd]?\s+|[a-z_]\w*=(?:{_VALUE})?\s+|"
     r"(?:/usr(?:/local)?|/opt/homebrew)?/s?bin/")
-_GIT = compiled(rf"^git(?:\s+-c\s+{_VALUE}|\s+--(?:git-dir|work-tree|namespace)[=\s]{_VALUE}|"
+_GIT = (rf"^git(?:\s+-c\s+{_VALUE}|\s+--(?:git-dir|work-tree|namespace)[=\s]{_VALUE}|"
                 r"\s+(?:-p|--no-pager|--paginate|--bare|--literal-pathspecs))+(?=\s)")
-_FORCED = compiled(r"^(git push\b(?:.*\s)?)-[uvqnd]*f[uvqndf]*(?=\s|$)")
+_FORCED = r"^(git push\b(?:.*\s)?)-[uvqnd]*f[uvqndf]*(?=\s|$)"
 
 
 def commands(text: str) -> Iterator[str]:
     """What a shell would run, one after the other, as far as that can be seen from outside. Any text will do."""
     pieces: list[str] = []
-    for match in _PIECE.finditer(_CONTINUED.sub(" ", text)):
-        if match["end"] is None:
-            pieces.append(match[0])
+    for piece in finditer(_PIECE, sub(_CONTINUED, " ", text)):
+        if piece["end"] is None:
+            pieces.append(piece[0])
         elif pieces:
             yield ungrouped("".join(pieces))
             pieces = []
@@ -112,9 +112,9 @@ def ungrouped(command: str) -> str:
 
 def bare(command: str) -> str:
     """A command without what merely stands before it; git's without options before its verb. In small letters."""
-    while before := _BEFORE.match(command):
+    while before := match(_BEFORE, command):
         command = command[before.end():].lstrip("({ ")
-    return _FORCED.sub(r"\1--force", " ".join(_GIT.sub("git", command).split()))
+    return sub(_FORCED, r"\1--force", " ".join(sub(_GIT, "git", command).split()))
 
 
 def texts_in(value: Any, depth: int = 0) -> Iterator[str]:
@@ -160,8 +160,8 @@ def runs(pattern: str, scene: Scene) -> bool:
 
 def parts(pattern: str) -> tuple[str, str | None]:
     """(the tool's name, what it is given) of `name` or `name(what)`."""
-    match: Match[str] | None = fullmatch(r"([^()]+)\((.*)\)", pattern.strip())
-    return (match[1].strip(), match[2].strip()) if match else (pattern.strip(), None)
+    both: Match[str] | None = fullmatch(r"([^()]+)\((.*)\)", pattern.strip())
+    return (both[1].strip(), both[2].strip()) if both else (pattern.strip(), None)
 
 
 def found(expression: str, text: str) -> bool:
