@@ -87,7 +87,8 @@ def outcome(mind: Mind, labels: dict[str, str]) -> Outcome:
         end = stands_for(there, id)
         if label == "same" and end is not None:
             heads.setdefault(end.id, []).append(id)
-        if (m := there[id]).retired_why == "superseded" and (label == "same" or labels.get(m.superseded_by or "") == "apart"):
+        m = there[id]
+        if m.retired_why == "superseded" and (label == "same" or labels.get(m.superseded_by or "") == "apart"):
             wrong.append(f"replaced: {m.text} | {there[m.superseded_by or id].text}")
         if m.retired_why == "merged" and end is not None and end.id in labels and (
                 (label == "same") != (labels[end.id] == "same")):

@@ -274,6 +274,7 @@ def _polarity(old: Statement, new: Statement, turned: frozenset[str], shared: fr
         "bars differ": float(old.bars != new.bars),
         "order crossed": float(crossed),
         "order agrees": float(agreed),
+        "order elsewhere": float(_elsewhere(old, new)),
         "condition crossed": float(if_crossed),
         "order new": float(bool(new.first and new.then) and not (old.first and old.then)),
         "roles": float(_roles_swapped(old, new)),
@@ -290,8 +291,18 @@ def _crossing(first: frozenset[str], then: frozenset[str], later_first: frozense
         return False, False
     forth, back = (first & later_then) - later_first - then, (then & later_first) - later_then - first
     agreed = len((first & later_first) - later_then) + len((then & later_then) - later_first)
-    crossed = bool(forth and back) or len(forth) + len(back) > agreed
+    half = not (then and later_then)    # "tests first": the verb that both put first says nothing
+    crossed = bool(forth and back) or len(forth) + len(back) > (0 if half else agreed)
     return crossed, agreed > 0 and not crossed
+
+
+def _elsewhere(old: Statement, new: Statement) -> bool:
+    """Whether the same is to come before or after something else: tests before a commit, tests before a release."""
+    sides = ((old.first, new.first), (old.then, new.then))
+    if not all(side for pair in sides for side in pair):
+        return False
+    met = [any(_one_word(a, b) for a in mine for b in theirs) for mine, theirs in sides]
+    return met.count(True) == 1
 
 
 def _unbound(old: Statement, new: Statement, shared: frozenset[str]) -> bool:
