@@ -209,7 +209,7 @@ def against_same(seen: Likeness) -> dict[str, float]:
         "it adds a value": f["extra value"], "it adds a name": f["extra name"],
         "a value differs": f["swaps"] + f["many swaps"] - f["swap slot"] - f["swap end slot"],
         "an opposite": f["swap opposite"],
-        "one denies what the other says": f["any turned"] + f["denies more"], "another order": f["order crossed"] + f["order elsewhere"],
+        "one denies what the other says": f["any turned"] + f["denies more"], "another order": f["order crossed"] + seen.elsewhere,
         "other roles": f["roles"], "paired otherwise": f["unbound"], "not of all": f["not all"],
         "another place": f["more places"] + f["fewer places"], "someone else's": f["whose differs"],
         "another day": f["when differs"], "another time": f["will differs"] * f["past differs"],

@@ -36,6 +36,7 @@ class Likeness(NamedTuple):
     turned: frozenset[str]     # affirmed by one and denied by the other
     extra: frozenset[str]      # what only the new one has, that carries content
     missing: frozenset[str]
+    elsewhere: bool = False    # the same before or after something else
 
 
 def likeness(old: Statement, new: Statement, cosine: float | None, known: Collection[str] = ()) -> Likeness:
@@ -51,7 +52,7 @@ def likeness(old: Statement, new: Statement, cosine: float | None, known: Collec
     turned = frozenset() if turned and _one_side(old, new) else turned
     swaps = (*_swaps(old.words, new.words, missing, extra), *(() if agreeing else _opposed(old, new)))
     unknown = extra - frozenset(known)
-    out = Likeness({}, shared, swaps, turned, unknown, missing)
+    out = Likeness({}, shared, swaps, turned, unknown, missing, _elsewhere(old, new))
     out.features.update(_overlaps(mine, theirs, shared, unknown, cosine))
     out.features["not the opposite"] = float(bool(agreeing))
     out.features.update(_leftovers(old, new, missing, unknown))
@@ -274,7 +275,6 @@ def _polarity(old: Statement, new: Statement, turned: frozenset[str], shared: fr
         "bars differ": float(old.bars != new.bars),
         "order crossed": float(crossed),
         "order agrees": float(agreed),
-        "order elsewhere": float(_elsewhere(old, new)),
         "condition crossed": float(if_crossed),
         "order new": float(bool(new.first and new.then) and not (old.first and old.then)),
         "roles": float(_roles_swapped(old, new)),
