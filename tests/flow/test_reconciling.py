@@ -11,7 +11,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bench.reconcile.data import restatements
+from bench.reconcile.data import fifties, restatements
+from bench.reconcile.through import passed
 from reverie.errors import BadInput, Conflict
 from reverie.lifecycle.extract import found_in
 from reverie.mind import Mind
@@ -60,7 +61,7 @@ def model():
     embedder.close()
 
 
-@pytest.mark.parametrize("group", ["test-first", "tabs"])
+@pytest.mark.parametrize("group", ["test-first", "tabs", "small-prs"])
 def test_many_restatements_are_one_strong_memory(model, clock, group):
     """Said in ever other words, a wish is one memory that grows; nothing is lost or taken for another (CC-56, A81)."""
     kind, texts = restatements()[group]
@@ -76,6 +77,24 @@ def test_many_restatements_are_one_strong_memory(model, clock, group):
         assert len(strongest.sources) == strongest.strength
         assert {m.text for m in mind.browse(space=SPACE, active=None, limit=1000)} == set(texts)
         assert mind.verify() == []
+
+
+def test_what_contradicts_a_wish_is_not_merged_into_it(model):
+    """Fifty wordings among ten texts against them, shuffled: no text of one side goes into the other (CC-56, A86)."""
+    passage = passed(fifties()["test-first"], model, 3)
+
+    assert passage.settled.wrong == () and passage.slept.wrong == ()
+    assert passage.settled.strongest >= 47
+
+
+def test_a_short_name_finds_its_long_one(model, clock):
+    """Far apart by their vectors, near by their words: "PRs" are pull requests (A79)."""
+    with memory(now=clock, embedder=model) as mind:
+        for text in ("Keep pull requests small.", "PRs should be small."):
+            clock.tick()
+            keep(mind, text, kind="preference")
+        mind.settle()
+        assert [m.strength for m in here(mind)] == [2]
 
 
 def test_the_same_words_fifty_times(mind):

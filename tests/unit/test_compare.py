@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reverie.lifecycle import agreement
 from reverie.lifecycle import compare as module
 from reverie.lifecycle.compare import RELATIONS, compare, scorer
 from reverie.lifecycle.likeness import likeness
@@ -203,3 +204,53 @@ def test_a_denial_of_the_merged_memory_is_no_repetition():
 
     relation = told("I prefer tabs over spaces.", "I prefer spaces over tabs.", 0.97, wordings)
     assert relation in ("contradicts", "updates")
+
+
+TESTS = ("Write tests before the code.", "Tests first, then code.", "I want tests written before the implementation.")
+
+
+@pytest.mark.parametrize(("new", "relation"), [
+    ("No code without a test first.", "same"),
+    ("Could you write the tests before the code?", "same"),
+    ("Write the tests before the code, because it saves us hours.", "same"),
+    ("Write the code first and the tests afterwards.", "contradicts"),
+    ("Writing tests before the code is a waste of time.", "contradicts"),
+    ("Run the tests before you push.", "near"),
+])
+def test_wordings_vote(new, relation):
+    """One more wording is told from what denies most of them, or speaks of something else (CC-56, A81, A86)."""
+    found = told(TESTS[0], new, 0.8, TESTS[1:])
+    assert found == relation or (relation == "near" and found not in ("same", "updates"))
+
+
+def test_what_was_said_often_is_not_replaced_in_passing():
+    """A memory of strength 3 steps back only for what names it as no longer so (A84, A86)."""
+    old = a_memory("The dev server runs on port 8080.")._replace(strength=3)
+    passing = "The dev server port changed, it runs on port 9090."
+    named = "The dev server no longer runs on port 8080, it is on 9090 now."
+
+    assert compare(old._replace(strength=1), a_memory(passing), 0.9).relation == "updates"
+    assert compare(old, a_memory(passing), 0.9).relation == "contradicts"
+    assert compare(old, a_memory(named), 0.9).relation == "updates"
+
+
+@pytest.mark.parametrize(("old", "new", "relation"), [
+    ("Break large PRs up into smaller ones.", "Several small PRs are better than one large PR.", False),
+    ("We always write our tests first.", "Write the code before the tests.", True),
+    ("Stick to TDD.", "TDD is not for me.", True),
+    ("Keep pull requests small.", "Small pull requests are a waste of time.", True),
+])
+def test_what_stands_against_it_is_seen(old, new, relation):
+    """Big ones refused and small ones wanted is one wish; who calls it a waste of time does not want it (A86)."""
+    assert (told(old, new, 0.8) == "contradicts") is relation
+    assert told(old, new, 0.8) != "updates"
+
+
+@given(st.lists(st.sampled_from(RELATIONS), min_size=1, max_size=8), st.floats(0, 1))
+def test_votes_that_all_deny_never_merge(relations, likely):
+    """However likely each wording finds it, what most of them deny is not the same (A86)."""
+    looks = [agreement.Look(r, 0.9, dict.fromkeys(RELATIONS, 0.0) | {"same": 0.0, "contradicts": likely}, "x", False, 0)
+             for r in relations]
+    assert agreement.agreed(looks)[0] in RELATIONS
+    denied = [look._replace(relation="contradicts") for look in looks]
+    assert agreement.agreed(denied)[0] == "contradicts"

@@ -82,6 +82,8 @@ def agreed(looks: Sequence[Look]) -> tuple[str, float]:
     contradiction, about which a person decides.
     """
     likely = one_more(looks)
+    if likely >= OPEN and sum(bool(look.barred) for look in looks) > HALF * len(looks):
+        return "near", likely
     if likely >= SURE:
         return "same", likely
     if likely >= OPEN:

@@ -36,6 +36,7 @@ class Likeness(NamedTuple):
     turned: frozenset[str]     # affirmed by one and denied by the other
     extra: frozenset[str]      # what only the new one has, that carries content
     missing: frozenset[str]
+    elsewhere: bool = False    # the same before or after something else
 
 
 def likeness(old: Statement, new: Statement, cosine: float | None, known: Collection[str] = ()) -> Likeness:
@@ -51,7 +52,7 @@ def likeness(old: Statement, new: Statement, cosine: float | None, known: Collec
     turned = frozenset() if turned and _one_side(old, new) else turned
     swaps = (*_swaps(old.words, new.words, missing, extra), *(() if agreeing else _opposed(old, new)))
     unknown = extra - frozenset(known)
-    out = Likeness({}, shared, swaps, turned, unknown, missing)
+    out = Likeness({}, shared, swaps, turned, unknown, missing, _elsewhere(old, new))
     out.features.update(_overlaps(mine, theirs, shared, unknown, cosine))
     out.features["not the opposite"] = float(bool(agreeing))
     out.features.update(_leftovers(old, new, missing, unknown))
@@ -290,8 +291,18 @@ def _crossing(first: frozenset[str], then: frozenset[str], later_first: frozense
         return False, False
     forth, back = (first & later_then) - later_first - then, (then & later_first) - later_then - first
     agreed = len((first & later_first) - later_then) + len((then & later_then) - later_first)
-    crossed = bool(forth and back) or len(forth) + len(back) > agreed
+    half = not (then and later_then)    # "tests first": the verb that both put first says nothing
+    crossed = bool(forth and back) or len(forth) + len(back) > (0 if half else agreed)
     return crossed, agreed > 0 and not crossed
+
+
+def _elsewhere(old: Statement, new: Statement) -> bool:
+    """Whether the same is to come before or after something else: tests before a commit, tests before a release."""
+    sides = ((old.first, new.first), (old.then, new.then))
+    if not all(side for pair in sides for side in pair):
+        return False
+    met = [any(_one_word(a, b) for a in mine for b in theirs) for mine, theirs in sides]
+    return met.count(True) == 1
 
 
 def _unbound(old: Statement, new: Statement, shared: frozenset[str]) -> bool:

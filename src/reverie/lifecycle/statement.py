@@ -117,6 +117,7 @@ def _read(text: str) -> Statement:
     given, follows = condition_of(lows, concepts)
     said = frozenset(lows)
     verb = next((concept(lows[i]) for i in [_main_verb(lows, concepts)] if i >= 0), "")
+    wishes = bool(_REQUEST.search(text))
     stresses = "only" in said and not verb and not said & _SCOPES
     return Statement(
         plain=tuple(low for low in lows if low not in BOUND),
@@ -127,13 +128,14 @@ def _read(text: str) -> Statement:
         first=first, then=then, given=given, follows=follows,
         places=frozenset(w.concept for w in words if w.concept in places()),
         sited=frozenset(w.concept for w in words if w.concept in places() and w.place != SAID),
-        hedges=(said & among("HEDGES")) - (among("COMPARED") if "than" in said else set()),
+        hedges=(said & among("HEDGES")) - (among("COMPARED") if "than" in said else set())
+        - ({"could"} if wishes else set()),
         limits=(said & among("LIMITS")) - ({"only"} if stresses else set()),
         changes=said & among("CHANGES"), soft=said & among("SOFT_CHANGES"),
         bound=bound_in(lows, concepts), given_up=given_up_in(lows, concepts), whose=said & _PERSON,
         when=said & _WHEN,
         cut=len(text) > MOST_CHARS or len(every) > MOST_TOKENS,
-        asks=text.rstrip().endswith("?") and not _REQUEST.search(text), will="will" in said,
+        asks=text.rstrip().endswith("?") and not wishes, will="will" in said,
         bars=any(bars(lows, i) for i in range(len(lows))),
         parts=1 + sum(1 for a in lows[:-1] if a in ".!?\n"),
         verb=verb, stresses=stresses,
