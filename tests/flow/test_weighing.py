@@ -214,7 +214,8 @@ def test_one_bad_answer_does_not_spoil_the_others(clock):
 
 def test_a_model_that_goes_away_half_way(clock):
     """Half of the answers change nothing: the event is one transaction, and is read again."""
-    with scripted(says("same"), Status(500), says("same")) as script, memory(now=clock, llm=script.openai, embedder=Alike()) as mind:
+    with (scripted(says("same"), Status(500), says("same")) as script,
+          memory(now=clock, llm=script.openai, embedder=Alike()) as mind):
         both_pairs(mind, clock)
         assert (4, 2, []) == (len(texts(mind)), len(script.asked), outcomes(mind))
         clock.tick(600)
