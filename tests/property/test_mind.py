@@ -399,12 +399,17 @@ class Reverie(RuleBasedStateMachine):
 
     @rule(id=consumes(ids))
     def purge(self, id):
-        """Erased for good: what only it said stands nowhere any more, neither in an export nor in a file."""
+        """Erased for good, with what was merged into it: what only they said stands nowhere any more, neither in an
+
+        export nor in a file.
+        """
         if id not in self.kept:
             return
-        said = self.ever_said(id) - set().union(*(self.ever_said(other) for other in self.kept if other != id))
-        others = {other: {"newer": None} for other, m in self.kept.items() if m["newer"] == id and other != id}
-        done = self.does(lambda: self.mind.purge(id), others, removed=(id,))
+        gone = {id, *(memory.id for memory in self.mind.wordings(id))} & self.kept.keys()
+        rest = set().union(*(self.ever_said(other) for other in self.kept if other not in gone))
+        said = set().union(*map(self.ever_said, gone)) - rest
+        others = {other: {"newer": None} for other, m in self.kept.items() if m["newer"] in gone and other not in gone}
+        done = self.does(lambda: self.mind.purge(id), others, removed=tuple(sorted(gone)))
         self.relearn_ties()
         self.last = None
         if done:

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from reverie.lifecycle.reconcile import TEN, Ledger, Near, standing, takes_part
+from reverie.lifecycle.ledger import Ledger
+from reverie.lifecycle.reconcile import TEN, Near, standing, takes_part
 from reverie.model import UNDECIDED, Event, Memory
 from reverie.settle.decided import settled_pairs
 from reverie.settle.reading import Decision, Reader, Work
