@@ -42,4 +42,5 @@ def reconciled_well(before, after):
     assert not [id for id in before if after[id].active and not before[id].active], "something came back by itself"
     left = sum(m.strength for m in after.values() if m.active)
     left += sum(m.strength for m in gone if m.retired_why != "merged")
-    assert left == len(born) + sum(m.strength for m in before.values() if m.active)
+    # What is said again in the same words strengthens and adds no memory: there may be more, never less.
+    assert left >= len(born) + sum(m.strength for m in before.values() if m.active)

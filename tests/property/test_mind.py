@@ -27,7 +27,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from reverie.errors import Conflict, NotFound
+from reverie.errors import BadInput, Conflict, NotFound
 from reverie.model import lineage
 from reverie.settle.bedtime import run_noted
 from reverie.testing import Clock, memory, said
@@ -212,12 +212,13 @@ class Reverie(RuleBasedStateMachine):
 
     @rule(text=texts, space=spaces)
     def learn(self, text, space):
-        """What a transcript teaches is added, nothing else changes; the same transcript again adds nothing."""
+        """What a transcript teaches is added or, said before, stronger; the same transcript again adds nothing."""
         transcript = said(f"Please remember that {self.worded(text)}")
         before = self.there()
         learned, crashed = self.crashing(lambda: self.mind.learn(transcript, space=space))
         after = self.there()
-        assert before.items() <= after.items()
+        assert all((m.text, m.active) == (after[id].text, after[id].active) and m.strength <= after[id].strength
+                   for id, m in before.items())
         if not crashed:
             assert {m.id for m in learned.memories} == after.keys() - before.keys()
             assert self.mind.learn(transcript, space=space).known
@@ -268,6 +269,8 @@ class Reverie(RuleBasedStateMachine):
                 self.does(lambda: self.mind.supersede(old, newer), changed)
             except Conflict:
                 assert old in successors(self.kept, newer)
+            except BadInput:
+                assert self.kept[newer]["space"] not in lineage(self.kept[old]["space"])
 
     @rule(id=ids, helpful=st.booleans())
     def feedback(self, id, helpful):
@@ -313,7 +316,12 @@ class Reverie(RuleBasedStateMachine):
         one, other = (m.id for m in (cases[place % len(cases)].one, cases[place % len(cases)].other))
         text = self.worded("") if decision == "edit" else ""
         strength = self.kept[one]["strength"] + self.kept[other]["strength"]
-        self.mind.resolve(one, other, decision, text=text)
+        try:
+            self.mind.resolve(one, other, decision, text=text)
+        except BadInput:    # who stays could not be seen where the other was
+            stays, goes = (other, one) if decision == "other" else (one, other)
+            assert self.kept[stays]["space"] not in lineage(self.kept[goes]["space"])
+            return
         was, there = self.kept, self.there()
         assert {id: told(m) for id, m in there.items() if id not in (one, other)} == {
             id: values for id, values in was.items() if id not in (one, other)}
