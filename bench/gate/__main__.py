@@ -131,13 +131,9 @@ def look() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=None, help="folder of the public sets")
-    parser.add_argument("--cache", type=Path, default=Path(".cache/home"))
     parser.add_argument("--held-out", action="store_true", help="judge what nothing was fitted on; say so in looks.txt")
     parser.add_argument("--borrowing", action="store_true", help="also with what short remarks used to borrow")
-    args = parser.parse_args()
-    if not (args.data or data.default_root()).is_dir():
-        parser.exit(0, "bench-data is not there; give --data PATH. Nothing was measured.\n")
+    args = data.arguments(parser)
     embedder = stores.remembering(args.cache.absolute())
     part = "held out" if args.held_out else "develop"
     result: dict[str, object] = {"part": part, "agreement": sessions.agreement(),

@@ -273,12 +273,8 @@ def develop(home: Path, root: Path | None, embedder: Embedder, names: Names) -> 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=None, help="folder of the public sets")
-    parser.add_argument("--cache", type=Path, default=Path(".cache/home"))
     parser.add_argument("--write", action="store_true", help="replace search/gate.json")
-    args = parser.parse_args()
-    if not (args.data or data.default_root()).is_dir():
-        parser.exit(0, "bench-data is not there; give --data PATH. Nothing was measured.\n")
+    args = data.arguments(parser)
     home, names = args.cache.absolute(), columns()
     found = develop(home, args.data, stores.remembering(home), names)
     paths = {path: learnt(some, names, path) for path, some in found.items()}

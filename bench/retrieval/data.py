@@ -4,6 +4,7 @@ The sets are not part of the project (their licences forbid it). They lie in one
 `README.md` there. `REVERIE_BENCH_DATA` or the default `../shared/bench-data` beside the checkout says where.
 """
 
+import argparse
 import json
 import os
 from collections.abc import Iterator
@@ -22,6 +23,16 @@ def default_root() -> Path:
     """Where the sets lie unless a path is given."""
     beside = Path(__file__).resolve().parents[2].parent / "shared" / "bench-data"
     return Path(os.environ.get("REVERIE_BENCH_DATA", beside))
+
+
+def arguments(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The arguments of a benchmark over these sets, with `--data` and `--cache`; without the sets it ends here."""
+    parser.add_argument("--data", type=Path, default=None, help="folder of the sets (default: beside the checkout)")
+    parser.add_argument("--cache", type=Path, default=Path(".cache/home"))
+    args = parser.parse_args()
+    if not (args.data or default_root()).is_dir():
+        parser.exit(0, "bench-data is not there; give --data PATH. Nothing was measured.\n")
+    return args
 
 
 @dataclass(frozen=True, slots=True)

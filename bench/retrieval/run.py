@@ -75,13 +75,9 @@ def evaluated(dataset: data.Dataset, embedder: Embedder, cache: Path, modes: Seq
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=None, help="folder of the sets (default: beside the checkout)")
-    parser.add_argument("--cache", type=Path, default=Path(".cache/home"))
     parser.add_argument("--sets", nargs="+", default=list(data.SETS))
     parser.add_argument("--modes", nargs="+", default=["auto"], help="auto convex rrf dense words")
-    args = parser.parse_args()
-    if not (args.data or data.default_root()).is_dir():
-        parser.exit(0, "bench-data is not there; give --data PATH. Nothing was measured.\n")
+    args = data.arguments(parser)
     embedder = stores.remembering(args.cache.absolute())
     results = {}
     for name in args.sets:

@@ -81,6 +81,12 @@ def kind_of(name: str) -> Kind:
     return KINDS.get(name, CUSTOM)
 
 
+def holds(memory: Memory, moment: float) -> bool:
+    """Whether it is true in the world at a moment, as far as it says."""
+    return ((memory.valid_from is None or memory.valid_from <= moment)
+            and (memory.valid_to is None or memory.valid_to > moment))
+
+
 def is_talk(memory: Memory) -> bool:
     """Whether it is a turn of a conversation as it was said, and not something that somebody chose to keep."""
     return bool(memory.session and memory.speaker and memory.provenance == "observed")

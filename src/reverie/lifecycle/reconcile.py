@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from reverie.kinds import KINDS, kind_of
+from reverie.kinds import KINDS, holds, is_talk, kind_of
 from reverie.lifecycle.agreement import WELL_KNOWN
 from reverie.lifecycle.change import HELPFUL, MOST_REINFORCEMENTS, crumbs
 from reverie.lifecycle.compare import RELATIONS, Verdict, compare
@@ -85,16 +85,14 @@ def takes_part(memory: Memory, now: float) -> bool:
     Turns of talk do not: two people who say "thanks" are two events. Nor does what happened, what is to be done, how
     something felt.
     """
-    return (memory.active and kind_of(memory.kind).type in ("semantic", "procedural") and not is_talk(memory)
-            and (memory.expires_at is None or memory.expires_at > now)
-            and (memory.valid_from is None or memory.valid_from <= now)
-            and (memory.valid_to is None or memory.valid_to > now))
+    return (memory.active and kind_of(memory.kind).type in ("semantic", "procedural") and not is_raw(memory)
+            and (memory.expires_at is None or memory.expires_at > now) and holds(memory, now))
 
 
-def is_talk(memory: Memory) -> bool:
+def is_raw(memory: Memory) -> bool:
     """Whether it is a turn of a conversation, or what was seen in one: nothing that somebody chose to keep."""
-    return bool(memory.session and memory.provenance == "observed"
-                and ((memory.speaker and memory.kind in TALK) or memory.kind in RAW))
+    return ((is_talk(memory) and memory.kind in TALK)
+            or bool(memory.session and memory.provenance == "observed" and memory.kind in RAW))
 
 
 def above(old: Memory, new: Memory) -> bool:

@@ -129,9 +129,7 @@ pytest unittest nose
 jest vitest mocha ava
 rest graphql grpc soap
 squash rebase
-single double
 camelcase snake_case pascalcase kebab-case screaming_case
-light dark
 monday tuesday wednesday thursday friday saturday sunday
 january february march april may june july august september october november december
 aws gcp azure hetzner
@@ -147,9 +145,6 @@ prettier biome
 github gitlab bitbucket gitea
 main master develop trunk
 jwt session cookie oauth saml
-short long
-enable disable
-sync async
 production staging development
 english german french spanish italian japanese chinese portuguese dutch polish
 mac windows linux
@@ -168,43 +163,19 @@ vault env
 terraform pulumi cloudformation ansible
 ann ben carla
 first last
-always never
 all no
-fast slow
-many few
-above below
-high low
-increase decrease
 start stop
-true false
-love hate
-good bad
-broken fine
-working broken
-fail work
-open close
-public private
 internal external
 before_ after_
-manual automatic
-required optional
-mutable immutable
-strict lenient
 up down
 left right
-minimum limit
-ascending descending
 full empty
-top bottom
 missing present
-allow forbid
-accept reject
 integer float decimal string
 utc local
-am pm
 """
 
-# Opposites among them: both cannot hold, whatever else is said. The other lines are only different values.
+# Opposites are alternatives too, and both cannot hold, whatever else is said; those above are only different values.
 OPPOSITES = """
 light dark
 short long

@@ -10,6 +10,7 @@ Always true: reading the past alters nothing; what was purged is not there eithe
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from reverie.kinds import holds
 from reverie.model import Add, Event, Filter, Hit, Memory, Record, revised
 from reverie.search import Query, alive, born, search
 from reverie.store import open_store
@@ -74,12 +75,6 @@ def as_it_was(memory: Memory, records: Sequence[Record], moment: float,
     for record in records:
         was = revised(was, record.before)
     return was if was.active and holds(was, moment) else None
-
-
-def holds(memory: Memory, moment: float) -> bool:
-    """Whether it was true in the world then, as far as it says."""
-    return ((memory.valid_from is None or memory.valid_from <= moment)
-            and (memory.valid_to is None or memory.valid_to > moment))
 
 
 def later(memory: Memory) -> tuple[str, ...]:
