@@ -38,7 +38,7 @@ def filled(mind: reverie.Mind, size: int) -> tuple[list[str], np.ndarray, float]
 def measured(size: int, queries: int = 200) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         embedder = Given()
-        with reverie.open(settings=Settings(home=Path(folder)), embedder=embedder) as mind:
+        with reverie.open(settings=Settings(home=Path(folder), floor=0.0), embedder=embedder) as mind:
             texts, made, rate = filled(mind, size)
             asked = questions(texts, made, queries, embedder)
             before = rss()

@@ -58,10 +58,12 @@ class Attention:
         return True
 
     def seen_before(self, context: str, now: float) -> bool:
-        """Whether this very context was looked at a moment ago."""
+        """Whether this very context was looked at a moment ago; if not, it is looked at now."""
         last, at = self.last_context
+        if context == last and 0 <= now - at < IDENTICAL_FOR:
+            return True
         self.last_context = (context, now)
-        return context == last and 0 <= now - at < IDENTICAL_FOR
+        return False
 
     def blocked(self, now: float) -> set[str]:
         """Ids that are not to be prepared now."""

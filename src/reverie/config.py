@@ -42,6 +42,7 @@ class Settings(NamedTuple):
     limit: int = 5                    # memories in one injected block, at most
     budget: int = 600                 # tokens in one injected block, at most
     depth: int = 2                    # links, tags or clusters that recall follows from what it found; 0: none
+    floor: float = 0.4                # cosine that a memory needs where recall goes by vectors alone; 0: any will do
     decay: float = 0.7                # share of a score that each of these steps keeps, above 0 and at most 1
     deadline: float = 0.03            # seconds the first turn of a session may search by words
     idle: float = 60.0                # seconds without work after which a detached worker exits

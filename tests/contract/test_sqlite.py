@@ -55,6 +55,18 @@ def test_the_schema_is_the_sum_of_its_steps():
         assert (taken, migrate.version(stepwise), migrate.migrate(stepwise)) == (migrate.LATEST, migrate.LATEST, 0)
 
 
+@pytest.mark.parametrize("asked", [
+    "select * from memory where id = ?", "select * from memory where space = ?", "select * from edge where src = ?",
+    "select * from edge where dst = ?", "select * from edge where dst = ? and rel = 'in_cluster'"])
+def test_every_end_of_the_graph_has_an_index(asked):
+    """A memory by id, its edges from either end, what carries a tag or lies in a cluster: none reads all (B15)."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        db.executescript(SCHEMA.read_text("utf-8"))
+        (*_, plan), = db.execute(f"explain query plan {asked}", ("x",)).fetchall()
+
+    assert plan.startswith("SEARCH") and "INDEX" in plan.replace("PRIMARY KEY", "INDEX")
+
+
 def test_the_latest_step_is_the_last_file():
     """LATEST is how many steps there are, numbered without gaps."""
     assert [int(step.name[:4]) for step in migrate.steps()] == list(range(1, migrate.LATEST + 1))

@@ -596,7 +596,7 @@ def test_two_models_share_a_store(store, other_or_same):
 
 
 def test_every_vector_goes_with_its_text(store, empty):
-    """Revising or purging a memory takes its vectors of all models along, and every model waits anew (CC-4, CC-26)."""
+    """Revising or purging takes the vectors of all models along, and every model waits anew (CC-4, CC-26, A25)."""
     revised, purged, kept = keep(store, "old", "gone", "kept")
     for model in ("model/1", "model/2"):
         store.await_vectors(model)
@@ -744,7 +744,7 @@ def filled(store):
 
 
 def test_export_and_import_are_identical(store, empty):
-    """Memories, edges, history, events, vectors and cursors come back the same to the letter (CC-7, CC-90, A94)."""
+    """Memories, edges, history, events, vectors, cursors return the same to the letter (CC-7, CC-90, A94, B6, B16)."""
     filled(store)
     rows = list(store.dump())
     through_json = [json.loads(json.dumps(row)) for row in rows]

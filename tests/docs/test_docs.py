@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import reference
+from tools import reference, rows
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/**/*.md")])
@@ -70,3 +70,23 @@ def test_links_lead_somewhere():
 def test_pages_name_no_machine():
     """Nothing in the repository's texts names a path of somebody's machine."""
     assert [] == [page.name for page in PAGES if re.search(r"(/home/|/root/|/work/|/tmp/\w)", page.read_text("utf-8"))]
+
+
+@pytest.mark.parametrize(("row", "page"), [
+    ("A116", "why-sharing"), ("A117", "why-sharing"), ("A118", "why-sharing"), ("B138", "why-sharing"),
+    ("B139", "why-sharing"), ("B137", "why-sleep"), ("B141", "why-sleep")])
+def test_open_questions_have_an_answer(row, page):
+    """What the documents left open is decided, and a page says how (A116–A118, B137–B139, B141)."""
+    told = [part for part in (ROOT / "docs" / f"{page}.md").read_text("utf-8").split("\n\n") if row in part]
+    assert len(told[-1].split()) > 30
+
+
+def test_rows_are_read_from_what_tests_say(tmp_path):
+    """`tools.rows` knows ranges and conformance cases, and tells what nobody proves."""
+    assert list(rows.rows("A1, B5–B7 (CC-2–CC-3), X1-2; A22's, mem_1, CC 9")) == [
+        "A1", "B5", "B6", "B7", "CC-2", "CC-3", "X1", "X2", "A22"]
+    (tmp_path / "test_x.py").write_text('def test_it():\n    """It holds (A1)."""\n\n\ndef helper():\n    """A2."""\n')
+    wanted = rows.asked("| A1 | first | I |\n| A2 | second | I |\n3. third\n")
+    found = list(rows.table(wanted, rows.claims(tmp_path)))
+    assert found[0] == "| A1 | first | test_x.py::test_it |"
+    assert found[1:] == ["\n1 of 3 rows are named. 2 are not:", "| A2 | second |", "| CC-3 | third |"]

@@ -18,6 +18,7 @@ from reverie import clock as real_clock
 from reverie.config import Settings
 from reverie.errors import (
     BadInput,
+    Disabled,
     ModelUnavailable,
     NewerStore,
     NotFound,
@@ -389,6 +390,18 @@ def test_what_cannot_be_kept_is_refused_whole(mind, bad):
         mind.remember(**{**good, **bad})
     with pytest.raises(BadInput, match="Item 1"):
         mind.remember_many([good, {**good, **bad}], space=SPACE)
+
+    assert (mind.stats().memories, mind.stats().events) == (0, 0)
+
+
+def test_what_may_not_be_kept_here_is_kept_nowhere(mind):
+    """Where memory is switched off, keeping is an error; it is not done in a space above or below instead (X44)."""
+    mind.settings = mind.settings._replace(off=(SPACE,))
+    for space in (SPACE, f"{SPACE}/session"):
+        with pytest.raises(Disabled):
+            mind.remember("fine", space=space)
+        with pytest.raises(Disabled):
+            mind.remember_many([{"text": "fine"}, {"text": "fine", "space": space}], space="me")
 
     assert (mind.stats().memories, mind.stats().events) == (0, 0)
 

@@ -46,7 +46,7 @@ def test_links_are_usable_from_both_ends(mind):
 
 
 def test_clusters_are_nodes_like_tags(mind):
-    """Members of a cluster bring each other along, and so do memories about one file (CC-21, B4, B36)."""
+    """Members of a cluster bring each other along, and so do memories about one file (CC-21, B4, B36, B2, B10)."""
     cluster, file = mind.remember("Cats purr.", space=SPACE), mind.remember("Dogs bark.", space=SPACE)
     ties = [Edge(src=id, rel=rel, dst=node) for other, rel, node in (
         (cluster, "in_cluster", "cluster:7"), (file, "about", "file:deploy.py")) for id in (mind.heron.id, other.id)]
@@ -70,6 +70,26 @@ def test_depth_is_the_askers_choice(mind, clock):
     for odd in (-1, 99, 1.5):
         with pytest.raises(BadInput):
             found(mind, depth=odd)
+
+
+def test_the_ten_best_bring_others_along(mind):
+    """Ten answers unless more are asked for; the ten best lead on to their neighbours (B34, B41, B43)."""
+    for n in range(15):
+        rule = mind.remember(f"The staging server has rule {n}.", space=SPACE)
+        mind.link(rule.id, mind.remember(f"Cat {n} purrs.", space=SPACE).id)
+    mind.link(mind.heron.id, mind.remember("Cat 99 purrs.", space=SPACE).id)
+
+    assert len(found(mind)) == 10
+    assert sum(text.startswith("Cat") for text in found(mind, limit=99, depth=1)) == 10
+
+
+def test_a_procedure_comes_along_with_the_fact_it_is_made_of(mind):
+    """derived_from: what one does, from what one knows (B14)."""
+    done = mind.teach("Restart", ["log in", "run bin/up"], space=SPACE)
+    mind.link(done.id, mind.heron.id, "derived_from")
+
+    assert [hit.why for hit in mind.recall(ASK, space=SPACE) if hit.memory.id == done.id] == [
+        (f"linked to {mind.heron.id} by derived_from",)]
 
 
 def test_decay_is_a_setting(mind):
@@ -201,7 +221,7 @@ def test_neighbours_whatever_is_asked(mind):
 
 
 def test_tags_are_counted_nodes(mind):
-    """rust on two, async on one; tagging twice counts once, untagging and forgetting lower it (CC-2–CC-4)."""
+    """rust on two, async on one; tagging twice counts once, untagging and forgetting lower it (CC-2–CC-4, B9)."""
     one = mind.remember("one", space=SPACE, tags=["rust", "async"])
     two = mind.remember("two", space=SPACE, tags=["rust"])
     mind.tag(one.id, add=["rust"])
@@ -216,8 +236,17 @@ def test_tags_are_counted_nodes(mind):
     assert mind.store.edges([one.id, two.id]) == [] and mind.tags(SPACE) == {"infra": 1}
 
 
+def test_a_category_is_a_kind_and_may_be_a_tag(mind):
+    """What is a preference is listed as such; a leading # belongs to no tag (B23)."""
+    one = mind.remember("Tabs, please.", space=SPACE, kind="preference", tags=["#Preference"])
+    mind.remember("Not so.", space=SPACE, kind="correction")
+
+    assert [one] == mind.browse(space=SPACE, kinds=["preference"]) == mind.browse(space=SPACE, tags=["preference"])
+    assert [one] == mind.browse(space=SPACE, tags=["#preference"])
+
+
 def test_linking_again_strengthens(mind):
-    """0.5, then +0.05 from either end up to 0.95, one edge; a weight that is given holds (CC-58, B75, B127)."""
+    """0.5, then +0.05 from either end up to 0.95, one edge; a weight that is given holds (CC-58, B75, B127, B11)."""
     a, b = mind.heron.id, mind.remember("Cats purr.", space=SPACE).id
 
     assert [mind.link(a, b), mind.link(b, a)] == [0.5, pytest.approx(0.55)]

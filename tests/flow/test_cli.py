@@ -156,7 +156,7 @@ def test_hints_hold_no_text(answer, kept):
 
 
 def test_spaces_are_kept_apart(answer, kept):
-    """--space: a sibling is never seen, an ancestor always."""
+    """--space: a sibling is never seen, an ancestor always (A24)."""
     mine = kept("my own", "--space", "me")
     kept("of another project", "--space", "me/other")
     assert [mine] == [m["id"] for m in answer("list")["memories"]]
@@ -226,7 +226,7 @@ def test_undo(answer, kept, run):
 
 
 def test_tags_links_and_feedback(answer, kept, run):
-    """Tagging, tying together, and saying that something helped."""
+    """Tagging, tying together, and saying that something helped (B33)."""
     one, two = kept("a thing"), kept("another thing")
     assert answer("tag", one, "x", "Y")["memory"]["tags"] == ["x", "y"]
     assert answer("tag", one, "--remove", "x")["memory"]["tags"] == ["y"]

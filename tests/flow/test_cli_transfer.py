@@ -40,11 +40,12 @@ def rows_of(home):
 
 
 def test_a_round_trip_loses_nothing(full, tmp_path):
-    """CC-90: export, import into an empty store: identical memories, tags, links, vectors, events."""
+    """CC-90, A113: export, import into an empty store: identical memories, tags, links, vectors, events."""
     run(full, "export", str(tmp_path / "all.jsonl"))
     run(tmp_path / "new", "import", str(tmp_path / "all.jsonl"))
     assert rows_of(full) == rows_of(tmp_path / "new")
     assert {"memory", "edge", "event", "vector"} <= {row["type"] for row in rows_of(full)}
+    assert "The staging server is called heron now. 🎉" in (tmp_path / "all.jsonl").read_text("utf-8")
     with opened(tmp_path / "new") as mind:
         assert [] == mind.verify()
 

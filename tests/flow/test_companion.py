@@ -13,7 +13,7 @@ import pytest
 
 from reverie import background, messages
 from reverie import companion as module
-from reverie.attention import MOST
+from reverie.attention import MOST, Attention
 from reverie.companion import text_of
 from reverie.embed.toy import Toy
 from reverie.errors import BadInput
@@ -54,7 +54,7 @@ CHAT = "good morning, lovely weather"
 
 
 def test_what_a_turn_brings_up_comes_with_the_next(wordy, clock):
-    """Results of turn N are there at N+1, not at N (CC-40, A4, A11, B1)."""
+    """Results of turn N are there at N+1, not at N (CC-40, A4, A11, B1, B89)."""
     with session(wordy) as companion:
         blocks = [turn(companion, text, clock=clock) for text in (CHAT, ASK, CHAT, CHAT)]
 
@@ -79,7 +79,7 @@ def test_most_turns_bring_up_nothing(wordy, clock):
 
 
 def test_the_caller_never_waits(clock):
-    """While the model hangs, every turn returns at once; the stop is clean when it answers (CC-40, A3, A10)."""
+    """While the model hangs, every turn returns at once; the stop is clean after (CC-40, A3, A10, B72, B89)."""
     embedder = Blocked()
     with memory(now=clock, embedder=embedder) as mind:
         crowded(mind)
@@ -169,7 +169,7 @@ def test_nothing_grows_without_bound(wordy, clock):
 
 
 def test_a_full_queue_drops_counts_and_never_fails(clock, monkeypatch):
-    """No block, no exception; the number says how many were lost (CC-47, A10)."""
+    """No block, no exception; the number says how many were lost (CC-47, A10, B89)."""
     monkeypatch.setattr(background, "QUEUE", 3)
     embedder = Blocked()
     with memory(now=clock, embedder=embedder) as mind:
@@ -188,7 +188,7 @@ def test_a_full_queue_drops_counts_and_never_fails(clock, monkeypatch):
 
 
 def test_the_same_memory_is_not_given_twice(wordy, clock):
-    """What was given counts as known for 45 minutes, then it may come again (CC-43, A16, A18, X9)."""
+    """What was given counts as known for 45 minutes, then it may come again (CC-43, A16, A18, X9, A56)."""
     with session(wordy) as companion:
         given = [minute for minute in range(0, 100)
                  if wordy.heron.id in turn(companion, f"{ASK} {minute}", clock=clock, tick=60.0).ids]
@@ -212,7 +212,7 @@ def test_a_block_that_waited_too_long_is_dropped_and_comes_again(wordy, clock):
 
 
 def test_the_same_context_is_not_looked_at_twice(wordy, clock, monkeypatch):
-    """An identical context within 30 seconds is skipped (CONSTANTS)."""
+    """An identical context within 30 seconds is skipped (CONSTANTS, A42)."""
     looked = []
     monkeypatch.setattr(preparing, "search", lambda _, query: looked.append(query.text) or [])
     with session(wordy) as companion:
@@ -221,6 +221,73 @@ def test_the_same_context_is_not_looked_at_twice(wordy, clock, monkeypatch):
         turn(companion, CHAT, clock=clock, tick=40)
 
     assert looked == [CHAT, CHAT]
+
+
+def at_work(companion, clock, *outputs, tick=10.0):
+    """A user's word, then what tools answer, one turn each; the block that comes after."""
+    talk = said(CHAT)
+    for output in (None, *outputs, "done"):
+        talk += [{"role": "tool", "content": output}] if output else []
+        block = companion.turn(talk)
+        assert companion.wait(20)
+        clock.tick(tick)
+    return block
+
+
+def test_long_output_is_looked_at_now_and_then(wordy, clock, monkeypatch):
+    """Not at every answer of a tool, but every half minute, where design A counts tokens (A42, A43)."""
+    looked = []
+    monkeypatch.setattr(preparing, "search", lambda _, query: looked.append(clock()) or [])
+    with session(wordy) as companion:
+        start = clock()
+        at_work(companion, clock, *(f"line {n}" for n in range(7)))
+
+    assert [0, 30, 60] == [at - start for at in looked]
+
+
+@pytest.mark.parametrize(("trigger", "output"), [
+    ("*.sql", "Edited db/0043_invoices.sql"), ("re:ModuleNotFound", "ModuleNotFoundError: No module named 'zork'")])
+def test_what_tools_say_calls_up_its_memory_at_once(wordy, clock, trigger, output):
+    """Files of another type, an error: a pattern meets them though the user says nothing new; once (A44, A45)."""
+    lesson = wordy.remember("Ask Ann first.", space=SPACE, kind="learning", triggers=[trigger])
+    with session(wordy, "quiet") as companion:
+        assert not at_work(companion, clock, "ok", tick=3.0)
+    with session(wordy) as companion:
+        assert at_work(companion, clock, "ok", output, tick=3.0).ids == (lesson.id,)
+    with session(wordy, "twice") as companion:
+        assert not at_work(companion, clock, output, "ok", output, tick=3.0)
+
+
+def test_the_order_of_preparing(wordy, clock, monkeypatch):
+    """Embed, topic check, search, render; then the block waits (B90, A13, A14)."""
+    steps = []
+
+    def noted(owner, name):
+        function = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *args, **more: (steps.append(name), function(*args, **more))[1])
+
+    with session(wordy) as companion:
+        turn(companion, CHAT, clock=clock)
+        for owner, name in ((preparing, "embedded"), (Attention, "topic"), (preparing, "search"),
+                            (preparing, "render"), (Attention, "prepared")):
+            noted(owner, name)
+        turn(companion, ASK, clock=clock)
+
+    assert steps == ["embedded", "topic", "search", "render", "prepared"]
+
+
+def test_restatements_do_not_take_the_places_of_others(wordy, clock):
+    """Of two that may say the same, one comes before and the other behind what else is needed (X24)."""
+    one, again, other = (wordy.remember(f"Deploys of quokka to staging need a {thing}.", space=SPACE, kind="event")
+                         for thing in ("ticket", "token", "badge"))
+    wordy.link(again.id, one.id, "resembles")
+    wordy.settings = wordy.settings._replace(limit=2)
+    with session(wordy) as companion:
+        turn(companion, CHAT, clock=clock)
+        turn(companion, "what do deploys of quokka to staging need", clock=clock)
+        block = turn(companion, CHAT, clock=clock)
+
+    assert block.ids == (one.id, other.id)
 
 
 # Sessions
@@ -352,7 +419,7 @@ def surfaced(companion):
 
 
 def test_a_topic_changes_on_two_turns_in_a_row(topical, clock):
-    """One odd remark changes nothing; two turns below 0.3 clear what surfaced, not what was given (CC-46, A17)."""
+    """One odd remark changes nothing; two turns below 0.3 clear what surfaced, not what was given (CC-46, A17, B89)."""
     with session(topical) as companion:
         turn(companion, "birds one", clock=clock)
         before = surfaced(companion)

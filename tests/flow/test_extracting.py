@@ -87,7 +87,7 @@ def test_it_is_read_once(reading, clock):
 
 
 def test_the_end_of_a_session_is_read(reading, clock):
-    """A host that says it is over, or shortens its context, has the rest read at once; too little is not (CC-62)."""
+    """A host that says it is over, or shortens its context, has the rest read now; too little is not (CC-62, A62)."""
     with scripted(lesson) as script:
         mind = reading(script)
         talk(mind, clock, 3)

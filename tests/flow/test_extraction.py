@@ -56,7 +56,7 @@ def talk(mind, messages, session="s1", close=True):
 
 
 def test_a_conversation_teaches_turn_by_turn_and_at_its_end(mind):
-    """Wishes at once, fixes of errors when it ends; tools and the agent are not obeyed (B103, CC-61, CC-62)."""
+    """Wishes at once, fixes of errors when it ends; tools and the agent are not obeyed (B103, CC-61, CC-62, A62)."""
     companion = talk(mind, TALK, close=False)
     assert FIX not in texts(mind)
     assert "Always squash commits." in texts(mind)

@@ -64,7 +64,7 @@ def prepared(mind):
 
 
 def test_what_the_judge_names_surfaces(judged, clock):
-    """Listwise over the pool, in the background; the block says that the judge chose it (X2, A51–A53, B45)."""
+    """Listwise over the pool, in the background; the block says that the judge chose it (X2, A51–A53, B45, A15)."""
     with scripted(naming("heron")) as script:
         mind = judged(script)
         with mind.companion(SPACE, session="s") as companion:
@@ -140,7 +140,7 @@ def test_a_rule_needs_no_judge(judged, clock):
 
 
 def test_a_single_candidate_is_judged(clock):
-    """One candidate is no reason to believe it (CC-37)."""
+    """One candidate is no reason to believe it (CC-37, A49)."""
     with scripted("[]") as script, memory(now=clock, llm=script.openai) as mind:
         mind.remember(STAGING, space=SPACE)
         mind.settle()
@@ -190,7 +190,7 @@ def test_two_ballots_must_agree(judged, clock):
 
 
 def test_nothing_to_judge_is_no_call(clock):
-    """An empty pool costs nothing."""
+    """An empty pool costs nothing (A48)."""
     with scripted("[]") as script, memory(now=clock, llm=script.openai) as mind:
         with mind.companion(SPACE, session="s") as companion:
             companion.turn(said(QUESTION))
@@ -230,6 +230,27 @@ def test_pairs_that_the_judge_noticed_are_suggestions(judged, clock):
     (pair,) = prepared(mind)[0]["related"]
     assert [[STAGING, PARIS], "relates_to"] == [[m.text for m in mind.store.get(pair[:2])], pair[2]]
     assert [] == mind.store.edges(pair[:2], ["relates_to", "contradicts"])
+
+
+def test_who_asks_is_given_the_rest_behind_what_the_judge_names(judged, clock):
+    """Unasked only what is named; asked for, the others follow in their order, also if the judge fails (CC-36)."""
+    with scripted(naming("Paris"), "I cannot say.", naming("heron")) as script:
+        mind = judged(script)
+        plain = [hit.memory.text for hit in mind.recall(QUESTION, space=SPACE)]
+        named, failed = (mind.recall(QUESTION, space=SPACE, mode="judged") for _ in range(2))
+        with mind.companion(SPACE, session="s") as companion:
+            block = after(companion, clock, QUESTION)
+    assert [STAGING, PARIS] == plain == [hit.memory.text for hit in failed]
+    assert [PARIS, STAGING] == [hit.memory.text for hit in named]
+    assert [True, False] == ["judge" in hit.why for hit in named]
+    assert [STAGING] == [m.text for m in block.memories]
+
+
+def test_without_a_judge_its_order_is_the_usual_one(mind):
+    """`judged` needs no model to answer (CC-36)."""
+    for text in (STAGING, PARIS):
+        mind.remember(text, space=SPACE)
+    assert mind.recall(QUESTION, space=SPACE, mode="judged") == mind.recall(QUESTION, space=SPACE)
 
 
 def test_the_turn_never_waits_for_the_judge(judged, clock):

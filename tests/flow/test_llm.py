@@ -91,7 +91,7 @@ def test_a_good_answer_is_read_and_written_down(protocol, opened, store):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_what_is_sent(protocol, opened):
-    """Instructions apart from data, the model's name, a limit on the answer, the key in the protocol's own header."""
+    """Instructions apart from data, the model's name, a limit on the answer, the key in its own header (A6)."""
     with scripted("[]") as script:
         opened(getattr(script, protocol)).ask(ASK, as_list, space="me")
 
@@ -239,7 +239,7 @@ def test_the_budget_of_dollars(opened):
 
 
 def test_known_prices_come_with_the_client(opened):
-    """A model at its provider's usual address has a price without anybody setting one."""
+    """A model at its provider's usual address has a price without anybody setting one (A6)."""
     from reverie.llm.client import Remote
     assert (Remote(address("anthropic:claude-haiku-4-5"), "", (0.0, 0.0)).price(1_000_000, 0) or 0.0) > 0
     assert Remote(address("openai:no-such-model-77"), "", (0.0, 0.0)).price(1_000_000, 0) is None

@@ -49,7 +49,7 @@ def test_what_is_given_together_is_tied_together(mind):
 
 
 def test_a_block_of_two_ties_them(mind, clock):
-    """From a conversation to a link: what one block holds, with the beginning of what was asked (B73, B84)."""
+    """From a conversation to a link: what one block holds, with the beginning of what was asked (B73, B84, B72)."""
     pair = [mind.remember(f"Deploys of zanzibar to staging need a {w}.", space=SPACE) for w in ("ticket", "badge")]
     turns(mind, "good morning", "what do deploys of zanzibar to staging need", "thanks", clock=clock)
     mind.settle()
@@ -133,7 +133,7 @@ def test_odd_events_harm_nothing(mind):
 
 
 def test_clusters_are_due_every_fifty_retrievals(mind):
-    """Counted in the log from where the last renewal stopped (B83)."""
+    """Counted in the log from where the last renewal stopped (B83, B76)."""
     one, _ = pair(mind)
     assert not clusters_due(mind.store)
     last = [prepared(mind, one) for _ in range(CLUSTERS_EVERY)][-1]

@@ -69,6 +69,27 @@ def test_validity_in_the_world_is_obeyed(mind, clock):
     assert [] == told(mind, "freeze", as_of=at + 10 * DAY)
 
 
+def test_a_season_has_its_time_and_its_name(mind, clock):
+    """What holds in the release week comes up by itself in it, and is found by its label at any time (B56)."""
+    kept = mind.remember("Only fixes are merged to release-main.", space=SPACE, tags=["season:release-week"],
+                         valid_from=clock() + 5 * DAY, valid_to=clock() + 10 * DAY)
+    surfacing = []
+    for _ in range(3):
+        surfacing.append([hint.id for hint in mind.hints("what may we merge to release-main?", space=SPACE)])
+        assert [kept.id] == [hit.memory.id for hit in mind.recall("", space=SPACE, tags=["season:release-week"])]
+        clock.tick(days=6)
+
+    assert [[], [kept.id], []] == surfacing
+
+
+def test_what_concerns_one_conversation_is_seen_there_only(mind):
+    """me/demo/s1 sees its own and its project's; the project and the next conversation do not see it (B54)."""
+    kept = mind.remember("Heron is down just now.", space=f"{SPACE}/s1")
+    where = {space: [hit.memory.id for hit in mind.recall("heron", space=space)]
+             for space in (f"{SPACE}/s1", SPACE, f"{SPACE}/s2")}
+    assert where == {f"{SPACE}/s1": [kept.id], SPACE: [], f"{SPACE}/s2": []}
+
+
 def test_meaning_is_compared_as_it_was(mind, clock):
     """With a model, a text that was altered since is compared by its old words."""
     kept = mind.remember("Deploys run from Jenkins", space=SPACE)

@@ -4,6 +4,7 @@ import pytest
 
 from reverie.errors import BadInput
 from reverie.lifecycle.procedure import record_of
+from reverie.model import Event
 from reverie.search.shape import prior
 from reverie.testing import SPACE
 
@@ -40,6 +41,23 @@ def test_a_negative_memory_surfaces_in_the_conversation_too(mind):
     hits = mind.recall("I add a println!(x) here", space=SPACE)
     assert never.id == hits[0].memory.id
     assert "trigger 'println!'" in hits[0].why
+
+
+def test_use_brings_nothing_back(mind):
+    """A use, an outcome or a verdict that comes after a decision changes nothing of it (X45, CC-13)."""
+    gone, old, new = (mind.teach(f"Deploy {n}", ["go"], space=SPACE) for n in range(3))
+    mind.forget(gone.id)
+    mind.supersede(old.id, new.id)
+    for one in (gone, old):
+        mind.feedback(one.id, True)
+        mind.outcome(one.id, worked=True)
+    ids = [gone.id, old.id]
+    mind.store.append([Event("prepared", SPACE, 0.0, payload={"ids": ids, "verified": ids})])
+    mind.settle()
+
+    first, second = mind.get(ids)
+    assert (first.active, first.retired_why, first.details["worked"]) == (False, "forgotten", 1)
+    assert (second.active, second.superseded_by) == (False, new.id)
 
 
 def test_a_procedure_is_found_by_any_of_its_steps(mind):

@@ -84,7 +84,7 @@ def test_no_caller_meets_a_lock(crowd):
 
 
 def test_nothing_is_lost(crowd):
-    """Everything that was kept, revised, forgotten and recorded is so (CC-12, CC-13)."""
+    """Everything that was kept, revised, forgotten and recorded is so (CC-12, CC-13, X45)."""
     home, reports = crowd
     with memory(home) as mind:
         for report in reports:
@@ -98,7 +98,7 @@ def test_nothing_is_lost(crowd):
 
 
 def test_one_settles_at_a_time(crowd):
-    """No step of settling overlaps another one's, and each was made by whoever held the lease (A7, A8)."""
+    """No step of settling overlaps another one's, and each was made by whoever held the lease (A7, A8, B89)."""
     _, reports = crowd
     spans = sorted(tuple(span) for report in reports for span in report["spans"])
 

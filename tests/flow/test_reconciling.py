@@ -98,7 +98,7 @@ def test_a_short_name_finds_its_long_one(model, clock):
 
 
 def test_the_same_words_fifty_times(mind):
-    """Fifty times the same: one memory of strength 50, heard in fifty sessions; every id is readable (CC-54, CC-56)."""
+    """Fifty times the same: one memory of strength 50, of fifty sessions; every id is read (CC-54, CC-56, B104)."""
     ids = [keep(mind, TABS, session=f"s{n}").id for n in range(50)]
     mind.settle()
     (one,) = here(mind)
@@ -397,7 +397,7 @@ def test_another_space_is_not_asked_about(mind, asked):
 
 
 def test_who_forgets_meanwhile_is_heeded(clock, monkeypatch):
-    """What a decision rests on is looked at again: a memory that was just forgotten takes nothing in (CC-13)."""
+    """What a decision rests on is looked at again: a memory that was just forgotten takes nothing in (CC-13, X45)."""
     from reverie.settle import reconciling
     with memory(now=clock) as mind:
         one = keep(mind, TABS)

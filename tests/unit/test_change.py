@@ -39,7 +39,7 @@ def test_breadcrumbs_are_bounded():
 
 
 def test_superseding_retires_and_points():
-    """The older is retired with its successor's id, the newer gets the edge (CC-5)."""
+    """The older is retired with its successor's id, the newer gets the edge (CC-5, B12)."""
     old, new = a_memory("old"), a_memory("new")
 
     assert superseded(old, new, NOON) == [Retire(id=old.id, at=NOON, why="superseded", superseded_by=new.id),
@@ -49,7 +49,7 @@ def test_superseding_retires_and_points():
 
 
 def test_contradiction_flags_both():
-    """An edge each way and each other's id, both still count (CC-6, A39)."""
+    """An edge each way and each other's id, both still count (CC-6, A39, B13)."""
     one, other = a_memory("one"), a_memory("other")
     changes = contradicting(one, other, NOON)
 
@@ -70,7 +70,7 @@ def test_restoring_lets_go_of_the_successor():
 @pytest.mark.parametrize("bad", [("a", "b", "likes", 0.5), ("a", "b", "relates_to", 1.5), ("a", "a", "relates_to", 0.5),
                                  ("a", "b", "relates_to", float("nan"))])
 def test_odd_links_are_refused(bad):
-    """An unknown relation, a weight beyond 0..1, itself."""
+    """An unknown relation, a weight beyond 0..1, itself (B11)."""
     with pytest.raises(BadInput):
         linked(*bad)
 

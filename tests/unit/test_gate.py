@@ -85,6 +85,15 @@ def test_what_kind_of_turn_it_is_matters():
     assert chance("explain what a staging server is", seen) < SHOW
 
 
+def test_a_design_discussion_calls_for_decisions():
+    """Who begins to build something is told what was decided about it; who renames something is not (A46)."""
+    seen = Seen(cosine=0.5, z=2.5, bm25=2.0, likely=0.4, few=0.5)
+    found = hits("Reports are rendered on the server, not in the browser.", kind="decision")
+    plan, edit = (judged(found, [seen], text)[0].score for text in (
+        "let's design the architecture of the reports", "rename the architecture of the reports"))
+    assert plan > SHOW > edit
+
+
 def test_the_reason_is_said():
     """A hit says how likely it is needed and what spoke for it (B91)."""
     found = judged(hits(STAGING), [Seen(0.6, 3.0, 3.0, 1.0, 0.5)], "where is staging?")[0]

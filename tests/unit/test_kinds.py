@@ -26,7 +26,7 @@ def test_all_six_types_have_a_kind():
 
 @pytest.mark.parametrize("name", NAMED)
 def test_half_lives_are_true_half_lives(name):
-    """At the age of its half-life a memory that nobody used is half as present (CC-50)."""
+    """At the age of its half-life a memory that nobody used is half as present (CC-50, A71–A74)."""
     memory = a_memory("x", kind=name)
 
     assert half_life(memory) == NAMED[name]

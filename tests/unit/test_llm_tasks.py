@@ -77,6 +77,13 @@ def test_cadence():
     assert all(judge.due(4, 3, changed=False, cadence=cadence) for cadence in (1, 0, -1))
 
 
+def test_the_judge_is_asked_for_what_can_be_acted_upon():
+    """Not for trivia, nor for all that is about the same topic; the candidates come numbered (A55, A49)."""
+    asked = judge.request("where?", [a_memory("one"), a_memory("two")], 5.0)
+    assert all(words in asked.instructions for words in ("can be acted upon", "trivia", "is not enough"))
+    assert [None, 1, 2] == [json.loads(line).get("n") for line in asked.data.splitlines()[1:-1]]
+
+
 def test_the_focused_query():
     """Reminders, tool lines and tool errors are left out; the last user line comes first (CC-39)."""
     window = [

@@ -155,8 +155,31 @@ def test_no_common_word_still_finds_by_meaning(tmp_path):
         assert [hit.memory.text for hit in mind.recall("abc def", space="me/x")] == ["uvw xyz", "rst opq"]
 
 
+def test_only_dense_asks_for_a_nearness(tmp_path):
+    """Vectors alone give ten with a cosine of 0.4 or more; words and meaning have no floor (A14, A100, B40, X1)."""
+    far, near = unit(0.39, 0.92), [unit(0.41 + n / 100, 0.9) for n in range(12)]
+    known = {"abc def": unit(1.0), "rst far": far, **{f"uvw {n}": vector for n, vector in enumerate(near)}}
+    with reverie.open(settings=Settings(home=tmp_path), embedder=Fixed(known)) as mind:
+        mind.remember_many([{"text": text} for text in known if text != "abc def"], space="me/x")
+        mind.settle()
+
+        def found(**how):
+            return {hit.memory.text for hit in mind.recall("abc def", space="me/x", **how)}
+        assert len(found(mode="dense")) == 10
+        assert found(mode="dense", limit=50) == known.keys() - {"abc def", "rst far"}
+        assert all("rst far" in found(mode=mode, limit=50) for mode in ("auto", "convex", "rrf"))
+        mind.settings = mind.settings._replace(floor=0.0)
+        assert "rst far" in found(mode="dense", limit=50)
+
+
+def test_reciprocal_ranks_are_added():
+    """1 / (60 + rank) by meaning and by words; what only one channel found counts there alone (X1)."""
+    found = FUSIONS["rrf"](query(mode="rrf"), pool([0.9, 0.02, np.nan], [0.0, 5.0, 9.0]))
+    assert found.tolist() == pytest.approx([61 / 61 / 2, 61 * (2 / 62) / 2, 61 / 61 / 2])
+
+
 def test_a_memory_without_a_vector_is_found_by_words(tmp_path):
-    """What has no vector yet, or one of another model, is still found by its words (CC-26)."""
+    """What has no vector yet, or one of another model, is still found by its words (CC-26, A40)."""
     known = {"abc def": unit(1.0), "uvw xyz": unit(0.9, 0.2)}
     with reverie.open(settings=Settings(home=tmp_path), embedder=Fixed(known)) as mind:
         mind.remember("uvw xyz", space="me/x")

@@ -25,7 +25,7 @@ def hits(*scores, **fields):
 
 
 def test_automatic_hits_need_a_chance():
-    """Nothing surfaces by itself below even odds; who asks gets all (A2)."""
+    """Nothing surfaces by itself below even odds; who asks gets all (A2, A54)."""
     low = hits(SHOW - 0.01, SHOW - 0.02)
 
     assert settled(low, 5, automatic=True) == []
@@ -51,7 +51,7 @@ def test_what_a_trigger_called_up_opens_nothing_for_others():
 
 
 def test_trust_use_and_feeling_move_within_bounds():
-    """What is trusted, proven, recent and felt comes before its equal (B57, A36)."""
+    """What is trusted, proven, recent and felt comes before its equal (B57, A36, B55)."""
     plain = a_memory("x", provenance="observed")
     better = [plain._replace(trust=1.0, confidence=1.0), plain._replace(strength=5),
               plain._replace(last_accessed_at=NOON), plain._replace(details={"emotion": {"intensity": "high"}})]

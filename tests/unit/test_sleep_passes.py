@@ -158,7 +158,7 @@ def test_what_may_be_the_same_is_shown_not_merged():
 
 
 def test_two_sessions_on_one_file_are_tied():
-    """B116: relations are found across sessions, never within one, never between projects."""
+    """B116, B118: relations are found across sessions, never within one, never between projects."""
     one = a_memory("The lexer drops comments.", session="s1", files=["lexer.py"])
     other = a_memory("Comments confuse the tokenizer.", session="s2", files=["lexer.py"])
     first, then = sorted((one.id, other.id))
@@ -252,7 +252,7 @@ def turn(session, *ids):
 
 
 def test_a_habit_of_several_sessions_ties():
-    """B127, CC-58: one session is chance, two are a habit; again, and the same tie is stronger, never another one."""
+    """B127, CC-58, B118: one session is chance, two are a habit; again, and the same tie is stronger, no other."""
     one, other = a_memory("a"), a_memory("b")
     ids = sorted((one.id, other.id))
     assert {} == links.together([turn("s1", *ids), turn("s1", *ids)])
@@ -343,6 +343,14 @@ def test_small_clusters_join_the_nearest_or_are_given_up():
     middle = {"big": np.array([1, 0], np.float32), "far": np.array([0, 1], np.float32),
               "near": np.array([0.9, 0.1], np.float32)}
     assert {"big": big | near_} == clusters.without_small({"big": big, "far": far, "near": near_}, middle)
+
+
+def test_a_centre_is_the_mean_of_its_members():
+    """It is worked out from the members there are, so that it is never stale (B8, B27, B76)."""
+    vectors = np.eye(4, dtype=np.float32)
+    two, three = (clusters.centres({"c": np.arange(n), "none": np.arange(0)}, vectors) for n in (2, 3))
+    assert {"c"} == set(two) == set(three)
+    assert np.allclose(two["c"], [0.5**0.5, 0.5**0.5, 0, 0]) and np.allclose(three["c"][:3], 3**-0.5)
 
 
 # The table

@@ -18,6 +18,7 @@ from reverie.words import fingerprint, query_terms
 if TYPE_CHECKING:
     from reverie.lifecycle.explain import Explanation
     from reverie.lifecycle.talks import Line, Past
+    from reverie.llm import Llm
     from reverie.settle.gaps import Gap
 
 MOST_HOPS = 4            # beyond, 0.7 a hop leaves less than a quarter of a score
@@ -33,8 +34,10 @@ class Finding(Base):
                as_of: Moment = None) -> list[Hit]:
         """The best memories for a question, best first; an empty list is an answer.
 
-        `mode`: "auto" (the learned ranking), "convex" or "rrf" (plain fusions of words and meaning), "dense", or
-        "words", which needs no model. Where no vector can be had, words answer. An empty query gives the newest.
+        `mode`: "auto" (the learned ranking), "convex" or "rrf" (plain fusions of words and meaning), "dense" (vectors
+        alone, with a cosine of `Settings.floor` at least), "words", which needs no model, or "judged": "auto", with
+        what the language model names first and the rest behind. Where no vector can be had, words answer. An empty
+        query gives the newest.
 
         `as_of`: answer as at that moment, with the memories as they stood then, also those that no longer count.
         A date without a time ("2025-06-01") means the end of that day in UTC; a datetime is taken exactly.
@@ -48,10 +51,18 @@ class Finding(Base):
         if whole(limit) <= 0 or self.settings.is_off(spaces[0]):
             return []
         asked = Query(text=query, context=query, spaces=spaces, now=self._now(), limit=limit, mode=mode, kinds=wanted,
-                      tags=checked_tags(tags), **self._walk(depth),
-                      **({} if mode == "words" else self._meaning(query)))
+                      tags=checked_tags(tags), floor=self.settings.floor if mode == "dense" else 0.0,
+                      **self._walk(depth), **({} if mode == "words" else self._meaning(query)))
         then = moment_then(as_of)
-        return search(self.store, asked) if then is None else self._as_of(asked, then)
+        if then is not None:
+            return self._as_of(asked, then)
+        return search(self.store, asked) if mode != "judged" or self.llm is None else self._judged(asked, self.llm)
+
+    def _judged(self, asked: Query, llm: Llm) -> list[Hit]:
+        from reverie.llm.judge import POOL
+        from reverie.settle.judging import named_first
+        pool = search(self.store, asked._replace(limit=max(asked.limit, POOL)))
+        return named_first(pool, asked, llm, self.settings)[:asked.limit]
 
     def _as_of(self, asked: Query, then: float) -> list[Hit]:
         from reverie.search.past import search_as_of

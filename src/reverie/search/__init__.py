@@ -29,7 +29,7 @@ SOME = 20         # proposals beyond four times the limit: filters and priors ch
 WIDER = (1, 4, 16, 64)      # how many times the limit is looked for while too little of what is found counts
 SURE = 100        # so many, or the limit if that is less, are found at least, unless there are no more
 SEEDS = 10        # best hits whose neighbours in the graph may come along (B34, B41)
-MODES = ("auto", "convex", "rrf", "dense", "words")
+MODES = ("auto", "convex", "rrf", "dense", "words", "judged")
 
 
 class Query(NamedTuple):
@@ -54,6 +54,7 @@ class Query(NamedTuple):
     before: float | None = None                # nothing that is younger: neither said nor written down by then
     depth: int = 0                             # hops along the graph; what it is worth: docs/why-ranking.md
     decay: float = DECAY                       # of a score, per hop
+    floor: float = 0.0                         # the least score of a candidate, by words and meaning
 
     @property
     def gated(self) -> bool:
@@ -110,6 +111,11 @@ def called_up(store: "Store", query: Query, end: float | None) -> list[Hit]:
     some = None if end is None else 0.5 * max(0.0, end - ticks())     # half of it: words want their share
     until = None if some is None else ticks() + some
     return triggers.met(store.triggered(query.spaces, within=some), spoken(query.context or query.text), until)
+
+
+def by_patterns(store: "Store", query: Query) -> list[Hit]:
+    """What trigger patterns alone call up in the context of a query, and may be given to who asks."""
+    return admitted(called_up(store, query, None), query)
 
 
 FIRST = ("negative", "correction")    # of what is called up, these are told first

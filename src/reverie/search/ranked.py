@@ -47,7 +47,7 @@ def ranked(store: Store, query: Query) -> list[Hit]:
     if not len(pool):
         return []
     values = FUSIONS[query.mode](query, pool)
-    order = first(values, pool.ids, query.limit + max(MORE, query.limit // 2))
+    order = [i for i in first(values, pool.ids, query.limit + max(MORE, query.limit // 2)) if values[i] >= query.floor]
     memories = {memory.id: memory for memory in store.get([pool.ids[i] for i in order])}
     reasons = why(pool, order)
     kept = [(i, Hit(memories[pool.ids[i]], float(values[i]), reason)) for i, reason in zip(order, reasons, strict=True)
@@ -96,12 +96,12 @@ def rrf(_query: Query, pool: Pool) -> np.ndarray:
 
 
 def dense(_query: Query, pool: Pool) -> np.ndarray:
-    """The cosine."""
+    """The cosine; `Query.floor` is how near it must be (B40)."""
     return np.clip(np.nan_to_num(pool.dense), 0.0, 1.0)
 
 
 FUSIONS: dict[str, Callable[[Query, Pool], np.ndarray]] = {
-    "auto": by_learning, "convex": convex, "rrf": rrf, "dense": dense,
+    "auto": by_learning, "judged": by_learning, "convex": convex, "rrf": rrf, "dense": dense,
 }
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from reverie.messages import Said
 from reverie.model import NOTHING, Hit
 from reverie.search import Query, search
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from reverie.config import Settings
     from reverie.llm import Llm
     from reverie.llm.judge import Judgement
-    from reverie.messages import Said
     from reverie.store import Store
 
 NOT_DUE, NOTHING_FOUND = "not due", "nothing found"
@@ -59,6 +59,19 @@ def chosen(store: Store, query: Query, llm: Llm, settings: Settings, attention: 
     named = [candidates[number - 1] for number in judgement.use]
     return Chosen([*called, *(Hit(hit.memory, hit.score, ("judge", *hit.why)) for hit in named)],
                   lesson(judgement, candidates, settings.limit))
+
+
+def named_first(hits: Sequence[Hit], query: Query, llm: Llm, settings: Settings) -> list[Hit]:
+    """What somebody asked for: first what the judge names, then the rest as it stood (CC-36).
+
+    Who asks gets all: here a verdict orders, and a judge that is away changes nothing.
+    """
+    from reverie.llm.judge import POOL
+    pool = hits[:POOL]
+    judgement = balloted(llm, settings, [Said("user", query.text)], pool, query, "")[0] if pool else None
+    use = [number - 1 for number in judgement.use] if judgement else []
+    named = [Hit(pool[n].memory, pool[n].score, ("judge", *pool[n].why)) for n in use]
+    return [*named, *(hit for n, hit in enumerate(hits) if n not in use)]
 
 
 def by_rule(hit: Hit) -> bool:

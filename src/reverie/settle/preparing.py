@@ -11,10 +11,10 @@ from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.lifecycle.extract import without_injections
 from reverie.messages import Said
-from reverie.model import NOTHING, lineage
-from reverie.search import Query, search
+from reverie.model import NOTHING, Hit, lineage
+from reverie.search import Query, by_patterns, search
 from reverie.settle.embedding import embedded, similarity
-from reverie.settle.judging import Chosen, chosen
+from reverie.settle.judging import Chosen, by_rule, chosen
 from reverie.store import Store
 from reverie.window import EMPTY, Block, render
 
@@ -62,17 +62,40 @@ def prepare(store: Store, embedder: Embedder | None, settings: Settings, attenti
             window: Sequence[Said], now: float, last: Any = None, llm: Llm | None = None) -> Prepared:
     """The block for the next turn.
 
-    Embed, search, topic check, filter, judge, render: in this order (B90). Only decides; the caller records it.
+    Embed, topic check, search, filter, judge, render: in this order (B90), for a new topic frees what has surfaced
+    under the old one, and brings the judge forward. Words that were looked at a moment ago are not searched for again;
+    then only patterns are held against what tools have said since. Only decides; the caller records it.
     """
     about = focus(window)
-    if not about.text or settings.is_off(space) or attention.seen_before(about.text, now):
+    if not about.text or settings.is_off(space):
         return Prepared(EMPTY, last)
+    query = Query(text=about.text, context=about.context, spaces=lineage(space), now=now, limit=settings.limit * 4,
+                  automatic=True, not_session=attention.session, session_in=attention.spaces)
+    if attention.seen_before(about.text, now):
+        called = by_patterns(store, query._replace(exclude=known(store, attention, now)))
+        return Prepared(render(called, now, limit=settings.limit, budget=settings.budget), last)
     vector = embedded(embedder, about.text)
     changed = attention.topic(similarity(vector, last))
-    query = Query(text=about.text, context=about.context, spaces=lineage(space), now=now, vector=vector,
-                  model=embedder.model if embedder else "", limit=settings.limit * 4, automatic=True,
-                  not_session=attention.session, session_in=attention.spaces,
-                  exclude=echoes(store, attention) | attention.blocked(now))
+    query = query._replace(vector=vector, model=embedder.model if embedder else "",
+                           exclude=known(store, attention, now))
     found = (Chosen(search(store, query)) if llm is None
              else chosen(store, query, llm, settings, attention, window, changed=changed))
-    return Prepared(render(found.hits, now, limit=settings.limit, budget=settings.budget), vector, found.judged)
+    hits = restating_last(store, found.hits)
+    return Prepared(render(hits, now, limit=settings.limit, budget=settings.budget), vector, found.judged)
+
+
+def known(store: Store, attention: Attention, now: float) -> frozenset[str]:
+    """What the conversation said itself, was given or waits for: not to be prepared now."""
+    return echoes(store, attention) | attention.blocked(now)
+
+
+def restating_last(store: Store, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits, with those last that may only say again what a better one says: `resembles` ties them (X24).
+
+    Places in a block are few; whether the two are one memory, somebody else decides. What a trigger pattern called up
+    keeps its place.
+    """
+    place = {hit.memory.id: n for n, hit in enumerate(hits)}
+    pairs = [(edge.src, edge.dst) for edge in store.edges(list(place), ("resembles",))] if len(hits) > 1 else []
+    later = {max(pair, key=place.__getitem__) for pair in pairs if place.keys() >= set(pair)}
+    return sorted(hits, key=lambda hit: hit.memory.id in later and not by_rule(hit))

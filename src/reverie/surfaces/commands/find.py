@@ -59,7 +59,10 @@ def recall(
     tag: Tags = None,
     mode: Annotated[
         str,
-        typer.Option(help=f"{', '.join(MODES)}. Words needs no model.", autocompletion=lambda: list(MODES)),
+        typer.Option(
+            help=f"{', '.join(MODES)}. Words needs no model; judged asks yours.",
+            autocompletion=lambda: list(MODES),
+        ),
     ] = "auto",
     as_of: Annotated[
         str, typer.Option("--as-of", metavar="WHEN", help="As it was then: a date (its end), a time, a span (3d).")

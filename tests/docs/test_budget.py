@@ -1,0 +1,36 @@
+"""The budget: what the last results of every benchmark must keep to (B5).
+
+A row is a figure of a file in bench/results and the least or the most that it may be. Whoever alters Reverie runs the
+benchmark that it may touch and commits its results; a figure outside its row fails here. A row is loosened with the
+reason beside it, never in passing.
+"""
+
+import json
+from functools import reduce
+from pathlib import Path
+
+import pytest
+
+RESULTS = Path(__file__).parents[2] / "bench" / "results"
+RECALL = ("rankings", "reverie auto", "all", "recall@10")
+BUDGET = [
+    ("retrieval", ("locomo", *RECALL), 0.80, 1.0),
+    ("retrieval", ("beam-100k", *RECALL), 0.60, 1.0),
+    ("retrieval", ("cosqa", *RECALL), 0.965, 1.0),
+    ("gate", ("meaning", "sessions", "learned", "clean"), 0.90, 1.0),       # quiet turns left alone
+    ("gate", ("meaning", "sessions", "learned", "surfaced"), 0.60, 1.0),    # needed memories that came up
+    ("reconcile", ("figures", "compare", "wrongly superseded"), 0.0, 0.01),
+    ("latency", ("turn", "p99"), 0.0, 0.001),                               # seconds, 300 turns queued
+    ("latency", ("flat", "growth"), 0.0, 5.0),                              # MB of memory over 100,000 turns
+    ("latency", ("bulk_per_second",), 5_000.0, 1e9),
+    ("scale", ("sizes", -1, "dense_agreement_at_10"), 0.99, 1.0),
+    ("scale", ("sizes", -1, "loaded_mb"), 0.0, 300.0),                      # of 100,000 memories
+    ("sleep", ("sizes", -1, "peak_mb"), 0.0, 1_000.0),
+]
+
+
+@pytest.mark.parametrize(("file", "figure", "least", "most"), BUDGET, ids=lambda part: str(part)[:60])
+def test_results_stay_within_the_budget(file, figure, least, most):
+    """Retrieval, quiet turns, wrong superseding, waiting and memory (B5)."""
+    results = json.loads((RESULTS / f"{file}.json").read_text("utf-8"))
+    assert least <= reduce(lambda part, name: part[name], figure, results) <= most
