@@ -100,6 +100,8 @@ RELATIONS = ("has_tag", "in_cluster", "relates_to", "supersedes", "contradicts",
 # `resembles`: two memories that may say the same and wait for a person, a model or sleep to decide.
 UNDECIDED = ("contradicts", "resembles")    # pairs tied by these wait for a decision, as long as both count
 
+DESCRIBED = "describe"    # the verb of an event that says what a tag means: payload "tag", "text" (B7)
+
 
 class Event(NamedTuple):
     """Something that happened. Append-only; `seq` is given by the store."""

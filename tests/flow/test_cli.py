@@ -238,6 +238,18 @@ def test_tags_links_and_feedback(answer, kept, run):
     run("link", one, one, code=2)
 
 
+def test_a_tag_is_a_name_a_count_and_a_description(run, answer, kept):
+    """What a tag means can be said here and above; the nearest, last word counts, without secrets (B7)."""
+    kept("a thing", "--tag", "infra")
+    run("tags", "--describe", "#Infra", "machines of everybody", "--space", "me")
+    assert answer("tags", "--describe", "infra", "servers")["meanings"] == {"infra": "servers"}
+    assert answer("tags", "--space", "me")["meanings"] == {"infra": "machines of everybody"}
+    assert answer("tags", "--describe", "key", "ghp_abcdefghijklmnopqrstuvwxyz0123456789")["tags"] == {"infra": 1}
+    assert "ghp_" not in run("tags").stdout and "#infra: servers" in run("tags").stdout
+    assert answer("tags", "--describe", "infra", "")["meanings"]["infra"] == "machines of everybody"
+    assert "no tag to describe" in run("tags", "--describe", " ", "x", code=2).stderr
+
+
 def test_know_how(run, answer, kept):
     """B60–B65: a procedure with its record; what to know before a tool runs, as words or as the host's JSON."""
     id = answer("teach", "release", "--step", "bump it", "--step", "tag it", "--trigger", "tool:Bash(git tag*)")

@@ -11,7 +11,7 @@ from reverie.lifecycle import change
 from reverie.lifecycle.intake import built, checked_tags, private, rewatched, watchful
 from reverie.mind.base import Base, alone
 from reverie.mind.keep import FIELDS
-from reverie.model import Change, Link, Memory, Revise
+from reverie.model import DESCRIBED, Change, Event, Link, Memory, Revise
 
 
 class Altering(Base):
@@ -53,6 +53,14 @@ class Altering(Base):
         if any(getattr(old, name) != value for name, value in fields.items()):
             self._apply([Revise(id=id, fields={**fields, "updated_at": now})], "tag", old.space, now)
         return self._one(id)
+
+    def describe(self, tag: str, text: str, *, space: str | None = None) -> None:
+        """Say what a tag means, in a space and below it; an empty text takes that back. `meanings` tells it."""
+        home, names = self._writable(space), checked_tags([tag])
+        if not names:
+            raise BadInput("There is no tag to describe")
+        said = Event(DESCRIBED, home, self._now(), payload={"tag": names[0], "text": private(text).strip()})
+        self.store.append([said])
 
     @alone
     def link(self, src: str, dst: str, rel: str = "relates_to", weight: float | None = None) -> float:

@@ -9,7 +9,7 @@ from reverie.errors import BadInput, NotFound
 from reverie.lifecycle.asked import question, texts, whole
 from reverie.lifecycle.intake import Moment, checked_tags, clean, moment_then
 from reverie.mind.base import Base
-from reverie.model import Filter, Hint, Hit, Memory, Record, lineage
+from reverie.model import DESCRIBED, Filter, Hint, Hit, Memory, Record, lineage
 from reverie.patterns import about_to_run
 from reverie.search import Query, called_by, search
 from reverie.search.triggers import Called
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_HOPS = 4            # beyond, 0.7 a hop leaves less than a quarter of a score
 MOST_TURNS = 100_000     # events of one conversation that are read
-MOST_TAUGHT = 1_000      # memories of one conversation that are listed
+MOST_TAUGHT = 1_000      # memories of one conversation that are listed, and descriptions of tags in one space
 
 
 class Finding(Base):
@@ -161,6 +161,15 @@ class Finding(Base):
     def tags(self, space: str | None = None) -> dict[str, int]:
         """Every tag that can be seen from a space, and how many memories carry it."""
         return self.store.tags(lineage(self._space(space)))
+
+    def meanings(self, space: str | None = None) -> dict[str, str]:
+        """What somebody said that tags mean, as seen from a space: the nearest space's word counts, and its last."""
+        told: dict[str, str] = {}
+        for place in reversed(lineage(self._space(space))):
+            said = reversed(self.store.events(space=place, verbs=(DESCRIBED,), newest=True, limit=MOST_TAUGHT))
+            last = {str(event.payload.get("tag", "")): str(event.payload.get("text", "")) for event in said}
+            told |= {tag: text for tag, text in last.items() if text}
+        return dict(sorted(told.items()))
 
     def history(self, id: str) -> list[Record]:
         """What was done to a memory, oldest first, with what was there before."""

@@ -313,16 +313,25 @@ def gaps(desk: Desk, limit: Limit = 20) -> None:
         say.note(f"No question in {desk.space} went unanswered.")
 
 
-def tags(desk: Desk) -> None:
-    """List the tags in use here."""
+def tags(
+    desk: Desk,
+    describe: Annotated[
+        tuple[str, str], typer.Option(metavar="TAG TEXT", help="Say what a tag means; an empty text takes it back.")
+    ] = ("", ""),
+) -> None:
+    """List the tags in use here, with what they mean where somebody said it."""
     with desk.mind() as mind:
-        found = mind.tags(desk.space)
+        if any(describe):
+            mind.describe(*describe, space=desk.space)
+        found, meanings = mind.tags(desk.space), mind.meanings(desk.space)
     if desk.json:
-        say.document({"space": desk.space, "tags": found})
-    elif found:
+        say.document({"space": desk.space, "tags": found, "meanings": meanings})
+    elif found or meanings:
         from reverie.surfaces import show
 
-        show.counted(found, "tags")
+        show.counted({tag: found.get(tag, 0) for tag in {**found, **meanings}}, "tags")
+        for name, text in meanings.items():
+            say.tell(f"#{name}: {text}")
     else:
         say.note(f"No tags in {desk.space}.")
 
