@@ -55,6 +55,11 @@ def turn(companion, *texts, clock=None, tick=60.0):
     return block
 
 
+def crowd(mind, space):
+    """Unrelated memories around the ones that matter."""
+    mind.remember_many([{"text": f"Remark {n} about garden plants, row {n % 7}."} for n in range(80)], space=space)
+
+
 @contextmanager
 def serving(handler):
     """A web server on loopback; its address."""

@@ -9,16 +9,18 @@ from reverie.messages import Said
 from reverie.model import Event
 from reverie.settle.gaps import FOR, asks, unanswered
 from reverie.settle.maintaining import CLUSTERS, CLUSTERS_EVERY, clusters_due
-from reverie.testing import memory, said
+from reverie.testing import said
+from tests.helpers import crowd
+
+pytestmark = pytest.mark.words_only
 
 SPACE = "me/demo"
 
 
 @pytest.fixture
-def mind(clock):
-    with memory(now=clock, embedder="none") as mind:
-        mind.remember_many([{"text": f"Remark {n} about garden plants, row {n % 7}."} for n in range(80)], space=SPACE)
-        yield mind
+def mind(mind):
+    crowd(mind, SPACE)
+    return mind
 
 
 def prepared(mind, *memories, session="s1", **payload):

@@ -22,6 +22,7 @@ from reverie.settle.neighbours import FLOOR, nearest
 from reverie.settle.reconciling import PATIENCE
 from reverie.store.columns import Shard
 from reverie.testing import Absent, memory, said
+from tests.helpers import until
 
 SPACE = "me/demo"
 TABS = "Use tabs for indentation in this project."
@@ -467,22 +468,13 @@ def test_what_was_put_right_is_not_injected(clock):
                  provenance="user_corrected")
             mind.store.release(LEASE, "somebody else")
             another.turn(said("Good morning."))
-            wait_until(lambda: not mind.get(old.id)[0].active)
-            wait_until(lambda: not waiting(companion))
+            until(lambda: not mind.get(old.id)[0].active)
+            until(lambda: not waiting(companion))
 
 
 def waiting(companion):
     """The memories in the block that waits for a conversation's next turn."""
     return [id for block in list(companion.conversation.slot) for id in block.ids]
-
-
-def wait_until(done):
-    """Until the background has done it; a failure after twenty seconds."""
-    for _ in range(1_000):
-        if done():
-            return
-        threading.Event().wait(0.02)
-    raise AssertionError("it was not done")
 
 
 # Without a model
