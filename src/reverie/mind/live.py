@@ -73,9 +73,9 @@ class Living(Base):
         return Work(self.store, self.embedder, self.settings, self._now(), self.llm)
 
     def settle(self) -> Settled:
-        """Embed, learn and link what is waiting, now and here; waits while another process or thread is at it."""
+        """Embed, learn and link what is waiting, now and here; waits while somebody else gets on with it."""
         from reverie.settle import settled
-        return settled(self.store, self.embedder, self.settings, self._now, clock.new_id("settler"), self.llm)
+        return settled(lambda: self.work, clock.new_id("settler"))
 
     def sleep(self, passes: Iterable[str] = (), dry_run: bool = False, within: float | None = None, *,
               afresh: bool = False, ask: bool = True,
