@@ -56,6 +56,7 @@ class Prepared(NamedTuple):
     block: Block
     vector: Any                                  # of this context, for telling a change of topic
     judged: Mapping[str, object] = NOTHING       # what a judge said, for maintenance
+    query: Query | None = None                   # what was searched for; None where nothing was
 
 
 def prepare(store: Store, embedder: Embedder | None, settings: Settings, attention: Attention, space: str,
@@ -75,4 +76,4 @@ def prepare(store: Store, embedder: Embedder | None, settings: Settings, attenti
                   exclude=echoes(store, attention) | attention.blocked(now))
     found = (Chosen(search(store, query)) if llm is None
              else chosen(store, query, llm, settings, attention, window, changed=changed))
-    return Prepared(render(found.hits, now, limit=settings.limit, budget=settings.budget), vector, found.judged)
+    return Prepared(render(found.hits, now, limit=settings.limit, budget=settings.budget), vector, found.judged, query)
