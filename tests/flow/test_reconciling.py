@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections import Counter
 
 import numpy as np
@@ -22,7 +21,7 @@ from reverie.settle.neighbours import FLOOR, nearest
 from reverie.settle.reconciling import PATIENCE
 from reverie.store.columns import Shard
 from reverie.testing import Absent, memory, said
-from tests.helpers import until
+from tests.helpers import at_once, until
 
 SPACE = "me/demo"
 TABS = "Use tabs for indentation in this project."
@@ -426,9 +425,7 @@ def test_two_at_once_do_it_once(tmp_path, clock):
         one.remember_many([{"text": TABS}] * 5, space=SPACE)
         for _ in range(5):
             keep(one, TABS)
-        threads = [threading.Thread(target=lambda m=m: [one_step(m.work) for _ in range(4)]) for m in (one, two)]
-        [thread.start() for thread in threads]
-        [thread.join() for thread in threads]
+        at_once(*(lambda m=m: [one_step(m.work) for _ in range(4)] for m in (one, two)))
         one.settle()
         assert [m.strength for m in here(one)] == [10] and not one.store.events(verbs=["failed"])
 

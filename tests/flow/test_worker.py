@@ -216,9 +216,7 @@ def test_trouble_is_left_for_status(home):
 
 def test_it_sleeps_before_it_leaves(tmp_path):
     """B131, B132: when it is quiet and much is new, the worker tidies up, and notes when."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    (folder / "config.toml").write_text('embedder = "toy"\nidle = 0.5\nsleep_idle = 0.0\nsleep = "prune, links"\n')
+    folder = toy_home(tmp_path, idle=0.5, sleep_idle=0.0, sleep="prune, links")
     with opened(folder) as mind:
         mind.remember_many([{"text": f"Guess number {i}: the cache is cold.", "provenance": "inferred"}
                             for i in range(30)], space="me/demo")
@@ -231,9 +229,7 @@ def test_it_sleeps_before_it_leaves(tmp_path):
 
 def test_switched_off_it_never_sleeps(tmp_path):
     """B136: sleep = "off"."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    (folder / "config.toml").write_text('embedder = "toy"\nidle = 0.5\nsleep_idle = 0.0\nsleep = "off"\n')
+    folder = toy_home(tmp_path, idle=0.5, sleep_idle=0.0, sleep="off")
     with opened(folder) as mind:
         mind.remember_many([{"text": f"Guess number {i}."} for i in range(30)], space="me/demo")
         process = started(folder)
