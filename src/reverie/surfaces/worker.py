@@ -163,7 +163,7 @@ class Worker:
         """Whether there is something to do."""
         if self._stop.is_set() or not self.going():
             return False
-        return unsettled(self.mind)
+        return work_left(self.mind.work)
 
     def backup(self) -> None:
         """Today's copy."""
@@ -175,11 +175,6 @@ class Worker:
     def tell(self, trouble: str) -> None:
         """Leave word for `reverie status`; an empty trouble wipes the last one."""
         leave_word(self.mind.store, trouble)
-
-
-def unsettled(mind: Mind) -> bool:
-    """Whether a text waits for its vector, or an event to be read."""
-    return work_left(mind.work)
 
 
 def identity(home: Path) -> tuple[int, int] | None:
