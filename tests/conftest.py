@@ -31,9 +31,9 @@ def clock():
 
 
 @pytest.fixture
-def mind(clock):
-    """A mind in memory."""
-    with memory(now=clock) as mind:
+def mind(clock, request):
+    """A mind in memory; where `pytest.mark.words_only` stands it has no embedder and knows only words."""
+    with memory(now=clock, embedder="none" if request.node.get_closest_marker("words_only") else None) as mind:
         yield mind
 
 

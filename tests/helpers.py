@@ -9,19 +9,18 @@ from http.server import ThreadingHTTPServer
 import pytest
 from typer.testing import CliRunner
 
-from reverie import clock
+from reverie import clock, config
+from reverie.config import Settings
 from reverie.surfaces.cli import app
 from reverie.testing import memory, said
 
 TRICKY = ["", " ", "\x00", "a\x00b", "half a pair \ud83d", "\ude00", "日本語", "👩‍👩‍👧", "\n" * 5_000, "x" * 100_000]
 
 
-def toy_home(tmp_path, idle=0.0):
-    """A home with the toy embedder; its worker leaves after `idle` seconds, 0: there is none."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    (folder / "config.toml").write_text(f'embedder = "toy"\nidle = {idle}\nbackups = 3\n')
-    return folder
+def toy_home(tmp_path, idle=0.0, **more):
+    """A home with the toy embedder and other settings; its worker leaves after `idle` seconds, 0: there is none."""
+    config.save(Settings(home=tmp_path / "home"), embedder="toy", idle=idle, backups=3, **more)
+    return tmp_path / "home"
 
 
 def opened(home, **settings):
@@ -46,6 +45,15 @@ def until(condition, seconds=30.0):
     pytest.fail("that never came")
 
 
+def at_once(*works):
+    """Do these at the same time, each in a thread, to the end."""
+    threads = [threading.Thread(target=work) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def turn(companion, *texts, clock=None, tick=60.0):
     """One turn, and everything it leads to; with a clock, so much later."""
     if clock:
@@ -53,6 +61,11 @@ def turn(companion, *texts, clock=None, tick=60.0):
     block = companion.turn(said(*texts))
     assert companion.wait(20)
     return block
+
+
+def crowd(mind, space):
+    """Unrelated memories around the ones that matter."""
+    mind.remember_many([{"text": f"Remark {n} about garden plants, row {n % 7}."} for n in range(80)], space=space)
 
 
 @contextmanager

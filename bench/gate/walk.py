@@ -60,8 +60,8 @@ def walked(place: Place, embedder: Embedder | None, one: Gate) -> Iterator[Shown
                 attention, session, now, last, known = Attention(case.session), case.session, NOW, None, set()
             now += APART
             attention.turn()
-            block, last, _ = prepare(place.mind.store, embedder, settings, attention, place.space, case.window, now,
-                                     last)
+            made = prepare(place.mind.store, embedder, settings, attention, place.space, case.window, now, last)
+            block, last = made.block, made.vector
             attention.prepared(block, now)
             attention.given(block.ids, now)
             known |= set(block.ids)

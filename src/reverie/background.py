@@ -28,7 +28,7 @@ from reverie.settle.aside import Aside
 from reverie.settle.bedtime import BREATH, nap
 from reverie.settle.gaps import unanswered
 from reverie.settle.maintaining import snippet
-from reverie.settle.preparing import focus, prepare
+from reverie.settle.preparing import Prepared, focus, prepare
 from reverie.settle.reading import Work
 from reverie.store import Store
 from reverie.window import EMPTY, Block
@@ -298,7 +298,7 @@ class Background:
             if made.block:
                 self._offer(conversation, made.block, at, made.judged)
             else:
-                self._without(conversation, at, made.judged)
+                self._without(conversation, at, made)
         finally:
             del self._unprepared[conversation]
 
@@ -318,14 +318,14 @@ class Background:
             return
         self._record(conversation, block, at, judged)
 
-    def _without(self, conversation: Conversation, at: float, judged: Mapping[str, object]) -> None:
+    def _without(self, conversation: Conversation, at: float, made: Prepared) -> None:
         """Nothing earned its place: what a judge said is kept, and a question that memory could not answer."""
-        if judged:
-            self._record(conversation, EMPTY, at, judged)
-        if self._llm is not None and not judged:
+        if made.judged:
+            self._record(conversation, EMPTY, at, made.judged)
+        if made.query is None or (self._llm is not None and not made.judged):
             return                 # nobody has looked, so nothing is known to be missing
-        gap = unanswered(self.store, self.settings, conversation.attention, conversation.space,
-                         tuple(conversation.window), at)
+        gap = unanswered(self.store, self.settings, conversation.attention.session, conversation.space, made.query,
+                         tuple(conversation.window))
         if gap:
             self.store.append([gap])
 

@@ -39,6 +39,7 @@ class Settings(NamedTuple):
     llm_price_out: float = 0.0        # dollars a million tokens out
     llm_votes: int = 1                # ballots of the judge, all of which must name a memory; 2 is more precise
     llm_judge_seconds: float = 5.0    # seconds that the judge may take; give a local model more
+    llm_sleep: bool = True            # whether nights of the detached worker may ask the model within its budget
     limit: int = 5                    # memories in one injected block, at most
     budget: int = 600                 # tokens in one injected block, at most
     depth: int = 2                    # links, tags or clusters that recall follows from what it found; 0: none

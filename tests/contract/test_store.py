@@ -5,7 +5,7 @@ Real databases, no mocks; nothing here knows how a backend keeps things. What is
 """
 
 import json
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from reverie.model import Add, Edge, Event, Filter, Link, Memory, Reinforcement,
 from reverie.store import open_store
 from reverie.testing import NOON, SPACE, a_memory, an_event
 from reverie.words import fingerprint, query_terms
+from tests.helpers import at_once
 
 BACKENDS = {
     "sqlite file": lambda folder: f"sqlite:///{folder / 'store.db'}",
@@ -718,11 +719,7 @@ def test_many_threads_read_and_write_at_once(store):
         except BaseException as err:
             trouble.append(err)
 
-    threads = [threading.Thread(target=work, args=(name,)) for name in ("ann", "ben", "cat", "dan")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*(partial(work, name) for name in ("ann", "ben", "cat", "dan")))
 
     assert trouble == []
     assert (store.stats().memories, store.stats().vectors, store.verify()) == (100, 100, [])

@@ -18,6 +18,11 @@ def merged(work, one, other):
     return merge and merge(one, other)
 
 
+def related(work):
+    relate = asking.relating(work)
+    return relate and relate(OLD, NEW)
+
+
 def counts(mind):
     return {task: dict(outcomes) for task, outcomes in mind.llm.day().outcomes.items()}
 
@@ -25,7 +30,7 @@ def counts(mind):
 QUESTIONS = {
     "reconcile": (lambda work: asking.opinion(work, EVENT, OLD, NEW),
                   '{"relation": "updates", "confidence": 0.9, "why": "now"}', ("updates", 0.9, "now"), None),
-    "relate": (lambda work: asking.relation(work, OLD, NEW),
+    "relate": (related,
                '{"relation": "relates_to", "confidence": 0.6}', ("relates_to", 0.6, ""), None),
     "merge": (lambda work: merged(work, "Port 80.", "Host heron7."),
               '{"text": "Port 80, host heron7."}', "Port 80, host heron7.", ""),
@@ -76,6 +81,6 @@ def test_gaps_are_reviewed(clock):
 
 def test_nobody_to_ask(mind):
     """Without a model every question has no answer, and nothing is imported for it."""
-    assert [None] * 5 == [asking.opinion(mind.work, EVENT, OLD, NEW), asking.relation(mind.work, OLD, NEW),
+    assert [None] * 5 == [asking.opinion(mind.work, EVENT, OLD, NEW), asking.relating(mind.work),
                           asking.merging_text(mind.work, SPACE), asking.group_name(mind.work, ["a"], SPACE),
                           asking.answered(mind.work, EVENT, ["q"], SAID)]

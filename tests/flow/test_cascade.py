@@ -8,17 +8,18 @@ from reverie.model import Edge, Link
 from reverie.search import Query, search
 from reverie.testing import an_event, memory
 
+pytestmark = pytest.mark.words_only
+
 SPACE = "me/demo"
 HERON = "The staging server is called heron."
 ASK = "which staging server"
 
 
 @pytest.fixture
-def mind(clock):
+def mind(mind):
     """Knows only words: whatever shares none with the question came by the graph."""
-    with memory(now=clock, embedder="none") as mind:
-        mind.heron = mind.remember(HERON, space=SPACE, tags=["infra"])
-        yield mind
+    mind.heron = mind.remember(HERON, space=SPACE, tags=["infra"])
+    return mind
 
 
 def found(mind, question=ASK, **how):

@@ -21,7 +21,7 @@ from reverie.model import Add, Event, Hit
 from reverie.settle import preparing
 from reverie.testing import Blocked, Clock, Counting, a_memory, memory, said
 from reverie.window import LINE
-from tests.helpers import turn
+from tests.helpers import crowd, turn
 
 SPACE = "me/demo"
 HERON = "The staging server is called heron and its deploys need a ticket."
@@ -30,7 +30,7 @@ CRANE = "Invoices of the accounting package are numbered by zanzibar."
 
 def crowded(mind, space=SPACE):
     """Unrelated memories around the two that matter; returns those two."""
-    mind.remember_many([{"text": f"Remark {n} about garden plants, row {n % 7}."} for n in range(80)], space=space)
+    crowd(mind, space)
     return mind.remember(HERON, space=space), mind.remember(CRANE, space=space)
 
 

@@ -12,6 +12,8 @@ from reverie.settle.gathering import EVERY
 from reverie.surfaces.cli import app
 from reverie.testing import memory, said
 
+pytestmark = pytest.mark.words_only
+
 SPACE = "me/demo"
 TALK = [
     {"role": "user", "content": "load the sample please"},
@@ -28,12 +30,6 @@ TALK = [
     {"role": "user", "content": "btw im on macos"},
 ]
 FIX = "`npm run load` failed with “sh: vite: command not found”; fixed by running `npm ci`."
-
-
-@pytest.fixture
-def mind(clock):
-    with memory(now=clock, embedder="none") as mind:
-        yield mind
 
 
 def texts(mind, space=SPACE):

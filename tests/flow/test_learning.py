@@ -18,19 +18,14 @@ from reverie.messages import Heard, Said, text_of
 from reverie.settle.learning import KNOWN
 from reverie.settle.preparing import focus
 from reverie.testing import Blocked, memory, said
-from tests.helpers import turn
+from tests.helpers import crowd, turn
+
+pytestmark = pytest.mark.words_only
 
 SPACE = "me/demo"
 HERON = "The staging server is called heron and its deploys need a ticket."
 ASK = "which staging server do deploys go to"
 CHAT = "good morning, lovely weather"
-
-
-@pytest.fixture
-def mind(clock):
-    """Knows only words."""
-    with memory(now=clock, embedder="none") as mind:
-        yield mind
 
 
 def written(mind):
@@ -296,7 +291,7 @@ def test_depth_is_bounded():
 @pytest.mark.parametrize("away", ["purge", "forget", "supersede", "link", "undo"])
 def test_what_counts_no_longer_is_not_injected(mind, clock, away):
     """A block that waits is taken back when one of its memories goes (CC-7, A87)."""
-    mind.remember_many([{"text": f"Remark {n} about garden plants."} for n in range(80)], space=SPACE)
+    crowd(mind, SPACE)
     heron, other = mind.remember(HERON, space=SPACE), mind.remember("Nothing to do with it.", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as companion:
         turn(companion, CHAT)

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections import Counter
 
 import numpy as np
@@ -22,6 +21,7 @@ from reverie.settle.neighbours import FLOOR, nearest
 from reverie.settle.reconciling import PATIENCE
 from reverie.store.columns import Shard
 from reverie.testing import Absent, memory, said
+from tests.helpers import at_once, until
 
 SPACE = "me/demo"
 TABS = "Use tabs for indentation in this project."
@@ -425,9 +425,7 @@ def test_two_at_once_do_it_once(tmp_path, clock):
         one.remember_many([{"text": TABS}] * 5, space=SPACE)
         for _ in range(5):
             keep(one, TABS)
-        threads = [threading.Thread(target=lambda m=m: [one_step(m.work) for _ in range(4)]) for m in (one, two)]
-        [thread.start() for thread in threads]
-        [thread.join() for thread in threads]
+        at_once(*(lambda m=m: [one_step(m.work) for _ in range(4)] for m in (one, two)))
         one.settle()
         assert [m.strength for m in here(one)] == [10] and not one.store.events(verbs=["failed"])
 
@@ -467,22 +465,13 @@ def test_what_was_put_right_is_not_injected(clock):
                  provenance="user_corrected")
             mind.store.release(LEASE, "somebody else")
             another.turn(said("Good morning."))
-            wait_until(lambda: not mind.get(old.id)[0].active)
-            wait_until(lambda: not waiting(companion))
+            until(lambda: not mind.get(old.id)[0].active)
+            until(lambda: not waiting(companion))
 
 
 def waiting(companion):
     """The memories in the block that waits for a conversation's next turn."""
     return [id for block in list(companion.conversation.slot) for id in block.ids]
-
-
-def wait_until(done):
-    """Until the background has done it; a failure after twenty seconds."""
-    for _ in range(1_000):
-        if done():
-            return
-        threading.Event().wait(0.02)
-    raise AssertionError("it was not done")
 
 
 # Without a model

@@ -1,7 +1,6 @@
 # mypy: no-check-untyped-defs
 """Search over a real store: what filters, copies, other spaces, other threads and a deadline must not hide."""
 
-import threading
 from time import perf_counter
 
 import numpy as np
@@ -13,6 +12,7 @@ from reverie.search.triggers import met
 from reverie.store import open_store
 from reverie.testing import NOON, SPACE, a_memory, an_event
 from reverie.words import fingerprint
+from tests.helpers import at_once
 
 MODEL = "model/1"
 URLS = {"file": lambda folder: f"sqlite:///{folder / 'store.db'}", "memory": lambda _: "sqlite://:memory:"}
@@ -110,11 +110,7 @@ def test_reading_while_another_thread_writes(store):
             except Exception as err:
                 trouble.append(err)
 
-    threads = [threading.Thread(target=work) for work in (write, read, read)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(write, read, read)
     assert trouble == []
 
 

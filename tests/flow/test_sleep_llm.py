@@ -8,7 +8,10 @@ import pytest
 
 from bench.common import Given
 from reverie.errors import BadInput
+from reverie.model import NOTHING
+from reverie.settle import asking, bedtime
 from reverie.settle.embedding import embed_waiting
+from reverie.surfaces.worker import Worker
 from reverie.testing import SPACE, memory
 from tests.scripted import Status, scripted
 
@@ -31,13 +34,13 @@ def night(clock):
     """A function that opens a mind with a scripted model and keeps texts that lie close, not reconciled."""
     minds = []
 
-    def opening(script, *texts, **fields):
+    def opening(script, *texts, settings=NOTHING, cosine=0.98, **fields):
         embedder = Given()
-        embedder.known = {text: near(seed) for seed, text in enumerate((*texts, BOTH))}
-        mind = memory(now=clock, embedder=embedder, llm=script.openai)
+        embedder.known = {text: near(seed, cosine) for seed, text in enumerate((*texts, BOTH))}
+        mind = memory(now=clock, embedder=embedder, llm=script.openai, **settings)
         minds.append(mind)
-        for text in texts:
-            mind.remember(text, space=SPACE, **fields)
+        for n, text in enumerate(texts):
+            mind.remember(text, space=SPACE, **{"session": f"s{n}", **fields})
             clock.tick(60)
         embed(mind)
         return mind
@@ -156,6 +159,53 @@ def test_groups_are_named(night, answer, name):
         assert 1 == len(script.asked)
         mind.undo(slept.run)
         assert before == state(mind)
+
+
+TWO = ("Heron needs a ticket for each deploy.", "Releases go out on Tuesdays after approval.")
+
+
+@pytest.mark.parametrize(("answer", "tied"), [
+    ({"relation": "relates_to", "confidence": 0.8}, ["relates_to"]),
+    ({"relation": "contradicts", "confidence": 0.8}, ["contradicts", "contradicts"]),
+    ({"relation": "relates_to", "confidence": 0.6}, []), ({"relation": "none", "confidence": 1}, []),
+    ({"relation": "supersedes", "confidence": 1}, []), ("Sure!", []), (Status(500), []),
+])
+def test_what_belongs_together_is_tied(night, answer, tied):
+    """B116, CC-71: where no word is in common, as the model says if it is sure; nobody loses, and all is taken back."""
+    with scripted(json.dumps(answer) if isinstance(answer, dict) else answer) as script:
+        mind = night(script, *TWO, cosine=0.85)
+        before, ids = state(mind), [m.id for m in mind.browse(space=SPACE)]
+        slept = mind.sleep(["relations"])
+        assert (tied, 1) == ([edge.rel for edge in mind.store.edges(ids)], len(script.asked))
+        assert (sorted(TWO), []) == (texts(mind), mind.verify())
+        if tied:
+            mind.undo(slept.run)
+        assert before == state(mind)
+
+
+def test_what_one_session_said_is_not_asked_about(night):
+    """Only what several sessions say of one subject."""
+    with scripted('{"relation": "relates_to", "confidence": 1}') as script:
+        assert 0 == night(script, *TWO, cosine=0.85, session="s").sleep(["relations"]).steps
+        assert [] == script.asked
+
+
+def test_so_many_pairs_a_night_are_asked_about(night, monkeypatch):
+    """The next night goes on with what is new."""
+    monkeypatch.setattr(asking, "MOST_RELATED", 2)
+    with scripted('{"relation": "relates_to", "confidence": 1}') as script:
+        mind = night(script, *TWO, "Approval comes from the lead.", cosine=0.85)
+        assert (2, 2) == (mind.sleep(["relations"]).steps, len(script.asked))
+
+
+@pytest.mark.parametrize(("allowed", "kept"), [(True, [BOTH]), (False, [ONE, OTHER])])
+def test_the_workers_night_asks_unless_it_must_not(night, monkeypatch, allowed, kept):
+    """The worker sleeps by itself with the model's help, and without it where `llm_sleep` is off (B131)."""
+    monkeypatch.setattr(bedtime, "WORTH", 2)
+    with scripted(WRITTEN) as script:
+        mind = night(script, ONE, OTHER, settings={"sleep": "merge", "sleep_idle": 0.0, "llm_sleep": allowed})
+        assert Worker(mind, "settler_of_this_test").slept()
+        assert (kept, int(allowed)) == (texts(mind), len(script.asked))
 
 
 def test_without_a_model_nothing_is_asked_for(clock):

@@ -247,7 +247,7 @@ def test_three_times_too_slow_is_a_failure(weighed, clock, monkeypatch):
     """An event that the model never finishes must not hold up all others."""
     from reverie.llm import pairs
     whole = pairs.compare_request
-    monkeypatch.setattr(pairs, "compare_request", lambda *args: whole(*args)._replace(seconds=0.05))
+    monkeypatch.setattr(pairs, "compare_request", lambda *args: whole(*args)._replace(seconds=0.5))
     with scripted(Slow("{}", 20.0)) as script:
         mind, _, _ = weighed(script)
         for _ in range(2):

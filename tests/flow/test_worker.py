@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 import pytest
 
 import reverie
+from reverie import settle
 from reverie.config import Settings
 from reverie.embed.toy import Toy
 from reverie.settle import LEASE, Settled, one_step, work_left
 from reverie.settle.embedding import embed_waiting
-from reverie.surfaces import settling, worker
-from reverie.surfaces.progress import Telling
+from reverie.surfaces import worker
 from tests.helpers import opened, toy_home, until
 
 DAY = datetime.fromtimestamp(time.time(), UTC).strftime("%Y%m%d")
@@ -168,20 +168,20 @@ def test_settle_waits_for_another_one_until_all_is_done(home, monkeypatch):
 
         monkeypatch.setattr("reverie.clock.sleep", other_steps)
         assert work_left(mind.work)
-        done = settling.settled(mind, Telling())
+        done = mind.settle()
         assert looks and not work_left(mind.work) and not done.trouble
 
 
 def test_settle_says_who_stands_still(home, monkeypatch):
     """Another process that holds the lease and does nothing is waited for a while, and named."""
-    monkeypatch.setattr(settling, "PATIENCE", 0.2)
+    monkeypatch.setattr(settle, "PATIENCE", 0.2)
     with opened(home, idle=0.0) as mind:
         mind.remember("one", space="me/demo")
         mind.store.acquire(LEASE, "settler_other", 60, time.time())
-        done = settling.settled(mind, Telling())
+        done = mind.settle()
         assert done.embedded == 0 and "settler_other" in done.trouble
         mind.store.release(LEASE, "settler_other")
-        assert settling.settled(mind, Telling())._replace(events=0) == Settled(embedded=1)
+        assert mind.settle()._replace(events=0) == Settled(embedded=1)
 
 
 def test_only_the_newest_backups_are_kept(home):
@@ -216,9 +216,7 @@ def test_trouble_is_left_for_status(home):
 
 def test_it_sleeps_before_it_leaves(tmp_path):
     """B131, B132: when it is quiet and much is new, the worker tidies up, and notes when."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    (folder / "config.toml").write_text('embedder = "toy"\nidle = 0.5\nsleep_idle = 0.0\nsleep = "prune, links"\n')
+    folder = toy_home(tmp_path, idle=0.5, sleep_idle=0.0, sleep="prune, links")
     with opened(folder) as mind:
         mind.remember_many([{"text": f"Guess number {i}: the cache is cold.", "provenance": "inferred"}
                             for i in range(30)], space="me/demo")
@@ -231,9 +229,7 @@ def test_it_sleeps_before_it_leaves(tmp_path):
 
 def test_switched_off_it_never_sleeps(tmp_path):
     """B136: sleep = "off"."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    (folder / "config.toml").write_text('embedder = "toy"\nidle = 0.5\nsleep_idle = 0.0\nsleep = "off"\n')
+    folder = toy_home(tmp_path, idle=0.5, sleep_idle=0.0, sleep="off")
     with opened(folder) as mind:
         mind.remember_many([{"text": f"Guess number {i}."} for i in range(30)], space="me/demo")
         process = started(folder)

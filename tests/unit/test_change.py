@@ -28,6 +28,16 @@ def test_unhelpful_use_weakens():
     assert (after.confidence, after.strength, after.access_count, after.active) == (0.0, 1, 0, True)
 
 
+@pytest.mark.parametrize(("trust", "helpful", "confidence"), [
+    (0.5, True, 0.52), (1.0, True, 1.0), (0.5, False, 0.49), (0.0, False, 0.0)])
+def test_a_judges_verdict_is_a_small_step(trust, helpful, confidence):
+    """+0.02 verified, −0.01 rejected, within 0 and 1; used when it was looked at, said by nobody (CC-52, B78, B79)."""
+    fields = used(a_memory("x", trust=trust), NOON, helpful=helpful, by="judge", at=NOON - 5).fields
+
+    assert fields == {"confidence": confidence, "updated_at": NOON} | (
+        {"access_count": 1, "last_accessed_at": NOON - 5} if helpful else {})
+
+
 def test_breadcrumbs_are_bounded():
     """Strength counts every time, the list keeps the last (A21)."""
     memory = a_memory("x")

@@ -1,8 +1,8 @@
 """Time, and names that nobody used before."""
 
-import threading
 
 from reverie import clock
+from tests.helpers import at_once
 
 
 def test_ids_sort_by_the_moment_they_were_made():
@@ -21,11 +21,7 @@ def test_threads_never_make_the_same_id():
     def work():
         made.extend([clock.new_id() for _ in range(500)])
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*8 * [work])
     assert len(set(made)) == 4_000
 
 

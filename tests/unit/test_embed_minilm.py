@@ -5,7 +5,6 @@ Needs the weights (91 MB, fetched once): REVERIE_TEST_CACHE names a folder that 
 
 import math
 import os
-import threading
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 
 from reverie.embed import bert, weights
 from reverie.embed.minilm import MiniLM, batches, graph_file, missing, sanitised
-from tests.helpers import TRICKY
+from tests.helpers import TRICKY, at_once
 
 
 @pytest.fixture(scope="session")
@@ -166,11 +165,7 @@ def test_many_threads_and_a_close_between(model_cache):
                 wrong.append(1)
             embedder.close()
 
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, work, work)
     assert wrong == []
 
 

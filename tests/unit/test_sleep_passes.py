@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reverie.kinds import DAY, effective, retention
 from reverie.lifecycle.compare import Verdict
 from reverie.lifecycle.sleep import PASSES, SAFE, clusters, fading, links, pairs, tags
-from reverie.lifecycle.sleep.nearest import nearest
+from reverie.lifecycle.sleep.nearest import Stopped, nearest
 from reverie.lifecycle.sleep.plan import Pair, View, after, difference, told
 from reverie.model import Add, Edge, Event, Link, Retire, Revise
 from reverie.testing import NOON, a_memory
@@ -308,6 +308,21 @@ def test_groups_that_nobody_tagged_are_found():
     groups = labels[:72].reshape(6, 12)
     assert ([True] * 6, 6) == ([len(set(group)) == 1 for group in groups.tolist()], len(set(groups[:, 0].tolist())))
     assert {-1} == set(labels[72:].tolist())
+
+
+def test_what_hangs_together_is_grouped_in_parts_between_which_it_may_stop(monkeypatch):
+    """No part is longer than AT_ONCE, each dense region stays whole, and a stop is heeded before the next part."""
+    pytest.importorskip("sklearn")
+    one = np.ones(64, np.float32) / 8    # a direction that all share: one component
+    near = nearest(np.stack([v / np.linalg.norm(v) for v in around(6, 12) + one]), 20, clusters.CLOSE)
+    monkeypatch.setattr(clusters, "AT_ONCE", 40)
+    parts = [len(rows) for rows, _ in clusters.components(clusters.distances(near), np.arange(72), 5)]
+    assert len(parts) > 1 and max(parts) <= 40
+    assert [1] * 6 == [len(set(group)) for group in clusters.found(near).reshape(6, 12).tolist()]
+    going = iter([True, False])
+    with pytest.raises(Stopped):
+        clusters.found(near, going=lambda: next(going))
+    assert list(going) == []
 
 
 def test_names_stay_as_long_as_most_members_stay():

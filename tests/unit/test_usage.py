@@ -1,5 +1,5 @@
 # mypy: no-check-untyped-defs
-"""What a retrieval teaches, as changes: links, small steps of confidence, suggested tags."""
+"""What a retrieval teaches, as changes: links, suggested tags."""
 
 from itertools import pairwise
 
@@ -13,7 +13,6 @@ from reverie.lifecycle.usage import (
     MOST_TOGETHER,
     SUGGESTED,
     confirmed,
-    judged,
     suggested,
     together,
 )
@@ -55,18 +54,6 @@ def test_what_goes_with_everything_gets_no_further_links():
     links.append(Edge(one.id, "relates_to", old.id, 0.6))
 
     assert {(e.src, e.dst) for e in edges_of(together([one, old, new], links))} == {(one.id, old.id), (old.id, new.id)}
-
-
-def test_a_judges_verdict_is_a_small_step():
-    """+0.02 verified, −0.01 rejected, within 0 and 1 (CC-52, B78, B79)."""
-    good, bad = a_memory("good", trust=0.5), a_memory("bad", trust=0.5)
-    best, worst = a_memory("best", trust=1.0), a_memory("worst", trust=0.0)
-
-    after = {change.id: change.fields for change in judged([good, best], [bad, worst], NOON - 5, NOON)}
-    assert {id: fields["confidence"] for id, fields in after.items()} == {
-        good.id: 0.52, best.id: 1.0, bad.id: 0.49, worst.id: 0.0}
-    assert (after[good.id]["access_count"], after[good.id]["last_accessed_at"]) == (1, NOON - 5)
-    assert "last_accessed_at" not in after[bad.id] and "strength" not in after[good.id]
 
 
 CONTEXT = "Does heron deploy? The heron box is stuck at 1234 1234 and a job a job."

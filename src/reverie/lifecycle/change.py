@@ -21,19 +21,25 @@ MUTUAL = ("relates_to", "resembles")    # relations that say the same read from 
 MOST_REINFORCEMENTS = 200           # breadcrumbs kept on one memory; `strength` counts them all
 
 
-def used(memory: Memory, now: float, *, helpful: bool, session: str = "", by: str = "user") -> Revise:
-    """It was shown and did help, or did not, as somebody says. A judge's word is no use: it moves confidence alone."""
+def used(memory: Memory, now: float, *, helpful: bool, session: str = "", by: str = "user",
+         at: float | None = None) -> Revise:
+    """It was shown (`at`; default: now) and did help, or did not, as somebody says (CC-52, B70, B71, B78, B79).
+
+    What a judge found to answer was used, but nobody has said it again: strength stays.
+    """
     if by not in VERDICTS:
         raise BadInput(f"by={by!r} is nobody who judges; there are {', '.join(VERDICTS)}")
+    at = now if at is None else at
     gain, loss = VERDICTS[by]
-    if not helpful or by == "judge":
-        return Revise(id=memory.id, fields={
-            "confidence": min(1.0, max(0.0, memory.confidence + (gain if helpful else loss))), "updated_at": now})
-    trail = (*memory.reinforcements, Reinforcement(session=session, at=now))[-MOST_REINFORCEMENTS:]
-    return Revise(id=memory.id, fields={
-        "access_count": memory.access_count + 1, "strength": memory.strength + 1,
-        "confidence": min(1.0, memory.confidence + gain), "last_accessed_at": now, "updated_at": now,
-        "reinforcements": trail})
+    believed = round(min(1.0, max(0.0, memory.confidence + (gain if helpful else loss))), 4)
+    fields: dict[str, Any] = {"confidence": believed, "updated_at": now}
+    if helpful:
+        fields |= {"access_count": memory.access_count + 1,
+                   "last_accessed_at": max(at, memory.last_accessed_at or at)}
+    if helpful and by != "judge":
+        trail = (*memory.reinforcements, Reinforcement(session=session, at=at))[-MOST_REINFORCEMENTS:]
+        fields |= {"strength": memory.strength + 1, "reinforcements": trail}
+    return Revise(id=memory.id, fields=fields)
 
 
 def crumbs(memory: Memory, space: str) -> tuple[Reinforcement, ...]:

@@ -1,7 +1,7 @@
-"""What a retrieval teaches: memories that belong together, what proved right or wrong, words that deserve to be tags.
+"""What a retrieval teaches: memories that belong together, words that deserve to be tags.
 
 Pure: memories, edges and a little text in, changes out. Everything here is small and can be undone: a link grows by
-0.05, a verdict moves confidence by 0.02, a tag is added as a suggestion that one `untag` takes back for good.
+0.05, a tag is added as a suggestion that one `untag` takes back for good.
 """
 
 import re
@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 from reverie.graph import strengthened
-from reverie.lifecycle.change import VERDICTS
 from reverie.lifecycle.intake import MOST_TAGS
 from reverie.model import Change, Edge, Link, Memory, Revise
 from reverie.words import STOP
@@ -18,7 +17,6 @@ from reverie.words import STOP
 TOGETHER = 0.6                     # weight of a new link of memories that were given together (CONSTANTS: RelatesTo)
 MOST_TOGETHER = 8                  # memories of one retrieval that are tied to each other: 28 links at most
 MOST_LINKS = 64                    # links of one memory that come from use: what goes with everything says nothing
-VERIFIED, REJECTED = VERDICTS["judge"]
 SNIPPET = 200                      # characters of a context that tags are inferred from (CONSTANTS: tag inference)
 OFTEN = 2                          # times that a word stands in the context, and memories that share it
 LOOKED_AT = 2_000                  # characters of a memory in which its words are looked for
@@ -42,24 +40,6 @@ def together(memories: Sequence[Memory], edges: Iterable[Edge]) -> list[Change]:
         if new != old and (old.weight or max(links[one], links[other]) < MOST_LINKS):
             changes.append(Link(edge=new))
     return changes
-
-
-def judged(verified: Iterable[Memory], rejected: Iterable[Memory], at: float, now: float) -> list[Change]:
-    """What a judge found to answer was used then and is believed a little more; what it threw out, a little less.
-
-    Neither was said again, so strength stays (CC-52, B78, B79).
-    """
-    changes: list[Change] = [
-        Revise(id=memory.id, fields={"confidence": moved(memory, VERIFIED), "access_count": memory.access_count + 1,
-                                     "last_accessed_at": max(at, memory.last_accessed_at or at), "updated_at": now})
-        for memory in verified]
-    return changes + [Revise(id=memory.id, fields={"confidence": moved(memory, REJECTED), "updated_at": now})
-                      for memory in rejected]
-
-
-def moved(memory: Memory, by: float) -> float:
-    """Its confidence after a verdict, within 0 and 1."""
-    return round(min(1.0, max(0.0, memory.confidence + by)), 4)
 
 
 def suggested(memories: Sequence[Memory], context: str, now: float) -> list[Change]:

@@ -16,7 +16,7 @@ from reverie.llm.asking import RULES, a_text, fenced, one_of, share, short, the_
 from reverie.model import Memory
 
 RELATIONS = ("same", "near", "contradicts", "updates", "apart")    # those of lifecycle.compare
-LINKS = ("relates_to", "contradicts", "derived_from", "none")
+LINKS = ("relates_to", "contradicts", "none")
 MOST_SHOWN, MOST_WHY, MOST_MERGED = 2_000, 300, 4_000
 CERTAIN = 0.9            # confidence of the rules from which no model is asked
 ASKED_ABOUT = ("near", "contradicts")
@@ -36,8 +36,7 @@ MERGE = (
 )
 RELATE = (
     "You say whether two notes that came up together belong together: thinking of one should bring up the other "
-    '("relates_to"), both cannot be true ("contradicts"), the second follows from the first ("derived_from"), or '
-    f'"none". {RULES}\n'
+    f'("relates_to"), both cannot be true ("contradicts"), or "none". {RULES}\n'
     'Form: {"relation": "…", "confidence": 0 to 1, "why": "one sentence"}'
 )
 

@@ -73,9 +73,9 @@ class Living(Base):
         return Work(self.store, self.embedder, self.settings, self._now(), self.llm)
 
     def settle(self) -> Settled:
-        """Embed, learn and link what is waiting, now and here; waits while another process or thread is at it."""
+        """Embed, learn and link what is waiting, now and here; waits while somebody else gets on with it."""
         from reverie.settle import settled
-        return settled(self.store, self.embedder, self.settings, self._now, clock.new_id("settler"), self.llm)
+        return settled(lambda: self.work, clock.new_id("settler"))
 
     def sleep(self, passes: Iterable[str] = (), dry_run: bool = False, within: float | None = None, *,
               afresh: bool = False, ask: bool = True,
@@ -84,19 +84,17 @@ class Living(Base):
 
         `passes` are names of passes (default: all of them); `dry_run` only tells what would be done; `within` so many
         seconds, and the next call goes on there; `afresh` looks at all pairs again, not only at what is new since the
-        last time; `merge_text` may put two texts into one. Where there is a language model, it does that and names
-        groups; with `ask=False`, or in a dry run, it is not asked. Every change can be taken back: `undo(slept.run)`.
+        last time; `merge_text` may put two texts into one. Where there is a language model, it does that, names groups
+        and says what belongs together; with `ask=False`, or in a dry run, it is not asked. Every change can be taken
+        back: `undo(slept.run)`.
         """
-        from reverie.settle import asking
+        from reverie.settle.asking import advised
         from reverie.settle.sleeping import Wish, chosen, sleep
-        from reverie.settle.sleeping.run import SPACELESS
         if within is not None and not within >= 0:
             raise BadInput(f"within={within!r} must be a number of seconds")
         wish = Wish(chosen(passes), dry=dry_run, within=within, afresh=afresh, merge_text=merge_text)
         work = self.work
-        if ask and not dry_run and work.llm is not None:
-            wish = wish._replace(merge_text=merge_text or asking.merging_text(work, SPACELESS),
-                                 name_group=lambda texts, space: asking.group_name(work, texts, space))
+        wish = advised(work, wish) if ask and not dry_run else wish
         slept = sleep(work, wish, clock.new_id("sleeper"), self._now)
         self._leaving += slept.retired
         self._withdraw()

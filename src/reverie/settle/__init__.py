@@ -11,39 +11,35 @@ failure: texts go on waiting, words go on finding.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import suppress
+from typing import NamedTuple
 
 from reverie import clock
-from reverie.config import Settings
-from reverie.embed import Embedder
-from reverie.errors import EmbedderUnavailable
+from reverie.errors import EmbedderUnavailable, ReverieError
 from reverie.settle import gathering, learning, maintaining, reconciling
 from reverie.settle.embedding import BATCH, NO_VECTOR, adopt, embed_waiting, model_of
 from reverie.settle.reading import Reader, Work, follow, waits
 from reverie.store import Store
-
-if TYPE_CHECKING:
-    from reverie.llm import Llm
 
 LEASE = "settle"
 LEASE_SECONDS = 30.0     # renewed at each step; a settler that died is replaced after this long
 ASKING = "settle:model"  # the lease of who asks the language model
 ASKING_SECONDS = 300.0   # an event may need several answers of a minute
 FEW = 20                 # events that are read with it in one step; few of them are due
-PATIENCE = 600.0         # seconds that an explicit `settle` waits for another one at work
+PATIENCE = 60.0          # seconds that `settled` waits for another settler that makes no headway: two leases
 
 READERS: tuple[Reader, ...] = (learning.READER, gathering.READER, reconciling.READER, maintaining.READER)
 """Who follows the event log, in this order: what is learned is reconciled in the same step."""
 
 LEARNERS = (learning.READER, gathering.READER)
 
-Going = Callable[[], bool]
+Tell = Callable[[str, int, int | None], None]    # stage, done, of how many
 
 
-def always() -> bool:
-    """Go on."""
-    return True
+def silent(_stage: str, _done: int, _total: int | None) -> None:
+    """Nobody wants to know how far it is."""
 
 
 class Settled(NamedTuple):
@@ -67,32 +63,71 @@ class Settled(NamedTuple):
         return bool(self.embedded or self.events)
 
 
-def settle(store: Store, embedder: Embedder | None, settings: Settings, now: Callable[[], float],
-           holder: str, going: Going = always, llm: Llm | None = None) -> Settled:
-    """Embed and learn until nothing waits, somebody else holds the lease, or `going` says stop."""
-    done = Settled()
+def settled(work: Callable[[], Work], holder: str, tell: Tell = silent) -> Settled:
+    """Embed, learn and reconcile until nothing waits. Somebody else who is at it is waited for while they get on.
+
+    `work` gives what is worked with at this moment. `trouble` says why something is left: no model answers, or who is
+    at it and stands still.
+    """
+    store, done, others, total = work().store, Settled(), "", texts_left(work())
     try:
-        while going() and store.acquire(LEASE, holder, LEASE_SECONDS, now()):
-            step = one_step(Work(store, embedder, settings, now(), llm), holder=holder)
-            done = done.then(step)
-            if not step:
+        while True:
+            if store.acquire(LEASE, holder, LEASE_SECONDS, work().now):
+                step = one_step(work(), holder=holder)
+                done = done.then(step)
+                total = max(total, done.embedded)
+                tell("settling", done.embedded + done.events, None if done.events else total)
+                if not step:
+                    others = "" if step.trouble else standstill(work(), ASKING)
+                    break
+            elif not others_go_on(work, tell):
+                others = standstill(work(), LEASE)
                 break
     finally:
         store.release(LEASE, holder)
-    return done
+    leave_word(store, done.trouble)
+    return done._replace(waiting=texts_left(work()), trouble=done.trouble or others)
 
 
-def settled(store: Store, embedder: Embedder | None, settings: Settings, now: Callable[[], float],
-            holder: str, llm: Llm | None = None) -> Settled:
-    """`settle`, and when somebody else holds the lease, wait until they are done or it is ours."""
-    end = clock.ticks() + PATIENCE
-    while True:
-        done = settle(store, embedder, settings, now, holder, llm=llm)
-        other = store.holder(LEASE, now())
-        left = work_left(Work(store, embedder, settings, now(), llm))
-        if other in (None, holder) or not left or clock.ticks() > end:
-            return done._replace(waiting=store.stats(model_of(embedder)).waiting)
-        clock.sleep(0.02)
+def others_go_on(work: Callable[[], Work], tell: Tell) -> bool:
+    """Wait for another settler; False once nothing is left to do or it stands still, True when it has gone."""
+    last, since = headway(work()), clock.ticks()
+    while work().store.holder(LEASE, work().now) is not None:
+        if not work_left(work()):
+            return False
+        now = headway(work())
+        if now != last:
+            last, since = now, clock.ticks()
+        if clock.ticks() - since > PATIENCE:
+            return False
+        tell("another process is settling; texts left", now[0], None)
+        clock.sleep(0.05)
+    return True
+
+
+def headway(work: Work) -> tuple[int, ...]:
+    """What moves while somebody settles: texts that wait, the newest event, where each reader stands."""
+    newest = work.store.events(newest=True, limit=1)
+    return (texts_left(work), *(event.seq for event in newest), *(work.store.cursor(reader.name) for reader in READERS))
+
+
+def standstill(work: Work, lease: str) -> str:
+    """Who is at what is left to do; empty where nothing is left, or nobody is at it."""
+    other = work.store.holder(lease, work.now)
+    return f"Not everything is settled yet: {other} is at it. Try again later" if other and work_left(work) else ""
+
+
+def texts_left(work: Work) -> int:
+    """How many texts have no vector of our model yet."""
+    return work.store.stats(model_of(work.embedder)).waiting
+
+
+def leave_word(store: Store, trouble: str) -> None:
+    """Keep what went wrong last, for `reverie status`; an empty trouble wipes the last one."""
+    with suppress(ReverieError):
+        if trouble or store.meta("trouble"):
+            first = trouble.splitlines()[0] if trouble else ""
+            store.set_meta("trouble", json.dumps({"at": clock.now(), "text": first}) if trouble else "")
 
 
 def work_left(work: Work) -> bool:

@@ -15,14 +15,17 @@ from reverie.errors import ModelAway
 from reverie.settle.reading import Work
 
 if TYPE_CHECKING:
+    from reverie.lifecycle.sleep.pairs import Relate
     from reverie.llm import Answer, Llm, Request
     from reverie.llm.extract import Extracted
     from reverie.llm.pairs import Opinion
     from reverie.messages import Said
     from reverie.model import Event, Memory
+    from reverie.settle.sleeping import Wish
 
 T = TypeVar("T")
 TRIES = 3                # answers to one event that may fail to come in time
+MOST_RELATED = 50        # pairs of one night that a model is asked about: 70,000 tokens at most
 
 
 def about(work: Work, llm: Llm, event: Event, request: Request, read: Callable[[str], T]) -> Answer[T]:
@@ -54,12 +57,29 @@ def opinion(work: Work, event: Event, old: Memory, new: Memory) -> Opinion | Non
     return about(work, work.llm, event, compare_request(old, new), read_comparison).value
 
 
-def relation(work: Work, first: Memory, second: Memory) -> Opinion | None:
-    """How two memories that came up together belong together; "none" is an answer."""
+def advised(work: Work, wish: Wish) -> Wish:
+    """A wish to sleep with what a model may do in it: write texts of two, name groups, say what belongs together."""
     if work.llm is None:
+        return wish
+    from reverie.settle.sleeping.run import SPACELESS
+    return wish._replace(merge_text=wish.merge_text or merging_text(work, SPACELESS), relate=relating(work),
+                         name_group=lambda texts, space: group_name(work, texts, space))
+
+
+def relating(work: Work) -> Relate | None:
+    """How two memories belong together; "none" is an answer. MOST_RELATED pairs a night are asked about, each once."""
+    llm = work.llm
+    if llm is None:
         return None
     from reverie.llm.pairs import read_relation, relate_request
-    return work.llm.ask(relate_request(first, second), read_relation, space=second.space).value
+    known: dict[tuple[str, str], Opinion | None] = {}
+
+    def related(first: Memory, second: Memory) -> Opinion | None:
+        both = first.text, second.text
+        if both not in known and len(known) < MOST_RELATED:
+            known[both] = llm.ask(relate_request(first, second), read_relation, space=second.space).value
+        return known.get(both)
+    return related
 
 
 def merging_text(work: Work, space: str) -> Callable[[str, str], str] | None:

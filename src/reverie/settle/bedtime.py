@@ -66,12 +66,13 @@ def coming(settings: Settings, look: Outlook) -> bool:
 
 
 def nap(work: Work, holder: str, now: Callable[[], float], going: Callable[[], bool]) -> Slept | None:
-    """Sleep for a while if it is time; None if it is not."""
+    """Sleep for a while if it is time; None if it is not. A model is asked if `work` has one and `llm_sleep` is set."""
     if not due(work.settings, outlook(work.store, now())):
         return None
+    from reverie.settle.asking import advised
     from reverie.settle.sleeping import Wish, sleep
-    return sleep(work, Wish(passes_of(work.settings), within=ATTEMPT, yielding=True, patience=0.0, going=going), holder,
-                 now)
+    wish = Wish(passes_of(work.settings), within=ATTEMPT, yielding=True, patience=0.0, going=going)
+    return sleep(work, advised(work, wish) if work.settings.llm_sleep else wish, holder, now)
 
 
 def run_noted(store: Store) -> int:

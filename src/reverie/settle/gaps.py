@@ -1,8 +1,8 @@
 """Gaps: questions of a conversation that memory had candidates for and no answer to (B80–B82, CC-59).
 
 A gap is an event beside the turn, with the beginning of the question (already without secrets), when, and in which
-conversation. Where the best candidate was shown earlier in the conversation, or said in it, there is no gap: the agent
-has the answer before its eyes.
+conversation. Where what would be shown was shown earlier in the conversation, or said in it, there is no gap: the agent
+has the answer before its eyes. Where something else was shown there is none either: nobody knows that it did not help.
 Nothing is thrown away: the newest 500 of the last 90 days are looked at, the log keeps the rest.
 """
 
@@ -12,15 +12,13 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from reverie.attention import Attention
 from reverie.config import Settings
 from reverie.lifecycle.extract import without_injections
 from reverie.messages import Said
-from reverie.model import Event, lineage
+from reverie.model import Event
+from reverie.search import Query, alive, search
 from reverie.settle.maintaining import snippet
-from reverie.settle.preparing import focus
 from reverie.store import Store
-from reverie.words import query_terms
 
 VERB = "gap"
 KEPT = 500                   # gaps that are looked at (CONSTANTS: gap store)
@@ -30,7 +28,8 @@ LATELY = 20                  # newest gaps of a conversation among which the sam
 
 _ASKS = re.compile(
     r"\?\s*$|^(?:what|which|where|who|whom|whose|when|why|how|remind me|tell me|do (?:you|we) (?:know|remember|have)|"
-    r"(?:can|could) you (?:tell|remind|recall)|is there|are there|explain)\b", re.IGNORECASE | re.MULTILINE)
+    r"(?:can|could) you (?:tell|remind|recall)|is|are|was|were|does|did|has|"
+    r"(?:can|could|may|must|should|do|have) (?:i|we|they|it|this|that)|explain)\b", re.IGNORECASE | re.MULTILINE)
 
 
 class Gap(NamedTuple):
@@ -48,23 +47,27 @@ def asks(text: str) -> bool:
     return _ASKS.search(text) is not None
 
 
-def unanswered(store: Store, settings: Settings, attention: Attention, space: str, window: Sequence[Said],
-               now: float) -> Event | None:
-    """The gap that a turn leaves for which nothing was prepared, if it leaves one."""
+def unanswered(store: Store, settings: Settings, session: str, space: str, query: Query,
+               window: Sequence[Said]) -> Event | None:
+    """The gap that a turn leaves for which nothing was prepared, if it leaves one; `query` is what was searched for."""
     said = [message.text for message in window if message.role == "user"]
     if settings.is_off(space) or not said or not asks(without_injections(said[-1])):
         return None
-    about = focus(window).text
-    found = store.get([id for id, _ in store.words(query_terms(about), lineage(space), FEW, now=now)])
-    known = attention.blocked(now)
-    if not found or found[0].id in known or (found[0].session and found[0].session == attention.session):
+    found = store.words(query.terms, query.spaces, FEW, now=query.now)
+    if not found or known(store, query):
         return None
-    asked = snippet(about)
-    lately = store.events(verbs=(VERB,), session=attention.session, newest=True, limit=LATELY)
+    asked = snippet(query.text)
+    lately = store.events(verbs=(VERB,), session=session, newest=True, limit=LATELY)
     if any(gap.payload.get("asked") == asked for gap in lately):
         return None
-    return Event(verb=VERB, space=space, session=attention.session, at=now,
+    return Event(verb=VERB, space=space, session=session, at=query.now,
                  payload={"asked": asked, "candidates": len(found)})
+
+
+def known(store: Store, query: Query) -> bool:
+    """Whether something of what would be shown was shown earlier in the conversation, or said in it."""
+    anew = query._replace(exclude=frozenset(), not_session="")
+    return any(not alive(hit.memory, query) for hit in search(store, anew))
 
 
 def gaps(store: Store, space: str, now: float) -> list[Gap]:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reverie.lifecycle.usage import SNIPPET, judged, suggested, together
+from reverie.lifecycle.change import used
+from reverie.lifecycle.usage import SNIPPET, suggested, together
 from reverie.model import Change, Event, Memory
 from reverie.settle.reading import Decision, Reader, Work
 from reverie.store import Store
@@ -32,11 +33,10 @@ def taught(work: Work, event: Event) -> Decision:
     rejected = listed(event, "rejected")
     memories = [memory for memory in work.store.get([*dict.fromkeys((*ids, *rejected))]) if memory.active]
     given = [memory for memory in memories if memory.id in ids and memory.id not in rejected]
-    verified = set(listed(event, "verified")) - set(rejected)
-    changes: list[Change] = [
-        *tied(work.store, given),
-        *judged([m for m in given if m.id in verified], [m for m in memories if m.id in rejected], event.at, work.now),
-    ]
+    verified = listed(event, "verified")
+    judged = [memory for memory in memories if memory.id in rejected or (memory in given and memory.id in verified)]
+    changes = tied(work.store, given)
+    changes += [used(memory, work.now, helpful=memory in given, by="judge", at=event.at) for memory in judged]
     changes += suggested(given, str(event.payload.get("asked", "")), work.now)
     return Decision(changes, memories)
 

@@ -56,6 +56,7 @@ class Prepared(NamedTuple):
     block: Block
     vector: Any                                  # of this context, for telling a change of topic
     judged: Mapping[str, object] = NOTHING       # what a judge said, for maintenance
+    query: Query | None = None                   # what was searched for; None where nothing was
 
 
 def prepare(store: Store, embedder: Embedder | None, settings: Settings, attention: Attention, space: str,
@@ -81,7 +82,7 @@ def prepare(store: Store, embedder: Embedder | None, settings: Settings, attenti
     found = (Chosen(search(store, query)) if llm is None
              else chosen(store, query, llm, settings, attention, window, changed=changed))
     hits = restating_last(store, found.hits)
-    return Prepared(render(hits, now, limit=settings.limit, budget=settings.budget), vector, found.judged)
+    return Prepared(render(hits, now, limit=settings.limit, budget=settings.budget), vector, found.judged, query)
 
 
 def known(store: Store, attention: Attention, now: float) -> frozenset[str]:

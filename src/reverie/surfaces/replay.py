@@ -16,11 +16,11 @@ from typing import Any
 
 from reverie import Block, Companion, Memory, Mind, clock, config
 from reverie.errors import BadInput
+from reverie.settle import work_left
 from reverie.surfaces import replay_show, say
 from reverie.surfaces.desk import Desk
 from reverie.surfaces.importers.transcripts import Conversation, Message, Recording, read
 from reverie.surfaces.scratch import SPACE, Then, scratch, warm
-from reverie.surfaces.worker import unsettled
 
 ASKS = ("user", "tool")  # after these a host asks its model
 PATIENCE = 20.0  # seconds to wait for the background after a turn
@@ -127,7 +127,7 @@ class Player:
         """Until the background has nothing left to do, or for PATIENCE; how long that was."""
         start = clock.ticks()
         companion.wait(PATIENCE)
-        while unsettled(self.mind) and clock.ticks() - start < PATIENCE:
+        while work_left(self.mind.work) and clock.ticks() - start < PATIENCE:
             clock.sleep(0.002)
         return clock.ticks() - start
 

@@ -14,12 +14,12 @@ from rich.text import Text
 
 from reverie import Hit, Mind, clock, config
 from reverie.errors import BadInput
+from reverie.settle import settled
 from reverie.surfaces import replay_show, say, show
 from reverie.surfaces.desk import Desk
 from reverie.surfaces.importers.transcripts import Conversation, read
 from reverie.surfaces.replay import Player, Step, step_json, summary
 from reverie.surfaces.scratch import Then, scratch, warm
-from reverie.surfaces.settling import settled
 
 SPACE = "me/tour"
 COMMITS, FEW = 300, 5  # commits that are taken in; fewer are no history
@@ -167,7 +167,8 @@ def listen(desk: Desk, mind: Mind, then: Then, talk: Conversation) -> list[str]:
 def embed(desk: Desk, mind: Mind) -> int:
     """Give everything its vector."""
     start = clock.ticks()
-    done = settled(mind, desk.telling)
+    done = settled(lambda: mind.work, clock.new_id("settler"), desk.telling)
+    desk.telling.rest()
     took = clock.ticks() - start
     if done.embedded:
         line(

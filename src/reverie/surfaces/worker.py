@@ -14,7 +14,6 @@ meanwhile.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie import clock
 from reverie.errors import ReverieError
-from reverie.settle import LEASE, LEASE_SECONDS, Settled, one_step, work_left
+from reverie.settle import LEASE, LEASE_SECONDS, Settled, leave_word, one_step, work_left
 from reverie.settle.bedtime import coming, nap, outlook
 
 if TYPE_CHECKING:
@@ -164,7 +163,7 @@ class Worker:
         """Whether there is something to do."""
         if self._stop.is_set() or not self.going():
             return False
-        return unsettled(self.mind)
+        return work_left(self.mind.work)
 
     def backup(self) -> None:
         """Today's copy."""
@@ -175,20 +174,7 @@ class Worker:
 
     def tell(self, trouble: str) -> None:
         """Leave word for `reverie status`; an empty trouble wipes the last one."""
-        tell_trouble(self.mind.store, trouble)
-
-
-def unsettled(mind: Mind) -> bool:
-    """Whether a text waits for its vector, or an event to be read."""
-    return work_left(mind.work)
-
-
-def tell_trouble(store: Store, trouble: str) -> None:
-    """Keep what went wrong last, for `reverie status`."""
-    with suppress(ReverieError):
-        if trouble or store.meta("trouble"):
-            first = trouble.splitlines()[0] if trouble else ""
-            store.set_meta("trouble", json.dumps({"at": clock.now(), "text": first}) if trouble else "")
+        leave_word(self.mind.store, trouble)
 
 
 def identity(home: Path) -> tuple[int, int] | None:

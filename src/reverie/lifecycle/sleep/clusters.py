@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from reverie.lifecycle.sleep.nearest import Floats, Ints, Nearest
+from reverie.lifecycle.sleep.nearest import Floats, Ints, Nearest, Stopped
 from reverie.lifecycle.sleep.plan import Edges, Step
 from reverie.model import Edge, Link
 from reverie.words import query_terms
@@ -29,6 +29,7 @@ from reverie.words import query_terms
 LEAST = 5             # members that make a cluster; what has fewer is small
 SAMPLES = 3           # neighbours that a member needs (HDBSCAN's min_samples)
 ONE_REGION = 200      # rows of a component that may be one cluster though it has no denser parts
+AT_ONCE = 20_000      # rows that HDBSCAN is given at once, which takes it one or two seconds: a run can stop in between
 CLOSE = 0.40          # cosine below which neighbours are no neighbours (CONSTANTS: dense similarity floor)
 JOIN = 0.70           # cosine of two centres from which a small cluster joins the other (B77, B126)
 NAME_WORDS = 3
@@ -49,24 +50,46 @@ def node(space: str, name: str) -> str:
     return f"cluster:{space}:{name}"
 
 
-def found(near: Nearest, least: int = LEAST) -> Ints:
-    """The number of each row's cluster, −1 for rows that lie in none."""
-    from scipy.sparse.csgraph import connected_components
-    graph = distances(near)
-    inner = core(graph)
-    graph = graph[inner][:, inner]
-    count, parts = connected_components(graph, directed=False)
+def found(near: Nearest, least: int = LEAST, going: Callable[[], bool] = lambda: True) -> Ints:
+    """The number of each row's cluster, −1 for rows that lie in none; raises Stopped when not `going`."""
     labels = np.full(len(near.rows), -1, np.int64)
+    taken = 0
+    for rows, graph in components(distances(near), np.arange(len(near.rows)), least):
+        if not going():
+            raise Stopped
+        own = dense(graph, least)
+        labels[rows] = np.where(own >= 0, own + taken, -1)
+        taken += int(own.max(initial=-1)) + 1
+    return labels
+
+
+def components(graph: Any, rows: Ints, least: int) -> Iterator[tuple[Ints, Any]]:
+    """The connected components of at least so many rows, as the rows and their graph.
+
+    One of more than AT_ONCE rows comes without the longest of its edges, and so in parts: the dense regions stay whole.
+    """
+    from scipy.sparse.csgraph import connected_components
+    inner = core(graph)
+    rows, graph = rows[inner], graph[inner][:, inner]
+    count, parts = connected_components(graph, directed=False)
     sizes = np.bincount(parts, minlength=count)
     order = np.argsort(parts, kind="stable")
     ends = np.concatenate([[0], np.cumsum(sizes)])
-    taken = 0
     for part in np.flatnonzero(sizes >= least):
-        rows = order[ends[part]:ends[part + 1]]
-        own = dense(graph[rows][:, rows], least)
-        labels[inner[rows]] = np.where(own >= 0, own + taken, -1)
-        taken += int(own.max(initial=-1)) + 1
-    return labels
+        own = order[ends[part]:ends[part + 1]]
+        one = graph[own][:, own]
+        if len(own) > AT_ONCE and (less := shortened(one)).nnz:
+            yield from components(less, rows[own], least)
+        else:
+            yield rows[own], one
+
+
+def shortened(graph: Any) -> Any:
+    """The graph without the longest quarter of its edges; without any if all are as long."""
+    less = graph.copy()
+    less.data[less.data >= np.quantile(less.data, 0.75)] = 0.0
+    less.eliminate_zeros()
+    return less
 
 
 def core(graph: Any) -> Ints:

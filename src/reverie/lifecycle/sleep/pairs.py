@@ -17,6 +17,7 @@ from functools import lru_cache
 
 from reverie.lifecycle.change import contradicting
 from reverie.lifecycle.compare import Verdict, compare
+from reverie.lifecycle.opinion import SURE
 from reverie.lifecycle.reconcile import (
     MOST_CASES,
     altered,
@@ -45,6 +46,9 @@ USERS_OWN = {"user_corrected", "user_stated"}    # provenances whose words nobod
 
 MergeText = Callable[[str, str], str]
 """Puts two texts into one. What it answers is checked as anybody's words would be: see `united`."""
+
+Relate = Callable[[Memory, Memory], tuple[str, float, str] | None]
+"""How two memories belong together ("relates_to", "contradicts", "none"), how sure that is (0..1), and why."""
 
 
 @lru_cache(maxsize=4_096)
@@ -151,15 +155,32 @@ def visible(one: Memory, other: Memory) -> bool:
     return one.space in lineage(other.space) or other.space in lineage(one.space)
 
 
-def related(view: View, one: Memory, other: Memory, _cosine: float) -> Step | None:
-    """Two sessions met the same thing: close in meaning, and a file or a rare mark in common (B116)."""
+def related(view: View, one: Memory, other: Memory, relate: Relate | None = None) -> Step | None:
+    """Two sessions met one thing: close in meaning, and a file or a rare mark in common, or as `relate` says (B116)."""
     if not one.session or one.session == other.session or not visible(one, other):
         return None
-    common = set(one.files) & set(other.files) or telling(one.text) & telling(other.text)
-    if not common or any({src, dst} == {one.id, other.id} for src, _, dst in view.edges):
+    if any({src, dst} == {one.id, other.id} for src, _, dst in view.edges):
         return None
-    edge = Edge(one.id, "relates_to", other.id, RELATES)
-    return Step((Link(edge),), (one.id, other.id), f"two sessions, one subject: {', '.join(sorted(common)[:3])}")
+    if common := set(one.files) & set(other.files) or telling(one.text) & telling(other.text):
+        return bound(one, other, f"two sessions, one subject: {', '.join(sorted(common)[:3])}")
+    return inferred(view, one, other, relate(one, other) if relate else None)
+
+
+def inferred(view: View, one: Memory, other: Memory, said: tuple[str, float, str] | None) -> Step | None:
+    """What follows from an opinion on how two belong together: a tie, or flags on both, for a person to decide."""
+    relation, sure, why = said or ("none", 0.0, "")
+    if sure < SURE or relation == "none":
+        return None
+    if relation == "relates_to":
+        return bound(one, other, why)
+    if one.space != other.space or enough(view, one, other):
+        return None
+    return Step(tuple(contradicting(other, one, view.now)), (one.id, other.id), why, (other.id, one.id, relation))
+
+
+def bound(one: Memory, other: Memory, why: str) -> Step:
+    """A tie between two memories."""
+    return Step((Link(Edge(one.id, "relates_to", other.id, RELATES)),), (one.id, other.id), why)
 
 
 def merge(view: View, merge_text: MergeText | None = None, new_id: Callable[[], str] | None = None) -> list[Step]:
@@ -182,9 +203,9 @@ def contradictions(view: View) -> list[Step]:
     return each_pair(view, conflicting)
 
 
-def relations(view: View) -> list[Step]:
-    """What belongs together is tied together."""
-    return each_pair(view, related)
+def relations(view: View, relate: Relate | None = None) -> list[Step]:
+    """What belongs together is tied together; with `relate`, also where it has no word in common."""
+    return each_pair(view, lambda seen, one, other, _cosine: related(seen, one, other, relate))
 
 
 def united(view: View, one: Memory, other: Memory, cosine: float, merge_text: MergeText,

@@ -26,9 +26,10 @@ def regrouped(work: Work, space: str, going: Callable[[], bool],
     soil = own_only(read(work, space))
     try:
         near = nearest(soil.vectors, NEIGHBOURS, clusters.CLOSE, going=going)
+        labels = clusters.found(near, going=going)
     except Stopped:
         return View(work.now, {}), ()
-    groups = clusters.grouped(clusters.found(near), soil.ids)
+    groups = clusters.grouped(labels, soil.ids)
     edges = memberships(work, soil)
     words, everywhere = counted(work, soil, {id: label for label, members in groups.items() for id in members})
     before = members_of(edges)

@@ -35,7 +35,7 @@ def over_pairs(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
         return 0, "there is no embedder, and so nothing lies close"
     row, mark = PASSES[name], Watermark.read(run.work, name, run.wish.afresh)
     run.settled = settled_pairs(run.work.store)
-    decide = row.decide or merging_with(run, run.wish.merge_text)
+    decide = deciding(run, name)
     steps, newest = 0, dict(mark.newest)
     for space in spaces(run, at[0]):
         ground = surveyed(run.work, space, mark, run.grounds, run.going)
@@ -48,11 +48,18 @@ def over_pairs(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
     return steps, ""
 
 
-def merging_with(run: Run, merge_text: pairs.MergeText | None) -> Callable[[View], list[Step]]:
-    """The pass that merges, with what may write a text that holds two, as long as the run may go on."""
-    def timely(one: str, other: str) -> str:
-        return merge_text(one, other) if merge_text and run.going() else ""
-    return lambda view: pairs.merge(view, timely if merge_text else None, clock.new_id)
+def deciding(run: Run, name: str) -> Callable[[View], list[Step]]:
+    """What a pass over pairs decides by, with what a model may be asked in it as long as the run may go on."""
+    merge_text, relate = run.wish.merge_text, run.wish.relate
+    match name:
+        case "merge":
+            write = (lambda one, other: merge_text(one, other) if run.going() else "") if merge_text else None
+            return lambda view: pairs.merge(view, write, clock.new_id)
+        case "relations" if relate:
+            return lambda view: pairs.relations(view, lambda one, other: relate(one, other) if run.going() else None)
+    decide = PASSES[name].decide
+    assert decide is not None
+    return decide
 
 
 def pair_view(run: Run, some: Sequence[Pair] | Sequence[str]) -> View:

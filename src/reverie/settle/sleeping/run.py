@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reverie import clock
-from reverie.lifecycle.sleep.pairs import MergeText
+from reverie.lifecycle.sleep.pairs import MergeText, Relate
 from reverie.lifecycle.sleep.plan import Step
 from reverie.settle import LEASE
 from reverie.settle.bedtime import NOTE
@@ -78,6 +78,7 @@ class Wish(NamedTuple):
     patience: float = PATIENCE           # seconds that somebody else who settles is waited for
     merge_text: MergeText | None = None
     name_group: NameGroup | None = None
+    relate: Relate | None = None
     going: Callable[[], bool] = lambda: True
 
 

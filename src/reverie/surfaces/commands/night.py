@@ -28,7 +28,7 @@ def sleep(
         bool, typer.Option("--afresh", help="Look at all pairs again, not only at what is new since the last time.")
     ] = False,
     no_model: Annotated[
-        bool, typer.Option("--no-model", help="Do not ask the language model for merged texts and names.")
+        bool, typer.Option("--no-model", help="Do not ask the language model for merged texts, names and ties.")
     ] = False,
 ) -> None:
     """Tidy up now: merge, flag, archive, tie, group. All of it can be taken back."""

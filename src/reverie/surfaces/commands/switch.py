@@ -65,10 +65,9 @@ def worker(
     holder: Annotated[str, typer.Option(help="The name under which the lease was taken.")] = "",
 ) -> None:
     """Settle what is waiting, stay a while for more, leave."""
-    from reverie.surfaces.settling import as_json
     from reverie.surfaces.worker import run
 
     with desk.mind() as mind:
         done = run(mind, desk.settings.idle, holder)
     if desk.json:
-        say.document(as_json(done))
+        say.document(done._asdict())

@@ -322,12 +322,12 @@ def backup(
 
 def settle(desk: Desk) -> None:
     """Embed and learn what is waiting, now."""
-    from reverie.surfaces.settling import as_json, settled
+    from reverie.settle import settled
 
     with desk.mind() as mind:
-        done = settled(mind, desk.telling)
+        done = settled(lambda: mind.work, clock.new_id("settler"), desk.telling)
     if desk.json:
-        say.document(as_json(done))
+        say.document(done._asdict())
     else:
         say.tell(
             f"Embedded {done.embedded:,}, learned {done.learned:,}; {done.waiting:,} left to embed"
