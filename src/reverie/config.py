@@ -6,6 +6,7 @@ A surface builds one frozen `Settings` and hands it down. Values come, in this o
 docs/reference/settings.md; a test fails without it.
 """
 
+import math
 import os
 import re
 from pathlib import Path
@@ -16,6 +17,8 @@ from reverie.errors import BadInput
 ME = "me"    # the user's own space, seen from every project
 ENVIRONMENT = (("embedder", "REVERIE_EMBEDDER"), ("api_key", "REVERIE_API_KEY"), ("llm", "REVERIE_LLM"),
                ("llm_key", "REVERIE_LLM_KEY"))
+BOUNDS = {"depth": (0, 4), "decay": (0.01, 1.0), "llm_votes": (1, 9)}
+"""Least and most of some numbers; others are 0 or more. Beyond four hops, 0.7 each leave less than a quarter."""
 USUAL_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}    # a provider's own variable
 
 
@@ -112,9 +115,14 @@ def checked(path: Path, name: str, value: Any) -> Any:
     if isinstance(default, tuple) and isinstance(value, list) and all(isinstance(v, str) for v in value):
         return tuple(value)
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        value = float(value)
     if type(value) is not type(default):
         raise BadInput(f"{path}: {name} must be of the same type as its default {default!r}, not {value!r}")
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        low, high = BOUNDS.get(name, (0, math.inf))
+        if not low <= value <= high:
+            wanted = f"from {low} to {high}" if name in BOUNDS else "0 or more"
+            raise BadInput(f"{path}: {name} = {value!r} must be {wanted}")
     return value
 
 

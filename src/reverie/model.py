@@ -97,6 +97,7 @@ class Edge(NamedTuple):
 
 
 RELATIONS = ("has_tag", "in_cluster", "relates_to", "supersedes", "contradicts", "derived_from", "about", "resembles")
+BETWEEN = ("relates_to", "supersedes", "contradicts", "derived_from", "resembles")    # both ends are memories
 # `resembles`: two memories that may say the same and wait for a person, a model or sleep to decide.
 UNDECIDED = ("contradicts", "resembles")    # pairs tied by these wait for a decision, as long as both count
 
@@ -112,6 +113,13 @@ class Event(NamedTuple):
     session: str = ""
     payload: Mapping[str, Any] = NOTHING   # JSON, already free of secrets
     seq: int = 0
+
+
+OWN_VERBS = frozenset((
+    "remember", "import", "revise", "tag", "link", "supersede", "feedback", "outcome", "forget", "restore", "undo",
+    "purge", "review", "heard", "prepared", "learn", "gather", "extract", "answer", "reconcile", "weigh", "maintain",
+    "llm", "failed", "sleeping", "sleep", "slept"))
+"""Verbs of events by which Reverie remembers what it did and decided: nobody else writes them down."""
 
 
 class Add(NamedTuple):

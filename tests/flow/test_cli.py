@@ -264,6 +264,44 @@ def test_know_how(run, answer, kept):
     assert "not a regular expression" in run("remember", "x", "--trigger", "re:(", code=2).stderr
 
 
+def test_only_a_run_of_sleep_is_undone_as_one(run, kept, answer):
+    """Another event's number is named as such, and nothing is taken back."""
+    id = kept("a thing")
+    assert "no run of sleep" in run("undo", "--sleep", "1", code=1).stderr
+    assert answer("show", id)["memories"][0]["retired_at"] is None
+
+
+def test_a_run_that_did_nothing_does_not_say_that_all_is_tidy(run, kept):
+    """A run that was stopped at once says so, and only that."""
+    kept("a thing")
+    done = run("sleep", "--within", "0")
+    assert "nothing to tidy" not in done.stdout and "Stopped before the end" in done.stderr
+
+
+def test_an_answer_may_settle_the_next_question_too(run, kept):
+    """A pair of which one does not count any more is not asked about."""
+    ids = [kept(f"The timeout is {n} seconds.") for n in (10, 20, 30)]
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        run("link", ids[one], ids[other], "--rel", "contradicts")
+    asked = run("review", "--ask", stdin="1\n1\n1\n")
+    assert "Decided 2 of 3" in asked.stdout
+
+
+@pytest.mark.parametrize("line", ['sleep = "nonsense"', "depth = 99", "decay = 0.0", "limit = -1"])
+def test_a_wrong_setting_is_said_at_once(run, home, line):
+    """Not by a night that never comes, nor by the first question."""
+    with (home / "config.toml").open("a") as file:
+        file.write(f"\n{line}\n")
+    assert line.partition(" ")[0] in run("status", code=2).stderr
+
+
+def test_what_is_not_there_is_an_error_in_json_too(run, answer, kept):
+    """The document says so; what was found comes all the same."""
+    id = kept("a thing")
+    assert "NotFound" == answer("show", "mem_nope", code=1)["error"]["type"]
+    assert ["mem_nope"] == answer("show", id, "mem_nope", code=1)["missing"]
+
+
 def test_recall_as_of_a_day(run, answer, kept):
     """A88: what it would have said then; a day that is none is named."""
     id = kept("Staging is heron", "--at", "2020-01-01")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from bench.common import Given
@@ -482,3 +483,32 @@ def test_killed_at_any_moment_no_harm_is_done(tmp_path):
         slept = mind.sleep()
         mind.undo(slept.run)
         assert state(mind) == before
+
+
+@pytest.fixture
+def timeouts(night):
+    """A mind with two memories that cannot both be so, close together, put down without a look at each other."""
+    texts = [f"The API timeout is {seconds} seconds." for seconds in (30, 45)]
+    night.embedder.known.update(dict.fromkeys(texts, np.eye(1, Given.dims, dtype=np.float32)[0]))
+    night.remember_many([{"text": text, "space": SPACE} for text in texts])
+    return night
+
+
+def flagged(slept):
+    return next(done.steps for done in slept.passes if done.name == "contradictions")
+
+
+def test_a_pass_that_ran_alone_hides_nothing_from_the_others(timeouts):
+    """Each pass compares what is new to it: that one of them has been through takes nothing from the rest (B111)."""
+    while embed_waiting(timeouts.store, timeouts.embedder):
+        pass
+    timeouts.sleep(["merge"])
+    assert 1 == flagged(timeouts.sleep())
+
+
+def test_what_got_its_vector_late_is_compared_by_the_next_night(timeouts):
+    """A night among memories without vectors does not count as having seen them (B111, B124)."""
+    timeouts.sleep(["contradictions"])
+    while embed_waiting(timeouts.store, timeouts.embedder):
+        pass
+    assert 1 == flagged(timeouts.sleep(["contradictions"]))

@@ -206,6 +206,16 @@ class Reverie(RuleBasedStateMachine):
 
     @rule(target=ids, space=spaces, step=st.sampled_from(("Call heron.", "Wake the crane.")))
     def teach(self, space, step):
+        """Taught anew, it takes the place of what was taught by that name in the space, and of nothing else."""
+        old = {id for id, values in self.kept.items() if values["kind"] == "procedure" and values["active"]
+               and values["space"] == space and values["text"] != f"Release: 1. {step}"}
+        if old:
+            def replaced(before, after):
+                assert {id for id, m in before.items() if m.active and not after[id].active} in (old, set())
+            taught = self.unpredicted(
+                lambda: self.mind.teach("Release", [step], triggers=["release"], space=space), well=replaced)
+            assert taught is None or {self.there()[id].superseded_by for id in old} == {taught.id}
+            return taught.id if taught else None
         done = self.does(lambda: self.mind.teach("Release", [step], triggers=["release"], space=space),
                          added=[new(f"Release: 1. {step}", space, kind="procedure")])
         return done[1][0] if done else None
@@ -270,7 +280,8 @@ class Reverie(RuleBasedStateMachine):
             except Conflict:
                 assert old in successors(self.kept, newer)
             except BadInput:
-                assert self.kept[newer]["space"] not in lineage(self.kept[old]["space"])
+                assert (not self.kept[old]["active"] or not self.kept[newer]["active"]
+                        or self.kept[newer]["space"] not in lineage(self.kept[old]["space"]))
 
     @rule(id=ids, helpful=st.booleans())
     def feedback(self, id, helpful):

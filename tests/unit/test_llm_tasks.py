@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reverie.errors import BadInput
 from reverie.llm import BadAnswer, address, groups, judge, pairs
 from reverie.llm import extract as extraction
 from reverie.llm.asking import fenced, values
@@ -262,6 +263,13 @@ def test_gaps_are_answered_from_what_was_said():
 def test_the_name_shows_no_password(setting, name):
     """The name stands in logs."""
     assert name == address(setting).name
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://h:99999/v1", "http://x:abc/v1", "http:///v1", "ftp://h/v1"])
+def test_an_address_that_is_none_is_named(url):
+    """Not the first call finds out, and it is no bug of ours."""
+    with pytest.raises(BadInput, match="names no model"):
+        address(f"openai:{url}#m")
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 10**6), st.floats(0, 10), st.floats(0, 10))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reverie.errors import BadInput
-from reverie.model import RELATIONS, Change, Edge, Link, Memory, Record, Reinforcement, Retire, Revise, lineage
+from reverie.model import BETWEEN, Change, Edge, Link, Memory, Record, Reinforcement, Retire, Revise, lineage
 
 HELPFUL, UNHELPFUL = 0.05, -0.10    # what one explicit verdict does to confidence (B70, B71; CC-52)
 VERDICTS = {
@@ -63,6 +63,9 @@ def superseded(old: Memory, new: Memory, now: float) -> list[Change]:
     """A newer memory takes the place of an older one, which can still be asked about (CC-5, A87)."""
     if old.id == new.id:
         raise BadInput("A memory cannot supersede itself")
+    for memory in (old, new):
+        if not memory.active:
+            raise BadInput(f"{memory.id} does not count any more ({memory.retired_why}); restore it first")
     seen_instead(old, new)
     return [Retire(id=old.id, at=now, why="superseded", superseded_by=new.id),
             Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id))]
@@ -78,8 +81,8 @@ def contradicting(one: Memory, other: Memory, now: float) -> list[Change]:
 
 def linked(src: str, dst: str, rel: str, weight: float) -> Link:
     """An edge between two memories."""
-    if rel not in RELATIONS:
-        raise BadInput(f"{rel!r} is not a relation; there are {', '.join(RELATIONS)}")
+    if rel not in BETWEEN:
+        raise BadInput(f"{rel!r} does not tie memories together; there are {', '.join(BETWEEN)}")
     if not 0.0 <= weight <= 1.0:
         raise BadInput(f"weight={weight!r} must lie between 0 and 1")
     if src == dst:

@@ -7,13 +7,15 @@ The record counts tries and successes. `rate` is the moving average 0.9·rate + 
 `chance` is the mean of Beta(1 + worked, 1 + failed), which says less after few tries. Pure functions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
-from reverie.model import Memory, Revise
+from reverie.lifecycle.change import superseded
+from reverie.model import Change, Memory, Revise
 
 KIND = "procedure"
+PARTS = ("steps", "prerequisites", "warnings")    # in the details, besides how it went
 START, ALPHA = 0.5, 0.1    # CONSTANTS: procedural start / EMA
 MOST_PARTS = 100           # steps, prerequisites or warnings
 MOST_PART = 4_000          # characters of one
@@ -42,6 +44,22 @@ def parts(values: Sequence[str], what: str) -> tuple[str, ...]:
     if len(found) > MOST_PARTS or any(len(part) > MOST_PART for part in found):
         raise BadInput(f"At most {MOST_PARTS} {what} of at most {MOST_PART:,} characters")
     return found
+
+
+def replaced(known: Sequence[Memory], new: Memory) -> list[Change]:
+    """What was taught before under the name of the new one, and in other words, steps back for it."""
+    return [change for old in known if old.title.lower() == new.title.lower() and old.text != new.text
+            for change in superseded(old, new, new.created_at)]
+
+
+def reworded(old: Memory, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What to revise besides `fields`: where somebody writes a procedure's text anew, that is what holds, and the parts
+
+    that it was made of go. How it went so far stays.
+    """
+    if old.kind != KIND or "text" not in fields or "details" in fields or fields["text"] == old.text:
+        return {}
+    return {"details": {name: value for name, value in old.details.items() if name not in PARTS}}
 
 
 def described(name: str, steps: Sequence[str], prerequisites: Sequence[str], warnings: Sequence[str]) -> dict[str, Any]:

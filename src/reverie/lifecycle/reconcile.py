@@ -22,6 +22,7 @@ from reverie.kinds import KINDS, holds, is_talk, kind_of
 from reverie.lifecycle.agreement import WELL_KNOWN
 from reverie.lifecycle.change import HELPFUL, MOST_REINFORCEMENTS, crumbs
 from reverie.lifecycle.compare import RELATIONS, Verdict, compare
+from reverie.lifecycle.procedure import PARTS
 from reverie.lifecycle.statement import read
 from reverie.model import Change, Edge, Link, Memory, Retire, Revise
 
@@ -46,7 +47,6 @@ NEAR = 0.80           # cosine from which a near-duplicate is shown to a person 
 ALIKE = 0.75          # … or this part of the words of both in common (CONSTANTS row 7: tokens, report)
 OPPOSED = ("contradicts", "updates")
 DOUBTED = Verdict("contradicts", 0.0, "a correction puts one thing right: what else it contradicts is only flagged")
-PARTS = ("steps", "prerequisites", "warnings")    # what is in the details of a procedure besides how it went
 OWN = ("triggers", "files", "tags")    # what a memory has of its own, which nobody in another space is told
 RETIRED = ("retired_at", "retired_why", "superseded_by")
 

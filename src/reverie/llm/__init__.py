@@ -148,10 +148,19 @@ def address(setting: str) -> Address:
     """The model that a setting names: "anthropic:<model>", "openai:<model>" or "openai:<base url>#<model>"."""
     provider, _, rest = setting.partition(":")
     url, hash, model = rest.rpartition("#")
-    if provider not in PROVIDERS or not model.strip() or (hash and urlsplit(url).scheme not in ("http", "https")):
+    if provider not in PROVIDERS or not model.strip() or (hash and not reachable(url)):
         raise BadInput(f"llm = {setting!r} names no model. Use anthropic:<model>, openai:<model> or, for any server "
                        "that speaks the same protocol, openai:http://host:port/v1#<model>")
     return Address(provider, model, url or PROVIDERS[provider], not url)
+
+
+def reachable(url: str) -> bool:
+    """Whether it names a server: http or https, a host, a port that can be."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:     # brackets that do not close, a port that is no number or too large
+        return False
 
 
 class Llm:

@@ -9,6 +9,7 @@ from reverie.errors import BadInput
 from reverie.graph import strengthened
 from reverie.lifecycle import change
 from reverie.lifecycle.intake import built, checked_tags, private, rewatched, watchful
+from reverie.lifecycle.procedure import reworded
 from reverie.mind.base import Base, alone
 from reverie.mind.keep import FIELDS
 from reverie.model import DESCRIBED, Change, Event, Link, Memory, Revise
@@ -26,7 +27,7 @@ class Altering(Base):
         old, now = self._one(id), self._now()
         if unknown := set(fields) - set(FIELDS):
             raise BadInput(f"{', '.join(sorted(unknown))} cannot be revised; {', '.join(sorted(FIELDS))} can")
-        merged = {name: getattr(old, name) for name in FIELDS} | fields | rewatched(old, fields)
+        merged = {name: getattr(old, name) for name in FIELDS} | fields | rewatched(old, fields) | reworded(old, fields)
         if "provenance" in fields and "trust" not in fields:
             merged["trust"] = None
         self._writable(merged["space"])
@@ -67,30 +68,37 @@ class Altering(Base):
         """Tie two memories together: thinking of one may bring up the other. Returns the weight of the link.
 
         Without a weight a new link has 0.5, and linking again strengthens it by 0.05, up to 0.95. A weight that is
-        given is what it has then; 0 unties them.
+        given is what it has then; 0 unties them. What supersedes or contradicts does so wholly, whatever the weight;
+        what was superseded is brought back by `restore`.
         """
         one, other, now = self._one(src), self._one(dst), self._now()
-        old = change.tie(self.store.edges([src], (rel,)), src, dst, rel)
+        edges = self.store.edges([src], (rel,))
+        old = change.tie(edges, src, dst, rel)
         weight = strengthened(old.weight) if weight is None else weight
         changes: list[Change] = [change.linked(old.src, old.dst, rel, weight)]
-        if rel == "supersedes" and weight:
-            self._refuse_circle(other.id, one.id)
-            changes = change.superseded(other, one, now)
-        elif rel == "contradicts" and weight:
-            changes = change.contradicting(one, other, now)
+        if rel == "supersedes":
+            if not weight:
+                raise BadInput(f"{dst} has stepped back; bring it back with restore {dst}")
+            changes = self._replacing(one, other, now)
+        elif rel == "contradicts":
+            from reverie.lifecycle.review import untied
+            changes = change.contradicting(one, other, now) if weight else untied(one, other, edges)[2]
         self._apply(changes, "link", one.space, now)
-        return next(made.edge.weight for made in changes if isinstance(made, Link))
+        return next((made.edge.weight for made in changes if isinstance(made, Link)), 0.0)
+
+    def _replacing(self, new: Memory, old: Memory, now: float) -> list[Change]:
+        """One memory in the place of another."""
+        self._refuse_circle(old.id, new.id)
+        return change.superseded(old, new, now)
 
     @alone
     def supersede(self, old: str, new: str) -> None:
         """A newer memory takes the place of an older one, which stays readable by id and can be restored.
 
-        Raises Conflict if the newer one has stepped back for the older one itself.
+        Raises Conflict if the newer one has stepped back for the older one itself, BadInput if either does not count.
         """
         before, after, now = self._one(old), self._one(new), self._now()
-        changes = change.superseded(before, after, now)
-        self._refuse_circle(before.id, after.id)
-        self._apply(changes, "supersede", before.space, now)
+        self._apply(self._replacing(after, before, now), "supersede", before.space, now)
 
     @alone
     def feedback(self, id: str, helpful: bool, *, session: str = "", by: str = "user") -> Memory:

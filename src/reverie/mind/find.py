@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from reverie.config import BOUNDS
 from reverie.errors import BadInput, NotFound
 from reverie.lifecycle.asked import question, texts, whole
 from reverie.lifecycle.intake import Moment, checked_tags, clean, moment_then
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from reverie.llm import Llm
     from reverie.settle.gaps import Gap
 
-MOST_HOPS = 4            # beyond, 0.7 a hop leaves less than a quarter of a score
 MOST_TURNS = 100_000     # events of one conversation that are read
 MOST_TAUGHT = 1_000      # memories of one conversation that are listed, and descriptions of tags in one space
 
@@ -140,8 +140,9 @@ class Finding(Base):
     def _walk(self, depth: int | None) -> dict[str, Any]:
         """How far to follow the graph, and what each step keeps."""
         hops, decay = self.settings.depth if depth is None else whole(depth, "depth"), self.settings.decay
-        if not 0 <= hops <= MOST_HOPS:
-            raise BadInput(f"depth={hops} must be from 0 (what fits the question alone) to {MOST_HOPS}")
+        least, most = BOUNDS["depth"]
+        if not least <= hops <= most:
+            raise BadInput(f"depth={hops} must be from 0 (what fits the question alone) to {most}")
         if not 0.0 < decay <= 1.0:
             raise BadInput(f"The setting decay={decay} must be above 0 and at most 1")
         return {"depth": hops, "decay": decay}

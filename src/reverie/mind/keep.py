@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from reverie import clock
 from reverie.errors import BadInput
 from reverie.lifecycle.intake import Moment, built, watchful
-from reverie.mind.base import Base
-from reverie.model import Add, Memory
+from reverie.mind.base import Base, alone
+from reverie.model import Add, Change, Filter, Memory
 
 FIELDS = ("text", "title", "kind", "tags", "space", "at", "session", "speaker", "provenance", "files", "triggers",
           "details", "messages", "valid_from", "valid_to", "expires_at", "trust", "salience")    # of `remember`
+MOST_KNOWN = 10_000    # procedures of one space
 CHUNK = 500    # memories of `remember_many` in one transaction: others can write in between
 
 
@@ -33,15 +34,10 @@ class Keeping(Base):
         up; a "negative" one without triggers takes those that its text plainly names, and says so in
         `details["derived_triggers"]`. Raises BadInput for what cannot be kept, Disabled where memory is switched off.
         """
-        home = self._writable(space)
-        now = self._now()
-        memory = watchful(built(
-            clock.new_id(), now, text, space=home, kind=kind, title=title, tags=tags, at=at, session=session,
-            speaker=speaker, provenance=provenance, files=files, triggers=triggers, details=details,
-            messages=messages, valid_from=valid_from, valid_to=valid_to, expires_at=expires_at, trust=trust,
-            salience=salience))
-        self._apply([Add(memory=memory)], "remember", home, now, session=memory.session)
-        return memory
+        return self._kept(text, self._writable(space), kind=kind, title=title, tags=tags, at=at, session=session,
+                          speaker=speaker, provenance=provenance, files=files, triggers=triggers, details=details,
+                          messages=messages, valid_from=valid_from, valid_to=valid_to, expires_at=expires_at,
+                          trust=trust, salience=salience)
 
     def remember_many(self, items: Iterable[Mapping[str, Any]], *, space: str | None = None) -> list[Memory]:
         """Keep many things, in order; each item has the names of `remember`'s arguments, its own `space` too.
@@ -57,17 +53,30 @@ class Keeping(Base):
             self._apply([Add(memory=memory) for memory in some], "remember", default, now)
         return memories
 
+    @alone
     def teach(self, name: str, steps: Sequence[str], *, triggers: Iterable[str] = (),
               prerequisites: Sequence[str] = (), warnings: Sequence[str] = (), **more: Any) -> Memory:
         """Keep a procedure: its name, its steps in order, when it applies, what must be there first, what to beware of.
 
-        `triggers` are patterns as of `remember` (see `reverie.patterns`); further names are those of `remember`.
-        BadInput if there is no step.
+        `triggers` are patterns as of `remember` (see `reverie.patterns`); further names are those of `remember`. Taught
+        again under the same name in the same space, the new one takes the place of the old. BadInput without a step.
         """
         from reverie.lifecycle import procedure
         told = procedure.described(name, steps, prerequisites, warnings)
         details = {**more.pop("details", {}), **told.pop("details")}
-        return self.remember(**told, **more, kind=procedure.KIND, triggers=triggers, details=details)
+        home = self._writable(more.pop("space", None))
+        known = self.store.browse(Filter(spaces=(home,), kinds=(procedure.KIND,), limit=MOST_KNOWN))
+        return self._kept(told.pop("text"), home, lambda kept: procedure.replaced(known, kept), **told, **more,
+                          kind=procedure.KIND, triggers=triggers, details=details)
+
+    def _kept(self, text: str, home: str, besides: Callable[[Memory], list[Change]] | None = None,
+              **fields: Any) -> Memory:
+        """A new memory, made durable together with what follows from it."""
+        now = self._now()
+        memory = watchful(built(clock.new_id(), now, text, space=home, **fields))
+        more = besides(memory) if besides else ()
+        self._apply([Add(memory=memory), *more], "remember", home, now, session=memory.session)
+        return memory
 
     def _built(self, item: Mapping[str, Any], place: int, default: str, now: float) -> Memory:
         try:

@@ -35,7 +35,8 @@ class LettingGo(Base):
         from reverie.settle.reconciling import families
         memory, now = self._one(id), self._now()
         if not memory.active:
-            edges = [e for e in self.store.edges([id], ("supersedes", "derived_from")) if e.dst == id]
+            edges = [e for e in self.store.edges([id], ("supersedes", "derived_from")) if e.dst == id
+                     and (e.rel == "supersedes" or e.src == memory.superseded_by)]
             changes = change.restored(memory, edges, now)
             heir = standing(families(self.store, [memory]), id) if memory.retired_why == "merged" else None
             changes += change.unmerged(heir, memory, now) if heir else []
@@ -46,9 +47,9 @@ class LettingGo(Base):
     def undo(self, event: int, *, force: bool = False) -> int:
         """Take back everything an event changed. Returns the number of the event that did so, which can be undone too.
 
-        The number of a run of sleep takes back the whole run; what somebody has altered since stays as it is then.
-        Otherwise raises Conflict if somebody has since changed the same fields; with `force` it is taken back all the
-        same. Raises NotFound for an event that changed nothing.
+        The number of a run of sleep takes back the whole run, batch by batch, for good; what somebody has altered
+        since stays as it is then. Otherwise raises Conflict if somebody has since changed the same fields; with `force`
+        it is taken back all the same. Raises NotFound for an event that changed nothing.
         """
         from reverie.settle.waking import run_of, woken
         run = run_of(self.store, event)

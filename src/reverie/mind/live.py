@@ -10,7 +10,7 @@ from reverie.errors import BadInput
 from reverie.lifecycle.asked import whole
 from reverie.lifecycle.intake import private
 from reverie.mind.base import Base
-from reverie.model import Event
+from reverie.model import OWN_VERBS, Event
 
 if TYPE_CHECKING:
     from reverie.companion import Companion
@@ -32,6 +32,8 @@ class Living(Base):
         home = self._writable(space)
         if not verb or not verb.isidentifier():
             raise BadInput(f"{verb!r} is not a verb; use one word such as tool, read, edit or error")
+        if verb in OWN_VERBS:
+            raise BadInput(f"{verb!r} is what Reverie writes down itself; use another word, such as tool, read or edit")
         safe, _ = redact_value(cleaned(dict(payload or {})))
         event = Event(verb=verb, space=home, at=self._now(), session=private(session), payload=safe)  # type: ignore[arg-type]
         return self.store.append([event])[0]

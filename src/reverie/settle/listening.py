@@ -1,7 +1,8 @@
 """Learning from a whole conversation at once: one that is over, or whose process died.
 
 Its messages are written down like turns (as `heard`), so that they can be read and searched later; what they teach is
-kept in the same transaction. The same transcript twice adds nothing; one that has grown adds what is new.
+kept in the same transaction. The same transcript twice adds nothing; one that has grown adds what is new; another one
+of the same name is another conversation.
 """
 
 from __future__ import annotations
@@ -45,14 +46,30 @@ def learned_from(work: Work, transcript: Any, home: str, session: str) -> Learne
     texts = redacted(said)
     mark = fingerprint("\n".join(f"{one['role']}\0{one['text']}" for one in texts)).hex()
     session = session or f"transcript-{mark[:12]}"
+    lines = [(one.place, text["role"], text["text"]) for one, text in zip(said, texts, strict=True)]
     moments = [moment(named(message, "at")) for message in found]
     at = next((when for when in reversed(moments) if when is not None), work.now)
     with work.store.alone():
+        session = own_name(work, home, session, lines, mark)
         earlier = work.store.events(session=session, verbs=("learn",), limit=MOST_EVENTS)
         if any(event.payload.get("transcript") == mark for event in earlier):
             return Learned(session, messages=len(found), known=True)
         source = Source(home, session, at, [one.place for one in said])
         return taken_in(work, source, said, texts, mark, moments)._replace(redacted=taken_out(said, texts))
+
+
+def own_name(work: Work, home: str, session: str, lines: Sequence[tuple[int, str, str]], mark: str) -> str:
+    """A conversation's name; with some digits behind it where another one, of other words, was taken in by that name.
+
+    Files of one name in two folders are two conversations, and so is whatever comes next from stdin.
+    """
+    opening = fingerprint("\n".join(lines[0][1:])).hex() if lines else mark
+    last = lines[-1][0] if lines else -1
+    for name in (session, f"{session}-{opening[:6]}"):
+        known = lines_of(work.store.events(session=name, verbs=("heard",), space=home, limit=MOST_EVENTS))
+        if {line[:3] for line in known if line.number <= last} <= set(lines):
+            return name
+    return f"{session}-{mark[:6]}"
 
 
 def taken_out(said: Sequence[Said], texts: Sequence[Mapping[str, str]]) -> tuple[str, ...]:

@@ -109,7 +109,7 @@ def already(store: Store, run: int) -> set[int]:
     gone: set[int] = set()
     undone: dict[int, int] = {}
     for event in paged(store, run, ("undo",)):
-        of = int(event.payload.get("of", 0))
+        of = event.payload.get("of", 0)
         undone[event.seq] = of
         if of in undone:
             gone.discard(undone[of])

@@ -27,11 +27,16 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Watermark(NamedTuple):
-    """How far a pass has been: with which model, when, and the memory put down last in each space."""
+    """How far a pass has been: with which model, when, and in each space the memory up to which all had vectors."""
 
     model: str
     at: float
     newest: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        """As it is kept."""
+        return json.dumps(self._asdict(), sort_keys=True)
 
     @classmethod
     def read(cls, work: Work, name: str, afresh: bool) -> Watermark:
@@ -43,7 +48,7 @@ class Watermark(NamedTuple):
 
     def write(self, work: Work, name: str) -> None:
         """Keep it for the next run."""
-        work.store.set_meta(f"sleep.{name}", json.dumps(self._asdict()))
+        work.store.set_meta(f"sleep.{name}", self.text)
 
 
 @dataclass(slots=True)
@@ -54,7 +59,7 @@ class Soil:
     vectors: Floats
     own: Bools           # of the space itself
     fresh: Bools         # new to the pass
-    newest: str          # the memory of the space itself that was put down last
+    newest: str          # of the space itself: what was put down last, if no older one still waits for its vector
 
 
 @dataclass(slots=True)
@@ -83,18 +88,21 @@ class Ground:
                 yield Pair(self.ids[old[i]], self.ids[new[i]], float(cosines[i]))
 
 
-def surveyed(work: Work, space: str, mark: Watermark, known: dict[tuple[str, bool], Ground],
+def surveyed(work: Work, space: str, mark: Watermark, known: dict[tuple[str, str], Ground],
              going: Callable[[], bool]) -> Ground:
-    """The ground of a space, from `known` if another pass has had it surveyed. Empty if the run is told to stop."""
-    anew = not mark.newest
-    if (space, anew) not in known:
+    """The ground of a space, from `known` if another pass that had come as far has had it surveyed.
+
+    Empty if the run is told to stop.
+    """
+    key = (space, mark.text)
+    if key not in known:
         soil = read(work, space, mark)
         try:
             near = neighbours(soil, going)
         except Stopped:
             return Ground(soil.ids, soil.own, soil.fresh, soil.newest, nothing(soil.vectors))
-        known[space, anew] = Ground(soil.ids, soil.own, soil.fresh, soil.newest, near)
-    return known[space, anew]
+        known[key] = Ground(soil.ids, soil.own, soil.fresh, soil.newest, near)
+    return known[key]
 
 
 def nothing(vectors: Floats) -> Nearest:
@@ -122,7 +130,8 @@ def read(work: Work, space: str, mark: Watermark | None = None) -> Soil:
     own, fresh = np.zeros(most, np.bool_), np.zeros(most, np.bool_)
     newest = ""
     for memory, vector, is_new in known(work, lineage(space), mark):
-        newest = newest or (memory.id if memory.space == space else "")
+        if memory.space == space:
+            newest = "" if vector is None else newest or memory.id
         if vector is None or len(ids) == most:    # one more came meanwhile: it is for the next night
             continue
         if not len(vectors):

@@ -75,8 +75,7 @@ def over_memories(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
     assert decide is not None
     for space in spaces(run, at[0]):
         for page in pages(run, Filter(spaces=(space,), limit=PAGE, after=at[1] if space == at[0] else "")):
-            if run.going():
-                steps += commit(run, name, space, [memory.id for memory in page], memory_view, decide)
+            steps += commit(run, name, space, [memory.id for memory in page], memory_view, decide)
     return steps, ""
 
 
@@ -87,8 +86,8 @@ def memory_view(run: Run, some: Sequence[Pair] | Sequence[str]) -> View:
 
 
 def pages(run: Run, where: Filter) -> Iterator[list[Memory]]:
-    """Everything that fits, page by page."""
-    while page := run.work.store.browse(where):
+    """Everything that fits, page by page, as long as the run may go on."""
+    while run.going() and (page := run.work.store.browse(where)):
         yield page
         where = where._replace(after=page[-1].id)
 

@@ -98,7 +98,7 @@ class Run:
     reached: tuple[str, str, str] = ("", "", "")    # pass, space, id
     plan: list[Planned] = field(default_factory=list)
     retired: list[str] = field(default_factory=list)
-    grounds: dict[tuple[str, bool], Ground] = field(default_factory=dict)
+    grounds: dict[tuple[str, str], Ground] = field(default_factory=dict)
     settled: frozenset[frozenset[str]] = frozenset()
 
     def going(self) -> bool:

@@ -205,19 +205,18 @@ def show(
     """Show memories with all that is known about them."""
     with desk.mind() as mind:
         found = mind.get(ids)
-    if desk.json:
-        say.document({"memories": [say.as_json(m) for m in found]})
-    else:
+    missing = [id for id in ids if id not in {m.id for m in found}]
+    if desk.json and found:
+        say.document({"memories": [say.as_json(m) for m in found], "missing": missing})
+        raise typer.Exit(1 if missing else 0)
+    if not desk.json:
         from reverie.surfaces import show as views
 
         for place, memory in enumerate(found):
             if place:
                 say.tell()
             views.memory(memory, clock.now())
-    if missing := [id for id in ids if id not in {m.id for m in found}]:
-        if desk.json:
-            say.complain(f"There is no memory with the id {', '.join(missing)}")
-            raise typer.Exit(1)
+    if missing:
         raise NotFound(f"There is no memory with the id {', '.join(missing)}. reverie list shows what there is")
 
 

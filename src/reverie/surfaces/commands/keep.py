@@ -9,7 +9,7 @@ import typer
 from reverie import Mind, clock
 from reverie.errors import BadInput, ReverieError
 from reverie.kinds import KINDS
-from reverie.model import RELATIONS, Memory
+from reverie.model import BETWEEN, Memory
 from reverie.surfaces import complete, reading, say
 from reverie.surfaces.desk import Desk, command
 
@@ -244,7 +244,7 @@ def link(
     src: Id,
     dst: Id,
     rel: Annotated[
-        str, typer.Option(help=f"One of {', '.join(RELATIONS)}.", autocompletion=lambda: list(RELATIONS))
+        str, typer.Option(help=f"One of {', '.join(BETWEEN)}.", autocompletion=lambda: list(BETWEEN))
     ] = "relates_to",
     weight: Annotated[
         float | None, typer.Option(help="How strongly, 0 to 1; 0 unties. None: 0.5, and stronger each time.")

@@ -101,8 +101,8 @@ def undo(
 ) -> None:
     """Take back what an event changed; without a number, list what can be taken back."""
     with desk.mind() as mind:
-        if asleep and event is None:
-            event = last_night(mind)
+        if asleep:
+            event = night_of(mind, event)
         if event is not None:
             seq = mind.undo(event, force=force)
             if desk.json:
@@ -123,10 +123,14 @@ def undo(
             say.note("Nothing has been changed yet.")
 
 
-def last_night(mind: Mind) -> int:
-    """The last run of sleep that is not taken back."""
-    from reverie.settle.waking import last_run
+def night_of(mind: Mind, event: int | None) -> int:
+    """The run of sleep that an event belongs to; without one the last run that is not taken back."""
+    from reverie.settle.waking import last_run, run_of
 
+    if event is not None:
+        if not (run := run_of(mind.store, event)):
+            raise NotFound(f"Event {event} is no run of sleep. reverie log --verb sleeping lists the runs")
+        return run
     if not (run := last_run(mind.store)):
         raise NotFound("There is no run of sleep to take back: nobody has slept yet, or all is taken back")
     return run

@@ -86,12 +86,14 @@ def report(slept: Any) -> None:
     for done in slept.passes:
         if done.steps or done.skipped:
             say.tell(f"{done.name:<16}{done.skipped or f'{done.steps:,}'}")
-    if not slept.steps:
-        say.tell("There was nothing to tidy up.")
-    else:
+    if slept.steps:
         say.tell(f"Take all of it back with: reverie undo --sleep {slept.run}")
+    elif not slept.stopped:
+        say.tell("There was nothing to tidy up.")
     if slept.stopped:
-        say.note(f"Stopped before the end: {slept.stopped}. The next reverie sleep goes on there.")
+        begun = "Stopped before the end" if slept.run else "Did not begin"
+        goes_on = "The next reverie sleep goes on there" if slept.run else "If it died at it, try again in a minute"
+        say.note(f"{begun}: {slept.stopped}. {goes_on}.")
 
 
 def lines_of(one: Any) -> list[str]:

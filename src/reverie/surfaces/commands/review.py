@@ -80,6 +80,8 @@ def converse(mind: Mind, cases: list[Case]) -> None:
 
     decided = 0
     for case in cases:
+        if not all(memory.active for memory in mind.get([case.one.id, case.other.id])):
+            continue  # an answer before has settled this one too
         show.cases([case], clock.now())
         key = ""
         while key not in KEYS:

@@ -40,9 +40,12 @@ def register(app: typer.Typer) -> None:
 def status(desk: Desk) -> None:
     """What there is, where it lives, whether it works."""
     from reverie.settle import LEASE
+    from reverie.settle.bedtime import passes_of
     from reverie.surfaces import worker
     from reverie.surfaces.language import line
 
+    if desk.settings.sleep != "off":
+        passes_of(desk.settings)  # a slip in the setting is said here, and not by a night that never comes
     with desk.mind() as mind:
         counts = mind.stats()
         language = line(mind.llm, desk.settings.llm)
