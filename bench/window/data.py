@@ -1,7 +1,8 @@
 """Conversations with what is needed of them later, as the window sees them.
 
 Chats are those of bench-data: what is needed is the evidence of each question, which the window never sees. Agents'
-work is in `agents/*.json`, made by hand, in the shapes of both providers, with marks on what later steps needed.
+work is in `agents/*.json`, made by hand in the shapes of both providers (the long files that they read are pieces of
+this repository), with what later steps needed: the words that hold it, and the messages these stand in.
 Half of everything is for choosing constants ("chosen"), the other half for reporting ("held out").
 """
 
@@ -24,6 +25,7 @@ class Need:
 
     question: str
     places: frozenset[int]
+    evidence: tuple[str, ...] = ()    # words that hold it; none: the messages as wholes
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ def agents() -> list[Talk]:
     talks = []
     for path in sorted(AGENTS.glob("*.json")):
         one = json.loads(path.read_text("utf-8"))
-        needs = tuple(Need(need["question"], frozenset(need["messages"])) for need in one["needs"])
+        needs = tuple(Need(need["question"], frozenset(need["messages"]), tuple(need["evidence"]))
+                      for need in one["needs"])
         messages = tuple(one["messages"])
         talks.append(Talk("agents", path.stem, messages, tuple(map(str, range(len(messages)))), needs))
     return talks

@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 from typing import Any, Protocol
 
+from reverie.errors import BadInput
+
 WIDE = re.compile(r"[\u2e80-\U0003ffff]+")
 
 
@@ -48,8 +50,17 @@ class Vocabulary:
     def count(self, text: str) -> int:
         """The tokens of a text, without those that a model puts around it."""
         if self._tokenizer is None:
-            from tokenizers import Tokenizer as Loaded
-            self._tokenizer = Loaded.from_file(str(self.path))
-            self._tokenizer.no_truncation()
-            self._tokenizer.no_padding()
+            self._tokenizer = loaded(self.path)
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def loaded(path: Path) -> Any:
+    """The tokenizer in a file; BadInput that says so if there is none."""
+    from tokenizers import Tokenizer as Loaded
+    try:
+        tokenizer = Loaded.from_file(str(path))
+    except Exception as err:    # the library raises nothing more special
+        raise BadInput(f"{path} is no tokenizer.json: {err}") from err
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer

@@ -57,7 +57,7 @@ wishes = st.tuples(st.integers(50, 6_000), st.sampled_from(sorted(STRATEGIES))).
 
 def legal(messages):
     """Whether a provider takes it: each call is answered at once and in full, and no answer lacks its call."""
-    open = set()
+    open: set[str] = set()
     for message in messages:
         answers = answers_to(message)
         if not answers <= open or (open and not answers):
@@ -108,7 +108,8 @@ def test_tokens_add_up(messages, wish):
 @given(conversations, st.integers(200, 4_000), st.integers(1, 6))
 def test_passing_everything_again_changes_nothing_more(messages, limit, step):
     """A host that passes its whole conversation at each call gets the same beginning, as long as nothing more goes."""
-    wish, before, last = Wish(limit), Before(), []
+    wish, before = Wish(limit), Before()
+    last: list[object] = []
     for end in range(step, len(messages) + 1, step):
         fitted = fit(messages[:end], wish, NOON, before=before)
         if not fitted.plan.going:
