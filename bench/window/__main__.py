@@ -36,6 +36,7 @@ from reverie.window.strategies import STRATEGIES
 from reverie.window.tokens import tokens
 
 SETS = ("locomo", "beam-100k", "agents")
+PARTS = ("chosen", "held out")
 HALF = 0.5
 BUDGET = 2_000           # tokens of what is recalled: five passages
 DEPTHS = (5, 10)
@@ -135,6 +136,7 @@ def mean(values: Sequence[float]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
+    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
     parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES), choices=list(STRATEGIES))
     args = retrieval.arguments(parser)
     cache = args.cache.absolute()
@@ -142,14 +144,15 @@ def main() -> None:
     found: dict[tuple[str, str, str], list[dict[str, float]]] = defaultdict(list)
     for name in args.sets:
         for talk in agents() if name == "agents" else chats(args.data, name):
-            for strategy in args.strategies:
-                found[name, "held out" if talk.held_out else "chosen", strategy].append(
-                    measured(talk, strategy, embedder, cache))
+            part = PARTS[talk.held_out]
+            for strategy in args.strategies if part in args.parts else ():
+                found[name, part, strategy].append(measured(talk, strategy, embedder, cache))
     rows = {key: {column: mean([one[column] for one in some]) for column in some[0]} for key, some in found.items()}
     columns = ("kept", "window", *(f"+ recall@{depth}" for depth in DEPTHS), "prefix", "cached")
     ordered = sorted(rows.items(), key=lambda one: one[0][:2])
     table([(*key, *(row[column] for column in columns)) for key, row in ordered], ("set", "part", "strategy", *columns))
-    save("window", {" · ".join(key): row for key, row in rows.items()})
+    save("-".join(("window", *args.sets, *args.parts)).replace(" ", "-"),
+         {" · ".join(key): row for key, row in rows.items()})
 
 
 if __name__ == "__main__":

@@ -58,6 +58,16 @@ def test_items_go_in_the_order_of_the_formula():
     assert all(one.why for one in made.going)
 
 
+def test_what_later_messages_rest_on_stays():
+    """X32, CC-78: a message that brought up a name which later ones use is worth more by the formula."""
+    def told(n):
+        return f"note {n}: " + ("port_7443 is heron's" if n == 12 else "port_7443 again" if n > 44 else "as it was")
+    messages = [said("user", "go"), *(said("assistant", told(n) + " word" * 40, at=NOON) for n in range(1, 50))]
+    kept = fit(messages, Wish(1_500, strategy="aircher"), NOON).messages
+    assert any(m is messages[12] for m in kept)
+    assert not any(m is messages[11] or m is messages[13] for m in kept)
+
+
 def test_nothing_goes_below_eighty_percent():
     """D51, D66: 80 % of the limit is where it begins, so that an answer has room."""
     items = [an_item(n) for n in range(10)]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from reverie.window.gist import gists
-from reverie.window.items import Item
+from reverie.window.items import TYPES, Item
 from reverie.window.relevance import DEPENDANT, TASK, relevance
 
 
@@ -50,22 +50,21 @@ def importance(scene: Scene) -> list[float]:
 
 
 def aircher(scene: Scene) -> list[float]:
-    """The formula, with what is said of dependants."""
-    return [relevance(item, scene.now, scene.task) for item in scene.items]
+    """The formula; what rests on an item are the later ones that use a name it brought up."""
+    return [relevance(item._replace(dependants=item.dependants + gist.dependants), scene.now, scene.task)
+            for item, gist in zip(scene.items, gists(scene.items, ()), strict=True)]
 
 
 class Weights(NamedTuple):
     """What "ours" looks at, and how much (bench.window: chosen on one half of the conversations)."""
 
-    types: dict[str, float]
     half: float = 0.5            # worth of the oldest beside the newest, all else equal
     near: float = 1.0            # times more for what speaks of all that the newest speak of
     enough: float = 150.0        # nats of rarity beyond which an item tells no more: a file has many rare words
     telling: float = 1.5         # power of the rarity of its words
 
 
-OURS = Weights({"user_message": 1.5, "assistant_message": 1.2, "task_state": 2.0, "tool_result": 0.8,
-                "code_snippet": 0.7, "graph_result": 0.6})
+OURS = Weights()
 
 
 def ours(scene: Scene, weights: Weights = OURS) -> list[float]:
@@ -81,7 +80,7 @@ def ours(scene: Scene, weights: Weights = OURS) -> list[float]:
         rests = 1.0 + DEPENDANT * (item.dependants + gist.dependants)
         age = weights.half ** (1 - place / last)
         told = min(gist.telling, weights.enough) ** weights.telling / item.tokens
-        found.append(told * age * current * rests * weights.types.get(item.type, 1.0) * (1 + weights.near * gist.near))
+        found.append(told * age * current * rests * TYPES.get(item.type, 1.0) * (1 + weights.near * gist.near))
     return found
 
 
