@@ -27,6 +27,7 @@ from reverie.settle import LEASE, LEASE_SECONDS, one_step
 from reverie.settle.aside import Aside
 from reverie.settle.bedtime import BREATH, nap
 from reverie.settle.gaps import unanswered
+from reverie.settle.leaving import keep
 from reverie.settle.maintaining import snippet
 from reverie.settle.preparing import Prepared, focus, prepare
 from reverie.settle.reading import Work
@@ -234,10 +235,14 @@ class Background:
                     self._finish(batch, events)
 
     def _written(self, turns: Sequence[Turn]) -> list[Event | None]:
-        """These turns in the log; None for one whose space is switched off by now."""
-        events = [None if self.settings.is_off(turn.session.space) else end_of(turn) if turn.ends
-                                      else event_of(turn) for turn in turns]
-        self.store.append([event for event in events if event])
+        """These turns in the log; None for one whose space is switched off, or that tells what left a context."""
+        events = [None if turn.left or self.settings.is_off(turn.session.space) else end_of(turn) if turn.ends
+                  else event_of(turn) for turn in turns]
+        with self.store.alone():
+            self.store.append([event for event in events if event])
+            for turn in turns:
+                if turn.left and not self.settings.is_off(turn.session.space):
+                    keep(self.store, turn.left, turn.session.space, turn.session.attention.session, turn.at)
         return events
 
     def _alone(self, turn: Turn) -> Event | None:

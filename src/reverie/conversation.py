@@ -12,6 +12,7 @@ from typing import Any
 from reverie.attention import Attention
 from reverie.messages import Heard, Said
 from reverie.model import Event
+from reverie.settle.leaving import Gone
 from reverie.settle.preparing import WINDOW_MESSAGES
 from reverie.settle.spoken import redacted
 from reverie.window import Block
@@ -28,6 +29,7 @@ class Turn:
     dropped: Block               # a block that was too old to give
     at: float
     ends: bool = False           # nothing new: the conversation is over
+    left: tuple[Gone, ...] = ()  # nothing new: this has left the context
 
 
 @dataclass(slots=True, eq=False)
