@@ -26,6 +26,7 @@ from reverie.model import Event
 from reverie.settle import LEASE, LEASE_SECONDS, one_step
 from reverie.settle.aside import Aside
 from reverie.settle.bedtime import BREATH, nap
+from reverie.settle.condensing import tell
 from reverie.settle.gaps import unanswered
 from reverie.settle.leaving import keep
 from reverie.settle.maintaining import snippet
@@ -61,7 +62,7 @@ class Background:
     def __init__(self, store: Store, embedder: Embedder | None, settings: Settings, now: Callable[[], float],
                  llm: Llm | None = None) -> None:
         self.store, self.trouble = store, ""
-        self._embedder, self.settings, self._now, self._llm = embedder, settings, now, llm
+        self._embedder, self.settings, self._now, self.llm = embedder, settings, now, llm
         self._aside = Aside()
         self._holder = clock.new_id("settler")
         self._queue: deque[Turn] = deque()
@@ -123,8 +124,8 @@ class Background:
         """Let the thread finish what is queued. It takes no lock that is held here."""
         if self._thread is not None:
             self._stop.set()
-            if self._llm is not None:
-                self._llm.close()      # what it is asked is broken off: no block is wanted, and reading can wait
+            if self.llm is not None:
+                self.llm.close()      # what it is asked is broken off: no block is wanted, and reading can wait
             self._call.release()
             self._thread.join(patience)
             self._thread = None
@@ -191,7 +192,7 @@ class Background:
             self._write_down()
         while not self._queue and not stop.is_set() and clock.ticks() >= self._retry_at:
             if not self._settle_some():
-                work = Work(self.store, self._embedder, self.settings, self._now(), self._llm)
+                work = Work(self.store, self._embedder, self.settings, self._now(), self.llm)
                 self._aside.begin(work, self._holder, self._guarded, self._take_back_retired)
                 break
 
@@ -243,6 +244,8 @@ class Background:
             for turn in turns:
                 if turn.left and not self.settings.is_off(turn.session.space):
                     keep(self.store, turn.left, turn.session.space, turn.session.attention.session, turn.at)
+                    if turn.told:
+                        tell(self.store, turn.told, turn.session.space, turn.session.attention.session, turn.at)
         return events
 
     def _alone(self, turn: Turn) -> Event | None:
@@ -298,7 +301,7 @@ class Background:
         try:
             made = prepare(
                 self.store, self._embedder, self.settings, conversation.attention, conversation.space,
-                tuple(conversation.window), at, conversation.vector, self._llm)
+                tuple(conversation.window), at, conversation.vector, self.llm)
             conversation.vector = made.vector
             if made.block:
                 self._offer(conversation, made.block, at, made.judged)
@@ -327,7 +330,7 @@ class Background:
         """Nothing earned its place: what a judge said is kept, and a question that memory could not answer."""
         if made.judged:
             self._record(conversation, EMPTY, at, made.judged)
-        if made.query is None or (self._llm is not None and not made.judged):
+        if made.query is None or (self.llm is not None and not made.judged):
             return                 # nobody has looked, so nothing is known to be missing
         gap = unanswered(self.store, self.settings, conversation.attention.session, conversation.space, made.query,
                          tuple(conversation.window))

@@ -19,9 +19,12 @@ from reverie.attention import Attention, echoes
 from reverie.background import Background
 from reverie.conversation import Conversation, Turn
 from reverie.errors import BadInput, ReverieError
+from reverie.lifecycle.condense import strategies as condensing
+from reverie.lifecycle.condense.drafting import Condensed
 from reverie.messages import Said, text_of
 from reverie.model import lineage
 from reverie.search import Query, search
+from reverie.settle.condensing import About, condensed, told
 from reverie.settle.leaving import Gone
 from reverie.settle.preparing import focus
 from reverie.store import Store
@@ -45,6 +48,7 @@ class Companion:
         self.dropped = 0                       # turns that found the queue full
         self.closed = False
         self._course = Course()
+        self._condensed: float | None = None   # when it was done last
         spaces = lineage(space)[:2 if own else 1]
         self.conversation = Conversation(space, own=own, attention=Attention(session, spaces))
         self._background, self._now, self._first = background, now, True
@@ -98,6 +102,50 @@ class Companion:
                 Turn(self.conversation, (), 0, (), EMPTY, at, left=gone)):
             self.dropped += 1
         return fitted
+
+    def condense(self, messages: Sequence[Any], *, limit: int, task: str = "", strategy: str = condensing.DEFAULT,
+                 tokenizer: Tokenizer | None = None, sticky: Callable[[Any], bool] | None = None, ask: bool = True,
+                 now: float | None = None) -> Condensed:
+        """The same conversation with its older part in few lines; what leaves becomes memory, and so does what it was.
+
+        Call it before a call of the model, after `turn`, and go on with `condensed.messages`. Nothing changes below 80
+        % of the limit (`settings.condense_at`), for fewer than 10 messages, and within 5 minutes of the last time:
+        `condensed.why` says so. Else all but the system prompt, the first question, the last ten messages and what
+        `sticky` says may leave, until 70 % of the limit is taken, a summary included; it names the messages that its
+        lines are from. `strategy`: "hybrid", "sliding-window", "progressive-summary", "importance-based". Where there
+        is a language model it writes the summary, unless not `ask`: that takes seconds; without it, milliseconds. What
+        leaves is kept word for word and found by `recall`; an episode tells what it was.
+        """
+        if self.closed:
+            raise BadInput("This companion is closed; open another with mind.companion()")
+        at = self._now() if now is None else finite(now)
+        places = self._course.places(checked(messages), at, task)
+        wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky, start=self._background.settings.condense_at)
+        numbers = [place.number for place in places]
+        known = About(self.space, self.session, self._condensed, lambda place: places[place].known, numbers)
+        made = condensed(messages, wish, known, at, self._background.llm if ask else None)
+        if made.done:
+            self._condensed = at
+            self._course.goes_on(messages, places, made.messages, made.origin)
+            gone = tuple(gone_of(item, places) for item in made.left)
+            if not self._background.settings.is_off(self.space) and not self._background.put(
+                    Turn(self.conversation, (), 0, (), EMPTY, at, left=gone, told=told(made, numbers))):
+                self.dropped += 1
+        return made
+
+    def heed(self, messages: Sequence[Any], *, now: float | None = None) -> None:
+        """These messages go to be learned from and prepared for, as with `turn`, but nothing is given with them.
+
+        For what comes between two turns: the agent's answer, what tools returned. They are safe at once.
+        """
+        if self.closed:
+            raise BadInput("This companion is closed; open another with mind.companion()")
+        if self._background.settings.is_off(self.space):
+            return
+        said, first = self.conversation.heard.news(messages, MOST_NEW)
+        if said and not self._background.put(
+                Turn(self.conversation, said, first, (), EMPTY, self._now() if now is None else finite(now))):
+            self.dropped += 1
 
     def _take(self, at: float) -> tuple[Block, Block]:
         """(the block to give, the block that waited too long)."""

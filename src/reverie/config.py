@@ -17,7 +17,7 @@ from reverie.errors import BadInput
 ME = "me"    # the user's own space, seen from every project
 ENVIRONMENT = (("embedder", "REVERIE_EMBEDDER"), ("api_key", "REVERIE_API_KEY"), ("llm", "REVERIE_LLM"),
                ("llm_key", "REVERIE_LLM_KEY"))
-BOUNDS = {"depth": (0, 4), "decay": (0.01, 1.0), "llm_votes": (1, 9)}
+BOUNDS = {"depth": (0, 4), "decay": (0.01, 1.0), "llm_votes": (1, 9), "condense_at": (0.1, 1.0)}
 """Least and most of some numbers; others are 0 or more. Beyond four hops, 0.7 each leave less than a quarter."""
 USUAL_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}    # a provider's own variable
 
@@ -49,6 +49,7 @@ class Settings(NamedTuple):
     floor: float = 0.4                # cosine that a memory needs where recall goes by vectors alone; 0: any will do
     decay: float = 0.7                # share of a score that each of these steps keeps, above 0 and at most 1
     deadline: float = 0.03            # seconds the first turn of a session may search by words
+    condense_at: float = 0.8          # share of the model's context from which a conversation is condensed
     idle: float = 60.0                # seconds without work after which a detached worker exits
     sleep: str = "safe"               # what sleep tidies by itself: off, safe, all, or names of passes with commas
     sleep_every: float = 6.0          # hours between two nights that begin by themselves, at least

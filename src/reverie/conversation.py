@@ -12,6 +12,7 @@ from typing import Any
 from reverie.attention import Attention
 from reverie.messages import Heard, Said
 from reverie.model import Event
+from reverie.settle.condensing import Told
 from reverie.settle.leaving import Gone
 from reverie.settle.preparing import WINDOW_MESSAGES
 from reverie.settle.spoken import redacted
@@ -30,6 +31,7 @@ class Turn:
     at: float
     ends: bool = False           # nothing new: the conversation is over
     left: tuple[Gone, ...] = ()  # nothing new: this has left the context
+    told: Told | None = None     # what that was about, where it was condensed
 
 
 @dataclass(slots=True, eq=False)

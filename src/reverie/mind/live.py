@@ -14,6 +14,7 @@ from reverie.model import OWN_VERBS, Event
 
 if TYPE_CHECKING:
     from reverie.companion import Companion
+    from reverie.lifecycle.condense.drafting import Condensed
     from reverie.lifecycle.extract import Rejected
     from reverie.settle import Settled
     from reverie.settle.listening import Learned
@@ -65,6 +66,20 @@ class Living(Base):
         from reverie.window.fitting import Wish, fit
         from reverie.window.tokens import Quarter
         return fit(messages, Wish(limit, task, strategy, tokenizer or Quarter(), sticky), self._now())
+
+    def condense(self, messages: Sequence[Any], *, limit: int, task: str = "", strategy: str = "hybrid",
+                 tokenizer: Tokenizer | None = None, sticky: Callable[[Any], bool] | None = None,
+                 ask: bool = False, space: str | None = None) -> Condensed:
+        """What `companion.condense` would make of a conversation: nothing of it is written down.
+
+        `messages` as for `window`; `strategy` is a key of `reverie.lifecycle.condense.strategies.STRATEGIES`. With
+        `ask` the language model, if there is one, writes the summary; that call is counted in `space`.
+        """
+        from reverie.settle.condensing import About, condensed
+        from reverie.window.fitting import Wish
+        from reverie.window.tokens import Quarter
+        wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky, start=self.settings.condense_at)
+        return condensed(messages, wish, About(self._space(space)), self._now(), self.llm if ask else None)
 
     def learn(self, transcript: Sequence[Any], *, space: str | None = None, session: str = "") -> Learned:
         """Extract memories from a finished or crashed conversation: its messages, in OpenAI's or Anthropic's shape.

@@ -45,6 +45,12 @@ class Course:
     def went_on(self, messages: Sequence[Any], places: Sequence[Place], fitted: Fitted) -> None:
         """Remember what a host may pass the next time: what it passed now, or what it was given."""
         self.before = fitted.before
-        kept = [place for index, place in enumerate(places) if index not in fitted.before.gone]
+        kept = [index for index in range(len(places)) if index not in fitted.before.gone]
+        self.goes_on(messages, places, fitted.messages, kept)
+
+    def goes_on(self, messages: Sequence[Any], places: Sequence[Place], given: Sequence[Any],
+                origin: Sequence[int]) -> None:
+        """The host passed `messages` and was `given` others back; `origin` are the places of those in `messages`."""
+        back = [places[index] for index in origin]
         self.seen = {print_of_all(message): place for message, place in
-                     [*zip(messages, places, strict=True), *zip(fitted.messages, kept, strict=True)]}
+                     [*zip(messages, places, strict=True), *zip(given, back, strict=True)]}

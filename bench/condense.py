@@ -1,0 +1,128 @@
+"""What a condensed conversation keeps, and what recall brings back. `python -m bench.condense`
+
+Each conversation is brought down to half of its tokens, a summary included, by each strategy of `companion.condense`,
+without a language model. Beside them: what `companion.fit` does ("fit: oldest", which cuts the oldest, and "fit: ours").
+Later somebody asks what needs a part of it; the question was not there before. Counted is the share of the evidence
+
+- `word for word`: whose message is in the list as it was;
+- `+ summary`: or of whose message a line stands in the summary. For chats, where the evidence is whole messages, a line
+  counts as the share of its message's characters that it holds; for agents the words that were needed must stand there;
+- `+ recall@5`: or is brought back by `recall(question)`, within 2,000 tokens, from a memory that holds what left.
+
+Constants (room of a summary, what a sentence is worth) were chosen on the "chosen" half; what counts is the other.
+`seconds` is the time that condensing takes for each 1,000 messages.
+"""
+
+import argparse
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from math import isnan
+from pathlib import Path
+from statistics import fmean
+from time import perf_counter
+from typing import Any
+
+import reverie
+from bench.common import save, table
+from bench.retrieval import data as retrieval
+from bench.retrieval import stores
+from bench.window.__main__ import HALF, PARTS, SETS, SPACE, affordable
+from bench.window.data import Need, Talk, agents, chats
+from reverie.companion import gone_of
+from reverie.config import Settings
+from reverie.embed import Embedder
+from reverie.lifecycle.condense.drafting import Condensed, draft, finished, fitting
+from reverie.lifecycle.condense.strategies import STRATEGIES
+from reverie.settle.leaving import keep
+from reverie.window.course import Place
+from reverie.window.fitting import Wish, fit
+from reverie.window.shapes import Known, text_of
+
+DEPTH = 5
+FITS = ("oldest", "ours")
+WAYS = (*(f"fit: {name}" for name in FITS), *STRATEGIES)
+COLUMNS = ("kept", "word for word", "+ summary", f"+ recall@{DEPTH}", "seconds")
+
+
+def measured(talk: Talk, way: str, embedder: Embedder, cache: Path) -> dict[str, float]:
+    """One conversation condensed in one way."""
+    now = max((m["at"] for m in talk.messages if not isnan(m["at"])), default=0.0)
+    total = fit(talk.messages, Wish(10**9), now).plan.before
+    began = perf_counter()
+    made = brought_down(talk, way, total, now)
+    seconds = perf_counter() - began
+    settings = Settings(home=cache, backups=0)
+    places = [Place(n, Known(now)) for n in range(len(talk.messages))]
+    with reverie.open(":memory:", settings=settings, embedder=embedder, now=lambda: now) as mind:
+        keep(mind.store, [gone_of(item, places) for item in made.left], SPACE, "bench", now)
+        mind.settle()
+        rows = [of(need, talk, made, mind.recall(need.question, space=SPACE, limit=DEPTH)) for need in talk.needs]
+    shares = [mean(row[n] for row in rows) for n in range(3)]
+    return dict(zip(COLUMNS, (made.after / total, *shares, 1_000 * seconds / len(talk.messages)), strict=True))
+
+
+def brought_down(talk: Talk, way: str, total: int, now: float) -> Condensed:
+    """The conversation at half of its tokens."""
+    name = way.removeprefix("fit: ")
+    wish = Wish(total, strategy=name, start=HALF, down=HALF)
+    if name != way:
+        fitted = fit(talk.messages, wish, now)
+        return Condensed(fitted.messages, total, fitted.plan.after, total // 2, name, left=fitted.leaving)
+    made = draft(talk.messages, wish, now)
+    return finished(made, fitting(made, made.lines), "words")
+
+
+def of(need: Need, talk: Talk, made: Condensed, hits: Sequence[Any]) -> tuple[float, float, float]:
+    """(share word for word, share there or in the summary, share there or recalled) of one need."""
+    back = affordable(hits)
+    if need.evidence:
+        here = "\n".join(text_of(m) for m in made.messages if text_of(m) != made.summary)
+        lines = here + "\n" + made.summary
+        last = lines + "\n" + "\n".join(hit.memory.text for hit in back)
+        return (found(need, here), found(need, lines), found(need, last))
+    kept = {id(message) for message in made.messages}
+    word, lined, came = [], [], []
+    for place in need.places:
+        here = float(id(talk.messages[place]) in kept)
+        whole = max(1, len(text_of(talk.messages[place])))
+        line = min(1.0, sum(len(line.text) for line in made.lines if line.number == place) / whole)
+        recalled = any(hit.memory.messages and hit.memory.messages[0] <= place <= hit.memory.messages[1]
+                       for hit in back)
+        word.append(here)
+        lined.append(max(here, line))
+        came.append(max(here, line, float(recalled)))
+    return mean(word), mean(lined), mean(came)
+
+
+def found(need: Need, text: str) -> float:
+    """The share of the words that were needed which stand in a text."""
+    return mean(float(words in text or json.dumps(words)[1:-1] in text) for words in need.evidence)
+
+
+def mean(values: Iterable[float]) -> float:
+    return fmean(list(values) or [0.0])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
+    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
+    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS)
+    args = retrieval.arguments(parser)
+    cache = args.cache.absolute()
+    embedder = stores.remembering(cache)
+    rows: dict[tuple[str, str, str], list[dict[str, float]]] = defaultdict(list)
+    for name in args.sets:
+        for talk in agents() if name == "agents" else chats(args.data, name):
+            part = PARTS[talk.held_out]
+            for way in args.ways if part in args.parts else ():
+                rows[name, part, way].append(measured(talk, way, embedder, cache))
+    means = {key: {column: mean(one[column] for one in some) for column in COLUMNS} for key, some in rows.items()}
+    ordered = sorted(means.items(), key=lambda one: one[0][:2])
+    table([(*key, *(row[column] for column in COLUMNS)) for key, row in ordered], ("set", "part", "way", *COLUMNS))
+    save("condense", {" · ".join(key): row for key, row in means.items()})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""What leaves a conversation, where its summary stands, and the list that comes of it.
+
+The summary takes the place of a summary that is there, else of the first of the user's messages that leaves, and is
+the user's message too: so the roles stay in an order that OpenAI and Anthropic take. Where only calls of tools leave a
+conversation in strict turns, it takes the place of the first of them, behind an assistant's message that announces it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from reverie.lifecycle.condense.lines import (
+    MARK,
+    NOTE,
+    Line,
+    Span,
+    head_of,
+    is_summary,
+    lines_of,
+    names_in,
+    ordered,
+    with_earlier,
+    written,
+)
+from reverie.lifecycle.condense.ranking import ranked
+from reverie.lifecycle.condense.strategies import Strategy, wanted
+from reverie.window.fitting import Wish, checked, marked, spaced
+from reverie.window.items import Item
+from reverie.window.pruning import plan
+from reverie.window.shapes import OVERHEAD, Known, items_of, takes_turns
+from reverie.window.strategies import Scene, importance
+
+KEPT = 10                # newest messages that stay word for word (CONSTANTS: sleep keep)
+LEAST = 200              # tokens that a summary may take at least, if the target allows
+
+
+class Draft(NamedTuple):
+    """What is to leave, and what may be said of it."""
+
+    given: Sequence[Any]
+    wish: Wish
+    before: int                          # tokens
+    others: int                          # tokens of what stays
+    room: int                            # tokens that the summary may take
+    left: tuple[Item, ...]               # what leaves, in order
+    seat: tuple[int, ...]                # places whose messages the summary replaces; empty: it comes in addition
+    numbers: tuple[int, ...]             # of all messages in their conversation
+    head: str = ""                       # what stands above the lines
+    lines: tuple[Line, ...] = ()         # the best sentences, the best first; twice what there is room for
+
+    @property
+    def goal(self) -> int:
+        """Tokens that are aimed at."""
+        return int(self.wish.down * self.wish.limit)
+
+
+class Condensed(NamedTuple):
+    """The messages to go on with. `why` tells why nothing was done; `trouble` what to do if it is still too much."""
+
+    messages: list[Any]
+    before: int
+    after: int
+    goal: int
+    strategy: str
+    summary: str = ""
+    lines: tuple[Line, ...] = ()
+    left: tuple[Item, ...] = ()          # what left: calls with their results, in order
+    origin: tuple[int, ...] = ()         # of each message, its place in the list that was given
+    by: str = ""                         # who wrote the summary: "words", or the name of the model
+    why: str = ""
+    trouble: str = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether anything left."""
+        return bool(self.left)
+
+
+def draft(messages: Sequence[Any], wish: Wish, now: float, *, known: Callable[[int], Known] | None = None,
+          numbers: Sequence[int] = (), session: str = "") -> Draft:
+    """What leaves so that `wish.down` of the limit is left, by `wish.strategy`.
+
+    `known` says when a message came and for which task, `numbers` its number in the conversation (default: its place);
+    `session` is the name under which `mind.session` has all of them. BadInput for what is no list of messages.
+    """
+    given, row = checked(messages), wanted(wish.strategy)
+    facts = known or spaced(given, now)
+    items = [newest(item, len(given)) for item in
+             items_of(given, lambda place: marked(facts(place), given[place], wish), wish.tokenizer)]
+    named = tuple(numbers) or tuple(range(len(given)))
+    goal = int(wish.down * wish.limit)
+    share = min(max(int(row.summary * goal), LEAST), goal // 2)
+    alternate = takes_turns(given)
+    going = leaving(items, wish, row, goal - share, now, alternate=alternate)
+    seat = seat_of(items, going, alternate=alternate)
+    if seat is not None:
+        taken = items[seat]._replace(sticky="the summary's place", tokens=share)
+        going = leaving([*items[:seat], taken, *items[seat + 1:]], wish, row, goal, now, alternate=alternate) | {seat}
+    before = sum(item.tokens for item in items)
+    left = tuple(items[place] for place in sorted(going))
+    others = before - sum(item.tokens for item in left)
+    empty = Draft(given, wish, before, others, max(0, min(share, goal - others)), left,
+                  items[seat].messages if seat is not None else (), named)
+    return with_lines(empty, weights(items, now), session) if left else empty
+
+
+def newest(item: Item, total: int) -> Item:
+    """The same item, sticky if it holds one of the last messages."""
+    return item._replace(sticky=item.sticky or "newest") if item.messages[-1] >= total - KEPT else item
+
+
+def leaving(items: Sequence[Item], wish: Wish, row: Strategy, goal: int, now: float, *, alternate: bool) -> set[int]:
+    """The places in `items` of what leaves, so that `goal` tokens are left."""
+    made = plan(items, wish.limit, now, task=wish.task, strategy=row.stays or "oldest", start=0.0,
+                down=max(0, goal) / wish.limit if row.stays else 0.0, alternate=alternate, may_shorten=False)
+    gone = {one.item.messages for one in made.going}
+    return {place for place, item in enumerate(items) if item.messages in gone or (
+        is_summary(item.text) and item.text != NOTE and not item.sticky)}
+
+
+def seat_of(items: Sequence[Item], going: set[int], *, alternate: bool) -> int | None:
+    """Where among `items` the summary stands in place of what leaves; None: before the first of it, in addition."""
+    some = sorted(going)
+    summaries = [place for place in some if items[place].text.startswith(MARK)]
+    asked = [place for place in some if items[place].type == "user_message" and items[place].places == 1]
+    return next(iter([*summaries, *asked, *(some if alternate else ())]), None)
+
+
+def weights(items: Sequence[Item], now: float) -> dict[tuple[int, ...], float]:
+    """How important each item is, by its messages (CC-70)."""
+    return dict(zip((item.messages for item in items), importance(Scene(items, now)), strict=True))
+
+
+def with_lines(made: Draft, worth: dict[tuple[int, ...], float], session: str) -> Draft:
+    """The same, with what may be said of what leaves: the head of the summary, and the best sentences."""
+    own = [item for item in made.left if not is_summary(item.text)] or list(made.left)
+    numbers = [made.numbers[place] for item in own for place in item.messages]
+    said = {line: worth[item.messages] for item in made.left for line in lines_of(item, made.numbers[item.messages[0]])}
+    head = head_of(with_earlier(Span(min(numbers), max(numbers), len(numbers)), made.left), names_in(own), session)
+    count = made.wish.tokenizer.count
+    spare = made.room - count(written((), head)) - 2 * OVERHEAD
+    if spare < 0:
+        head, spare = MARK, 0
+    return made._replace(head=head, lines=tuple(ranked(list(said), list(said.values()), 2 * spare, count)))
+
+
+def fitting(made: Draft, lines: Sequence[Line]) -> list[Line]:
+    """The first of these lines that there is room for, in the order in which they were said."""
+    count = made.wish.tokenizer.count
+    left = made.room - count(written((), made.head)) - 2 * OVERHEAD - (count(NOTE) if len(made.seat) > 1 else 0)
+    chosen = []
+    for line in lines:
+        cost = count(str(line)) + 1
+        if cost <= left:
+            chosen.append(line)
+            left -= cost
+    return ordered(chosen, {line: place for place, line in enumerate(lines)})
+
+
+def finished(made: Draft, lines: Sequence[Line], by: str) -> Condensed:
+    """The list to go on with: what stays, as the very objects that were given, and the summary."""
+    same = Condensed(list(made.given), made.before, made.before, made.goal, made.wish.strategy,
+                     origin=tuple(range(len(made.given))), trouble=trouble(made.before, made.wish))
+    if not made.left:
+        return same._replace(why="nothing may leave")
+    summary = written(lines, made.head)
+    new: list[Any] = [{"role": "user", "content": summary}]
+    if len(made.seat) > 1:
+        new = [{"role": "assistant", "content": NOTE}, *new]
+    count = made.wish.tokenizer.count
+    after = made.others + sum(count(message["content"]) + OVERHEAD for message in new)
+    if after >= made.before:
+        return same._replace(why="a summary would take as much as what leaves")
+    gone = {place for item in made.left for place in item.messages}
+    stands = made.seat[0] if made.seat else made.left[0].messages[0]
+    laid: list[tuple[int, Any]] = []
+    for place, message in enumerate(made.given):
+        if place == stands:
+            laid += [(place, one) for one in new]
+        if place not in gone:
+            laid.append((place, message))
+    own = tuple(item for item in made.left if not is_summary(item.text))
+    return same._replace(messages=[message for _, message in laid], after=after, summary=summary, lines=tuple(lines),
+                         left=own or made.left, origin=tuple(place for place, _ in laid), by=by,
+                         trouble=trouble(after, made.wish))
+
+
+def trouble(after: int, wish: Wish) -> str:
+    """What to do where it is more than was aimed at; else empty."""
+    goal = int(wish.down * wish.limit)
+    return "" if after <= goal else (
+        f"{after:,} tokens are left and {goal:,} were aimed at: the last {KEPT} messages, the system prompt, the first "
+        "question and what is sticky stay whatever they weigh. Raise the limit, mark less as sticky, or shorten those")

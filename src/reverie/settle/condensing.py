@@ -1,0 +1,94 @@
+"""A conversation condensed, by words or by a model, and what of it is written down (C100–C110).
+
+`condensed` decides and changes nothing: a model that is away, or whose answer is not good enough, leaves what was
+chosen without it (CC-71). `tell` writes down one episode that says in a few lines what left, so that the day's log has
+it; the passages themselves are kept by `leaving`. Facts, preferences and procedures are learned from the turns, as
+always, and so only once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from reverie import clock
+from reverie.lifecycle.condense.drafting import Condensed, Draft, draft, finished, fitting
+from reverie.lifecycle.condense.lines import Line
+from reverie.lifecycle.condense.timing import too_early
+from reverie.lifecycle.intake import built
+from reverie.messages import Said
+from reverie.model import Add, Event, Filter
+from reverie.window.fitting import Wish, checked
+from reverie.window.shapes import Known, text_of, weight
+
+if TYPE_CHECKING:
+    from reverie.llm import Llm
+    from reverie.store import Store
+
+BY_WORDS = "words"
+TOLD = 12                # lines of an episode
+
+
+class About(NamedTuple):
+    """What is known of a conversation beside its messages."""
+
+    space: str
+    session: str = ""
+    last: float | None = None                      # when it was condensed last
+    known: Callable[[int], Known] | None = None
+    numbers: Sequence[int] = ()
+
+
+class Told(NamedTuple):
+    """An episode: what a stretch of a conversation was about."""
+
+    lines: tuple[Line, ...]
+    messages: tuple[int, int]
+    by: str
+
+
+def condensed(messages: Sequence[Any], wish: Wish, talk: About, now: float, llm: Llm | None = None) -> Condensed:
+    """The messages to go on with; the given ones, with the reason, where it is not time yet or nothing may leave."""
+    used = sum(weight(message, text_of(message), wish.tokenizer) for message in checked(messages))
+    made = None
+    why = too_early(used, wish.limit, len(messages), talk.last, now, wish.start)
+    if not why:
+        made = draft(messages, wish, now, known=talk.known, numbers=talk.numbers, session=talk.session)
+        return by_model(made, talk, llm) or finished(made, fitting(made, made.lines), BY_WORDS)
+    return Condensed(list(messages), used, used, int(wish.down * wish.limit), wish.strategy,
+                     origin=tuple(range(len(messages))), why=why)
+
+
+def by_model(made: Draft, talk: About, llm: Llm | None) -> Condensed | None:
+    """The same with lines that a model wrote; None without one, or where its answer is no summary."""
+    if llm is None or not made.lines:
+        return None
+    from reverie.llm import digest
+    said = digest.shown([Said(line.who, line.text, line.number) for line in made.lines])
+    answer = llm.ask(digest.request(said, made.room), lambda text: digest.read(text, said), space=talk.space,
+                     session=talk.session)
+    lines = fitting(made, [Line(one.place, one.role, one.text) for one in answer.value or ()])
+    return finished(made, lines, llm.name) if lines else None
+
+
+def told(made: Condensed, numbers: Sequence[int]) -> Told | None:
+    """The episode of what left just now; None if nothing can be said of it."""
+    now_gone = [numbers[place] for item in made.left for place in item.messages]
+    lines = [line for line in made.lines if line.number in set(now_gone)]
+    return Told(tuple(lines[:TOLD]), (min(now_gone), max(now_gone)), made.by) if lines else None
+
+
+def tell(store: Store, one: Told, space: str, session: str, now: float) -> bool:
+    """Write an episode down, unless one of the same messages is known; whether it was. One transaction."""
+    text = "\n".join(f"{line.who}: {line.text}" for line in one.lines)
+    with store.alone():
+        known = store.browse(Filter(spaces=(space,), kinds=("event",), session=session, limit=1_000))
+        if any(memory.messages == one.messages and memory.details.get("condensed") for memory in known):
+            return False
+        first, last = one.messages
+        memory = built(clock.new_id(), now, f"Messages {first} to {last} of this conversation were about:\n{text}",
+                       space=space, kind="event", at=now, session=session, messages=one.messages,
+                       provenance="observed", details={"condensed": one.by})
+        store.apply([Add(memory)], Event(verb="condense", space=space, session=session, at=now,
+                                         payload={"messages": list(one.messages), "by": one.by}))
+    return True
