@@ -1,7 +1,7 @@
-"""What a condensed conversation keeps, and what recall brings back. `python -m bench.condense`
+"""What a condensed conversation keeps, and what recall brings back: `python -m bench.condense`
 
 Each conversation is brought down to half of its tokens, a summary included, by each strategy of `companion.condense`,
-without a language model. Beside them: what `companion.fit` does ("fit: oldest", which cuts the oldest, and "fit: ours").
+without a language model. Beside them what `companion.fit` does: "fit: oldest", which cuts the oldest, and "fit: ours".
 Later somebody asks what needs a part of it; the question was not there before. Counted is the share of the evidence
 
 - `word for word`: whose message is in the list as it was;
@@ -77,10 +77,9 @@ def of(need: Need, talk: Talk, made: Condensed, hits: Sequence[Any]) -> tuple[fl
     """(share word for word, share there or in the summary, share there or recalled) of one need."""
     back = affordable(hits)
     if need.evidence:
-        here = "\n".join(text_of(m) for m in made.messages if text_of(m) != made.summary)
-        lines = here + "\n" + made.summary
-        last = lines + "\n" + "\n".join(hit.memory.text for hit in back)
-        return (found(need, here), found(need, lines), found(need, last))
+        there = "\n".join(text_of(m) for m in made.messages if text_of(m) != made.summary)
+        told = f"{there}\n{made.summary}"
+        return found(need, there), found(need, told), found(need, "\n".join((told, *(hit.memory.text for hit in back))))
     kept = {id(message) for message in made.messages}
     word, lined, came = [], [], []
     for place in need.places:
@@ -97,7 +96,7 @@ def of(need: Need, talk: Talk, made: Condensed, hits: Sequence[Any]) -> tuple[fl
 
 def found(need: Need, text: str) -> float:
     """The share of the words that were needed which stand in a text."""
-    return mean(float(words in text or json.dumps(words)[1:-1] in text) for words in need.evidence)
+    return mean(float(any(form in text for form in (words, json.dumps(words)[1:-1]))) for words in need.evidence)
 
 
 def mean(values: Iterable[float]) -> float:

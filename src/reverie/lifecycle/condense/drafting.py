@@ -5,7 +5,7 @@ the user's message too: so the roles stay in an order that OpenAI and Anthropic 
 conversation in strict turns, it takes the place of the first of them, behind an assistant's message that announces it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from reverie.lifecycle.condense.lines import (
@@ -25,9 +25,10 @@ from reverie.lifecycle.condense.ranking import ranked
 from reverie.lifecycle.condense.strategies import Strategy, wanted
 from reverie.window.fitting import Wish, checked, marked, spaced
 from reverie.window.items import Item
-from reverie.window.pruning import plan
+from reverie.window.pruning import Leaving, plan
 from reverie.window.shapes import OVERHEAD, Known, items_of, takes_turns
 from reverie.window.strategies import Scene, importance
+from reverie.window.stubs import shortened
 
 KEPT = 10                # newest messages that stay word for word (CONSTANTS: sleep keep)
 LEAST = 200              # tokens that a summary may take at least, if the target allows
@@ -42,6 +43,7 @@ class Draft(NamedTuple):
     others: int                          # tokens of what stays
     room: int                            # tokens that the summary may take
     left: tuple[Item, ...]               # what leaves, in order
+    shortened: tuple[Leaving, ...]       # answers that become a line, in order
     seat: tuple[int, ...]                # places whose messages the summary replaces; empty: it comes in addition
     numbers: tuple[int, ...]             # of all messages in their conversation
     head: str = ""                       # what stands above the lines
@@ -51,6 +53,11 @@ class Draft(NamedTuple):
     def goal(self) -> int:
         """Tokens that are aimed at."""
         return int(self.wish.down * self.wish.limit)
+
+    @property
+    def moved(self) -> list[Item]:
+        """All of which something leaves, in the order of the conversation."""
+        return sorted([*self.left, *(one.item for one in self.shortened)], key=lambda item: item.messages)
 
 
 class Condensed(NamedTuple):
@@ -91,16 +98,17 @@ def draft(messages: Sequence[Any], wish: Wish, now: float, *, known: Callable[[i
     share = min(max(int(row.summary * goal), LEAST), goal // 2)
     alternate = takes_turns(given)
     going = leaving(items, wish, row, goal - share, now, alternate=alternate)
-    seat = seat_of(items, going, alternate=alternate)
+    seat = seat_of(items, going.whole, alternate=alternate)
     if seat is not None:
         taken = items[seat]._replace(sticky="the summary's place", tokens=share)
-        going = leaving([*items[:seat], taken, *items[seat + 1:]], wish, row, goal, now, alternate=alternate) | {seat}
+        going = leaving([*items[:seat], taken, *items[seat + 1:]], wish, row, goal, now, alternate=alternate)
+        going = going._replace(whole=going.whole | {seat})
     before = sum(item.tokens for item in items)
-    left = tuple(items[place] for place in sorted(going))
-    others = before - sum(item.tokens for item in left)
-    empty = Draft(given, wish, before, others, max(0, min(share, goal - others)), left,
+    left = tuple(items[place] for place in sorted(going.whole))
+    others = before - sum(item.tokens for item in left) - sum(one.tokens for one in going.shortened)
+    empty = Draft(given, wish, before, others, max(0, min(share, goal - others)), left, going.shortened,
                   items[seat].messages if seat is not None else (), named)
-    return with_lines(empty, weights(items, now), session) if left else empty
+    return with_lines(empty, weights(items, now), session) if left or going.shortened else empty
 
 
 def newest(item: Item, total: int) -> Item:
@@ -108,13 +116,21 @@ def newest(item: Item, total: int) -> Item:
     return item._replace(sticky=item.sticky or "newest") if item.messages[-1] >= total - KEPT else item
 
 
-def leaving(items: Sequence[Item], wish: Wish, row: Strategy, goal: int, now: float, *, alternate: bool) -> set[int]:
-    """The places in `items` of what leaves, so that `goal` tokens are left."""
+class Going(NamedTuple):
+    """What goes: the places of items that leave as wholes, and those of which a line stays."""
+
+    whole: set[int]
+    shortened: tuple[Leaving, ...]
+
+
+def leaving(items: Sequence[Item], wish: Wish, row: Strategy, goal: int, now: float, *, alternate: bool) -> Going:
+    """What goes, so that `goal` tokens are left. A summary that is there always goes: the new one takes it in."""
     made = plan(items, wish.limit, now, task=wish.task, strategy=row.stays or "oldest", start=0.0,
-                down=max(0, goal) / wish.limit if row.stays else 0.0, alternate=alternate, may_shorten=False)
-    gone = {one.item.messages for one in made.going}
-    return {place for place, item in enumerate(items) if item.messages in gone or (
-        is_summary(item.text) and item.text != NOTE and not item.sticky)}
+                down=max(0, goal) / wish.limit if row.stays else 0.0, alternate=alternate, may_shorten=row.stubs)
+    gone = {one.item.messages for one in made.going if not one.stub}
+    whole = {place for place, item in enumerate(items) if item.messages in gone or (
+        item.text.startswith(MARK) and is_summary(item.text) and not item.sticky)}
+    return Going(whole, tuple(one for one in made.going if one.stub))
 
 
 def seat_of(items: Sequence[Item], going: set[int], *, alternate: bool) -> int | None:
@@ -132,10 +148,11 @@ def weights(items: Sequence[Item], now: float) -> dict[tuple[int, ...], float]:
 
 def with_lines(made: Draft, worth: dict[tuple[int, ...], float], session: str) -> Draft:
     """The same, with what may be said of what leaves: the head of the summary, and the best sentences."""
-    own = [item for item in made.left if not is_summary(item.text)] or list(made.left)
+    going = made.moved
+    own = [item for item in going if not is_summary(item.text)] or going
     numbers = [made.numbers[place] for item in own for place in item.messages]
-    said = {line: worth[item.messages] for item in made.left for line in lines_of(item, made.numbers[item.messages[0]])}
-    head = head_of(with_earlier(Span(min(numbers), max(numbers), len(numbers)), made.left), names_in(own), session)
+    said = {line: worth[item.messages] for item in going for line in lines_of(item, made.numbers[item.messages[0]])}
+    head = head_of(with_earlier(Span(min(numbers), max(numbers), len(numbers)), going), names_in(own), session)
     count = made.wish.tokenizer.count
     spare = made.room - count(written((), head)) - 2 * OVERHEAD
     if spare < 0:
@@ -160,7 +177,7 @@ def finished(made: Draft, lines: Sequence[Line], by: str) -> Condensed:
     """The list to go on with: what stays, as the very objects that were given, and the summary."""
     same = Condensed(list(made.given), made.before, made.before, made.goal, made.wish.strategy,
                      origin=tuple(range(len(made.given))), trouble=trouble(made.before, made.wish))
-    if not made.left:
+    if not made.moved:
         return same._replace(why="nothing may leave")
     summary = written(lines, made.head)
     new: list[Any] = [{"role": "user", "content": summary}]
@@ -170,18 +187,23 @@ def finished(made: Draft, lines: Sequence[Line], by: str) -> Condensed:
     after = made.others + sum(count(message["content"]) + OVERHEAD for message in new)
     if after >= made.before:
         return same._replace(why="a summary would take as much as what leaves")
+    laid = list(laid_out(made, new))
+    own = tuple(item for item in made.moved if not is_summary(item.text))
+    return same._replace(messages=[message for _, message in laid], after=after, summary=summary, lines=tuple(lines),
+                         left=own, origin=tuple(place for place, _ in laid), by=by,
+                         trouble=trouble(after, made.wish))
+
+
+def laid_out(made: Draft, new: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    """The list to go on with, each message with its place in the given one; a summary's is that where it stands."""
     gone = {place for item in made.left for place in item.messages}
-    stands = made.seat[0] if made.seat else made.left[0].messages[0]
-    laid: list[tuple[int, Any]] = []
+    short = {place: one.stub for one in made.shortened for place in one.item.messages}
+    stands = made.seat[0] if made.seat else made.moved[0].messages[0]
     for place, message in enumerate(made.given):
         if place == stands:
-            laid += [(place, one) for one in new]
+            yield from ((place, one) for one in new)
         if place not in gone:
-            laid.append((place, message))
-    own = tuple(item for item in made.left if not is_summary(item.text))
-    return same._replace(messages=[message for _, message in laid], after=after, summary=summary, lines=tuple(lines),
-                         left=own or made.left, origin=tuple(place for place, _ in laid), by=by,
-                         trouble=trouble(after, made.wish))
+            yield place, shortened(message, short[place]) if place in short else message
 
 
 def trouble(after: int, wish: Wish) -> str:

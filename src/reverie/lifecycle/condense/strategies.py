@@ -17,6 +17,7 @@ class Strategy(NamedTuple):
     meaning: str
     stays: str               # a key of `window.strategies.STRATEGIES`: what stays of the older part; empty: nothing
     summary: float           # share of the target that the summary may take
+    stubs: bool = False      # long answers become a line before anything leaves (`window.stubs`)
 
 
 STRATEGIES: dict[str, Strategy] = {row.name: row for row in (
@@ -24,8 +25,8 @@ STRATEGIES: dict[str, Strategy] = {row.name: row for row in (
              "sliding", 0.1),
     Strategy("progressive-summary", "all but the last ten becomes one summary, which takes in the one before", "", 0.5),
     Strategy("importance-based", "what is most important stays; a short summary of the rest", "importance", 0.1),
-    Strategy("hybrid", "what tells most for its tokens stays; a summary of the rest takes in the one before", "ours",
-             0.25),
+    Strategy("hybrid", "what tells most for its tokens stays, long answers as a line; a summary of the rest", "ours",
+             0.15, stubs=True),
 )}
 DEFAULT = "hybrid"       # CONSTANTS: strategies default
 
