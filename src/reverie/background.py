@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 from reverie import clock, config
 from reverie.attention import replaces
 from reverie.config import Settings
-from reverie.conversation import Conversation, Turn, end_of, event_of, take_back
+from reverie.conversation import Conversation, Turn, compact_of, end_of, event_of, take_back
 from reverie.embed import Embedder
 from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly
 from reverie.messages import Said
@@ -245,7 +245,7 @@ class Background:
                 if turn.left and not self.settings.is_off(turn.session.space):
                     keep(self.store, turn.left, turn.session.space, turn.session.attention.session, turn.at)
                     if turn.told:
-                        tell(self.store, turn.told, turn.session.space, turn.session.attention.session, turn.at)
+                        tell(self.store, turn.told, compact_of(turn))
         return events
 
     def _alone(self, turn: Turn) -> Event | None:

@@ -63,11 +63,16 @@ def event_of(turn: Turn) -> Event:
                  payload=payload)
 
 
-def end_of(turn: Turn) -> Event:
+def end_of(turn: Turn, verb: str = "session_end") -> Event:
     """The end of a conversation, as it is written down."""
     conversation = turn.session
-    return Event(verb="session_end", space=conversation.space, session=conversation.attention.session, at=turn.at,
+    return Event(verb=verb, space=conversation.space, session=conversation.attention.session, at=turn.at,
                  payload={"own": True} if conversation.own else {})
+
+
+def compact_of(turn: Turn) -> Event:
+    """That a conversation's context was shortened, as it is written down."""
+    return end_of(turn, "compact")
 
 
 def take_back(conversation: Conversation, ids: frozenset[str]) -> bool:

@@ -18,6 +18,7 @@ from reverie.lifecycle.condense.timing import too_early
 from reverie.lifecycle.intake import built
 from reverie.messages import Said
 from reverie.model import Add, Event, Filter
+from reverie.settle.learning import home_of
 from reverie.window.fitting import Wish, checked
 from reverie.window.shapes import Known, text_of, weight
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 BY_WORDS = "words"
 TOLD = 12                # lines of an episode
+KNOWN = 1_000            # newest episodes of a conversation among which the same one is looked for
 
 
 class About(NamedTuple):
@@ -78,17 +80,20 @@ def told(made: Condensed, numbers: Sequence[int]) -> Told | None:
     return Told(tuple(lines[:TOLD]), (min(now_gone), max(now_gone)), made.by) if lines else None
 
 
-def tell(store: Store, one: Told, space: str, session: str, now: float) -> bool:
-    """Write an episode down, unless one of the same messages is known; whether it was. One transaction."""
-    text = "\n".join(f"{line.who}: {line.text}" for line in one.lines)
+def tell(store: Store, one: Told, compact: Event) -> bool:
+    """Write an episode down, unless one of the same messages is known; whether it was. One transaction.
+
+    `compact` is the event by which hosts say that they shorten a context: readers that wait for more take it as the end
+    of a part. The episode belongs where the conversation's lessons go.
+    """
+    home, (first, last) = home_of(compact), one.messages
     with store.alone():
-        known = store.browse(Filter(spaces=(space,), kinds=("event",), session=session, limit=1_000))
+        known = store.browse(Filter(spaces=(home,), kinds=("event",), session=compact.session, limit=KNOWN))
         if any(memory.messages == one.messages and memory.details.get("condensed") for memory in known):
             return False
-        first, last = one.messages
-        memory = built(clock.new_id(), now, f"Messages {first} to {last} of this conversation were about:\n{text}",
-                       space=space, kind="event", at=now, session=session, messages=one.messages,
+        text = "\n".join(f"{line.who}: {line.text}" for line in one.lines)
+        memory = built(clock.new_id(), compact.at, f"Messages {first} to {last} of this conversation were about:\n{text}",
+                       space=home, kind="event", at=compact.at, session=compact.session, messages=one.messages,
                        provenance="observed", details={"condensed": one.by})
-        store.apply([Add(memory)], Event(verb="condense", space=space, session=session, at=now,
-                                         payload={"messages": list(one.messages), "by": one.by}))
+        store.apply([Add(memory)], compact)
     return True
