@@ -70,6 +70,8 @@ TYPES = ("working", "episodic", "semantic", "procedural", "prospective", "emotio
 GROUPS = ("Corrections", "Never do", "To do", "Facts", "Preferences", "Decisions", "Entities", "Procedures",
           "Learnings", "What happened", "Feelings", "Now", "Notes")
 
+MATURITIES = ("raw", "validated", "escalated", "dismissed")
+
 # An inference fades within days whatever its kind says (A74, B58).
 INFERRED_HALF_LIFE = 7.0
 
@@ -85,6 +87,23 @@ def holds(memory: Memory, moment: float) -> bool:
     """Whether it is true in the world at a moment, as far as it says."""
     return ((memory.valid_from is None or memory.valid_from <= moment)
             and (memory.valid_to is None or memory.valid_to > moment))
+
+
+def maturity(memory: Memory) -> str:
+    """How far somebody has looked at it: a member of MATURITIES (X35)."""
+    if memory.retired_why == "dismissed":
+        return "dismissed"
+    state = memory.details.get("maturity")
+    return state if state in MATURITIES else "raw"
+
+
+def is_ripe(memory: Memory) -> bool:
+    """Whether it may surface before somebody has looked at it (CONSTANTS row 3; CC-85).
+
+    What was only concluded may not until it is met again or approved; what was passed on to a person waits for them.
+    """
+    state = maturity(memory)
+    return state == "validated" or (state == "raw" and (memory.provenance != "inferred" or memory.strength > 1))
 
 
 def is_talk(memory: Memory) -> bool:
