@@ -12,6 +12,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -30,6 +31,7 @@ from reverie.settle.gaps import unanswered
 from reverie.settle.maintaining import snippet
 from reverie.settle.preparing import focus, prepare
 from reverie.settle.reading import Work
+from reverie.settle.reminding import claimed, fire, let_go, scenes_of
 from reverie.store import Store
 from reverie.window import EMPTY, Block
 
@@ -237,7 +239,12 @@ class Background:
         """These turns in the log; None for one whose space is switched off by now."""
         events = [None if self.settings.is_off(turn.session.space) else end_of(turn) if turn.ends
                                       else event_of(turn) for turn in turns]
-        self.store.append([event for event in events if event])
+        due = [turn for turn in turns if turn.due]
+        with self.store.alone() if due else nullcontext():
+            self.store.append([event for event in events if event])
+            for turn in due:
+                fire(self.store, turn.due, turn.at, turn.session.attention.session)
+                let_go(self.store, turn.due, turn.session.holder)
         return events
 
     def _alone(self, turn: Turn) -> Event | None:
@@ -291,10 +298,13 @@ class Background:
         while conversation.withdrawn:
             conversation.attention.dropped(conversation.withdrawn.popleft())
         try:
+            window = tuple(conversation.window)
+            due = claimed(self.store, self.settings, conversation.space, conversation.holder, at, scenes_of(window))
             made = prepare(
                 self.store, self._embedder, self.settings, conversation.attention, conversation.space,
-                tuple(conversation.window), at, conversation.vector, self._llm)
+                window, at, conversation.vector, self._llm, due)
             conversation.vector = made.vector
+            let_go(self.store, [h.memory for h in due if h.memory not in made.block.due], conversation.holder)
             if made.block:
                 self._offer(conversation, made.block, at, made.judged)
             else:

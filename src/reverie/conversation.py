@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from reverie.attention import Attention
+from reverie.clock import new_id
 from reverie.messages import Heard, Said
-from reverie.model import Event
+from reverie.model import Event, Memory
 from reverie.settle.preparing import WINDOW_MESSAGES
 from reverie.settle.spoken import redacted
 from reverie.window import Block
@@ -27,6 +29,7 @@ class Turn:
     given: tuple[str, ...]
     dropped: Block               # a block that was too old to give
     at: float
+    due: tuple[Memory, ...] = ()    # reminders among what was given
     ends: bool = False           # nothing new: the conversation is over
 
 
@@ -42,6 +45,7 @@ class Conversation:
     heard: Heard = field(default_factory=Heard)
     window: deque[Said] = field(default_factory=lambda: deque(maxlen=WINDOW_MESSAGES))
     vector: Any = None                                   # of the last context
+    holder: str = field(default_factory=partial(new_id, "conversation"))    # of the claims on reminders
 
 
 def event_of(turn: Turn) -> Event:

@@ -62,6 +62,8 @@ KINDS: dict[str, Kind] = {
     )
 }
 
+INTENTION, PENDING = "intention", "pending"
+
 CUSTOM = Kind("custom", "semantic", 45, "a kind of somebody's own", group="Notes")
 
 TYPES = ("working", "episodic", "semantic", "procedural", "prospective", "emotional")
@@ -85,6 +87,12 @@ def holds(memory: Memory, moment: float) -> bool:
     """Whether it is true in the world at a moment, as far as it says."""
     return ((memory.valid_from is None or memory.valid_from <= moment)
             and (memory.valid_to is None or memory.valid_to > moment))
+
+
+def awaits(memory: Memory) -> bool:
+    """Whether it is to be done later and its moment has not come: then it does not pop up by resemblance."""
+    return memory.kind == INTENTION and memory.details.get("status", PENDING) == PENDING and bool(
+        memory.triggers or memory.details.get("when") is not None)
 
 
 def is_talk(memory: Memory) -> bool:

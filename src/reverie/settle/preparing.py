@@ -11,12 +11,12 @@ from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.lifecycle.extract import without_injections
 from reverie.messages import Said
-from reverie.model import NOTHING, lineage
+from reverie.model import NOTHING, Hit, lineage
 from reverie.search import Query, search
 from reverie.settle.embedding import embedded, similarity
 from reverie.settle.judging import Chosen, chosen
 from reverie.store import Store
-from reverie.window import EMPTY, Block, render
+from reverie.window import Block, render
 
 if TYPE_CHECKING:
     from reverie.llm import Llm
@@ -59,14 +59,15 @@ class Prepared(NamedTuple):
 
 
 def prepare(store: Store, embedder: Embedder | None, settings: Settings, attention: Attention, space: str,
-            window: Sequence[Said], now: float, last: Any = None, llm: Llm | None = None) -> Prepared:
-    """The block for the next turn.
+            window: Sequence[Said], now: float, last: Any = None, llm: Llm | None = None,
+            due: Sequence[Hit] = ()) -> Prepared:
+    """The block for the next turn. What is `due` comes first, whatever the conversation is about.
 
     Embed, search, topic check, filter, judge, render: in this order (B90). Only decides; the caller records it.
     """
     about = focus(window)
     if not about.text or settings.is_off(space) or attention.seen_before(about.text, now):
-        return Prepared(EMPTY, last)
+        return Prepared(render((), now, limit=settings.limit, budget=settings.budget, due=due), last)
     vector = embedded(embedder, about.text)
     changed = attention.topic(similarity(vector, last))
     query = Query(text=about.text, context=about.context, spaces=lineage(space), now=now, vector=vector,
@@ -75,4 +76,5 @@ def prepare(store: Store, embedder: Embedder | None, settings: Settings, attenti
                   exclude=echoes(store, attention) | attention.blocked(now))
     found = (Chosen(search(store, query)) if llm is None
              else chosen(store, query, llm, settings, attention, window, changed=changed))
-    return Prepared(render(found.hits, now, limit=settings.limit, budget=settings.budget), vector, found.judged)
+    return Prepared(render(found.hits, now, limit=settings.limit, budget=settings.budget, due=due), vector,
+                    found.judged)
