@@ -111,8 +111,8 @@ def render(hits: Sequence[Hit], now: float, *, limit: int, budget: int, due: Seq
             taken.append(hit)
             lines[hit.memory.id] = text
             left -= cost
-    reminders = {hit.memory.id for hit in due}
-    return replace(laid_out(taken, lines, now), due=tuple(h.memory for h in taken if h.memory.id in reminders))
+    block, reminders = laid_out(taken, lines, now), {hit.memory.id for hit in due}
+    return replace(block, due=tuple(m for m in block.memories if m.id in reminders)) if due else block
 
 
 def laid_out(taken: Sequence[Hit], lines: dict[str, str], now: float) -> Block:

@@ -27,6 +27,7 @@ from reverie.store import Store
 
 AT_ONCE = 3                   # reminders in one block: the most urgent; the others come with the next turns
 LOOKED_AT = 1_000             # newest intentions of a space and those above it
+LAST_TURNS = 100              # newest turns among which the project's last one is looked for
 CLAIM = FRESH_FOR + 60.0      # seconds: as long as a block may wait, and a minute to write down that it was given
 
 
@@ -35,7 +36,7 @@ def waiting(store: Store, space: str) -> list[Memory]:
     return store.browse(Filter(spaces=lineage(space), kinds=(INTENTION,), limit=LOOKED_AT))
 
 
-def scenes_of(window: Sequence[Said]) -> list[Scene]:
+def scenes_of(window: Iterable[Said]) -> list[Scene]:
     """What triggers are held against: each message of user and agent, and each call of a tool in them. What tools
 
     answered is no touch: a listing names every file.
@@ -64,6 +65,17 @@ def claimed(store: Store, settings: Settings, space: str, holder: str, now: floa
                     lease_of(hit.memory), holder, CLAIM, now):
                 mine.append(hit)
     return mine
+
+
+def spoke_last(store: Store, space: str, session: str) -> bool:
+    """Whether this conversation spoke last of those in its project: it is likeliest to speak next. Only that one holds
+
+    on to reminders while it is silent; those that were left open do not keep them from it.
+    """
+    project = "/".join(space.split("/")[:2])
+    turns = store.events(verbs=("turn",), newest=True, limit=LAST_TURNS)
+    last = next((turn for turn in turns if f"{turn.space}/".startswith(f"{project}/")), None)
+    return last is not None and last.session == session
 
 
 def at_start(store: Store, settings: Settings, space: str, holder: str, now: float) -> list[Hit]:

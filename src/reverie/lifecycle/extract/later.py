@@ -20,8 +20,8 @@ BEFORE_A_NOUN = re.compile(r".*\b(?:for|by|until|till|before|after|since|from|of
                            re.IGNORECASE)
 AMOUNT = re.compile(r"\w+ ?(?:h|m|s|hours?|hrs?|minutes?|mins?|seconds?|secs?|days?|weeks?|months?|years?)\b.*",
                     re.IGNORECASE)    # "wait 20 minutes" is no time; "in 20 minutes" is
-TOUCH = (r"(?:(?:the )?next time|when(?:ever)?|once|as soon as) (?:we|you|i) (?:next )?(?:touch|edit|open|change|modify|"
-         r"work on|get to|are in|go into) (?P<file>\S+?)")
+TOUCH = (r"(?:(?:the )?next time|when(?:ever)?|once|as soon as) (?:we|you|i) (?:next )?(?:touch|edit|open|change|"
+         r"modify|work on|get to|are in|go into) (?P<file>\S+?)")
 AFTER_FILE = re.compile(rf"{TOUCH},? (?:please )?(?:remind (?:me|us)|don'?t forget|do not forget|remember) "
                         r"(?:to |that |about )(?P<do>.+)", re.IGNORECASE)
 BEFORE_FILE = re.compile(rf"(?:to |that |about )?(?P<do>.+?),? {TOUCH}[.!]?", re.IGNORECASE)
