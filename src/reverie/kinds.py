@@ -105,7 +105,8 @@ def half_life(memory: Memory) -> float:
     days = kind_of(memory.kind).half_life
     if memory.kind == "fact" and "/" not in memory.space:
         days = KINDS["knowledge"].half_life       # a fact about the user, not about one project's code
-    return min(days, INFERRED_HALF_LIFE) if memory.provenance == "inferred" else days
+    fades = memory.provenance == "inferred" and memory.kind != INTENTION    # which lives until it is done (C45)
+    return min(days, INFERRED_HALF_LIFE) if fades else days
 
 
 def retention(memory: Memory, now: float) -> float:

@@ -59,13 +59,15 @@ def test_it_is_due_when_its_time_comes(mind, clock):
 
 def test_one_that_is_not_completed_stays(mind, clock):
     """C45: a year later it is still there."""
-    one = mind.remind("Call Ann", when="in 1 hour", space=SPACE)
+    some = [mind.remind(f"Call {name}", when="in 1 hour", space=SPACE, provenance=said_by)
+            for name, said_by in (("Ann", "user_stated"), ("Bob", "inferred"))]
     clock.tick(days=1)
     mind.due(space=SPACE, fire=True)
     clock.tick(days=365)
     mind.settle()
     mind.sleep()
-    assert [(m.id, reminder_of(m).status) for m in mind.reminders(space=SPACE)] == [(one.id, "triggered")]
+    assert [(m.id, reminder_of(m).status) for m in mind.reminders(space=SPACE)] == [
+        (one.id, "triggered") for one in some]
 
 
 def test_every_step_can_be_undone(mind, clock):
@@ -332,6 +334,22 @@ def test_people_ask_to_be_reminded(mind, clock):
         quiet = [turn(companion, f"something else {n}", clock=clock) for n in range(3)]
         blocks = [later(companion, text, clock, 900) for text in ("and now", "edit src/auth.py please", "ok")]
     assert (given(quiet), given(blocks)) == ([], ["Check the build", "Rotate the keys"])
+
+
+def test_the_same_thing_at_another_time_is_another_reminder(mind, clock):
+    """What was done last week can be asked for again; a transcript that is read twice asks once."""
+    weekly = [{"role": "user", "content": "remind me tomorrow at 9 to call Ann", "at": clock() + week * 604_800}
+              for week in range(2)]
+    first = mind.learn(weekly[:1], space=SPACE, session="one")
+    clock.tick(days=1)
+    mind.due(space=SPACE, fire=True)
+    assert mind.learn(weekly[:1], space=SPACE, session="again").memories == ()
+    clock.tick(days=6)
+    second = mind.learn(weekly[1:], space=SPACE, session="two")
+    assert [len(one.memories) for one in (first, second)] == [1, 1]
+    mind.settle()
+    mind.sleep()
+    assert len(mind.reminders(space=SPACE)) == 2
 
 
 def test_an_old_transcript_reminds_of_nothing(mind, clock):

@@ -1,3 +1,4 @@
+# mypy: no-check-untyped-defs
 """Reminders as pure decisions: what is due, in which order, and that each occurrence fires once."""
 
 import pytest

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -61,9 +62,10 @@ def test_other_values_for_a_time():
     assert wall_of(understood(datetime(2026, 12, 3, 8), NOW, NEW_YORK), NEW_YORK) == datetime(2026, 12, 3, 8)
     assert wall_of(understood(date(2026, 12, 3), NOW, BERLIN), BERLIN) == datetime(2026, 12, 3, 9)
     assert understood(NOW + 5, NOW, BERLIN) == NOW + 5
-    for odd in (True, float("nan"), -1, None, [], 1e15):
+    odd: list[Any] = [True, float("nan"), -1, None, [], 1e15]
+    for value in odd:
         with pytest.raises(BadInput):
-            understood(odd, NOW, BERLIN)
+            understood(value, NOW, BERLIN)
 
 
 def test_a_zone_must_be_one():

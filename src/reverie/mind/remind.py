@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reverie.errors import BadInput
 from reverie.kinds import INTENTION
-from reverie.lifecycle import intention
 from reverie.lifecycle.asked import question, texts
-from reverie.lifecycle.intention import When
 from reverie.mind.base import Base, alone
 from reverie.model import Filter, Hit, Memory, lineage
 from reverie.patterns import about_to_run, spoken
-from reverie.settle import reminding
+
+if TYPE_CHECKING:
+    from reverie.lifecycle.intention import When
 
 
 class Reminding(Base):
@@ -26,6 +26,8 @@ class Reminding(Base):
         Looking does not fire. With `fire`, those returned count as given from now on, each to one caller only: for a
         host that shows them. What a companion is just about to give is left to it.
         """
+        from reverie.lifecycle import intention
+        from reverie.settle import reminding
         home = self._space(space)
         if self.settings.is_off(home):
             return []
@@ -36,6 +38,7 @@ class Reminding(Base):
 
     @alone
     def _fired(self, found: list[Hit]) -> list[Hit]:
+        from reverie.settle import reminding
         now = self._now()
         free = reminding.unclaimed(self.store, found, now)
         mine = {memory.id for memory in reminding.fire(self.store, [hit.memory for hit in free], now)}
@@ -46,6 +49,8 @@ class Reminding(Base):
 
         `status`: "pending", "triggered" (given, and not said to be done), "done", "cancelled".
         """
+        from reverie.lifecycle import intention
+        from reverie.settle import reminding
         wanted = texts(status, "status")
         if unknown := set(wanted) - set(intention.STATUSES):
             raise BadInput(f"{', '.join(sorted(unknown))} is no status; there are {', '.join(intention.STATUSES)}")
@@ -63,6 +68,7 @@ class Reminding(Base):
 
     @alone
     def _ended(self, id: str, how: str) -> Memory:
+        from reverie.lifecycle import intention
         memory, now = self._one(id), self._now()
         self._apply(intention.ended(memory, how, now), how, memory.space, now)
         self._leaving.append(id)
@@ -71,6 +77,7 @@ class Reminding(Base):
     @alone
     def snooze(self, id: str, until: When) -> Memory:
         """It is due later instead: "in 20 minutes", "tomorrow at 9". Of what recurs, the next time only."""
+        from reverie.lifecycle import intention
         memory, now = self._one(id), self._now()
         self._apply([intention.snoozed(memory, until, now)], "snooze", memory.space, now)
         self._leaving.append(id)

@@ -19,7 +19,7 @@ from reverie.kinds import INTENTION
 from reverie.lifecycle.extract import Found, Gleaned, Rejected, gleaned
 from reverie.lifecycle.extract.later import Later
 from reverie.lifecycle.intake import built
-from reverie.lifecycle.intention import completed, patterns_for
+from reverie.lifecycle.intention import completed, patterns_for, reminder_of
 from reverie.lifecycle.reconcile import absorbed, altered, covers, may_merge, standing
 from reverie.model import Add, Event, Filter, Memory, lineage
 from reverie.settle.reading import Decision, Reader, Work
@@ -74,7 +74,7 @@ def decided(work: Work, found: Gleaned, source: Source, asked: int | None = None
                 rejected.append(Rejected(lesson.text, GONE_BY, lesson.rule, lesson.last))
                 continue
             memory = planned
-        known = known_as(store, memory, asked if lesson.explicit else None)
+        known = [one for one in known_as(store, memory, asked if lesson.explicit else None) if same_plan(one, memory)]
         if same_words(memory) in seen or known:
             rejected.append(Rejected(lesson.text, KNOWN, lesson.rule, lesson.last))
             old = repeated(store, known, memory)
@@ -102,6 +102,15 @@ def planned_at(memory: Memory, later: Later, at: float, work: Work) -> Memory | 
     if work.now - (at if when is None or later.every else when) > LATE:
         return None
     return memory._replace(details=details, triggers=tuple(patterns_for(files=[later.file])) if later.file else ())
+
+
+def same_plan(one: Memory, other: Memory) -> bool:
+    """Whether two that say the same are to be done at the same time; of what is not to be done later, always."""
+    if other.kind != INTENTION:
+        return True
+    first, second = reminder_of(one), reminder_of(other)
+    return one.triggers == other.triggers and first.every == second.every and (
+        bool(first.every) or first.when == second.when)
 
 
 def account(kept: int, rejected: Sequence[Rejected], places: Sequence[int]) -> dict[str, Any]:
