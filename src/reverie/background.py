@@ -31,7 +31,7 @@ from reverie.settle.gaps import unanswered
 from reverie.settle.maintaining import snippet
 from reverie.settle.preparing import focus, prepare
 from reverie.settle.reading import Work
-from reverie.settle.reminding import claimed, fire, let_go, scenes_of, spoke_last
+from reverie.settle.reminding import claimed, due_now, fire, let_go, spoke_last
 from reverie.store import Store
 from reverie.window import EMPTY, Block, render
 
@@ -186,11 +186,10 @@ class Background:
             keeps = 0 <= now - waiting.prepared_at < FRESH_FOR - 2 * RETRY
             if keeps and waiting.due:
                 continue
-            if not spoke_last(self.store, conversation.space, conversation.attention.session):
+            found = due_now(self.store, self.settings, conversation.space, now, tuple(conversation.window))
+            if not found or not spoke_last(self.store, conversation.space, conversation.attention.session):
                 continue
-            due = claimed(self.store, self.settings, conversation.space, conversation.holder, now,
-                          scenes_of(conversation.window))
-            if due:
+            if due := claimed(self.store, found, conversation.holder, now):
                 others = [Hit(m, 0.0, why) for m, why in zip(waiting.memories, waiting.why, strict=True) if keeps]
                 self._offer(conversation, render(others, now, limit=self.settings.limit, budget=self.settings.budget,
                                                  due=due), now, {})
@@ -318,7 +317,8 @@ class Background:
             conversation.attention.dropped(conversation.withdrawn.popleft())
         try:
             window = tuple(conversation.window)
-            due = claimed(self.store, self.settings, conversation.space, conversation.holder, at, scenes_of(window))
+            due = claimed(self.store, due_now(self.store, self.settings, conversation.space, at, window),
+                          conversation.holder, at)
             made = prepare(
                 self.store, self._embedder, self.settings, conversation.attention, conversation.space,
                 window, at, conversation.vector, self._llm, due)

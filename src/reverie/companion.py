@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from reverie.attention import FRESH_FOR, Attention, echoes
 from reverie.background import Background
-from reverie.conversation import Conversation, Turn
+from reverie.conversation import Conversation, Turn, tell, told_lately
 from reverie.errors import BadInput, ReverieError
 from reverie.messages import Said, text_of
 from reverie.model import lineage
@@ -66,6 +66,7 @@ class Companion:
             block = block or self._by_words(said, at)
         if block:
             self.conversation.attention.last_given = (frozenset(block.ids), at)
+            tell(self.conversation, block.due, at)
         if not self._background.put(Turn(self.conversation, said, first, block.ids, stale, at, block.due)):
             self.dropped += 1
         return block
@@ -76,7 +77,8 @@ class Companion:
             block = self.conversation.slot.pop()
         except IndexError:
             return EMPTY, EMPTY
-        return (block, EMPTY) if self.conversation.attention.may_give(block, at) else (EMPTY, block)
+        gives = self.conversation.attention.may_give(block, at) and not told_lately(self.conversation, block.due, at)
+        return (block, EMPTY) if gives else (EMPTY, block)
 
     def _by_words(self, said: tuple[Said, ...], at: float) -> Block:
         """The first turn's answer: what was due when the conversation began, and the lexical stage, cut off at the

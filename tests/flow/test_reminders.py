@@ -177,6 +177,17 @@ def test_secrets_do_not_become_reminders(mind):
     assert "ghp_" not in one.text and one.details["redacted"]
 
 
+def test_a_reminder_that_is_purged_leaves_no_trace(mind, clock):
+    """Its firing is blanked too; nothing is left to verify."""
+    one = mind.remind("Call Ann about the zanzibar", when="in 1 minute", space=SPACE)
+    clock.tick(120)
+    mind.due(space=SPACE, fire=True)
+    mind.purge(one.id)
+    left = "".join(map(str, (*mind.store.events(), *mind.store.dump())))
+    assert one.id not in left and "zanzibar" not in left
+    assert mind.verify() == []
+
+
 # Beside a conversation
 
 
@@ -233,6 +244,16 @@ def test_a_block_that_waited_too_long_swallows_nothing(mind, clock):
         assert not turn(companion, "after lunch", clock=clock, tick=FRESH_FOR + 1)
         assert status(mind, one) == "pending"
         assert turn(companion, "go on", clock=clock).ids == (one.id,)
+
+
+def test_a_block_prepared_while_the_last_one_was_given_does_not_repeat_it(mind, clock):
+    """Two turns in a row can both find it due before the first has given it; it is given once all the same."""
+    mind.remind("Call Ann", when="in 1 minute", space=SPACE)
+    clock.tick(120)
+    with mind.companion(f"{SPACE}/s1") as companion:
+        first = turn(companion, "hello")
+        companion.conversation.slot.append(first)
+        assert given([first, turn(companion, "again", clock=clock), turn(companion, "so", clock=clock)]) == ["Call Ann"]
 
 
 def test_it_waits_for_a_person_who_is_at_lunch(mind, clock):

@@ -206,9 +206,9 @@ def day_of(phrase: str, here: Wall) -> Wall | None:
 
 def recurring(text: str, now: float, zone: str) -> str:
     """How it recurs, in one of two forms: cron ("30 8 * * 1-5") or "every 2 weeks at 09:00"."""
-    if _CRON.fullmatch(text.strip()):
-        return checked_cron(" ".join(text.split()), text)
     phrase = plain(text)
+    if _CRON.fullmatch(cron := " ".join(text.split())):
+        return checked_cron(cron, text)
     phrase = phrase if phrase.startswith(("every ", "each ")) else f"every {phrase}"
     found = _EVERY.match(phrase)
     rest = phrase[found.end():].strip(" ,") if found else ""

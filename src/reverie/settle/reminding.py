@@ -27,7 +27,7 @@ from reverie.store import Store
 
 AT_ONCE = 3                   # reminders in one block: the most urgent; the others come with the next turns
 LOOKED_AT = 1_000             # newest intentions of a space and those above it
-LAST_TURNS = 100              # newest turns among which the project's last one is looked for
+LAST_TURNS = 30               # newest turns among which the project's last one is looked for
 CLAIM = FRESH_FOR + 60.0      # seconds: as long as a block may wait, and a minute to write down that it was given
 
 
@@ -49,19 +49,23 @@ def scenes_of(window: Iterable[Said]) -> list[Scene]:
     return scenes
 
 
-def claimed(store: Store, settings: Settings, space: str, holder: str, now: float,
-            scenes: Sequence[Scene] = ()) -> list[Hit]:
-    """The most urgent reminders that are due, claimed for whoever is about to give them; not those of others."""
-    if settings.is_off(space):
-        return []
-    found = intention.due(waiting(store, space), now, scenes)
+def due_now(store: Store, settings: Settings, space: str, now: float, window: Iterable[Said] = ()) -> list[Hit]:
+    """What is due, or called for by the newest messages, whoever has a claim on it."""
+    some = [] if settings.is_off(space) else waiting(store, space)
+    context = scenes_of(window) if any(memory.triggers for memory in some) else []
+    return intention.due(some, now, context)
+
+
+def claimed(store: Store, found: Sequence[Hit], holder: str, now: float) -> list[Hit]:
+    """The most urgent of them, claimed for whoever is about to give them; not those that somebody else has."""
     if not found:
         return []
     with store.alone():
         there = {memory.id: memory for memory in store.get([hit.memory.id for hit in found])}
         mine: list[Hit] = []
         for hit in found:
-            if len(mine) < AT_ONCE and intention.still(there[hit.memory.id], hit.memory) and store.acquire(
+            now_there = there.get(hit.memory.id)
+            if len(mine) < AT_ONCE and now_there and intention.still(now_there, hit.memory) and store.acquire(
                     lease_of(hit.memory), holder, CLAIM, now):
                 mine.append(hit)
     return mine
@@ -81,7 +85,7 @@ def spoke_last(store: Store, space: str, session: str) -> bool:
 def at_start(store: Store, settings: Settings, space: str, holder: str, now: float) -> list[Hit]:
     """What is due when a conversation begins (C112). A store in trouble has nothing; it is met again and reported."""
     try:
-        return claimed(store, settings, space, holder, now)
+        return claimed(store, due_now(store, settings, space, now), holder, now)
     except ReverieError:
         return []
 
