@@ -88,6 +88,7 @@ def test_a_context_calls_for_it():
     assert reasons(spoken("Is the Staging  server up?")) == [("trigger 'staging server'",)]
     assert reasons(spoken("src/oauth.py and staging serverless"), about_to_run("Bash", "git status")) == []
     assert reasons(spoken("when we touch src/auth.py, remind me to rotate the keys")) == []
+    assert reasons(spoken("we rotate the keys in src/api/auth.py")) == [("trigger 'src/**/auth.py'",)]
 
 
 @pytest.mark.parametrize(("glob", "meant_", "not_meant"), [
@@ -141,12 +142,14 @@ def test_details_that_make_no_sense_are_as_if_not_said():
     odd = reminder(when="soon", zone="Mars", every="x", priority="high", status="lost")
     assert reminder_of(odd) == reminder_of(reminder())
     assert due([odd, one := reminder(when=NOON)], NOON)[0].memory == one
+    assert due([reminder(when=1e18), reminder(when=-1e18), reminder(when=float("nan")), one], NOON) == due([one], NOON)
     bad = reminder(when=NOON, zone="Mars/Olympus", every="banana")
     assert after(bad, fired(bad, NOON)).details["status"] == "triggered"
 
 
 @pytest.mark.parametrize("details", [{"priority": 2}, {"priority": "high"}, {"status": "lost"}, {"when": "soon"},
-                                     {"when": "yesterday"}, {"every": "banana"}, {"when": 1.0, "zone": "Mars"}])
+                                     {"when": 1.7e12}, {"when": "yesterday"}, {"every": "banana"},
+                                     {"when": 1.0, "zone": "Mars"}])
 def test_what_cannot_be_kept_is_refused(details):
     with pytest.raises(BadInput):
         completed(details, NOON, lambda: "UTC")

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
 from reverie.kinds import INTENTION, PENDING
+from reverie.lifecycle.intake import FARTHEST
 from reverie.lifecycle.moments import ahead, first_of, following, is_rule, is_zone, recurring, told, zone_of
 from reverie.model import Change, Hit, Memory, Retire, Revise
 from reverie.patterns import EXPRESSION, TOOL, Scene, meets
@@ -38,21 +39,28 @@ STATUSES = (PENDING, TRIGGERED, DONE, CANCELLED)
 ENDS = {"done": DONE, "cancel": CANCELLED}
 
 
+SETTING = ("remind", "forget", "remember")    # one of these stands where a reminder is set: "when …, remind me to …"
+
 When = str | float | datetime | date | None
 
 
-def is_number(value: object) -> bool:
+def is_number(value: Any) -> bool:
     """Whether it is a number and finite; True and False are none."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
+def is_moment(value: Any) -> bool:
+    """Whether it is seconds since 1970; what is larger was meant as milliseconds."""
+    return is_number(value) and 0 <= value < FARTHEST
+
+
 FITS: dict[str, Callable[[Any], bool]] = {
     "status": lambda value: value in STATUSES,
-    "when": is_number,
+    "when": is_moment,
     "zone": lambda value: isinstance(value, str) and is_zone(value),
     "every": lambda value: isinstance(value, str) and is_rule(value),
     "priority": is_number,
-    "fired_at": is_number,
+    "fired_at": is_moment,
 }
 """What each detail must be to count: one bad line of an imported file must not stop the others from being due."""
 
@@ -114,7 +122,8 @@ def reason(memory: Memory, now: float, context: Sequence[Scene]) -> str:
         return f"due {told(one.when, one.zone)}"
     if one.status != PENDING:
         return ""
-    others = [scene for scene in context if memory.text.lower() not in scene.text]
+    others = [scene for scene in context if not (memory.text.lower() in scene.text
+                                                 and any(word in scene.text for word in SETTING))]
     pattern = next((pattern for pattern in memory.triggers if any(meets(pattern, scene) for scene in others)), "")
     return f"trigger {shown(pattern)!r}" if pattern else ""
 
@@ -199,7 +208,7 @@ def timed(said: Mapping[str, Any], now: float, zone: str) -> dict[str, Any]:
         found["every"] = recurring(every, now, zone)
         found["when"] = first_of(found["every"], now, zone)
     if "when" in said:
-        found["when"] = float(said["when"]) if is_number(said["when"]) else ahead(said["when"], now, zone)
+        found["when"] = float(said["when"]) if is_moment(said["when"]) else ahead(said["when"], now, zone)
     return found
 
 

@@ -18,6 +18,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
 from reverie.errors import BadInput
+from reverie.lifecycle.intake import FARTHEST
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -127,7 +128,7 @@ def understood(when: str | float | datetime | date, now: float, zone: str) -> fl
         return when.timestamp() if when.tzinfo else moment_at(when, zone)
     if isinstance(when, date):
         return moment_at(datetime.combine(when, MORNING), zone)
-    if isinstance(when, (int, float)) and not isinstance(when, bool) and 0 <= when < 1e11:
+    if isinstance(when, (int, float)) and not isinstance(when, bool) and 0 <= when < FARTHEST:
         return float(when)
     if isinstance(when, str):
         return of_phrase(when, now, zone)
