@@ -129,7 +129,7 @@ def test_only_surfaces_print():
 
 
 HEAVY = ("numpy", "onnxruntime", "onnx", "tokenizers", "typer", "rich", "asyncio", "subprocess", "tomllib",
-         "urllib.request", "importlib.metadata", "importlib.resources")
+         "urllib.request", "zoneinfo", "dateparser", "tzlocal", "cronsim", "importlib.metadata", "importlib.resources")
 
 
 def test_import_is_quiet():

@@ -12,17 +12,18 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from reverie import clock, config
-from reverie.attention import replaces
+from reverie.attention import FRESH_FOR, replaces
 from reverie.config import Settings
 from reverie.conversation import Conversation, Turn, end_of, event_of, take_back
 from reverie.embed import Embedder
 from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly
 from reverie.messages import Said
-from reverie.model import Event
+from reverie.model import Event, Hit
 from reverie.settle import LEASE, LEASE_SECONDS, one_step
 from reverie.settle.aside import Aside
 from reverie.settle.bedtime import BREATH, nap
@@ -30,8 +31,9 @@ from reverie.settle.gaps import unanswered
 from reverie.settle.maintaining import snippet
 from reverie.settle.preparing import Prepared, focus, prepare
 from reverie.settle.reading import Work
+from reverie.settle.reminding import claimed, due_now, fire, let_go, spoke_last
 from reverie.store import Store
-from reverie.window import EMPTY, Block
+from reverie.window import EMPTY, Block, render
 
 if TYPE_CHECKING:
     from reverie.llm import Llm
@@ -156,12 +158,14 @@ class Background:
         while not stop.is_set():
             if self._call.acquire(timeout=AGAIN if self.behind else RETRY):
                 used = clock.ticks()
-            elif self._embedder is not None and clock.ticks() - used > UNLOAD:
-                self._embedder.close()         # the next turn loads it again
-                used = clock.ticks()
-            elif not self.behind and clock.ticks() > look_at:
-                look_at = clock.ticks() + BREATH
-                self._guarded(lambda: self._nap(stop))
+            else:
+                self._guarded(self.look_out)
+                if self._embedder is not None and clock.ticks() - used > UNLOAD:
+                    self._embedder.close()         # the next turn loads it again
+                    used = clock.ticks()
+                elif not self.behind and clock.ticks() > look_at:
+                    look_at = clock.ticks() + BREATH
+                    self._guarded(lambda: self._nap(stop))
             while self._call.acquire(blocking=False):
                 pass
             self._guarded(lambda: self._work(stop))
@@ -173,6 +177,22 @@ class Background:
         work = Work(self.store, self._embedder, self.settings, self._now())
         if slept := nap(work, self._holder, self._now, lambda: not (self.behind or stop.is_set())):
             self.withdraw(slept.retired)
+
+    def look_out(self) -> None:
+        """What has come due since the last turn waits for the next one, and what waited too long waits afresh (C43)."""
+        now = self._now()
+        for conversation in [companion.conversation for companion in list(self._companions)]:
+            waiting = next(iter(conversation.slot), EMPTY)
+            keeps = 0 <= now - waiting.prepared_at < FRESH_FOR - 2 * RETRY
+            if keeps and waiting.due:
+                continue
+            found = due_now(self.store, self.settings, conversation.space, now, tuple(conversation.window))
+            if not found or not spoke_last(self.store, conversation.space, conversation.attention.session):
+                continue
+            if due := claimed(self.store, found, conversation.holder, now):
+                others = [Hit(m, 0.0, why) for m, why in zip(waiting.memories, waiting.why, strict=True) if keeps]
+                self._offer(conversation, render(others, now, limit=self.settings.limit, budget=self.settings.budget,
+                                                 due=due), now, {})
 
     def _guarded(self, work: Callable[[], object]) -> None:
         """Trouble in the background is kept for `status`; the thread goes on."""
@@ -237,7 +257,12 @@ class Background:
         """These turns in the log; None for one whose space is switched off by now."""
         events = [None if self.settings.is_off(turn.session.space) else end_of(turn) if turn.ends
                                       else event_of(turn) for turn in turns]
-        self.store.append([event for event in events if event])
+        due = [turn for turn in turns if turn.due]
+        with self.store.alone() if due else nullcontext():
+            self.store.append([event for event in events if event])
+            for turn in due:
+                fire(self.store, turn.due, turn.at, turn.session.attention.session)
+                let_go(self.store, turn.due, turn.session.holder)
         return events
 
     def _alone(self, turn: Turn) -> Event | None:
@@ -291,10 +316,14 @@ class Background:
         while conversation.withdrawn:
             conversation.attention.dropped(conversation.withdrawn.popleft())
         try:
+            window = tuple(conversation.window)
+            due = claimed(self.store, due_now(self.store, self.settings, conversation.space, at, window),
+                          conversation.holder, at)
             made = prepare(
                 self.store, self._embedder, self.settings, conversation.attention, conversation.space,
-                tuple(conversation.window), at, conversation.vector, self._llm)
+                window, at, conversation.vector, self._llm, due)
             conversation.vector = made.vector
+            let_go(self.store, [h.memory for h in due if h.memory not in made.block.due], conversation.holder)
             if made.block:
                 self._offer(conversation, made.block, at, made.judged)
             else:

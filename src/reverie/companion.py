@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Self
 
-from reverie.attention import Attention, echoes
+from reverie.attention import FRESH_FOR, Attention, echoes
 from reverie.background import Background
-from reverie.conversation import Conversation, Turn
+from reverie.conversation import Conversation, Turn, tell, told_lately
 from reverie.errors import BadInput, ReverieError
 from reverie.messages import Said, text_of
 from reverie.model import lineage
 from reverie.search import Query, search
 from reverie.settle.preparing import focus
+from reverie.settle.reminding import at_start, let_go
 from reverie.store import Store
 from reverie.window import EMPTY, Block, render
 
@@ -41,6 +43,8 @@ class Companion:
         self.conversation = Conversation(space, own=own, attention=Attention(session, spaces))
         self._background, self._now, self._first = background, now, True
         resume(background.store, self.conversation.attention, space, now())
+        self._due_since, self._due = now(), at_start(background.store, background.settings, space,
+                                                     self.conversation.holder, now())
         background.enter(self)
 
     def turn(self, messages: Sequence[Mapping[str, Any]], *, now: float | None = None) -> Block:
@@ -62,7 +66,8 @@ class Companion:
             block = block or self._by_words(said, at)
         if block:
             self.conversation.attention.last_given = (frozenset(block.ids), at)
-        if not self._background.put(Turn(self.conversation, said, first, block.ids, stale, at)):
+            tell(self.conversation, block.due, at)
+        if not self._background.put(Turn(self.conversation, said, first, block.ids, stale, at, block.due)):
             self.dropped += 1
         return block
 
@@ -72,22 +77,27 @@ class Companion:
             block = self.conversation.slot.pop()
         except IndexError:
             return EMPTY, EMPTY
-        return (block, EMPTY) if self.conversation.attention.may_give(block, at) else (EMPTY, block)
+        gives = self.conversation.attention.may_give(block, at) and not told_lately(self.conversation, block.due, at)
+        return (block, EMPTY) if gives else (EMPTY, block)
 
     def _by_words(self, said: tuple[Said, ...], at: float) -> Block:
-        """The first turn's answer: the lexical stage, cut off at the deadline."""
+        """The first turn's answer: what was due when the conversation began, and the lexical stage, cut off at the
+        deadline.
+        """
         about, settings, attention = focus(said), self._background.settings, self.conversation.attention
+        due = self._due if 0 <= at - self._due_since < FRESH_FOR else []
+        only_due = render((), at, limit=settings.limit, budget=settings.budget, due=due)
         if not about.text:
-            return EMPTY
+            return only_due
         query = Query(text=about.text, context=about.context, spaces=lineage(self.space), now=at, automatic=True,
                       mode="words", limit=settings.limit * 4, not_session=self.session,
                       session_in=attention.spaces, within=settings.deadline)
         try:
             query = query._replace(exclude=echoes(self._background.store, attention) | attention.blocked(at))
             return render(search(self._background.store, query), at, limit=settings.limit,
-                          budget=settings.budget)
+                          budget=settings.budget, due=due)
         except ReverieError:
-            return EMPTY       # the background meets the same trouble and records it
+            return only_due    # the background meets the same trouble and records it
 
     @property
     def behind(self) -> int:
@@ -104,6 +114,10 @@ class Companion:
             self._background.put(Turn(self.conversation, (), 0, (), EMPTY, self._now(), ends=True))
         self.closed = True
         self._background.leave(self)
+        with suppress(ReverieError):       # then it is let go of when its time is over
+            unused = [hit.memory for hit in self._due if self._first]
+            unused += [memory for block in self.conversation.slot for memory in block.due]
+            let_go(self._background.store, unused, self.conversation.holder)
 
     @property
     def trouble(self) -> str:

@@ -62,6 +62,8 @@ KINDS: dict[str, Kind] = {
     )
 }
 
+INTENTION, PENDING = "intention", "pending"
+
 CUSTOM = Kind("custom", "semantic", 45, "a kind of somebody's own", group="Notes")
 
 TYPES = ("working", "episodic", "semantic", "procedural", "prospective", "emotional")
@@ -106,6 +108,12 @@ def is_ripe(memory: Memory) -> bool:
     return state == "validated" or (state == "raw" and (memory.provenance != "inferred" or memory.strength > 1))
 
 
+def awaits(memory: Memory) -> bool:
+    """Whether it is to be done later and its moment has not come: then it does not pop up by resemblance."""
+    return memory.kind == INTENTION and memory.details.get("status", PENDING) == PENDING and bool(
+        memory.triggers or memory.details.get("when") is not None)
+
+
 def is_talk(memory: Memory) -> bool:
     """Whether it is a turn of a conversation as it was said, and not something that somebody chose to keep."""
     return bool(memory.session and memory.speaker and memory.provenance == "observed")
@@ -116,7 +124,8 @@ def half_life(memory: Memory) -> float:
     days = kind_of(memory.kind).half_life
     if memory.kind == "fact" and "/" not in memory.space:
         days = KINDS["knowledge"].half_life       # a fact about the user, not about one project's code
-    return min(days, INFERRED_HALF_LIFE) if memory.provenance == "inferred" else days
+    fades = memory.provenance == "inferred" and memory.kind != INTENTION    # which lives until it is done (C45)
+    return min(days, INFERRED_HALF_LIFE) if fades else days
 
 
 def retention(memory: Memory, now: float) -> float:

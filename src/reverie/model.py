@@ -117,8 +117,9 @@ class Event(NamedTuple):
 
 OWN_VERBS = frozenset((
     "remember", "import", "revise", "tag", "describe", "link", "supersede", "feedback", "outcome", "forget", "restore",
-    "undo", "purge", "review", "curate", "heard", "prepared", "learn", "gather", "extract", "answer", "reconcile",
-    "weigh", "maintain", "llm", "failed", "sleeping", "sleep", "slept"))
+    "undo", "purge", "review", "curate", "fired", "done", "cancel", "snooze", "mirror", "folder", "heard", "prepared",
+    "learn", "gather", "extract", "answer", "reconcile", "weigh", "maintain", "llm", "failed", "sleeping", "sleep",
+    "slept"))
 """Verbs of events by which Reverie remembers what it did and decided: nobody else writes them down."""
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from reverie.errors import BadInput
 from reverie.graph import strengthened
+from reverie.kinds import INTENTION
 from reverie.lifecycle import change
-from reverie.lifecycle.intake import built, checked_tags, private, rewatched, watchful
+from reverie.lifecycle.intake import built, checked_tags, private, rewatched
 from reverie.lifecycle.procedure import reworded
 from reverie.mind.base import Base, alone
 from reverie.mind.keep import FIELDS
@@ -32,7 +33,8 @@ class Altering(Base):
             merged["trust"] = None
         self._writable(merged["space"])
         new = built(id, now, **merged)
-        new = watchful(new) if {"text", "kind"} & set(fields) and "triggers" not in fields else new
+        told = {"kind", "details"} if new.kind == INTENTION else {"text", "kind"} if "triggers" not in fields else set()
+        new = self._whole(new, now) if told & set(fields) else new
         values = {name: getattr(new, name) for name in (*fields, *(["trust"] if "provenance" in fields else []))}
         values |= {name: getattr(new, name) for name in ("details", "triggers")
                    if getattr(new, name) != getattr(old, name)}
