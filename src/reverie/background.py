@@ -28,6 +28,7 @@ from reverie.settle import LEASE, LEASE_SECONDS, one_step
 from reverie.settle.aside import Aside
 from reverie.settle.bedtime import BREATH, nap
 from reverie.settle.gaps import unanswered
+from reverie.settle.leaving import keep
 from reverie.settle.maintaining import snippet
 from reverie.settle.preparing import Prepared, focus, prepare
 from reverie.settle.reading import Work
@@ -254,15 +255,18 @@ class Background:
                     self._finish(batch, events)
 
     def _written(self, turns: Sequence[Turn]) -> list[Event | None]:
-        """These turns in the log; None for one whose space is switched off by now."""
-        events = [None if self.settings.is_off(turn.session.space) else end_of(turn) if turn.ends
-                                      else event_of(turn) for turn in turns]
-        due = [turn for turn in turns if turn.due]
-        with self.store.alone() if due else nullcontext():
+        """These turns in the log; None for one whose space is switched off, or that tells what left a context."""
+        off = {id(turn) for turn in turns if self.settings.is_off(turn.session.space)}
+        events = [None if turn.left or id(turn) in off else end_of(turn) if turn.ends else event_of(turn)
+                  for turn in turns]
+        besides = [turn for turn in turns if turn.due or (turn.left and id(turn) not in off)]
+        with self.store.alone() if besides else nullcontext():
             self.store.append([event for event in events if event])
-            for turn in due:
-                fire(self.store, turn.due, turn.at, turn.session.attention.session)
+            for turn in besides:
+                session = turn.session.attention.session
+                fire(self.store, turn.due, turn.at, session)
                 let_go(self.store, turn.due, turn.session.holder)
+                keep(self.store, turn.left, turn.session.space, session, turn.at)
         return events
 
     def _alone(self, turn: Turn) -> Event | None:

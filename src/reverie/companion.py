@@ -23,10 +23,17 @@ from reverie.errors import BadInput, ReverieError
 from reverie.messages import Said, text_of
 from reverie.model import lineage
 from reverie.search import Query, search
+from reverie.settle.leaving import Gone
 from reverie.settle.preparing import focus
 from reverie.settle.reminding import at_start, let_go
 from reverie.store import Store
 from reverie.window import EMPTY, Block, render
+from reverie.window.course import Course, Place
+from reverie.window.fitting import Fitted, Wish, checked, fit
+from reverie.window.items import Item
+from reverie.window.strategies import DEFAULT
+from reverie.window.stubs import is_stub
+from reverie.window.tokens import Quarter, Tokenizer
 
 MOST_NEW = 40            # messages of one turn that are taken in (CONSTANTS: extraction window)
 
@@ -39,6 +46,7 @@ class Companion:
         self.space, self.session = space, session
         self.dropped = 0                       # turns that found the queue full
         self.closed = False
+        self._course = Course()
         spaces = lineage(space)[:2 if own else 1]
         self.conversation = Conversation(space, own=own, attention=Attention(session, spaces))
         self._background, self._now, self._first = background, now, True
@@ -70,6 +78,31 @@ class Companion:
         if not self._background.put(Turn(self.conversation, said, first, block.ids, stale, at, block.due)):
             self.dropped += 1
         return block
+
+    def fit(self, messages: Sequence[Any], *, limit: int, task: str = "", strategy: str = DEFAULT,
+            tokenizer: Tokenizer | None = None, sticky: Callable[[Any], bool] | None = None,
+            now: float | None = None) -> Fitted:
+        """The messages to send to a model whose context holds `limit` tokens; what leaves becomes memory.
+
+        Call it before each call of the model. Below 80 % of the limit nothing changes; from there on what matters least
+        goes until 70 % is left: never the system prompt, the first and the last question, the newest messages, nor what
+        `sticky` says stays; never a tool's call without its result. What goes is written down in the background and
+        found by `recall`, and comes up by itself when it is spoken of again. Go on with what you were given, or pass
+        the whole conversation each time. `task` names what is worked on: what belongs to it stays longer. Only decides
+        and returns, in milliseconds; `fitted.trouble` says so if even what has to stay does not fit.
+        """
+        if self.closed:
+            raise BadInput("This companion is closed; open another with mind.companion()")
+        at = self._now() if now is None else finite(now)
+        wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky)
+        places = self._course.places(checked(messages), at, task)
+        fitted = fit(messages, wish, at, lambda place: places[place].known, self._course.before)
+        self._course.went_on(messages, places, fitted)
+        gone = tuple(gone_of(item, places) for item in fitted.leaving if not is_stub(item.text))
+        if gone and not self._background.settings.is_off(self.space) and not self._background.put(
+                Turn(self.conversation, (), 0, (), EMPTY, at, left=gone)):
+            self.dropped += 1
+        return fitted
 
     def _take(self, at: float) -> tuple[Block, Block]:
         """(the block to give, the block that waited too long)."""
@@ -129,6 +162,13 @@ class Companion:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def gone_of(item: Item, places: Sequence[Place]) -> Gone:
+    """An item as it is written down."""
+    numbers = [places[place].number for place in item.messages]
+    role = "tool" if item.tool else item.type.partition("_")[0]
+    return Gone(item.text, role, item.at, (min(numbers), max(numbers)), item.tool, item.task)
 
 
 def finite(now: object) -> float:

@@ -15,6 +15,7 @@ from reverie.attention import FRESH_FOR, Attention
 from reverie.clock import new_id
 from reverie.messages import Heard, Said
 from reverie.model import Event, Memory
+from reverie.settle.leaving import Gone
 from reverie.settle.preparing import WINDOW_MESSAGES
 from reverie.settle.spoken import redacted
 from reverie.window import Block
@@ -32,6 +33,7 @@ class Turn:
     at: float
     due: tuple[Memory, ...] = ()    # reminders among what was given
     ends: bool = False           # nothing new: the conversation is over
+    left: tuple[Gone, ...] = ()  # nothing new: this has left the context
 
 
 @dataclass(slots=True, eq=False)

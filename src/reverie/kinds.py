@@ -14,6 +14,7 @@ from reverie.model import Memory
 
 DAY = 86_400.0
 FOREVER = math.inf
+EXCERPT = "excerpt"
 
 
 class Kind(NamedTuple):
@@ -49,6 +50,8 @@ KINDS: dict[str, Kind] = {
              group="Procedures"),
         Kind("event", "episodic", 14, "something that happened: who, what, when, where, why",
              contradictable=False, group="What happened"),
+        Kind(EXCERPT, "episodic", 14, "a passage of a conversation that left the context window, word for word",
+             contradictable=False, group="Earlier in this conversation"),
         Kind("task", "episodic", 14, "a piece of work and its outcome", contradictable=False,
              group="What happened"),
         Kind("intention", "prospective", FOREVER, "something to do later, at a time or in a context",
@@ -70,7 +73,7 @@ TYPES = ("working", "episodic", "semantic", "procedural", "prospective", "emotio
 
 # Read by people top-down: what must not be overlooked comes first (CC-49).
 GROUPS = ("Corrections", "Never do", "To do", "Facts", "Preferences", "Decisions", "Entities", "Procedures",
-          "Learnings", "What happened", "Feelings", "Now", "Notes")
+          "Learnings", "Earlier in this conversation", "What happened", "Feelings", "Now", "Notes")
 
 MATURITIES = ("raw", "validated", "escalated", "dismissed")
 

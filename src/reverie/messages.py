@@ -111,7 +111,7 @@ def calls_of(message: Any) -> str:
 
 def named(thing: Any, name: str) -> Any:
     """A value of a mapping or an attribute of an object; None where there is none."""
-    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
+    return thing.get(name) if isinstance(thing, (dict, Mapping)) else getattr(thing, name, None)    # dict is quickest
 
 
 def said_by(message: Any, place: int) -> list[Said]:
@@ -128,7 +128,7 @@ def said_by(message: Any, place: int) -> list[Said]:
 
 def role_of(message: Any) -> str:
     """Who speaks; a message that does not say is the user's."""
-    if isinstance(message, Mapping) and "role" not in message:
+    if isinstance(message, (dict, Mapping)) and "role" not in message:
         return "user"
     role = named(message, "role")
     role = getattr(role, "value", role)

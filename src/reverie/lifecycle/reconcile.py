@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from reverie.kinds import KINDS, holds, is_talk, kind_of
+from reverie.kinds import EXCERPT, KINDS, holds, is_talk, kind_of
 from reverie.lifecycle.agreement import WELL_KNOWN
 from reverie.lifecycle.change import HELPFUL, MOST_REINFORCEMENTS, crumbs
 from reverie.lifecycle.compare import RELATIONS, Verdict, compare
@@ -27,7 +27,7 @@ from reverie.lifecycle.statement import read
 from reverie.model import Change, Edge, Link, Memory, Retire, Revise
 
 TALK = ("fact", "note")          # kinds that turns of a conversation are kept as, with a speaker
-RAW = ("observation", "event")   # kinds that are raw material as soon as they come out of a session
+RAW = ("observation", "event", EXCERPT)   # kinds that are raw material as soon as they come out of a session
 LONG = 600            # characters; what is longer is a document, and only the same words are the same
 NEAR_DOCUMENT = 0.95  # cosine from which two documents are told to be nearly the same (CONSTANTS: duplicate deep)
 SURE_UPDATE = 0.5     # where the new one says itself that it replaces something ("no longer", "instead of")

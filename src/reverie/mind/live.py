@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from reverie.settle.listening import Learned
     from reverie.settle.reading import Work
     from reverie.settle.sleeping import Slept
+    from reverie.window.fitting import Fitted
+    from reverie.window.tokens import Tokenizer
 
 
 class Living(Base):
@@ -51,6 +53,18 @@ class Living(Base):
         if self._background is None:
             self._background = Background(self.store, self.embedder, self.settings, self._now, self.llm)
         return Companion(self._background, where, name, own, self._now)
+
+    def window(self, messages: Sequence[Any], *, limit: int, task: str = "", strategy: str = "ours",
+               tokenizer: Tokenizer | None = None, sticky: Callable[[Any], bool] | None = None) -> Fitted:
+        """What `companion.fit` would send and take out, and why: nothing is written down or changed.
+
+        `messages` in OpenAI's or Anthropic's shape; one may say when it came (`at`, seconds since 1970) and for which
+        `task`. `strategy` is a key of `reverie.window.strategies.STRATEGIES`, `tokenizer` whatever counts tokens
+        (default: a quarter of the characters). BadInput for what is no list of messages, or no such strategy.
+        """
+        from reverie.window.fitting import Wish, fit
+        from reverie.window.tokens import Quarter
+        return fit(messages, Wish(limit, task, strategy, tokenizer or Quarter(), sticky), self._now())
 
     def learn(self, transcript: Sequence[Any], *, space: str | None = None, session: str = "") -> Learned:
         """Extract memories from a finished or crashed conversation: its messages, in OpenAI's or Anthropic's shape.

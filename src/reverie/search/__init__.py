@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from reverie.clock import ticks
 from reverie.errors import BadInput
 from reverie.graph import DECAY, FAN
+from reverie.kinds import EXCERPT
 from reverie.model import Filter, Hit, Memory
 from reverie.patterns import Scene, spoken
 from reverie.search import shape, triggers
@@ -213,9 +214,17 @@ def alive(memory: Memory, query: Query) -> bool:
             and (memory.expires_at is None or memory.expires_at > query.now)
             and (not query.kinds or memory.kind in query.kinds)
             and set(query.tags) <= set(memory.tags)
-            and not (query.not_session and memory.session == query.not_session and echoing(query, memory.space))
+            and not echo(memory, query)
             and (query.before is None or born(memory) <= query.before)
             and not (query.automatic and not shape.surfaces(memory, query.now)))
+
+
+def echo(memory: Memory, query: Query) -> bool:
+    """Whether a conversation would hear what it said itself; what has left its context it does hear, and, unasked, only
+    it: a passage of another conversation surfaces when somebody looks for it.
+    """
+    own = bool(query.not_session) and memory.session == query.not_session and echoing(query, memory.space)
+    return query.automatic and not own if memory.kind == EXCERPT else own
 
 
 def born(memory: Memory) -> float:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reverie.kinds import EXCERPT
 from reverie.model import Hit
 from reverie.search import gate
 from reverie.search.pool import EACH, Pool, gathered
@@ -135,7 +136,7 @@ def allowed(store: Store, query: Query, corpus: Corpus) -> Callable[[Shard], np.
     from reverie.search import echoing
     kinds = [corpus.codes[kind] for kind in query.kinds if kind in corpus.codes]
     tagged = np.array(store.tagged(query.tags, query.spaces), np.int64) if query.tags else None
-    session = corpus.codes.get(query.not_session, 0)
+    session, excerpt = corpus.codes.get(query.not_session, 0), corpus.codes.get(EXCERPT, -1)
 
     def mask(shard: Shard) -> np.ndarray | None:
         ended = shard.expires[:shard.n] <= query.now
@@ -147,7 +148,7 @@ def allowed(store: Store, query: Query, corpus: Corpus) -> Callable[[Shard], np.
         if query.before is not None:
             tests.append(shard.at[:shard.n] <= query.before)
         if session and echoing(query, shard.space):
-            tests.append(shard.session[:shard.n] != session)
+            tests.append((shard.session[:shard.n] != session) | (shard.kind[:shard.n] == excerpt))
         return np.logical_and.reduce(tests) if tests else None
 
     return mask

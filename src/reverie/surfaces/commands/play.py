@@ -1,4 +1,4 @@
-"""Commands that show Reverie at work: replay a recorded conversation, take the tour."""
+"""Commands that show Reverie at work: replay a recorded conversation, look at a full window, take the tour."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +13,7 @@ PANEL = "See it at work"
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
     command(app, "replay", panel=PANEL)(replay)
+    command(app, "window", panel=PANEL, spaced=False)(window)
     command(app, "tour", panel=PANEL, spaced=False)(tour)
 
 
@@ -51,6 +52,30 @@ def replay(
             quiet=quiet,
         ),
     )
+
+
+def window(
+    desk: Desk,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TRANSCRIPT",
+            help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” is stdin.",
+        ),
+    ],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Tokens that the window holds.")] = 200_000,
+    strategy: Annotated[str, typer.Option(help="How to choose: ours, aircher, importance, oldest, sliding.")] = "ours",
+    tokenizer: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A tokenizer.json to count by (default: characters / 4).")
+    ] = None,
+    task: Annotated[str, typer.Option(help="The task at hand: messages that name it as their task stay longer.")] = "",
+) -> None:
+    """Show what would leave a full context window, and why."""
+    from reverie.surfaces.window_show import command
+    from reverie.window.fitting import Wish
+    from reverie.window.tokens import Quarter, Vocabulary
+
+    command(desk, file, Wish(limit, task, strategy, Vocabulary(tokenizer) if tokenizer else Quarter()))
 
 
 def tour(desk: Desk) -> None:

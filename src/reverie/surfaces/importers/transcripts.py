@@ -84,6 +84,48 @@ def read(data: bytes, name: str = "recording") -> Recording:
     )
 
 
+def uncut(data: bytes) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """The messages of a file in the shape in which a provider takes them, tools' calls and results included, all as one
+    conversation; and what was left out or replaced. When one was said stands in it as `at`, where that is known.
+    """
+    remarks = read(data).remarks  # says what is wrong with a file that cannot be read
+    entries = list(objects(finished(decoded(data)[0])[0]))
+    if any(is_claude(entry) for _, entry in entries):
+        return joined(entries), remarks
+    if any(is_message(entry) for _, entry in entries):
+        return [stamped(entry, entry.get("timestamp", entry.get("at")), number) for number, entry in entries], remarks
+    talks = (talk for _, _, reader in FORMATS[-1:] for talk in reader(entries, ""))
+    said = [message for talk in talks for message in talk.messages]
+    return [stamped({"role": one.role, "content": one.text}, one.at, 0) for one in said], remarks
+
+
+def joined(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """The messages of a Claude Code transcript: it writes a line for each part of one, here they are whole again."""
+    found: list[dict[str, Any]] = []
+    for number, entry in entries:
+        if not is_claude(entry) or entry.get("isSidechain") or entry.get("isMeta"):
+            continue
+        message = {"role": entry["type"], "content": as_parts(entry["message"].get("content"))}
+        if found and found[-1]["role"] == message["role"]:
+            found[-1]["content"] += message["content"]
+        else:
+            found.append(stamped(message, entry.get("timestamp"), number))
+    return found
+
+
+def as_parts(content: Any) -> list[Any]:
+    """A content as a list of parts."""
+    if isinstance(content, list):
+        return list(content)
+    return [{"type": "text", "text": content}] if isinstance(content, str) and content else []
+
+
+def stamped(message: Mapping[str, Any], when: Any, number: int) -> dict[str, Any]:
+    """A message with the moment at which it was said."""
+    at = time_of(when, number)
+    return {**message, "at": at} if at is not None else dict(message)
+
+
 def decoded(data: bytes) -> tuple[str, tuple[str, ...]]:
     """Text from bytes, with or without a byte order mark, and where it was none; what is no text becomes �."""
     code = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"

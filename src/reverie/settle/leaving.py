@@ -1,0 +1,86 @@
+"""What leaves a conversation's context becomes memory, word for word: passages of kind "excerpt", without secrets.
+
+The turns themselves are in the log already, and what they teach is learned from there. A passage names the messages it
+is taken from (`reverie show --source` leads there), teaches nothing a second time, is not reconciled, and fades like
+any event. The same passage is kept once, however often a host passes it. What Reverie put into the conversation, and
+lines that stand for what has gone before, are not kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from reverie import clock
+from reverie.kinds import EXCERPT
+from reverie.lifecycle.extract import without_injections
+from reverie.lifecycle.intake import MOST_TEXT, built, clean
+from reverie.model import Add, Event, Filter
+from reverie.privacy import redact
+from reverie.words import fingerprint
+
+if TYPE_CHECKING:
+    from reverie.store import Store
+
+PIECE, OVERLAP = 1_600, 320      # characters: 400 and 80 tokens (CONSTANTS: chunk / overlap)
+KNOWN = 5_000                    # newest passages of a conversation among which the same one is looked for
+HEADED = 200                     # characters of a tool's call that stand above each passage of its result
+PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)+|\b[\w-]+\.[a-z]{1,5}\b")
+MOST_FILES = 5
+
+
+class Gone(NamedTuple):
+    """A part of a conversation that left its context."""
+
+    text: str
+    role: str
+    at: float
+    messages: tuple[int, int]    # numbers of its first and last message
+    tool: str = ""               # the call that was answered, on one line
+    task: str = ""
+
+
+def keep(store: Store, gone: Sequence[Gone], space: str, session: str, now: float) -> int:
+    """Write down what left, as far as it is not known; how many passages that is. One transaction."""
+    if not gone:
+        return 0
+    with store.alone():
+        before = store.browse(Filter(spaces=(space,), kinds=(EXCERPT,), session=session, active=None, limit=KNOWN))
+        known = {str(memory.details.get("print")) for memory in before}
+        changes = [change for one in gone for change in passages(one, space, session, now, known)]
+        if changes:
+            places = sorted({place for one in gone for place in one.messages})
+            store.apply(changes, Event(verb="left", space=space, session=session, at=now, payload={"messages": places}))
+    return len(changes)
+
+
+def passages(one: Gone, space: str, session: str, now: float, known: set[str]) -> Iterator[Add]:
+    """The passages of one part that are not known yet."""
+    text = redact(clean(without_injections(one.text))[:MOST_TEXT])[0].strip()
+    tool = redact(one.tool)[0][:HEADED]
+    for piece in pieces(text):
+        print_of = fingerprint(piece).hex()
+        if print_of not in known:
+            known.add(print_of)
+            details = {"print": print_of, **({"task": one.task} if one.task else {})}
+            yield Add(built(clock.new_id(), now, f"{tool}\n{piece}" if tool else piece, space=space, kind=EXCERPT,
+                            at=one.at, session=session, speaker=one.role, messages=one.messages,
+                            files=files_of(tool), details=details))
+
+
+def pieces(text: str) -> Iterable[str]:
+    """A text in pieces that overlap, cut at the end of a line or a word where there is one."""
+    start = 0
+    while len(text) - start > PIECE:
+        piece = text[start:start + PIECE]
+        end = max(piece.rfind("\n", PIECE // 2), piece.rfind(" ", PIECE - 100), 0) or PIECE
+        yield piece[:end].strip()
+        start += max(end - OVERLAP, 1)
+    if rest := text[start:].strip():
+        yield rest
+
+
+def files_of(tool: str) -> list[str]:
+    """The files that a call names."""
+    return list(dict.fromkeys(PATH.findall(tool)))[:MOST_FILES]

@@ -1,0 +1,24 @@
+"""The context window: what the agent is shown of its memory, and what of its conversation stays when room is short.
+
+`block` renders what is injected. `fitting` makes a conversation fit: `shapes` reads messages as items, `relevance` and
+`strategies` say how much each is worth, `pruning` decides what goes, `stubs` what stands in its place. All pure.
+"""
+
+from reverie.window.block import (
+    EMPTY,
+    FENCE,
+    FOOT,
+    HEAD,
+    LABEL,
+    LINE,
+    SAID_BY,
+    Block,
+    age,
+    escaped,
+    line,
+    render,
+)
+from reverie.window.tokens import tokens
+
+__all__ = ["EMPTY", "FENCE", "FOOT", "HEAD", "LABEL", "LINE", "SAID_BY", "Block", "age", "escaped", "line", "render",
+           "tokens"]

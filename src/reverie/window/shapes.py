@@ -1,0 +1,278 @@
+"""Messages of OpenAI's or Anthropic's shape as items, and which of them may go without breaking their order.
+
+A tool's call and everything that answers it are one item: several calls at once, several answers in one message,
+OpenAI's role "tool", Anthropic's parts `tool_use` and `tool_result`, the older `function_call`. What is of no known
+shape, a call that nobody has answered and an answer that nobody asked for stay where they are. The first message of the
+user stays, so that no conversation begins with the assistant; where user and assistant take turns strictly, they do so
+afterwards (`mended`).
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from json import dumps
+from typing import Any, NamedTuple
+
+from reverie.messages import called, named, role_of
+from reverie.window.items import SYSTEM, Item
+from reverie.window.tokens import Tokenizer
+
+OVERHEAD = 4             # tokens that a message takes beside its text
+PICTURE = 1_500          # tokens of a picture or a document whose size is not known (Anthropic: 1,600 at most)
+LATEST = 4               # newest messages that stay whatever they weigh
+DEPTH = 4
+TOOLS = ("tool", "function")
+SPEAKERS = ("user", "assistant")
+SYSTEMS = ("system", "developer")
+PLANNING = re.compile(r"todo|plan|task", re.IGNORECASE)
+READING = re.compile(r"read|view|open|cat\b|get_file|file_content", re.IGNORECASE)
+MAPPING = re.compile(r"graph|symbol|callers|references|code_map", re.IGNORECASE)
+
+
+class Known(NamedTuple):
+    """What is known of a message beside what it says."""
+
+    at: float
+    task: str = ""
+    sticky: bool = False
+
+
+def items_of(messages: Sequence[Any], known: Callable[[int], Known], tokenizer: Tokenizer) -> list[Item]:
+    """The conversation as items, in order; every message is in exactly one."""
+    spans = list(groups(messages))
+    stays = pinned(messages, [span for span, _ in spans])
+    return [item_of(messages, span, known, tokenizer, stays.get(span[0], "" if complete else "no pair"))
+            for span, complete in spans]
+
+
+def item_of(messages: Sequence[Any], span: range, known: Callable[[int], Known], tokenizer: Tokenizer,
+            sticky: str) -> Item:
+    """The messages of a span as one item."""
+    some = [messages[place] for place in span]
+    facts = [known(place) for place in span]
+    tool = calls(some[0]) if len(some) > 1 else {}
+    texts = [text_of(message) for message in some]
+    weights = [weight(message, text, tokenizer) for message, text in zip(some, texts, strict=True)]
+    answers = [part for message in some for part in (answered(message) if tool else plain_answer(message))]
+    name = str(span[0]) if len(span) == 1 else f"{span[0]}-{span[-1]}"
+    stays = sticky or ("marked" if any(fact.sticky for fact in facts) else "")
+    return Item(name, tuple(span), type_of(some, tool), "\n".join(texts), tokens=sum(weights),
+                at=max(fact.at for fact in facts), task=facts[-1].task, sticky=stays, tool="; ".join(tool.values()),
+                answers=len(answers), result=sum(map(tokenizer.count, answers)))
+
+
+def weight(message: Any, text: str, tokenizer: Tokenizer) -> int:
+    """The tokens that a message takes, given all that it says."""
+    return tokenizer.count(text) + OVERHEAD + PICTURE * pictures(named(message, "content"))
+
+
+# What belongs together
+
+
+def groups(messages: Sequence[Any]) -> Iterator[tuple[range, bool]]:
+    """(places that belong together, whether nothing is missing in them), in order."""
+    place = 0
+    while place < len(messages):
+        open = call_ids(messages[place])
+        end = place + 1
+        while open and end < len(messages) and (found := answers_to(messages[end])) & open:
+            open -= found
+            end += 1
+        yield range(place, end), not open and (end > place + 1 or not answers_to(messages[place]))
+        place = end
+
+
+def calls(message: Any) -> dict[str, str]:
+    """What a message asks of tools: by the id of each call, a line that shows it."""
+    if role_of(message) != "assistant":
+        return {}
+    found = {}
+    for call in listed(named(message, "tool_calls")):
+        function = named(call, "function") or named(call, "custom")
+        found[str(named(call, "id"))] = called(named(function, "name"), named(function, "arguments"))
+    for part in listed(named(message, "content")):
+        if named(part, "type") == "tool_use":
+            found[str(named(part, "id"))] = called(named(part, "name"), named(part, "input"))
+    if (function := named(message, "function_call")) is not None:
+        found[f"function {named(function, 'name')}"] = called(named(function, "name"), named(function, "arguments"))
+    return found
+
+
+def call_ids(message: Any) -> set[str]:
+    """The ids of the calls that a message makes."""
+    if role_of(message) != "assistant":
+        return set()
+    found = {str(named(call, "id")) for call in listed(named(message, "tool_calls"))}
+    found |= {str(named(part, "id")) for part in listed(named(message, "content")) if named(part, "type") == "tool_use"}
+    if (function := named(message, "function_call")) is not None:
+        found.add(f"function {named(function, 'name')}")
+    return found
+
+
+def answers_to(message: Any) -> set[str]:
+    """The ids of the calls that a message answers."""
+    role = role_of(message)
+    if role == "tool":
+        return {str(named(message, "tool_call_id"))}
+    if role == "function":
+        return {f"function {named(message, 'name')}"}
+    if role != "user":
+        return set()
+    return {str(named(part, "tool_use_id")) for part in listed(named(message, "content"))
+            if named(part, "type") == "tool_result"}
+
+
+def answered(message: Any) -> list[str]:
+    """The texts with which tools answered in a message, as far as they can be shortened."""
+    if not isinstance(message, Mapping):
+        return []
+    if role_of(message) in TOOLS:
+        return [content_text(named(message, "content"))]
+    return [content_text(named(part, "content")) for part in listed(named(message, "content"))
+            if isinstance(part, Mapping) and part.get("type") == "tool_result"]
+
+
+def plain_answer(message: Any) -> list[str]:
+    """What an assistant answered in words alone; nothing where there is more to its message than text."""
+    content = named(message, "content")
+    if role_of(message) != "assistant" or not isinstance(message, Mapping) or calls(message):
+        return []
+    plain = isinstance(content, str) or all(named(part, "type") == "text" for part in listed(content))
+    return [text] if plain and (text := content_text(content)) else []
+
+
+# What stays
+
+
+def pinned(messages: Sequence[Any], spans: Sequence[range]) -> dict[int, str]:
+    """Why items stay whatever they weigh, by the place of their first message."""
+    why: dict[int, str] = {}
+    asked = [span[0] for span in spans if len(span) == 1 and role_of(messages[span[0]]) == "user"]
+    for span in spans:
+        first = span[0]
+        role = role_of(messages[first])
+        if role in SYSTEMS:
+            why[first] = "system"
+        elif role not in SPEAKERS:
+            why[first] = "no known shape" if role not in TOOLS else "no pair"
+        elif span[-1] >= len(messages) - LATEST:
+            why[first] = "newest"
+    for place, reason in ((asked[:1], "first question"), (asked[-1:], "last question")):
+        for first in place:
+            why.setdefault(first, reason)
+    return why
+
+
+def takes_turns(messages: Sequence[Any]) -> bool:
+    """Whether user and assistant strictly alternate, system messages apart."""
+    roles = [role for message in messages if (role := role_of(message)) not in SYSTEMS]
+    return set(roles) <= set(SPEAKERS) and all(a != b for a, b in pairwise(roles))
+
+
+def mended(items: Sequence[Item], going: set[int], worth: Sequence[float]) -> set[int]:
+    """Which of the items `going` (by place in `items`) may go if the roles are still to alternate.
+
+    A stretch that goes as a whole has to be of even length; of an odd one an item stays, the one of most worth among
+    those that leave an even number of places before and after them.
+    """
+    kept: set[int] = set()
+    for run in runs(items, going):
+        odd = [place for place in run if items[place].places % 2]
+        if len(odd) % 2:
+            kept.add(max(odd[::2], key=lambda place: (worth[place], place)))
+    return going - kept
+
+
+def runs(items: Sequence[Item], going: set[int]) -> Iterator[list[int]]:
+    """The stretches of neighbours that go; system messages between them do not part them."""
+    run: list[int] = []
+    for place, item in enumerate(items):
+        if place in going:
+            run.append(place)
+        elif item.type != SYSTEM and run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+# What is said
+
+
+def type_of(some: Sequence[Any], tool: dict[str, str]) -> str:
+    """A key of TYPES, or what stands for it."""
+    role = role_of(some[0])
+    if not tool:
+        return {"system": SYSTEM, "developer": SYSTEM, "user": "user_message", "assistant": "assistant_message",
+                "tool": "tool_result", "function": "tool_result"}.get(role, "unknown")
+    if any(own_words(message) for message in some[1:]):
+        return "user_message"
+    names = [line[1:].split(" ", 1)[0].rstrip("]") for line in tool.values()]
+    for pattern, type in ((PLANNING, "task_state"), (MAPPING, "graph_result"), (READING, "code_snippet")):
+        if all(pattern.search(name) for name in names):
+            return type
+    return "tool_result"
+
+
+def own_words(message: Any) -> bool:
+    """Whether a message that answers tools holds words of the user as well."""
+    return any(named(part, "type") == "text" and str(named(part, "text") or "").strip()
+               for part in listed(named(message, "content")))
+
+
+def text_of(message: Any) -> str:
+    """All that a message says, uncut: its words, its calls with all they are given, what tools answered."""
+    content = named(message, "content")
+    if isinstance(content, str) and role_of(message) != "assistant":
+        return content
+    parts = [content_text(content)]
+    for call in listed(named(message, "tool_calls")):
+        function = named(call, "function") or named(call, "custom")
+        parts.append(f"{named(function, 'name')} {named(function, 'arguments') or named(function, 'input') or ''}")
+    if (function := named(message, "function_call")) is not None:
+        parts.append(f"{named(function, 'name')} {named(function, 'arguments') or ''}")
+    return "\n".join(part for part in parts if part)
+
+
+def content_text(content: Any, depth: int = DEPTH) -> str:
+    """The text of a content: a string, or what the parts of a list say."""
+    if isinstance(content, str):
+        return content
+    if not depth:
+        return ""
+    return "\n".join(text for part in listed(content) if (text := part_text(part, depth - 1)))
+
+
+def part_text(part: Any, depth: int) -> str:
+    """What one part says."""
+    if isinstance(part, str):
+        return part
+    if named(part, "type") == "tool_use":
+        return f"{named(part, 'name')} {json_of(named(part, 'input'))}"
+    for name in ("text", "thinking", "refusal"):
+        if isinstance(words := named(part, name), str):
+            return words
+    return content_text(named(part, "content") or named(part, "output"), depth)
+
+
+def json_of(value: Any) -> str:
+    """A tool's input as a provider counts it."""
+    try:
+        return dumps(value if value is not None else {}, ensure_ascii=False, default=str)
+    except (ValueError, RecursionError):
+        return ""
+
+
+def pictures(content: Any, depth: int = DEPTH) -> int:
+    """How many pictures and documents a content holds."""
+    if not depth or isinstance(content, str):
+        return 0
+    return sum(1 if named(part, "type") in ("image", "image_url", "input_image", "document", "file")
+               else pictures(named(part, "content"), depth - 1)
+               for part in listed(content) if not isinstance(part, str))
+
+
+def listed(value: Any) -> Sequence[Any]:
+    """A list, or nothing."""
+    return value if isinstance(value, (list, tuple)) else ()
+
