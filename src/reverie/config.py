@@ -49,6 +49,7 @@ class Settings(NamedTuple):
     sleep_every: float = 6.0          # hours between two nights that begin by themselves, at least
     sleep_idle: float = 15.0          # minutes without a turn before sleep begins by itself
     backups: int = 3                  # daily copies of the database that are kept; 0: none
+    mirror: str = "spaces"            # folder of the Markdown mirror, within the home unless absolute; off: none
 
     @property
     def url(self) -> str:
@@ -59,6 +60,11 @@ class Settings(NamedTuple):
     def cache(self) -> Path:
         """Model files and other things that can be made again."""
         return Path(self.models) if self.models else self.home / "cache"
+
+    @property
+    def mirror_root(self) -> Path | None:
+        """Where the Markdown mirror is; None where it is switched off."""
+        return None if self.mirror in ("", "off") else self.home / Path(self.mirror).expanduser()
 
     def is_off(self, space: str) -> bool:
         """Whether memory is switched off in this space or above it."""

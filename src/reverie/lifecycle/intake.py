@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any
 
 from reverie.errors import BadInput
-from reverie.model import TRUST, Memory
+from reverie.model import TRUST, Memory, Revise
 from reverie.patterns import checked
 
 if TYPE_CHECKING:
@@ -191,6 +191,23 @@ def built(id: str, now: float, text: str, *,  # noqa: PLR0913 - the fields of a 
         valid_from=moment(valid_from, "valid_from"), valid_to=moment(valid_to, "valid_to"),
         expires_at=moment(expires_at, "expires_at"),
     )
+
+
+FIELDS = ("text", "title", "kind", "tags", "space", "at", "session", "speaker", "provenance", "files", "triggers",
+          "details", "messages", "valid_from", "valid_to", "expires_at", "trust", "salience")    # what `built` is given
+
+
+def rewritten(old: Memory, now: float, fields: Mapping[str, Any]) -> Revise:
+    """Other values for some fields of a memory, checked and cleaned like those of a new one."""
+    merged = {name: getattr(old, name) for name in FIELDS} | dict(fields) | rewatched(old, fields)
+    if "provenance" in fields and "trust" not in fields:
+        merged["trust"] = None
+    new = built(old.id, now, **merged)
+    new = watchful(new) if {"text", "kind"} & set(fields) and "triggers" not in fields else new
+    values = {name: getattr(new, name) for name in (*fields, *(["trust"] if "provenance" in fields else []))}
+    values |= {name: getattr(new, name) for name in ("details", "triggers")
+               if getattr(new, name) != getattr(old, name)}
+    return Revise(id=old.id, fields={**values, "updated_at": now})
 
 
 DERIVED = "derived_triggers"    # in details: the triggers were taken from the text and follow it

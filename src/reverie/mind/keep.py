@@ -7,12 +7,10 @@ from typing import Any
 
 from reverie import clock
 from reverie.errors import BadInput
-from reverie.lifecycle.intake import Moment, built, watchful
+from reverie.lifecycle.intake import FIELDS, Moment, built, watchful
 from reverie.mind.base import Base
 from reverie.model import Add, Memory
 
-FIELDS = ("text", "title", "kind", "tags", "space", "at", "session", "speaker", "provenance", "files", "triggers",
-          "details", "messages", "valid_from", "valid_to", "expires_at", "trust", "salience")    # of `remember`
 CHUNK = 500    # memories of `remember_many` in one transaction: others can write in between
 
 

@@ -221,6 +221,17 @@ class Store(Protocol):
         """
         ...
 
+    def altered_after(self, seq: int) -> list[Record]:
+        """What was added, revised or retired after an event, oldest first; ties are left out.
+
+        The records have `before` and the event without its payload; `after` is empty.
+        """
+        ...
+
+    def last_event(self) -> int:
+        """The number of the newest event; 0 at the start."""
+        ...
+
     def cursor(self, name: str) -> int:
         """The number of the last event this reader has finished with; 0 at the start."""
         ...
