@@ -46,10 +46,10 @@ class Trusting(Base):
         counted, and the first twenty are named with their reason. All of it is one transaction.
         """
         from reverie.lifecycle.transfer import taken_in
-        from reverie.settle.mirroring import STALE
+        from reverie.store import UNLOGGED
         taken = taken_in(self.store, rows, self._now(), skip_bad=skip_bad)
         if taken.new:
-            self.store.set_meta(STALE, "yes")      # rows need not come with the events that made them
+            self.store.set_meta(UNLOGGED, "yes")      # rows need not come with the events that made them
         return taken
 
     def backup(self, target: str | Path) -> Path:

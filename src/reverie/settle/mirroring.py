@@ -24,13 +24,13 @@ from reverie.mirror.files import Folder
 from reverie.model import Memory, Record, lineage
 from reverie.settle.reading import Work
 from reverie.settle.syncing import Mirrored, Order, synced
-from reverie.store import Problem, Store
+from reverie.store import UNLOGGED, Problem, Store
 
 MIRROR = "mirror"            # the lease and the cursor
 LEASE_SECONDS = 30.0
 PATIENCE = 60.0              # seconds that somebody who asks for it waits for another one at it
 QUIET = 1.5                  # seconds that a page must have been left alone (CONSTANTS: watch debounce, 1500 ms)
-SPACES, STALE = "mirror_spaces", "mirror_stale"    # meta: where there are pages; that the log does not tell all
+SPACES = "mirror_spaces"     # meta: where there are pages
 
 
 class Question(NamedTuple):
@@ -49,7 +49,8 @@ def root_of(settings: Settings, store: Store) -> Path | None:
 
 def waits(work: Work) -> bool:
     """Whether something has happened in the store since the mirror was last looked after."""
-    return root_of(work.settings, work.store) is not None and work.store.last_event() > work.store.cursor(MIRROR)
+    return root_of(work.settings, work.store) is not None and (
+        work.store.last_event() > work.store.cursor(MIRROR) or bool(work.store.meta(UNLOGGED)))
 
 
 def follow(work: Work) -> int:
@@ -57,7 +58,7 @@ def follow(work: Work) -> int:
     root = root_of(work.settings, work.store)
     if root is None:
         return 0
-    last, stale = work.store.last_event(), bool(work.store.meta(STALE))
+    last, stale = work.store.last_event(), bool(work.store.meta(UNLOGGED))
     spaces = (known(work.store) | living(work.store)) if stale else due(work, root)
     if spaces:
         holder = clock.new_id("mirror")
@@ -68,7 +69,7 @@ def follow(work: Work) -> int:
         finally:
             work.store.release(MIRROR, holder)
     if stale:
-        work.store.set_meta(STALE, "")
+        work.store.set_meta(UNLOGGED, "")
     if last > work.store.cursor(MIRROR):
         work.store.advance(MIRROR, last)
     return sum(one.taken for one in done) if spaces else 0
@@ -81,7 +82,11 @@ def mirrored(work: Work, spaces: Iterable[str] | None, order: Order, now: Callab
         return []
     with alone(work.store, now):
         some = known(work.store) | living(work.store) if spaces is None else set(spaces)
-        return [in_step(work, root, space, order) for space in sorted(some)]
+        stale = bool(work.store.meta(UNLOGGED))
+        done = [in_step(work, root, space, order._replace(afresh=order.afresh or stale)) for space in sorted(some)]
+        if stale and spaces is None:
+            work.store.set_meta(UNLOGGED, "")
+        return done
 
 
 @contextmanager
@@ -166,7 +171,7 @@ def problems(work: Work, repair: bool) -> list[Problem]:
     """Pages that cannot be followed, or do not say what the store says although nothing is waiting; see `verify`."""
     from reverie.settle.checking import checked
     root = root_of(work.settings, work.store)
-    if root is None:
+    if root is None or work.store.meta(UNLOGGED):    # then it has not followed yet
         return []
     return [problem for space in sorted(known(work.store)) if not work.settings.is_off(space)
             for problem in checked(work, Folder(root, space), repair)]

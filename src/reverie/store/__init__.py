@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from reverie.store.columns import Corpus, Floats
 
 
+UNLOGGED = "unlogged"    # meta: memories have come or gone, by import or salvage, without an event that says so
+
+
 class Problem(NamedTuple):
     """Something `verify` found that should not be so."""
 
