@@ -69,8 +69,9 @@ def merge(base: Lines, page: Page, ours: Lines) -> Merged:
 
 def differing(old: Line, new: Line) -> tuple[str, ...]:
     """The fields in which a line on a page says something else than what was there; an empty one says nothing."""
-    return tuple(name for name in Line._fields
-                 if getattr(new, name) != getattr(old, name) and (name == "text" or getattr(new, name)))
+    return () if old == new else tuple(
+        name for name in Line._fields
+        if getattr(new, name) != getattr(old, name) and (name == "text" or getattr(new, name)))
 
 
 def clashes(wish: Reword, ours: Line | None) -> bool:

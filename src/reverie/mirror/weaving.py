@@ -40,7 +40,7 @@ def renewed(block: Block, ours: Lines, ending: str) -> Block | None:
     line = ours.get(block.id)
     if line is None or block.line.heading not in ("", line.heading):
         return None
-    if block.marked == block.id and not differing(block.line, line._replace(heading="")):
+    if block.marked == block.id and (block.line.text, block.line.time) == (line.text, line.time):
         return block
     return Item(written(line, block.id, ending), line._replace(heading=block.line.heading), block.id, block.id)
 

@@ -89,7 +89,7 @@ def one_round(work: Work, folder: Folder, order: Order) -> tuple[Mirrored, bool]
     there = {m.id: m for m in store.get(list(dict.fromkeys(r.memory_id for r in records)))}
     names = ({name for name, look in looks.items() if look != state.looks[name]}
              | concerned(records, there, folder.space) | (state.held if order.retry else set())
-             | ({LONG} if order.begin else set()))
+             | ({LONG} if order.begin and LONG not in state.looks else set()))
     copies = {name: folder.copy(name) for name in names}
     # A page that did not follow the store for a while, or whose copy is gone: what was altered lately is not enough.
     all_of_them = afresh or any(name in state.held or (name in state.looks and not copy.stamp)

@@ -128,7 +128,7 @@ def stay(mind: Mind, desk: Desk, root: Path) -> None:
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
     say.note(f"Watching {root}. Ctrl-C ends it; what is saved later is taken in by the next one who looks.")
     for _ in watch(root, watch_filter=lambda _, path: is_page(path), step=STILL, debounce=LONGEST,
-                   rust_timeout=LOOK, yield_on_timeout=True, raise_interrupt=False):
+                   rust_timeout=LOOK, yield_on_timeout=True):
         done = mind.mirror(desk.place)
         if desk.json:
             for one in done:
