@@ -94,7 +94,9 @@ class Folder(NamedTuple):
     def keep_state(self, state: State) -> None:
         """Write down how it stands."""
         whole = {"space": self.space, "seq": state.seq, **{name: dict(getattr(state, name)) for name in KEPT}}
-        replace(self.hidden / "state.json", json.dumps(whole, ensure_ascii=True).encode())
+        self.hidden.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Half a state is none, and then everything is looked at afresh: it need not be whole at every moment.
+        (self.hidden / "state.json").write_text(json.dumps(whole, ensure_ascii=True), "ascii")
 
     def looks(self, names: Iterable[str]) -> dict[str, Look]:
         """How these pages look now."""

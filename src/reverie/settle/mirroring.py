@@ -49,8 +49,8 @@ def root_of(settings: Settings, store: Store) -> Path | None:
 
 def waits(work: Work) -> bool:
     """Whether something has happened in the store since the mirror was last looked after."""
-    return root_of(work.settings, work.store) is not None and (
-        work.store.last_event() > work.store.cursor(MIRROR) or bool(work.store.meta(UNLOGGED)))
+    return root_of(work.settings, work.store) is not None and bool(
+        work.store.meta(UNLOGGED) or work.store.altered_after(work.store.cursor(MIRROR)))
 
 
 def follow(work: Work) -> int:
@@ -58,21 +58,26 @@ def follow(work: Work) -> int:
     root = root_of(work.settings, work.store)
     if root is None:
         return 0
-    last, stale = work.store.last_event(), bool(work.store.meta(UNLOGGED))
-    spaces = (known(work.store) | living(work.store)) if stale else due(work, root)
+    store, last, stale = work.store, work.store.last_event(), bool(work.store.meta(UNLOGGED))
+    altered = [] if stale else store.altered_after(store.cursor(MIRROR))
+    spaces = known(store) | living(store) if stale else due(work, root, altered)
+    done: list[Mirrored] = []
+    holder = clock.new_id("mirror")
     if spaces:
-        holder = clock.new_id("mirror")
-        if not work.store.acquire(MIRROR, holder, LEASE_SECONDS, work.now):
+        if not store.acquire(MIRROR, holder, LEASE_SECONDS, work.now):
             return 0
         try:
             done = [in_step(work, root, space, Order(afresh=stale)) for space in sorted(spaces)]
-        finally:
-            work.store.release(MIRROR, holder)
-    if stale:
-        work.store.set_meta(UNLOGGED, "")
-    if last > work.store.cursor(MIRROR):
-        work.store.advance(MIRROR, last)
-    return sum(one.taken for one in done) if spaces else 0
+        except BaseException:
+            store.release(MIRROR, holder)
+            raise
+    if spaces or altered or stale:
+        with store.alone():      # one transaction: each costs some milliseconds, and this is done after every turn
+            store.release(MIRROR, holder)
+            store.advance(MIRROR, last)
+            if stale:
+                store.set_meta(UNLOGGED, "")
+    return sum(one.taken for one in done)
 
 
 def mirrored(work: Work, spaces: Iterable[str] | None, order: Order, now: Callable[[], float]) -> list[Mirrored]:
@@ -114,10 +119,9 @@ def in_step(work: Work, root: Path, space: str, order: Order) -> Mirrored:
     return done
 
 
-def due(work: Work, root: Path) -> set[str]:
+def due(work: Work, root: Path, altered: Iterable[Record]) -> set[str]:
     """Spaces of which a memory was altered, or a page, since they were last in step."""
-    records = work.store.altered_after(work.store.cursor(MIRROR))
-    spaces = spaces_of(records, work.store) if records else set()
+    spaces = spaces_of(altered, work.store)
     if root.is_dir():
         spaces |= {space for space in known(work.store) if touched(Folder(root, space))}
     return {space for space in spaces if not fresh(Folder(root, space), work.now)}
