@@ -60,8 +60,8 @@ def filled(mind, count):
 
 
 def test_pages_are_written_by_settling_and_grouped(mind):
-    """MEMORY.md holds what lasts under its group, the day's page what happened, with no call but `settle` (C26, C87,
-    C88, C109, C110)."""
+    """MEMORY.md holds what lasts under its group, the day's page what happened, with no call but `settle` (C8, C26,
+    C87, C88, C109, C110)."""
     fact = mind.remember("The staging server is called heron.", space=SPACE)
     mind.remember("Never push with force to main.", space=SPACE, kind="negative")
     event = mind.remember("Deployed heron.", space=SPACE, kind="event")
@@ -95,7 +95,7 @@ def test_every_event_is_appended_to_its_day(mind, clock):
 
 def test_an_edited_line_revises_its_memory(mind):
     """The memory has the new text as the user's own word, the old one stays in its history, one event can be undone
-    (C60, CC-74)."""
+    (C60)."""
     old = mind.remember("The staging server is called heron.", space=SPACE)
     sync(mind)
     edit(mind, "heron", "osprey")
@@ -312,7 +312,7 @@ def test_what_cannot_be_read_is_left_alone(mind):
 @pytest.mark.parametrize("theirs", ["# My memory\n- not Reverie's\n",
                                     "<!-- reverie mirror me/other MEMORY.md 00000000: -->\n"])
 def test_other_peoples_files_are_never_overwritten(mind, theirs):
-    """A MEMORY.md that Reverie did not write for this space stays to the byte, and it is said so (C90)."""
+    """A MEMORY.md that Reverie did not write for this space stays to the byte, and it is said so."""
     page(mind).parent.mkdir(parents=True)
     page(mind).write_text(theirs)
     for name in ("CLAUDE.md", "AGENTS.md"):
@@ -328,7 +328,7 @@ def test_other_peoples_files_are_never_overwritten(mind, theirs):
 
 
 def test_links_are_not_followed(mind, tmp_path):
-    """Neither a page that is a link nor a folder that leads out of the home is read or written (CC-73)."""
+    """Neither a page that is a link nor a folder that leads out of the home is read or written."""
     outside = tmp_path / "outside"
     outside.mkdir()
     mind.settings.mirror_root.mkdir(parents=True)

@@ -59,7 +59,7 @@ def test_a_page_is_its_blocks(text, more):
 
 @given(lines, lines)
 def test_a_woven_page_says_what_the_store_says_and_stays(before, after):
-    """What was written is read back, and weaving again alters nothing (C87, C90)."""
+    """What was written is read back, and weaving again alters nothing (C87)."""
     first = woven(parse("", LONG), SPACE, before)
     page = woven(parse(first.text, LONG), SPACE, after)
     again = parse(page.text, LONG)
@@ -249,11 +249,11 @@ def test_no_edit_is_ever_lost():
     """Interleaved edits by a person, whose editor may be states behind, and by the program: after each sync file and
 
     store agree, the person's last word stands, everything that was typed is in the store or its history, and prose
-    stands where it stood (issue 4; C60, C87, C90).
+    stands where it stood (issue 4; C60, C87).
     """
     run_state_machine_as_test(Editing, settings=settings(max_examples=60, stateful_step_count=25))
 
 
 def test_every_kind_has_a_place_or_none_on_purpose():
-    """Only the scratch pad is not mirrored (C8)."""
+    """Only the scratch pad is not mirrored."""
     assert {"Now"} == {row.group for row in KINDS.values()} - set(IN_LONG)
