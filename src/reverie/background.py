@@ -30,6 +30,7 @@ from reverie.settle.bedtime import BREATH, nap
 from reverie.settle.gaps import unanswered
 from reverie.settle.leaving import keep
 from reverie.settle.maintaining import snippet
+from reverie.settle.mirroring import follow
 from reverie.settle.preparing import Prepared, focus, prepare
 from reverie.settle.reading import Work
 from reverie.settle.reminding import claimed, due_now, fire, let_go, spoke_last
@@ -154,6 +155,7 @@ class Background:
     # In the thread
 
     def _run(self, stop: threading.Event) -> None:
+        self._guarded(self._mirror)
         used = clock.ticks()
         look_at = used + BREATH                # when to see whether it is time to sleep
         while not stop.is_set():
@@ -172,6 +174,10 @@ class Background:
             self._guarded(lambda: self._work(stop))
         self._guarded(self._write_down)
         self._guarded(lambda: self.store.release(LEASE, self._holder))
+
+    def _mirror(self) -> None:
+        """What people wrote into the mirror since the last time counts from the first turn on (C115)."""
+        follow(Work(self.store, self._embedder, self.settings, self._now()))
 
     def _nap(self, stop: threading.Event) -> None:
         """Sleep for a while, if it is time; a turn that comes ends it."""
@@ -225,7 +231,7 @@ class Background:
             self._retry_at = clock.ticks() + RETRY
         if step.events:
             self._take_back_retired()
-        more = bool(step.embedded or step.events)
+        more = bool(step)
         if not more:
             self.store.release(LEASE, self._holder)
         return more

@@ -55,6 +55,7 @@ class Settings(NamedTuple):
     sleep_idle: float = 15.0          # minutes without a turn before sleep begins by itself
     zone: str = ""                    # time zone of reminders, such as Europe/Berlin; empty: the machine's
     backups: int = 3                  # daily copies of the database that are kept; 0: none
+    mirror: str = "spaces"            # folder of the Markdown mirror, within the home unless absolute; off: none
 
     @property
     def url(self) -> str:
@@ -65,6 +66,11 @@ class Settings(NamedTuple):
     def cache(self) -> Path:
         """Model files and other things that can be made again."""
         return Path(self.models) if self.models else self.home / "cache"
+
+    @property
+    def mirror_root(self) -> Path | None:
+        """Where the Markdown mirror is; None where it is switched off."""
+        return None if self.mirror in ("", "off") else self.home / Path(self.mirror).expanduser()
 
     def is_off(self, space: str) -> bool:
         """Whether memory is switched off in this space or above it."""

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from reverie import clock, config
 from reverie.config import Settings
 from reverie.errors import Conflict, Disabled, NotFound
-from reverie.kinds import INTENTION
 from reverie.lifecycle.asked import texts
-from reverie.lifecycle.intake import checked_space, private, watchful
+from reverie.lifecycle.intake import checked_space, private
 from reverie.model import Change, Event, Memory, Retire, Revise
 
 if TYPE_CHECKING:
@@ -56,12 +55,9 @@ class Base:
             raise Disabled(f"Memory is switched off in {home}. `reverie on` switches it on again")
         return home
 
-    def _whole(self, memory: Memory, now: float) -> Memory:
-        """A memory with what its kind needs: a prohibition watches, an intention knows when it is due."""
-        if memory.kind != INTENTION:
-            return watchful(memory)
-        from reverie.lifecycle.intention import completed
-        return memory._replace(details=completed(memory.details, now, lambda: config.local_zone(self.settings)))
+    def _zone(self) -> str:
+        """The time zone in which times are meant that name none."""
+        return config.local_zone(self.settings)
 
     def _meaning(self, text: str) -> dict[str, Any]:
         """What a query needs to be compared by meaning; nothing where there is no model or no text."""

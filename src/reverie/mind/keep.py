@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from reverie import clock, config
+from reverie import clock
 from reverie.errors import BadInput
 from reverie.kinds import INTENTION
 from reverie.lifecycle.asked import texts
-from reverie.lifecycle.intake import Moment, built
+from reverie.lifecycle.intake import FIELDS, Moment, built, equipped
 from reverie.mind.base import Base, alone
 from reverie.model import Add, Change, Filter, Memory
 
 if TYPE_CHECKING:
     from reverie.lifecycle.intention import When
 
-FIELDS = ("text", "title", "kind", "tags", "space", "at", "session", "speaker", "provenance", "files", "triggers",
-          "details", "messages", "valid_from", "valid_to", "expires_at", "trust", "salience")    # of `remember`
 MOST_KNOWN = 10_000    # procedures of one space
 CHUNK = 500    # memories of `remember_many` in one transaction: others can write in between
 
@@ -78,7 +76,7 @@ class Keeping(Base):
               **fields: Any) -> Memory:
         """A new memory, made durable together with what follows from it."""
         now = self._now()
-        memory = self._whole(built(clock.new_id(), now, text, space=home, **fields), now)
+        memory = equipped(built(clock.new_id(), now, text, space=home, **fields), now, self._zone)
         more = besides(memory) if besides else ()
         self._apply([Add(memory=memory), *more], "remember", home, now, session=memory.session)
         return memory
@@ -104,7 +102,7 @@ class Keeping(Base):
             raise BadInput("Remind of it when? Give when=, every=, context=, files= or commands=")
         details = {**more.pop("details", {}), "priority": priority, "zone": zone, "every": every}
         if when is not None:
-            details["when"] = ahead(when, self._now(), zone or config.local_zone(self.settings))
+            details["when"] = ahead(when, self._now(), zone or self._zone())
         return self.remember(text, kind=INTENTION, triggers=triggers, details=details,
                              files=[path for path in paths if not set("*?") & set(path)], **more)
 
@@ -114,6 +112,7 @@ class Keeping(Base):
             if unknown := [name for name in values if name not in FIELDS]:
                 raise BadInput(f"{unknown[0]!r} is not one of {', '.join(FIELDS)}")
             home = self._writable(values.pop("space", default))
-            return self._whole(built(clock.new_id(), now, values.pop("text", None), space=home, **values), now)
+            return equipped(built(clock.new_id(), now, values.pop("text", None), space=home, **values), now,
+                            self._zone)
         except (BadInput, TypeError, ValueError) as err:
             raise BadInput(f"Item {place}: {err}. Nothing was kept") from err

@@ -18,8 +18,11 @@ class Trusting(Base):
     """The verbs for the owner."""
 
     def verify(self, repair: bool = False) -> list[Problem]:
-        """What is not as it should be; with `repair`, what can be rebuilt is rebuilt."""
-        return self.store.verify(repair)
+        """What is not as it should be, in store and mirror; with `repair`, what can be rebuilt is rebuilt."""
+        from reverie.settle.mirroring import problems
+        from reverie.settle.reading import Work
+        found = self.store.verify(repair)
+        return found + problems(Work(self.store, self.embedder, self.settings, self._now()), repair)
 
     def stats(self) -> Stats:
         """How much there is of everything, and what extraction kept and left lately (of the last 10,000 times)."""
@@ -43,7 +46,11 @@ class Trusting(Base):
         counted, and the first twenty are named with their reason. All of it is one transaction.
         """
         from reverie.lifecycle.transfer import taken_in
-        return taken_in(self.store, rows, self._now(), skip_bad=skip_bad)
+        from reverie.store import UNLOGGED
+        taken = taken_in(self.store, rows, self._now(), skip_bad=skip_bad)
+        if taken.new:
+            self.store.set_meta(UNLOGGED, "yes")      # rows need not come with the events that made them
+        return taken
 
     def backup(self, target: str | Path) -> Path:
         """A consistent copy of the database, while others go on writing."""

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from reverie import clock, config
-from reverie.config import local_zone
 from reverie.errors import BadInput
 from reverie.kinds import INTENTION
 from reverie.lifecycle.extract import Found, Gleaned, Rejected, gleaned
@@ -95,7 +94,7 @@ def planned_at(memory: Memory, later: Later, at: float, work: Work) -> Memory | 
     """
     said = {name: words for name, words in (("when", later.when), ("every", later.every)) if words}
     try:
-        details = completed({**memory.details, **said}, at, lambda: local_zone(work.settings))
+        details = completed({**memory.details, **said}, at, work.zone)
     except BadInput:
         return None
     when = details.get("when")

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from reverie.store.columns import Corpus, Floats
 
 
+UNLOGGED = "unlogged"    # meta: memories have come or gone, by import or salvage, without an event that says so
+
+
 class Problem(NamedTuple):
     """Something `verify` found that should not be so."""
 
@@ -219,6 +222,17 @@ class Store(Protocol):
 
         The records have `before` and the event without its payload; `after` is empty.
         """
+        ...
+
+    def altered_after(self, seq: int) -> list[Record]:
+        """What was added, revised or retired after an event, oldest first; ties are left out.
+
+        The records have `before` and the event without its payload; `after` is empty.
+        """
+        ...
+
+    def last_event(self) -> int:
+        """The number of the newest event; 0 at the start."""
         ...
 
     def cursor(self, name: str) -> int:

@@ -17,7 +17,20 @@ from typer.core import TyperGroup
 
 from reverie import errors
 from reverie.surfaces import say
-from reverie.surfaces.commands import find, keep, learn, letgo, night, play, practice, remind, review, switch, trust
+from reverie.surfaces.commands import (
+    find,
+    keep,
+    learn,
+    letgo,
+    mirror,
+    night,
+    play,
+    practice,
+    remind,
+    review,
+    switch,
+    trust,
+)
 from reverie.surfaces.desk import Desk, HomeOption, JsonOption, SpaceOption
 
 # The first row that fits says how the program ends. 0: done. 130: Ctrl-C.
@@ -154,7 +167,7 @@ def options(
     ctx.obj = Desk(home, place, as_json)
 
 
-for room in (keep, review, letgo, find, learn, practice, remind, trust, night, switch, play):
+for room in (keep, review, letgo, find, learn, practice, remind, trust, mirror, night, switch, play):
     room.register(app)
 NAMES = frozenset(str(row.name) for row in app.registered_commands)
 

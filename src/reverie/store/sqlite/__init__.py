@@ -205,6 +205,13 @@ class SqliteStore:
         with self._db.reading() as db:
             return read.altered_since(db, at, spaces)
 
+    def altered_after(self, seq: int) -> list[Record]:
+        with self._db.reading() as db:
+            return read.altered_after(db, seq)
+
+    def last_event(self) -> int:
+        return int(self._db.one("select coalesce(max(seq), 0) from event")[0])
+
     def cursor(self, name: str) -> int:
         with self._db.reading() as db:
             return read.cursor(db, name)

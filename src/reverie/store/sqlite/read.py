@@ -219,6 +219,12 @@ def altered_since(db: sqlite3.Connection, at: float, spaces: Sequence[str]) -> l
     return [to_record(row) for row in db.execute(sql, (at, *spaces))]
 
 
+def altered_after(db: sqlite3.Connection, seq: int) -> list[Record]:
+    """What was added, revised or retired after an event, oldest first; without payload and `after`, as above."""
+    return [to_record(row) for row in db.execute(
+        f"{BEFORE} where c.seq > ? and c.op <> 'link' order by c.seq, c.place", (seq,))]
+
+
 @contextmanager
 def deadline(db: sqlite3.Connection, within: float | None) -> Iterator[None]:
     """Stop a query that takes longer than this many seconds; it then finds nothing."""

@@ -10,6 +10,7 @@ from reverie.errors import BadInput
 from reverie.kinds import MATURITIES, maturity
 from reverie.lifecycle.review import DECISIONS, Case
 from reverie.surfaces import complete, reading, say
+from reverie.surfaces.commands import mirror
 from reverie.surfaces.desk import Desk, command
 
 PANEL = "Keep and change"
@@ -51,8 +52,9 @@ def review(
             return
         cases = mind.review(space=desk.space, limit=limit)
         asking = (sys.stdin.isatty() and sys.stdout.isatty()) if ask is None else ask
+        lines = mirror.waiting(mind)
         if desk.json:
-            say.document({"cases": [as_json(case) for case in cases]})
+            say.document({"cases": [as_json(case) for case in cases], "mirror": lines})
         elif not cases:
             say.tell("Nothing waits for a decision.")
         elif asking:
@@ -62,6 +64,8 @@ def review(
 
             show.cases(cases, clock.now())
             say.note("Decide with: reverie review ID ID --keep one|other|both|merge, or --text …")
+        for line in () if desk.json else lines:
+            say.note(line)
 
 
 def curate(
