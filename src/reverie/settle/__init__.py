@@ -20,6 +20,7 @@ from reverie.embed import Embedder
 from reverie.errors import EmbedderUnavailable
 from reverie.settle import gathering, learning, maintaining, reconciling
 from reverie.settle.embedding import BATCH, NO_VECTOR, adopt, embed_waiting, model_of
+from reverie.settle.filing import embed_chunks
 from reverie.settle.reading import Reader, Work, follow, waits
 from reverie.store import Store
 
@@ -140,7 +141,8 @@ def one_step(work: Work, batch: int = BATCH, holder: str = "") -> Settled:
     if work.embedder is not None:
         try:
             adopt(work.store, work.embedder)
-            embedded = embed_waiting(work.store, work.embedder, batch)
+            embedded = (embed_waiting(work.store, work.embedder, batch)
+                        or embed_chunks(work.store, work.embedder, max(1, batch // 2)))
         except NO_VECTOR as err:
             trouble = str(err)
             hopeless = work.settings.offline and not isinstance(err, EmbedderUnavailable)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from reverie.store.columns import Corpus, Floats
+    from reverie.store.files import FileIndex
 
 
 class Problem(NamedTuple):
@@ -73,6 +74,11 @@ class Store(Protocol):
     """Memories, events and edges, and the ways to find them."""
 
     url: str
+
+    @property
+    def files(self) -> FileIndex:
+        """The index of watched files, which belongs to this store and lives in a database of its own."""
+        ...
 
     # Writing. Each call is one transaction.
 

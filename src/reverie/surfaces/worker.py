@@ -28,6 +28,7 @@ from reverie import clock
 from reverie.errors import ReverieError
 from reverie.settle import LEASE, LEASE_SECONDS, Settled, one_step, work_left
 from reverie.settle.bedtime import coming, nap, outlook
+from reverie.settle.filing import chunk_waits
 
 if TYPE_CHECKING:
     from reverie import Mind
@@ -180,7 +181,7 @@ class Worker:
 
 def unsettled(mind: Mind) -> bool:
     """Whether a text waits for its vector, or an event to be read."""
-    return work_left(mind.work)
+    return work_left(mind.work) or chunk_waits(mind.work)
 
 
 def tell_trouble(store: Store, trouble: str) -> None:
