@@ -94,7 +94,8 @@ def measured(files: int, megabytes: float) -> dict[str, Any]:
         disk = sum(path.stat().st_size for path in (home / "cache").iterdir())
         altered = one_line(max(notes.rglob("*.md"), key=lambda path: path.stat().st_size))
     return {"files": files, "mb": size / 1e6, "chunks": indexed.chunks, "first_s": first,
-            "first_mb_per_s": size / 1e6 / first, "plain_read_s": plain, "first_over_plain_read": first / plain, "unchanged_s": percentile(again, 0.5),
+            "first_mb_per_s": size / 1e6 / first,
+            "plain_read_s": plain, "first_over_plain_read": first / plain, "unchanged_s": percentile(again, 0.5),
             "unchanged_times_faster": first / percentile(again, 0.5), "index_mb": disk / 1e6,
             "search_words_p50_ms": percentile(asked, 0.5) * 1e3, "search_words_p95_ms": percentile(asked, 0.95) * 1e3,
             **altered}

@@ -79,8 +79,8 @@ def synced(index: FileIndex, root: Root, now: Callable[[], float], progress: Pro
             return done._replace(stopped=True, skipped=+skipped)
         done = done.plus(put(index, root, batch, known, now, skipped))
         progress(f"indexing {Path(root.path).name}", done.bytes, total)
-    index.drop(root.path, plan.gone)
-    return done._replace(gone=len(plan.gone), skipped=+skipped)
+    dropped = Difference(dropped=index.drop(root.path, plan.gone))
+    return done._replace(gone=len(plan.gone), chunks=done.chunks.plus(dropped), skipped=+skipped)
 
 
 def put(index: FileIndex, root: Root, files: Iterable[Seen], known: Mapping[str, Indexed], now: Callable[[], float],

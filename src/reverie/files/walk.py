@@ -204,10 +204,13 @@ def read_rules(top: Path, folder: str) -> Rules:
 
 
 def inside(root: Root, path: Path) -> str | None:
-    """A path from its root, if it lies there by name; whether it may be read is another question."""
+    """A path from its root, if it lies there by name; whether it may be read is another question.
+
+    Links above the root are the user's own affair (macOS's /tmp is one), so the root may be named through them.
+    """
     plain = Path(os.path.abspath(path))    # noqa: PTH100 - `resolve` would follow links
     tops = (top for top in plain.parents if os.path.realpath(top) == root.path)
-    top = max(tops, key=lambda top: len(top.parts), default=None)
+    top = min(tops, key=lambda top: len(top.parts), default=None)
     return None if top is None else plain.relative_to(top).as_posix()
 
 

@@ -202,8 +202,8 @@ class Filing(Base):
     def file_history(self, path: str | Path, *, space: str | None = None) -> list[Version]:
         """What a file was each time before Reverie wrote to it, the latest first."""
         from reverie.files import versions
-        root, place = self._place(path, space)
-        events = self.store.events(verbs=(versions.VERB,), space=root.space, newest=True, limit=MOST_VERSIONS)
+        _, place = self._place(path, space)
+        events = self.store.events(verbs=(versions.VERB,), newest=True, limit=MOST_VERSIONS)
         return versions.listed(events, str(place))
 
     def restore_file(self, path: str | Path, version: int | None = None, *, space: str | None = None) -> Written:
