@@ -2,12 +2,14 @@
 
 The texts are READMEs, licences and the comments and docstrings of the installed Python packages, put together anew for
 each file with words exchanged, so that no two are equal: 10,000 files, 100 MB. The first sync indexes words; the second
-finds nothing changed; then one line of one file is altered. `--files`, `--mb` for other sizes; `--embed` so many chunks
-with the model in `--cache` (0: none); the index of words is complete without.
+finds nothing changed; then one line of one file is altered. `--files`, `--mb` for other sizes. `--embed` so many chunks
+get vectors of the model in `--cache` (0: none), and words of their first and last quarters are looked for: in vectors
+of whole chunks, which the model cuts off at 256 tokens, and in the means of two halves, which Reverie keeps.
 """
 
 import argparse
 import random
+import re
 import sysconfig
 import tempfile
 import time
@@ -15,11 +17,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import reverie
 from bench.common import percentile, save, table, timed
 from reverie.config import Settings
+from reverie.embed import open_embedder
 from reverie.settle.embedding import BATCH
-from reverie.settle.filing import embed_chunks
+from reverie.settle.filing import embed_chunks, halved
 from reverie.testing import Counting
 
 SPACE = "me/bench"
@@ -142,6 +147,28 @@ def embedding(cache: Path, count: int) -> dict[str, float]:
     return {"embedded_chunks": sum(done), "embedded_per_s": sum(done) / seconds}
 
 
+def halves(cache: Path, count: int) -> dict[str, float]:
+    """How often seven words of a chunk's first or last quarter find it among the first five of so many long chunks."""
+    from reverie.files.chunks import SIZE, chunked
+    rng, source = random.Random(3), paragraphs(20_000)
+    rng.shuffle(source)
+    texts = [chunk.text for chunk in chunked("\n\n".join(source)) if len(chunk.text) > 0.85 * SIZE][:count]
+    embedder = open_embedder("minilm", cache=cache / "cache")
+    parts = [halved(text) for text in texts]
+    rows = iter(embedder.embed([part for some in parts for part in some]))
+    means = np.stack([np.mean([next(rows) for _ in some], axis=0) for some in parts])
+    ways = {"cut_off": embedder.embed(texts), "halves": means / np.linalg.norm(means, axis=1, keepdims=True)}
+    found = {}
+    for part, place in (("early", slice(0, 400)), ("late", slice(-400, None))):
+        asked = [" ".join(re.findall(r"[A-Za-z]{4,}", text[place])[1:15:2]) for text in texts]
+        queries = embedder.embed(asked)
+        for way, vectors in ways.items():
+            alike = queries @ vectors.T
+            better = (alike > np.diag(alike)[:, None]).sum(axis=1)
+            found[f"{part}_words_top5_{way}"] = float((better < 5).mean())
+    return found
+
+
 def told(stage: str, done: int, total: int | None) -> None:
     """Progress on one line."""
     print(f"\r{stage}: {done / 1e6:.0f} of {(total or 0) / 1e6:.0f} MB ", end="", flush=True)
@@ -157,6 +184,7 @@ def main() -> None:
     result = measured(args.files, args.mb)
     if args.embed:
         result.update(embedding(args.cache, args.embed))
+        result.update(halves(args.cache, args.embed))
     print()
     table([(name.replace("_", " "), value) for name, value in result.items()], ("figure", "value"))
     print("target: nothing changed at least 50 times faster than the first sync")

@@ -435,6 +435,17 @@ def test_a_note_is_an_episode_and_a_line_of_todays_log(tmp_path, known):
     assert found(known, "Ann relay", mode="words")[0][0] == "2025-10-09.md"
 
 
+def test_a_name_that_could_be_in_two_folders_is_asked_about(tmp_path, known, notes):
+    """CC-73: what exists in one folder is meant; what is new could be in either. The mirror has only its own names."""
+    known.save_note("Met Ann.", space=SPACE)
+    assert known.update_file("new.md", "one", space=SPACE).path == str(notes / "new.md")
+    (tmp_path / "more").mkdir()
+    known.add_folder(tmp_path / "more", space=SPACE)
+    assert known.update_file("new.md", "two", space=SPACE).path == str(notes / "new.md")
+    with pytest.raises(BadInput, match="give the whole path"):
+        known.update_file("newer.md", "three", space=SPACE)
+
+
 def test_appending_keeps_what_was_there(known, notes):
     """C95, C97: the new text on lines of its own, found at once, remembered as a semantic memory."""
     written = known.update_file("deploy.md", "Production is called osprey.", space=SPACE)

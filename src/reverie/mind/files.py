@@ -240,11 +240,13 @@ class Filing(Base):
 
     def _place(self, path: str | Path, space: str | None) -> tuple[Root, Path]:
         """The root that a path lies in and the file's place. An existing file wins; the nearest root does."""
+        from reverie.files.roots import OWN
         from reverie.files.walk import admitted, inside
         known = sorted(self._roots(self._space(space)), key=lambda root: -len(root.path))
         wanted = Path(path).expanduser()
         tried = [(root, name) for root in known
-                 if (name := inside(root, wanted if wanted.is_absolute() else Path(root.path, wanted))) is not None]
+                 if (name := inside(root, wanted if wanted.is_absolute() else Path(root.path, wanted))) is not None
+                 and (not root.own or OWN.fullmatch(name))]
         if not tried:
             raise BadInput(f"{path} is not in a folder that memory may read or write. `reverie files list` shows them")
         there = [(root, name) for root, name in tried if os.path.lexists(Path(root.path, name))] or tried

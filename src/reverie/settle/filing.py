@@ -1,7 +1,9 @@
 """Chunks of files get their vectors when no memory waits for one: a few at a time, so that a turn is never held up.
 
 A model may read less than a chunk holds: all-MiniLM-L6-v2 reads 256 tokens, some 1,100 characters, and says nothing
-of the rest. So a long chunk is embedded in two halves, and its vector is the mean of theirs.
+of the rest. So a long chunk is embedded in two halves, and its vector is the mean of theirs. Measured: seven words of
+a chunk's last quarter find it among the first five of 246 in 54 % of cases, cut off at 256 tokens in 14 %, for 1.3
+times the work (`python -m bench.files`).
 """
 
 from __future__ import annotations
