@@ -15,10 +15,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from reverie.errors import BadInput, NotFound
+from reverie.errors import NotFound
 from reverie.files.chunks import chunked
 from reverie.files.roots import Root
-from reverie.files.walk import Seen, Walked, read, walked
+from reverie.files.walk import LeftOut, Seen, Walked, read, walked
 from reverie.privacy import redact
 from reverie.store.files import UNSURE, Difference, Entry, FileIndex, Indexed
 
@@ -85,7 +85,7 @@ def synced(index: FileIndex, root: Root, now: Callable[[], float], progress: Pro
 
 def put(index: FileIndex, root: Root, files: Iterable[Seen], known: Mapping[str, Indexed], now: Callable[[], float],
         skipped: Counter[str]) -> Synced:
-    """Index some files that may have changed. What cannot be read, or is no text, is left out and not kept."""
+    """Index some files that may have changed. What is no text is left out and not kept; what cannot be read, kept."""
     entries: list[Entry] = []
     same: list[Indexed] = []
     left: list[str] = []
@@ -95,10 +95,12 @@ def put(index: FileIndex, root: Root, files: Iterable[Seen], known: Mapping[str,
             content = read(Path(root.path, file.path), now())
         except FileNotFoundError:
             continue
-        except (OSError, BadInput) as err:
-            skipped[str(err).rpartition(": ")[2] if isinstance(err, BadInput) else "unreadable"] += 1
-            if isinstance(err, BadInput) and file.path in known:
-                left.append(file.path)
+        except LeftOut as err:
+            skipped[err.why] += 1
+            left += [file.path] if file.path in known else []
+            continue
+        except OSError:
+            skipped["unreadable"] += 1
             continue
         size += len(content.data)
         indexed = Indexed(file.path, content.stamp, blake2b(content.data, digest_size=16).digest())

@@ -38,6 +38,14 @@ READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK",
 FRESH = 2.0                # seconds in which a second change may leave the same stamp
 
 
+class LeftOut(BadInput):
+    """That file is not read."""
+
+    def __init__(self, place: Path, why: str) -> None:
+        super().__init__(f"{place} is left out: {why}")
+        self.why = why
+
+
 class Seen(NamedTuple):
     """A file that counts."""
 
@@ -73,6 +81,8 @@ class Ground(NamedTuple):
 
 def walked(root: Root) -> Walked:
     """Every file of a root that counts, by path. Raises NotFound if there is no such folder."""
+    if os.path.realpath(root.path) != root.path:
+        raise NotFound(f"The folder {root.path} is not there; a link is in its place")
     found = Walked([], Counter(), [])
     ground = ground_of(root)
     waiting = [("", ground.rules)]
@@ -232,23 +242,23 @@ def admitted(root: Root, path: str) -> Path:
             rules = (*rules, *rules_of(root, step, ground))
     with suppress(FileNotFoundError):
         if why := oddity(place.stat()):
-            raise BadInput(f"{place} is left out: {why}")
+            raise LeftOut(place, why)
     return place
 
 
 def read(place: Path, now: float) -> Content:
     """A file's text with its stamp; UNSURE if it was written while or shortly before we read it.
 
-    Raises OSError, or BadInput where it is no text. The file is opened without following a link.
+    Raises OSError, or LeftOut where it is no text. The file is opened without following a link.
     """
     with os.fdopen(os.open(place, READING), "rb") as file:
         before = os.fstat(file.fileno())
         if why := oddity(before):
-            raise BadInput(f"{place} is left out: {why}")
+            raise LeftOut(place, why)
         data = file.read(MOST_BYTES + 1)
         after = os.fstat(file.fileno())
     if len(data) > MOST_BYTES:
-        raise BadInput(f"{place} is left out: too large")
+        raise LeftOut(place, "too large")
     stamp = stamp_of(after)
     settled = stamp_of(before) == stamp and len(data) == stamp.size and now - stamp.mtime / 1e9 > FRESH
     return Content(decoded(data, place), data, stamp if settled else UNSURE)
@@ -259,7 +269,7 @@ def decoded(data: bytes, place: Path) -> str:
     if data[:2] in MARKS:
         return data.decode(MARKS[data[:2]], "replace").replace("\0", " ")
     if b"\0" in data[:BINARY]:
-        raise BadInput(f"{place} is left out: binary")
+        raise LeftOut(place, "binary")
     try:
         return data.decode("utf-8-sig").replace("\0", " ")
     except UnicodeDecodeError:

@@ -63,8 +63,8 @@ class Filing(Base):
         """Let those who may see a space search the texts of a folder; `sync_files` indexes them.
 
         Markdown, plain text, reStructuredText and the like count; what is hidden, larger than 2 MB, or named by
-        `.gitignore`, `.secretsignore` or `.reverieignore` does not. Raises BadInput for what is no folder, or for all
-        of a disk or a home.
+        `.gitignore`, `.secretsignore` or `.reverieignore` does not. Raises BadInput for what is no folder, and for
+        what holds Reverie's home or lies in it.
         """
         from reverie.files import roots
         from reverie.lifecycle.intake import private
@@ -74,8 +74,9 @@ class Filing(Base):
             raise BadInput(f"{path} is no folder")
         if private(real) != real:
             raise BadInput("That folder's name holds a secret. Paths are written down as they are; rename it first")
-        if Path(real) == Path(real).parent or self.settings.home.resolve().is_relative_to(real):
-            raise BadInput(f"{real} holds Reverie's own files. Choose a folder of notes within it")
+        own = self.settings.home.resolve()
+        if own.is_relative_to(real) or Path(real).is_relative_to(own):
+            raise BadInput(f"{real} holds Reverie's own files. Choose a folder of notes beside {own}")
         root = roots.Root(real, home)
         if root not in self._roots(home):
             self.store.append([roots.event(root, True, self._now())])
@@ -110,6 +111,7 @@ class Filing(Base):
         Another process that is at it is waited for.
         """
         from reverie.files.index import Synced, synced
+        roots = self._roots(self._writable(space))
         end = None if within is None else clock.ticks() + within
         holder = clock.new_id("sync")
 
@@ -122,8 +124,7 @@ class Filing(Base):
         try:
             if afresh:
                 self.store.files.clear()
-            for path in dict.fromkeys(root.path for root in self._roots(self._space(space))):
-                root = next(root for root in self._roots(self._space(space)) if root.path == path)
+            for root in {root.path: root for root in roots}.values():    # one of two spaces once
                 done = done.plus(synced(self.store.files, root, clock.now, progress or quiet, going))
         finally:
             self.store.release(LEASE, holder)

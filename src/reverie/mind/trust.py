@@ -19,7 +19,13 @@ class Trusting(Base):
 
     def verify(self, repair: bool = False) -> list[Problem]:
         """What is not as it should be; with `repair`, what can be rebuilt is rebuilt."""
-        return self.store.verify(repair)
+        found = self.store.verify(repair)
+        if broken := self.store.files.verify():
+            from reverie.store import Problem
+            if repair:
+                self.store.files.clear()
+            found.append(Problem("files", f"{broken}. `reverie files sync --afresh` indexes them again", repair))
+        return found
 
     def stats(self) -> Stats:
         """How much there is of everything, and what extraction kept and left lately (of the last 10,000 times)."""

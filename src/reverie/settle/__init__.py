@@ -31,6 +31,7 @@ LEASE = "settle"
 LEASE_SECONDS = 30.0     # renewed at each step; a settler that died is replaced after this long
 ASKING = "settle:model"  # the lease of who asks the language model
 ASKING_SECONDS = 300.0   # an event may need several answers of a minute
+COSTLY = 4               # texts of memories that take as long to embed as one chunk of a file
 FEW = 20                 # events that are read with it in one step; few of them are due
 PATIENCE = 600.0         # seconds that an explicit `settle` waits for another one at work
 
@@ -142,7 +143,7 @@ def one_step(work: Work, batch: int = BATCH, holder: str = "") -> Settled:
         try:
             adopt(work.store, work.embedder)
             embedded = (embed_waiting(work.store, work.embedder, batch)
-                        or embed_chunks(work.store, work.embedder, max(1, batch // 2)))
+                        or embed_chunks(work.store, work.embedder, max(1, batch // COSTLY)))
         except NO_VECTOR as err:
             trouble = str(err)
             hopeless = work.settings.offline and not isinstance(err, EmbedderUnavailable)

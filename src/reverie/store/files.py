@@ -129,8 +129,12 @@ class FileIndex(Protocol):
         """Keep vectors by the hash of their text."""
         ...
 
-    def count(self, roots: Sequence[str], model: str | None = None) -> Count:
-        """How much is indexed; `waiting` is 0 without a model."""
+    def count(self, roots: Sequence[str] | None, model: str | None = None) -> Count:
+        """How much is indexed of some roots, or of all; `waiting` is 0 without a model."""
+        ...
+
+    def verify(self) -> str:
+        """What does not hold together; empty if all does. `clear` mends it."""
         ...
 
     def clear(self) -> None:

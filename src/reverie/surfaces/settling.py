@@ -15,7 +15,7 @@ def settled(mind: Mind, telling: Telling) -> Settled:
     `trouble` says why something is left: no model answers, or who is at it and stands still.
     """
     store, holder, done, others = mind.store, clock.new_id("settler"), Settled(), ""
-    total = left(mind)
+    total = left(mind) + chunks_left(mind)
     try:
         while not others:
             if not store.acquire(LEASE, holder, LEASE_SECONDS, clock.now()):
@@ -40,6 +40,12 @@ def settled(mind: Mind, telling: Telling) -> Settled:
 def left(mind: Mind) -> int:
     """How many texts have no vector of our model yet."""
     return mind.store.stats(model_of(mind.embedder)).waiting
+
+
+def chunks_left(mind: Mind) -> int:
+    """How many chunks of files have no vector of our model yet. Looks at each: not to be asked all the time."""
+    model = model_of(mind.embedder)
+    return mind.store.files.count(None, model).waiting if model else 0
 
 
 def as_json(done: Settled) -> dict[str, int | str]:

@@ -38,6 +38,11 @@ WAITING = """
     from chunk c
     where not exists (select 1 from vector v where v.model = ? and v.hash = c.hash)
 """
+CHECKS = (
+    "select count(*) from chunk",
+    "select count(*) from words_docsize",    # FTS5's own table, one row for each row
+    "select count(*) from chunk c where not exists (select 1 from file f where f.num = c.file)",
+)
 LAST = "select seq from sqlite_sequence where name = 'chunk'"
 
 
@@ -153,11 +158,11 @@ class SqliteFiles:
                     found[num] = Found(num, root, to_indexed(rest[:5]), Chunk(*rest[5:]))
         return [found[num] for num in nums if num in found]
 
-    def count(self, roots: Sequence[str], model: str | None = None) -> Count:
+    def count(self, roots: Sequence[str] | None, model: str | None = None) -> Count:
         with self._reading() as db:
             if db is None:
                 return Count()
-            inside = f"f.root in ({marks(roots)})"
+            inside, roots = ("1", ()) if roots is None else (f"f.root in ({marks(roots)})", roots)
             files = db.execute(f"select count(*) from file f where {inside}", tuple(roots)).fetchone()[0]
             chunks = db.execute(f"select count(*) from file f join chunk c on c.file = f.num where {inside}",
                                 tuple(roots)).fetchone()[0]
@@ -165,6 +170,15 @@ class SqliteFiles:
                 f"select count(distinct c.hash) {WAITING} and c.file in (select f.num from file f where {inside})",
                 (model, *roots)).fetchone()[0]
         return Count(files, chunks, waiting)
+
+    def verify(self) -> str:
+        with self._reading() as db:
+            if db is None:
+                return ""
+            chunks, words, strays = (db.execute(sql).fetchone()[0] for sql in CHECKS)
+        if strays:
+            return f"{strays:,} chunks of files belong to no file"
+        return "" if words == chunks else f"{chunks:,} chunks of files, but words of {words:,}"
 
     # Finding
 
