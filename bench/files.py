@@ -4,7 +4,8 @@ The texts are READMEs, licences and the comments and docstrings of the installed
 each file with words exchanged, so that no two are equal: 10,000 files, 100 MB. The first sync indexes words; the second
 finds nothing changed; then one line of one file is altered. `--files`, `--mb` for other sizes. `--embed` so many chunks
 get vectors of the model in `--cache` (0: none), and words of their first and last quarters are looked for: in vectors
-of whole chunks, which the model cuts off at 256 tokens, and in the means of two halves, which Reverie keeps.
+of whole chunks, which the model cuts off at 256 tokens, in the means of two halves, and in the nearer of two halves,
+which is what Reverie does.
 """
 
 import argparse
@@ -155,18 +156,23 @@ def halves(cache: Path, count: int) -> dict[str, float]:
     texts = [chunk.text for chunk in chunked("\n\n".join(source)) if len(chunk.text) > 0.85 * SIZE][:count]
     embedder = open_embedder("minilm", cache=cache / "cache")
     parts = [halved(text) for text in texts]
-    rows = iter(embedder.embed([part for some in parts for part in some]))
-    means = np.stack([np.mean([next(rows) for _ in some], axis=0) for some in parts])
-    ways = {"cut_off": embedder.embed(texts), "halves": means / np.linalg.norm(means, axis=1, keepdims=True)}
+    rows = embedder.embed([(some * 2)[place] for place in (0, 1) for some in parts])
+    one, other = rows[:len(texts)], rows[len(texts):]
+    ways = {"cut_off": (embedder.embed(texts),), "mean": (unit(one + other),), "nearer": (one, other)}
     found = {}
     for part, place in (("early", slice(0, 400)), ("late", slice(-400, None))):
         asked = [" ".join(re.findall(r"[A-Za-z]{4,}", text[place])[1:15:2]) for text in texts]
         queries = embedder.embed(asked)
         for way, vectors in ways.items():
-            alike = queries @ vectors.T
+            alike = np.maximum.reduce([queries @ matrix.T for matrix in vectors])
             better = (alike > np.diag(alike)[:, None]).sum(axis=1)
             found[f"{part}_words_top5_{way}"] = float((better < 5).mean())
     return found
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    """Rows of length one."""
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
 def told(stage: str, done: int, total: int | None) -> None:

@@ -16,6 +16,7 @@ from reverie.errors import BadInput, Disabled, NotFound
 from reverie.files.index import planned
 from reverie.files.walk import Seen, Walked
 from reverie.settle import one_step
+from reverie.settle.filing import halved
 from reverie.store.files import UNSURE, Indexed, Stamp
 from reverie.testing import SPACE, Absent, Counting, memory
 from tests.helpers import invoked, toy_home, until
@@ -153,6 +154,13 @@ def test_vectors_follow_a_few_at_a_time(known):
     assert known.folders(space=SPACE)[0].indexed.waiting == waiting
     assert one_step(known.work, 8).embedded == 2
     assert known.folders(space=SPACE)[0].indexed.waiting == waiting - 2
+
+
+def test_the_end_of_a_long_chunk_is_found_by_meaning(known):
+    """C63, C65: a model that reads only the beginning of a chunk is given both halves; the nearer one counts."""
+    known.settle()
+    late = halved(max((one.chunk.text for one in known.store.files.chunks(range(1, 99))), key=len))[1]
+    assert known.search_files(late, space=SPACE, mode="dense", limit=1)[0].score == pytest.approx(0.7, abs=1e-5)
 
 
 def test_vectors_of_another_model_are_not_compared(tmp_path, known, notes, clock):

@@ -3,7 +3,8 @@
 A `FileIndex` lives beside the store, in a database of its own, so that a hundred megabytes of notes never slow down
 memory, and deleting it loses nothing but time. It is made when something is first written to it: until then, every
 question is answered with "nothing". Vectors are kept by the hash of their text and the model that made them: the same
-text in two files, or in a file that was renamed, is embedded once (C71).
+text in two files, or in a file that was renamed, is embedded once (C71). A long text is embedded in parts and is as
+near to a question as the nearest of them.
 
 Every writing method is one transaction. Any number of threads and processes may use one index.
 """
@@ -126,7 +127,7 @@ class FileIndex(Protocol):
         ...
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, np.ndarray]) -> None:
-        """Keep vectors by the hash of their text."""
+        """Keep vectors by the hash of their text: one row for each part that it was embedded in."""
         ...
 
     def count(self, roots: Sequence[str] | None, model: str | None = None) -> Count:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from reverie.store.sqlite.matrix import Matrix
 
 EDITION = 1            # of the schema, of `searchable` and of `indexable`: another one begins another file
-SPARE = 1_000          # vectors, beside as many as there are chunks, that may be kept of texts that are gone
+SPARE = 1_000          # texts, beside as many as there are chunks, whose vectors are kept though they may be gone
 FILE = "f.path, f.size, f.mtime, f.inode, f.hash"
 CHUNKS = f"""
     select c.num, f.root, {FILE}, c.first, c.last, c.text, c.hash
@@ -138,9 +138,10 @@ class SqliteFiles:
         return gone
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, np.ndarray]) -> None:
-        rows = [(model, hash, vector.astype("<f4").tobytes()) for hash, vector in vectors.items()]
+        rows = [(model, hash, part, vector.astype("<f4").tobytes())
+                for hash, parts in vectors.items() for part, vector in enumerate(parts)]
         with self._connections().writing() as db:
-            db.executemany("insert or ignore into vector (model, hash, vec) values (?, ?, ?)", rows)
+            db.executemany("insert or ignore into vector (model, hash, part, vec) values (?, ?, ?, ?)", rows)
 
     # Reading
 
@@ -319,6 +320,6 @@ def drop(db: sqlite3.Connection, root: str, path: str) -> int:
 
 
 def tidy(db: sqlite3.Connection, most: int) -> None:
-    """Let go of vectors that no chunk needs, once there are more than so many vectors in all."""
-    if db.execute("select count(*) from vector").fetchone()[0] > most:
+    """Let go of vectors that no chunk needs, once there are those of more than so many texts."""
+    if db.execute("select count(*) from vector where part = 0").fetchone()[0] > most:
         db.execute("delete from vector where hash not in (select hash from chunk)")

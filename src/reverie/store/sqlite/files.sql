@@ -25,11 +25,12 @@ create index chunk_by_hash on chunk (hash);
 -- Full text: prepared by reverie.words, rowid = chunk.num. The text itself stands in `chunk` only.
 create virtual table words using fts5 (body, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
 
--- By text and model: a text that stands in two files, or moved to another, is embedded once.
+-- By text and model: a text that stands in two files, or moved to another, is embedded once. A long text has several.
 create table vector (
     num   integer primary key autoincrement,
     model text not null,
     hash  blob not null,
+    part  integer not null,
     vec   blob not null,
-    unique (model, hash)
+    unique (model, hash, part)
 );

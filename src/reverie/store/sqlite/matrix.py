@@ -1,7 +1,7 @@
 """The vectors of one model as a matrix in memory, grown as vectors are written: for the index of files.
 
-A row stands for the hash of a text. Rows of texts that are gone stay until the index is opened anew; whoever asks looks
-the hashes up, so they do no harm.
+A row stands for a text, or a part of one, by the hash of the whole; the nearest part counts. Rows of texts that are
+gone stay until the index is opened anew; whoever asks looks the hashes up, so they do no harm.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ class Matrix:
     def __init__(self, model: str, last: int = 0, hashes: tuple[bytes, ...] = (), rows: Floats | None = None) -> None:
         self.model, self.last, self.hashes = model, last, hashes
         self.rows = np.zeros((0, 0), np.float32) if rows is None else rows
-        self.place = {hash: row for row, hash in enumerate(hashes)}
+        self.place: dict[bytes, list[int]] = {}
+        for row, hash in enumerate(hashes):
+            self.place.setdefault(hash, []).append(row)
 
     def caught_up(self, fresh: Iterable[tuple[int, bytes, bytes]]) -> Matrix:
         """This, with further (number, hash, vector)."""
@@ -34,24 +36,29 @@ class Matrix:
         return len(self.rows) > 0 and len(vector) == self.rows.shape[1]
 
     def best(self, vector: Floats, step: int, floor: float) -> Iterator[dict[bytes, float]]:
-        """The hashes with their cosines from the highest down to `floor`, some at a time, each time more."""
+        """The hashes with their cosines from the highest down to `floor`, some at a time, each once."""
         if not self._fits(vector):
             return
         cosines = self.rows @ vector
         left = np.flatnonzero(cosines >= floor)
+        given: set[bytes] = set()
         while len(left):
             if len(left) > step:
                 order = np.argpartition(-cosines[left], step)
                 some, left = left[order[:step]], left[order[step:]]
             else:
                 some, left = left, left[:0]
-            yield {self.hashes[row]: float(cosines[row]) for row in some.tolist()}
+            found: dict[bytes, float] = {}
+            for row in some[np.argsort(-cosines[some], kind="stable")].tolist():
+                if self.hashes[row] not in given:
+                    given.add(self.hashes[row])
+                    found[self.hashes[row]] = float(cosines[row])
+            yield found
             step = min(4 * step, 10_000)
 
     def cosines(self, vector: Floats, hashes: Mapping[int, bytes]) -> dict[int, float]:
         """The cosine of each text that has a vector, by the caller's numbers."""
         if not self._fits(vector):
             return {}
-        known = {num: self.place[hash] for num, hash in hashes.items() if hash in self.place}
-        found = self.rows[list(known.values())] @ vector
-        return dict(zip(known, map(float, found), strict=True))
+        return {num: float((self.rows[self.place[hash]] @ vector).max()) for num, hash in hashes.items()
+                if hash in self.place}
