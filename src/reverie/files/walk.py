@@ -39,10 +39,10 @@ FRESH = 2.0                # seconds in which a second change may leave the same
 
 
 class LeftOut(BadInput):
-    """That file is not read."""
+    """That file is no text that memory reads."""
 
-    def __init__(self, place: Path, why: str) -> None:
-        super().__init__(f"{place} is left out: {why}")
+    def __init__(self, message: str | None = None, why: str = "") -> None:
+        super().__init__(message)
         self.why = why
 
 
@@ -242,7 +242,7 @@ def admitted(root: Root, path: str) -> Path:
             rules = (*rules, *rules_of(root, step, ground))
     with suppress(FileNotFoundError):
         if why := oddity(place.stat()):
-            raise LeftOut(place, why)
+            raise LeftOut(f"{place} is left out: {why}", why)
     return place
 
 
@@ -254,11 +254,11 @@ def read(place: Path, now: float) -> Content:
     with os.fdopen(os.open(place, READING), "rb") as file:
         before = os.fstat(file.fileno())
         if why := oddity(before):
-            raise LeftOut(place, why)
+            raise LeftOut(f"{place} is left out: {why}", why)
         data = file.read(MOST_BYTES + 1)
         after = os.fstat(file.fileno())
     if len(data) > MOST_BYTES:
-        raise LeftOut(place, "too large")
+        raise LeftOut(f"{place} is left out: too large", "too large")
     stamp = stamp_of(after)
     settled = stamp_of(before) == stamp and len(data) == stamp.size and now - stamp.mtime / 1e9 > FRESH
     return Content(decoded(data, place), data, stamp if settled else UNSURE)
@@ -269,7 +269,7 @@ def decoded(data: bytes, place: Path) -> str:
     if data[:2] in MARKS:
         return data.decode(MARKS[data[:2]], "replace").replace("\0", " ")
     if b"\0" in data[:BINARY]:
-        raise LeftOut(place, "binary")
+        raise LeftOut(f"{place} is left out: binary", "binary")
     try:
         return data.decode("utf-8-sig").replace("\0", " ")
     except UnicodeDecodeError:
