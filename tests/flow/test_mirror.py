@@ -552,7 +552,6 @@ def test_the_command_asks_tells_and_answers(tmp_path):
 
 def test_watching_takes_in_a_saved_page(tmp_path):
     """`--watch` sees an editor's save and what the program alters, until Ctrl-C (C70)."""
-    pytest.importorskip("watchfiles")
     home = toy_home(tmp_path)
     with opened(home) as mind:
         mind.remember("A fact.", space=SPACE)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from reverie.companion import Background
     from reverie.embed import Embedder
     from reverie.llm import Llm
+    from reverie.settle.reading import Work
     from reverie.store import Store
 
 P = ParamSpec("P")
@@ -45,6 +46,12 @@ class Base:
         self._now = now
         self._background: Background | None = None
         self._leaving: list[str] = []          # ids that count no longer once the present transaction is through
+
+    @property
+    def work(self) -> Work:
+        """What settling works with, at this moment."""
+        from reverie.settle.reading import Work
+        return Work(self.store, self.embedder, self.settings, self._now(), self.llm)
 
     def _space(self, space: str | None) -> str:
         return config.default_space() if space is None else checked_space(space)

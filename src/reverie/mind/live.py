@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from reverie.lifecycle.extract import Rejected
     from reverie.settle import Settled
     from reverie.settle.listening import Learned
-    from reverie.settle.reading import Work
     from reverie.settle.sleeping import Slept
     from reverie.settle.syncing import Mirrored
     from reverie.window.fitting import Fitted
@@ -82,12 +81,6 @@ class Living(Base):
         """The last sentences that were not kept although a rule asked for it, newest first, with the reasons."""
         from reverie.settle.learning import examples
         return examples(self.store, whole(limit))
-
-    @property
-    def work(self) -> Work:
-        """What settling works with, at this moment."""
-        from reverie.settle.reading import Work
-        return Work(self.store, self.embedder, self.settings, self._now(), self.llm)
 
     def settle(self) -> Settled:
         """Embed, learn and link what is waiting, now and here; waits while somebody else gets on with it."""

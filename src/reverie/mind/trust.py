@@ -18,11 +18,18 @@ class Trusting(Base):
     """The verbs for the owner."""
 
     def verify(self, repair: bool = False) -> list[Problem]:
-        """What is not as it should be, in store and mirror; with `repair`, what can be rebuilt is rebuilt."""
+        """What is not as it should be, in store, index of files and mirror; with `repair`, what can be is rebuilt."""
         from reverie.settle.mirroring import problems
-        from reverie.settle.reading import Work
-        found = self.store.verify(repair)
-        return found + problems(Work(self.store, self.embedder, self.settings, self._now()), repair)
+        return [*self.store.verify(repair), *self._files_broken(repair), *problems(self.work, repair)]
+
+    def _files_broken(self, repair: bool) -> list[Problem]:
+        """What is wrong with the index of files; to repair it is to begin anew."""
+        broken = self.store.files.verify()
+        if broken and repair:
+            self.store.files.clear()
+        from reverie.store import Problem
+        told = f"{broken}. `reverie files sync --afresh` indexes them again"
+        return [Problem("files", told, repair)] if broken else []
 
     def stats(self) -> Stats:
         """How much there is of everything, and what extraction kept and left lately (of the last 10,000 times)."""

@@ -20,6 +20,7 @@ from reverie import clock
 from reverie.errors import EmbedderUnavailable, ReverieError
 from reverie.settle import gathering, learning, maintaining, mirroring, reconciling
 from reverie.settle.embedding import BATCH, NO_VECTOR, adopt, embed_waiting, model_of
+from reverie.settle.filing import chunks_left, embed_chunks
 from reverie.settle.reading import Reader, Work, follow, waits
 from reverie.store import Store
 
@@ -27,6 +28,7 @@ LEASE = "settle"
 LEASE_SECONDS = 30.0     # renewed at each step; a settler that died is replaced after this long
 ASKING = "settle:model"  # the lease of who asks the language model
 ASKING_SECONDS = 300.0   # an event may need several answers of a minute
+COSTLY = 4               # texts of memories that take as long to embed as one chunk of a file
 FEW = 20                 # events that are read with it in one step; few of them are due
 PATIENCE = 60.0          # seconds that `settled` waits for another settler that makes no headway: two leases
 
@@ -70,7 +72,7 @@ def settled(work: Callable[[], Work], holder: str, tell: Tell = silent) -> Settl
     `work` gives what is worked with at this moment. `trouble` says why something is left: no model answers, or who is
     at it and stands still.
     """
-    store, done, others, total = work().store, Settled(), "", texts_left(work())
+    store, done, others, total = work().store, Settled(), "", texts_left(work()) + chunks_left(work())
     try:
         while True:
             if store.acquire(LEASE, holder, LEASE_SECONDS, work().now):
@@ -176,7 +178,8 @@ def one_step(work: Work, batch: int = BATCH, holder: str = "") -> Settled:
     if work.embedder is not None:
         try:
             adopt(work.store, work.embedder)
-            embedded = embed_waiting(work.store, work.embedder, batch)
+            embedded = (embed_waiting(work.store, work.embedder, batch)
+                        or embed_chunks(work.store, work.embedder, max(1, batch // COSTLY)))
         except NO_VECTOR as err:
             trouble = str(err)
             hopeless = work.settings.offline and not isinstance(err, EmbedderUnavailable)

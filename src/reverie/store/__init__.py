@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from reverie.store.columns import Corpus, Floats
+    from reverie.store.files import FileIndex
 
 
 UNLOGGED = "unlogged"    # meta: memories have come or gone, by import or salvage, without an event that says so
@@ -76,6 +77,11 @@ class Store(Protocol):
     """Memories, events and edges, and the ways to find them."""
 
     url: str
+
+    @property
+    def files(self) -> FileIndex:
+        """The index of watched files, which belongs to this store and lives in a database of its own."""
+        ...
 
     # Writing. Each call is one transaction.
 

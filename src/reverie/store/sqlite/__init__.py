@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from reverie.store.columns import Corpus, Floats
+    from reverie.store.files import FileIndex
     from reverie.store.sqlite.shards import Shards
 
 FUTURE = 2.0    # a lease that reaches further than this many times its length was taken before a clock jump
@@ -62,6 +64,11 @@ class SqliteStore:
         except StoreError:
             self._db.close()
             raise
+
+    @cached_property
+    def files(self) -> FileIndex:
+        from reverie.store.sqlite.files import SqliteFiles, beside
+        return SqliteFiles(beside(self.path))
 
     # Writing
 
@@ -318,6 +325,8 @@ class SqliteStore:
     def close(self) -> None:
         for shards, _ in self._shards.values():
             shards.stemmer.close()
+        if "files" in vars(self):    # nobody asked for them otherwise
+            self.files.close()
         self._db.close()
 
 

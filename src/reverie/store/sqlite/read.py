@@ -249,7 +249,7 @@ def words(db: sqlite3.Connection, terms: Sequence[str], where: Filter, limit: in
     What can be afforded depends on the whole file, what is found on the asked spaces: where the rarest terms stand
     only in other spaces, the common ones are looked up as well.
     """
-    asked = affordable(db, terms)
+    asked = affordable(db, terms, db.execute("select max(num) from memory").fetchone()[0] or 0)
     if not asked or limit <= 0 or not where.spaces:
         return
     tests, args = tests_of(where)
@@ -306,14 +306,13 @@ POSTINGS = 6_000
 million memories. The rarest terms come first; what no longer fits says little. Measured at 100,000 memories."""
 
 
-def affordable(db: sqlite3.Connection, terms: Sequence[str]) -> list[str]:
+def affordable(db: sqlite3.Connection, terms: Sequence[str], rows: int) -> list[str]:
     """The rarest terms whose postings together stay within POSTINGS; at least the rarest one that occurs.
 
-    A store of fewer rows than POSTINGS asks for everything, and so does a query of one term.
+    A table `words` of fewer `rows` than POSTINGS is asked for everything, and so is any for one term.
     """
     if len(terms) <= 1:
         return list(terms)
-    rows = db.execute("select max(num) from memory").fetchone()[0] or 0
     if rows * len(terms) <= POSTINGS:
         return list(terms)
     frequency = {term: occurrences(db, term, rows) for term in terms}

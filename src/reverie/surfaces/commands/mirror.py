@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from reverie import Mind
-from reverie.errors import BadInput, ExtraMissing
+from reverie.errors import BadInput
 from reverie.surfaces import say
 from reverie.surfaces.commands.trust import PANEL
 from reverie.surfaces.desk import Desk, command
@@ -120,11 +120,8 @@ def waiting(mind: Mind) -> list[str]:
 
 def stay(mind: Mind, desk: Desk, root: Path) -> None:
     """Whenever a page has been left alone for a moment after a change, and when memories have been altered."""
-    try:
-        from watchfiles import watch
-    except ImportError as err:
-        raise ExtraMissing("Watching needs: pip install 'reverie[watch]'. Without it pages are read whenever "
-                           "something settles, and by: reverie mirror") from err
+    from watchfiles import watch
+
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
     say.note(f"Watching {root}. Ctrl-C ends it; what is saved later is taken in by the next one who looks.")
     for _ in watch(root, watch_filter=lambda _, path: is_page(path), step=STILL, debounce=LONGEST,
