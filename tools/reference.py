@@ -80,11 +80,17 @@ def helps() -> Iterator[tuple[str, str]]:
 
     from reverie.surfaces.cli import app
     runner = CliRunner(env={"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"})
-    group = get_command(app)
-    names = [name for name, command in getattr(group, "commands", {}).items() if not command.hidden]
-    for path in ([], *([name] for name in names)):
+    for path in ([], *paths(get_command(app))):
         output = runner.invoke(app, [*path, "--help"], terminal_width=100, prog_name="reverie").output
         yield " ".join(["reverie", *path]), "\n".join(line.rstrip() for line in output.strip().splitlines())
+
+
+def paths(group: object, before: tuple[str, ...] = ()) -> Iterator[list[str]]:
+    """The words of every command that is not hidden, those of groups after the group."""
+    for name, command in getattr(group, "commands", {}).items():
+        if not command.hidden:
+            yield [*before, name]
+            yield from paths(command, (*before, name))
 
 
 PAGES: dict[str, Callable[[], str]] = {

@@ -84,9 +84,16 @@ class Attention:
                 self.surfaced.pop(id, None)
 
     def may_give(self, block: Block, now: float) -> bool:
-        """Whether a waiting block is still worth giving: fresh, not just given, and with something new in it."""
+        """Whether a waiting block is still worth giving: fresh, not just given, and with something new in it.
+
+        What is due is always new.
+        """
         ids = frozenset(block.ids)
-        if not ids or not 0 <= now - block.prepared_at < FRESH_FOR or ids <= self.injected.keys():
+        if not ids or not 0 <= now - block.prepared_at < FRESH_FOR:
+            return False
+        if block.due:
+            return True
+        if ids <= self.injected.keys():
             return False
         last, at = self.last_given
         since = now - at         # negative after the clock jumped back: then nothing was "just" given
@@ -129,7 +136,12 @@ def overlap(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 def replaces(newer: Block, waiting: Block, now: float) -> bool:
-    """Whether a newer block takes the place of one that still waits: a similar one does not, while that is fresh."""
+    """Whether a newer block takes the place of one that still waits: a similar one does not, while that is fresh.
+
+    One with another reminder does.
+    """
+    if {memory.id for memory in newer.due} - {memory.id for memory in waiting.due}:
+        return True
     fresh = 0 <= now - waiting.prepared_at < FRESH_FOR
     return not (waiting and fresh and overlap(frozenset(newer.ids), frozenset(waiting.ids)) >= OVERLAP)
 

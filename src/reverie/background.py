@@ -12,17 +12,18 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from reverie import clock, config
-from reverie.attention import replaces
+from reverie.attention import FRESH_FOR, replaces
 from reverie.config import Settings
 from reverie.conversation import Conversation, Turn, compact_of, end_of, event_of, take_back
 from reverie.embed import Embedder
 from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly
 from reverie.messages import Said
-from reverie.model import Event
+from reverie.model import Event, Hit
 from reverie.settle import LEASE, LEASE_SECONDS, one_step
 from reverie.settle.aside import Aside
 from reverie.settle.bedtime import BREATH, nap
@@ -30,10 +31,12 @@ from reverie.settle.condensing import tell
 from reverie.settle.gaps import unanswered
 from reverie.settle.leaving import keep
 from reverie.settle.maintaining import snippet
+from reverie.settle.mirroring import follow
 from reverie.settle.preparing import Prepared, focus, prepare
 from reverie.settle.reading import Work
+from reverie.settle.reminding import claimed, due_now, fire, let_go, spoke_last
 from reverie.store import Store
-from reverie.window import EMPTY, Block
+from reverie.window import EMPTY, Block, render
 
 if TYPE_CHECKING:
     from reverie.llm import Llm
@@ -153,28 +156,51 @@ class Background:
     # In the thread
 
     def _run(self, stop: threading.Event) -> None:
+        self._guarded(self._mirror)
         used = clock.ticks()
         look_at = used + BREATH                # when to see whether it is time to sleep
         while not stop.is_set():
             if self._call.acquire(timeout=AGAIN if self.behind else RETRY):
                 used = clock.ticks()
-            elif self._embedder is not None and clock.ticks() - used > UNLOAD:
-                self._embedder.close()         # the next turn loads it again
-                used = clock.ticks()
-            elif not self.behind and clock.ticks() > look_at:
-                look_at = clock.ticks() + BREATH
-                self._guarded(lambda: self._nap(stop))
+            else:
+                self._guarded(self.look_out)
+                if self._embedder is not None and clock.ticks() - used > UNLOAD:
+                    self._embedder.close()         # the next turn loads it again
+                    used = clock.ticks()
+                elif not self.behind and clock.ticks() > look_at:
+                    look_at = clock.ticks() + BREATH
+                    self._guarded(lambda: self._nap(stop))
             while self._call.acquire(blocking=False):
                 pass
             self._guarded(lambda: self._work(stop))
         self._guarded(self._write_down)
         self._guarded(lambda: self.store.release(LEASE, self._holder))
 
+    def _mirror(self) -> None:
+        """What people wrote into the mirror since the last time counts from the first turn on (C115)."""
+        follow(Work(self.store, self._embedder, self.settings, self._now()))
+
     def _nap(self, stop: threading.Event) -> None:
         """Sleep for a while, if it is time; a turn that comes ends it."""
         work = Work(self.store, self._embedder, self.settings, self._now())
         if slept := nap(work, self._holder, self._now, lambda: not (self.behind or stop.is_set())):
             self.withdraw(slept.retired)
+
+    def look_out(self) -> None:
+        """What has come due since the last turn waits for the next one, and what waited too long waits afresh (C43)."""
+        now = self._now()
+        for conversation in [companion.conversation for companion in list(self._companions)]:
+            waiting = next(iter(conversation.slot), EMPTY)
+            keeps = 0 <= now - waiting.prepared_at < FRESH_FOR - 2 * RETRY
+            if keeps and waiting.due:
+                continue
+            found = due_now(self.store, self.settings, conversation.space, now, tuple(conversation.window))
+            if not found or not spoke_last(self.store, conversation.space, conversation.attention.session):
+                continue
+            if due := claimed(self.store, found, conversation.holder, now):
+                others = [Hit(m, 0.0, why) for m, why in zip(waiting.memories, waiting.why, strict=True) if keeps]
+                self._offer(conversation, render(others, now, limit=self.settings.limit, budget=self.settings.budget,
+                                                 due=due), now, {})
 
     def _guarded(self, work: Callable[[], object]) -> None:
         """Trouble in the background is kept for `status`; the thread goes on."""
@@ -206,7 +232,7 @@ class Background:
             self._retry_at = clock.ticks() + RETRY
         if step.events:
             self._take_back_retired()
-        more = bool(step.embedded or step.events)
+        more = bool(step)
         if not more:
             self.store.release(LEASE, self._holder)
         return more
@@ -237,15 +263,19 @@ class Background:
 
     def _written(self, turns: Sequence[Turn]) -> list[Event | None]:
         """These turns in the log; None for one whose space is switched off, or that tells what left a context."""
-        events = [None if turn.left or self.settings.is_off(turn.session.space) else end_of(turn) if turn.ends
-                  else event_of(turn) for turn in turns]
-        with self.store.alone():
+        off = {id(turn) for turn in turns if self.settings.is_off(turn.session.space)}
+        events = [None if turn.left or id(turn) in off else end_of(turn) if turn.ends else event_of(turn)
+                  for turn in turns]
+        besides = [turn for turn in turns if turn.due or (turn.left and id(turn) not in off)]
+        with self.store.alone() if besides else nullcontext():
             self.store.append([event for event in events if event])
-            for turn in turns:
-                if turn.left and not self.settings.is_off(turn.session.space):
-                    keep(self.store, turn.left, turn.session.space, turn.session.attention.session, turn.at)
-                    if turn.told:
-                        tell(self.store, turn.told, compact_of(turn))
+            for turn in besides:
+                session = turn.session.attention.session
+                fire(self.store, turn.due, turn.at, session)
+                let_go(self.store, turn.due, turn.session.holder)
+                keep(self.store, turn.left, turn.session.space, session, turn.at)
+                if turn.told and id(turn) not in off:
+                    tell(self.store, turn.told, compact_of(turn))
         return events
 
     def _alone(self, turn: Turn) -> Event | None:
@@ -299,10 +329,14 @@ class Background:
         while conversation.withdrawn:
             conversation.attention.dropped(conversation.withdrawn.popleft())
         try:
+            window = tuple(conversation.window)
+            due = claimed(self.store, due_now(self.store, self.settings, conversation.space, at, window),
+                          conversation.holder, at)
             made = prepare(
                 self.store, self._embedder, self.settings, conversation.attention, conversation.space,
-                tuple(conversation.window), at, conversation.vector, self.llm)
+                window, at, conversation.vector, self.llm, due)
             conversation.vector = made.vector
+            let_go(self.store, [h.memory for h in due if h.memory not in made.block.due], conversation.holder)
             if made.block:
                 self._offer(conversation, made.block, at, made.judged)
             else:

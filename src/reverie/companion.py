@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Self
 
-from reverie.attention import Attention, echoes
+from reverie.attention import FRESH_FOR, Attention, echoes
 from reverie.background import Background
-from reverie.conversation import Conversation, Turn
+from reverie.conversation import Conversation, Turn, tell, told_lately
 from reverie.errors import BadInput, ReverieError
 from reverie.lifecycle.condense import strategies as condensing
 from reverie.lifecycle.condense.drafting import Condensed
@@ -27,6 +28,7 @@ from reverie.search import Query, search
 from reverie.settle.condensing import About, condensed, told
 from reverie.settle.leaving import Gone
 from reverie.settle.preparing import focus
+from reverie.settle.reminding import at_start, let_go
 from reverie.store import Store
 from reverie.window import EMPTY, Block, render
 from reverie.window.course import Course, Place
@@ -53,6 +55,8 @@ class Companion:
         self.conversation = Conversation(space, own=own, attention=Attention(session, spaces))
         self._background, self._now, self._first = background, now, True
         resume(background.store, self.conversation.attention, space, now())
+        self._due_since, self._due = now(), at_start(background.store, background.settings, space,
+                                                     self.conversation.holder, now())
         background.enter(self)
 
     def turn(self, messages: Sequence[Mapping[str, Any]], *, now: float | None = None) -> Block:
@@ -74,7 +78,8 @@ class Companion:
             block = block or self._by_words(said, at)
         if block:
             self.conversation.attention.last_given = (frozenset(block.ids), at)
-        if not self._background.put(Turn(self.conversation, said, first, block.ids, stale, at)):
+            tell(self.conversation, block.due, at)
+        if not self._background.put(Turn(self.conversation, said, first, block.ids, stale, at, block.due)):
             self.dropped += 1
         return block
 
@@ -108,8 +113,8 @@ class Companion:
                  now: float | None = None) -> Condensed:
         """The same conversation with its older part in few lines; what leaves becomes memory, and so does what it was.
 
-        Call it before a call of the model, after `turn`, and go on with `condensed.messages`. Nothing changes below 80
-        % of the limit (`settings.condense_at`), for fewer than 10 messages, and within 5 minutes of the last time:
+        Call it before a call of the model, after `turn`, and go on with `condensed.messages`. Nothing changes below
+        80 % of the limit (`settings.condense_at`), for fewer than 10 messages, and within 5 minutes of the last time:
         `condensed.why` says so. Else all but the system prompt, the first question, the last ten messages and what
         `sticky` says may leave, until 70 % of the limit is taken, a summary included; it names the messages that its
         lines are from. `strategy`: "hybrid", "sliding-window", "progressive-summary", "importance-based". Where there
@@ -127,8 +132,8 @@ class Companion:
         if made.done:
             self._condensed = at
             self._course.goes_on(messages, places, made.messages, made.origin)
-            gone = tuple(gone_of(item, places) for item in made.left)
-            if not self._background.settings.is_off(self.space) and not self._background.put(
+            gone = tuple(gone_of(item, places) for item in made.left if not is_stub(item.text))
+            if gone and not self._background.settings.is_off(self.space) and not self._background.put(
                     Turn(self.conversation, (), 0, (), EMPTY, at, left=gone, told=told(made, numbers))):
                 self.dropped += 1
         return made
@@ -153,22 +158,27 @@ class Companion:
             block = self.conversation.slot.pop()
         except IndexError:
             return EMPTY, EMPTY
-        return (block, EMPTY) if self.conversation.attention.may_give(block, at) else (EMPTY, block)
+        gives = self.conversation.attention.may_give(block, at) and not told_lately(self.conversation, block.due, at)
+        return (block, EMPTY) if gives else (EMPTY, block)
 
     def _by_words(self, said: tuple[Said, ...], at: float) -> Block:
-        """The first turn's answer: the lexical stage, cut off at the deadline."""
+        """The first turn's answer: what was due when the conversation began, and the lexical stage, cut off at the
+        deadline.
+        """
         about, settings, attention = focus(said), self._background.settings, self.conversation.attention
+        due = self._due if 0 <= at - self._due_since < FRESH_FOR else []
+        only_due = render((), at, limit=settings.limit, budget=settings.budget, due=due)
         if not about.text:
-            return EMPTY
+            return only_due
         query = Query(text=about.text, context=about.context, spaces=lineage(self.space), now=at, automatic=True,
                       mode="words", limit=settings.limit * 4, not_session=self.session,
                       session_in=attention.spaces, within=settings.deadline)
         try:
             query = query._replace(exclude=echoes(self._background.store, attention) | attention.blocked(at))
             return render(search(self._background.store, query), at, limit=settings.limit,
-                          budget=settings.budget)
+                          budget=settings.budget, due=due)
         except ReverieError:
-            return EMPTY       # the background meets the same trouble and records it
+            return only_due    # the background meets the same trouble and records it
 
     @property
     def behind(self) -> int:
@@ -185,6 +195,10 @@ class Companion:
             self._background.put(Turn(self.conversation, (), 0, (), EMPTY, self._now(), ends=True))
         self.closed = True
         self._background.leave(self)
+        with suppress(ReverieError):       # then it is let go of when its time is over
+            unused = [hit.memory for hit in self._due if self._first]
+            unused += [memory for block in self.conversation.slot for memory in block.due]
+            let_go(self._background.store, unused, self.conversation.holder)
 
     @property
     def trouble(self) -> str:

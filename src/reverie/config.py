@@ -54,7 +54,9 @@ class Settings(NamedTuple):
     sleep: str = "safe"               # what sleep tidies by itself: off, safe, all, or names of passes with commas
     sleep_every: float = 6.0          # hours between two nights that begin by themselves, at least
     sleep_idle: float = 15.0          # minutes without a turn before sleep begins by itself
+    zone: str = ""                    # time zone of reminders, such as Europe/Berlin; empty: the machine's
     backups: int = 3                  # daily copies of the database that are kept; 0: none
+    mirror: str = "spaces"            # folder of the Markdown mirror, within the home unless absolute; off: none
 
     @property
     def url(self) -> str:
@@ -65,6 +67,11 @@ class Settings(NamedTuple):
     def cache(self) -> Path:
         """Model files and other things that can be made again."""
         return Path(self.models) if self.models else self.home / "cache"
+
+    @property
+    def mirror_root(self) -> Path | None:
+        """Where the Markdown mirror is; None where it is switched off."""
+        return None if self.mirror in ("", "off") else self.home / Path(self.mirror).expanduser()
 
     def is_off(self, space: str) -> bool:
         """Whether memory is switched off in this space or above it."""
@@ -172,6 +179,18 @@ def toml(value: bool | float | str | tuple[str, ...]) -> str:
         return repr(value)
     escaped = "".join(f"\\u{ord(ch):04x}" if ch in '"\\\x7f' or ch < " " else ch for ch in value)
     return f'"{escaped}"'
+
+
+def local_zone(settings: Settings) -> str:
+    """The IANA name of the time zone that reminders are meant in: the one of the settings, or the machine's now."""
+    if settings.zone:
+        return settings.zone
+    import tzlocal
+    try:
+        tzlocal.reload_localzone()    # a laptop travels, and it would answer with the zone of the first question
+        return tzlocal.get_localzone_name() or "UTC"
+    except (LookupError, OSError):
+        return "UTC"
 
 
 def here() -> Path:

@@ -6,12 +6,15 @@ Always true: what is written down holds no secret; a block that waits is given o
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from reverie.attention import Attention
+from reverie.attention import FRESH_FOR, Attention
+from reverie.clock import new_id
 from reverie.messages import Heard, Said
-from reverie.model import Event
+from reverie.model import Event, Memory
 from reverie.settle.condensing import Told
 from reverie.settle.leaving import Gone
 from reverie.settle.preparing import WINDOW_MESSAGES
@@ -29,6 +32,7 @@ class Turn:
     given: tuple[str, ...]
     dropped: Block               # a block that was too old to give
     at: float
+    due: tuple[Memory, ...] = ()    # reminders among what was given
     ends: bool = False           # nothing new: the conversation is over
     left: tuple[Gone, ...] = ()  # nothing new: this has left the context
     told: Told | None = None     # what that was about, where it was condensed
@@ -36,7 +40,7 @@ class Turn:
 
 @dataclass(slots=True, eq=False)
 class Conversation:
-    """One conversation's state. `slot`, `last` and `heard` belong to the caller, the rest to the background."""
+    """One conversation's state. `slot`, `told` and `heard` belong to the caller, the rest to the background."""
 
     space: str
     own: bool                                            # the space is the conversation's own, below a project
@@ -46,6 +50,21 @@ class Conversation:
     heard: Heard = field(default_factory=Heard)
     window: deque[Said] = field(default_factory=lambda: deque(maxlen=WINDOW_MESSAGES))
     vector: Any = None                                   # of the last context
+    told: list[tuple[Memory, float]] = field(default_factory=list)    # reminders given lately, as they were, and when
+    holder: str = field(default_factory=partial(new_id, "conversation"))    # of the claims on reminders
+
+
+def told_lately(conversation: Conversation, due: Sequence[Memory], now: float) -> bool:
+    """Whether one of these was given a moment ago: a block can be prepared while the one before it is being given."""
+    return any(one.id == other.id and one.details == other.details and 0 <= now - at < FRESH_FOR
+               for one in due for other, at in conversation.told)
+
+
+def tell(conversation: Conversation, due: Sequence[Memory], now: float) -> None:
+    """These are given now."""
+    if due:
+        lately = [(one, at) for one, at in conversation.told if 0 <= now - at < FRESH_FOR]
+        conversation.told = [*lately, *((one, now) for one in due)]
 
 
 def event_of(turn: Turn) -> Event:

@@ -65,6 +65,8 @@ KINDS: dict[str, Kind] = {
     )
 }
 
+INTENTION, PENDING = "intention", "pending"
+
 CUSTOM = Kind("custom", "semantic", 45, "a kind of somebody's own", group="Notes")
 
 TYPES = ("working", "episodic", "semantic", "procedural", "prospective", "emotional")
@@ -72,6 +74,8 @@ TYPES = ("working", "episodic", "semantic", "procedural", "prospective", "emotio
 # Read by people top-down: what must not be overlooked comes first (CC-49).
 GROUPS = ("Corrections", "Never do", "To do", "Facts", "Preferences", "Decisions", "Entities", "Procedures",
           "Learnings", "Earlier in this conversation", "What happened", "Feelings", "Now", "Notes")
+
+MATURITIES = ("raw", "validated", "escalated", "dismissed")
 
 # An inference fades within days whatever its kind says (A74, B58).
 INFERRED_HALF_LIFE = 7.0
@@ -90,6 +94,29 @@ def holds(memory: Memory, moment: float) -> bool:
             and (memory.valid_to is None or memory.valid_to > moment))
 
 
+def maturity(memory: Memory) -> str:
+    """How far somebody has looked at it: a member of MATURITIES (X35)."""
+    if memory.retired_why == "dismissed":
+        return "dismissed"
+    state = memory.details.get("maturity")
+    return state if state in MATURITIES else "raw"
+
+
+def is_ripe(memory: Memory) -> bool:
+    """Whether it may surface before somebody has looked at it (CONSTANTS row 3; CC-85).
+
+    What was only concluded may not until it is met again or approved; what was passed on to a person waits for them.
+    """
+    state = maturity(memory)
+    return state == "validated" or (state == "raw" and (memory.provenance != "inferred" or memory.strength > 1))
+
+
+def awaits(memory: Memory) -> bool:
+    """Whether it is to be done later and its moment has not come: then it does not pop up by resemblance."""
+    return memory.kind == INTENTION and memory.details.get("status", PENDING) == PENDING and bool(
+        memory.triggers or memory.details.get("when") is not None)
+
+
 def is_talk(memory: Memory) -> bool:
     """Whether it is a turn of a conversation as it was said, and not something that somebody chose to keep."""
     return bool(memory.session and memory.speaker and memory.provenance == "observed")
@@ -100,7 +127,8 @@ def half_life(memory: Memory) -> float:
     days = kind_of(memory.kind).half_life
     if memory.kind == "fact" and "/" not in memory.space:
         days = KINDS["knowledge"].half_life       # a fact about the user, not about one project's code
-    return min(days, INFERRED_HALF_LIFE) if memory.provenance == "inferred" else days
+    fades = memory.provenance == "inferred" and memory.kind != INTENTION    # which lives until it is done (C45)
+    return min(days, INFERRED_HALF_LIFE) if fades else days
 
 
 def retention(memory: Memory, now: float) -> float:

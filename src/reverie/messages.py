@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from json import dumps, loads
+from re import MULTILINE
+from re import compile as compiled
 from typing import Any
 
 from reverie.errors import BadInput
@@ -72,6 +74,14 @@ def called(tool: Any, given: Any) -> str:
     kept = {name: value if short(value) else "…" for name, value in list(values.items())[:ARGUMENTS]
             if isinstance(name, str) and short(name)}
     return f"[{tool if short(tool) and tool else 'tool'} {dumps(kept, ensure_ascii=False)}]"
+
+
+_CALL = compiled(r"^\[(\S{1,100}) (\{.*\})\]$", MULTILINE)
+
+
+def tools_in(text: str) -> list[tuple[str, Mapping[Any, Any]]]:
+    """The calls of tools that stand in a message, as `called` writes them: names and what they are given."""
+    return [(call[1], arguments(call[2])) for call in _CALL.finditer(text)]
 
 
 def short(value: Any) -> bool:

@@ -116,9 +116,10 @@ class Event(NamedTuple):
 
 
 OWN_VERBS = frozenset((
-    "remember", "import", "revise", "tag", "link", "supersede", "feedback", "outcome", "forget", "restore", "undo",
-    "purge", "review", "heard", "prepared", "learn", "gather", "extract", "answer", "reconcile", "weigh", "maintain",
-    "llm", "failed", "sleeping", "sleep", "slept", "left"))
+    "remember", "import", "revise", "tag", "describe", "link", "supersede", "feedback", "outcome", "forget", "restore",
+    "undo", "purge", "review", "curate", "fired", "done", "cancel", "snooze", "mirror", "folder", "heard", "prepared",
+    "learn", "gather", "extract", "answer", "reconcile", "weigh", "maintain", "llm", "failed", "sleeping", "sleep",
+    "slept", "left"))
 """Verbs of events by which Reverie remembers what it did and decided: nobody else writes them down."""
 
 

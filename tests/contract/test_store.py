@@ -889,6 +889,21 @@ def test_what_was_altered_since_a_moment(store):
     assert [] == store.altered_since(NOON + 3, lineage(SPACE))
 
 
+def test_what_was_altered_after_an_event(store):
+    """Oldest first, what was added too, no matter what the clock said; ties are left out."""
+    one, other = (a_memory(text) for text in ("one", "other"))
+    assert store.last_event() == 0
+    first = store.apply([Add(one)], an_event(at=NOON))
+    store.apply([Add(other), Revise(one.id, {"text": "first"})], an_event("mixed", at=NOON - 99))
+    last = store.apply([Retire(other.id, NOON), Link(Edge(one.id, "relates_to", other.id))], an_event("others"))
+    found = store.altered_after(first)
+
+    assert [(other.id, "add"), (one.id, "revise"), (other.id, "retire")] == [(r.memory_id, r.op) for r in found]
+    assert {"text": "one"} == dict(found[1].before)
+    assert all(not record.after and not record.event.payload for record in found)
+    assert (last, []) == (store.last_event(), store.altered_after(last))
+
+
 # The graph around some nodes
 
 

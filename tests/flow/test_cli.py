@@ -302,6 +302,15 @@ def test_what_is_not_there_is_an_error_in_json_too(run, answer, kept):
     assert ["mem_nope"] == answer("show", id, "mem_nope", code=1)["missing"]
 
 
+def test_curating_from_the_command_line(run, answer, kept):
+    """X35: what waits is listed; a decision about one says so."""
+    id = kept("Staging is probably heron.", "--provenance", "inferred")
+    assert id in run("curate").stdout and [id] == [m["id"] for m in answer("curate")["memories"]]
+    assert f"{id} is validated" in run("curate", id, "--note", "checked").stdout
+    assert "Nothing waits" in run("curate").stdout
+    assert "is not a state" in run("curate", id, "--as", "fine", code=2).stderr
+
+
 def test_recall_as_of_a_day(run, answer, kept):
     """A88: what it would have said then; a day that is none is named."""
     id = kept("Staging is heron", "--at", "2020-01-01")

@@ -125,6 +125,17 @@ def test_without_an_embedder_words_decide():
     assert "apart" == told("We use pnpm in this repo.", "Ann likes coffee.", None)
 
 
+@pytest.mark.parametrize(("denied", "said"), [
+    ("I no longer live in Lisbon.", "I live in Lisbon."),
+    ("I stopped drinking coffee.", "I drink coffee."),
+    ("We no longer deploy from the laptop.", "We deploy from the laptop."),
+])
+def test_what_is_no_more_is_not_what_is(denied, said):
+    """CC-57: what was given up and is said again later contradicts the giving up, also behind a preposition."""
+    assert "contradicts" == told(denied, said, 0.9)
+    assert "updates" == told(said, denied, 0.9)
+
+
 @given(st.text(max_size=300), st.text(max_size=300), st.none() | st.floats(-1, 1))
 def test_any_two_texts_have_a_verdict(old, new, cosine):
     """Odd texts never crash it, and it is as sure as a probability can be."""

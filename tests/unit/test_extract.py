@@ -32,6 +32,17 @@ NOT_ASKED = [
 
 # rule → (what fits it, what nearly does)
 EACH = {
+    "remind me": (["remind me to call Bob tomorrow at 9", "pls remind me in 20 minutes to check the build",
+                   "can you remind me on Monday that the cert expires?",
+                   "remind me every Monday at 9 to send the report"],
+                  ["remind me of the port", "remind me to prepare the slides for Monday",
+                   "remind me to wait 20 minutes", "remind me to look at the May report",
+                   "maybe remind me tomorrow to go", "remind me what we said about it on Monday"]),
+    "don't forget": (["don't forget to update the changelog tomorrow", "dont let me forget to ask Ann on Friday"],
+                     ["don't forget to run the tests", "don't forget the milk tomorrow"]),
+    "when we touch": (["when we touch auth.py, remind me to rotate the keys",
+                       "next time you open README.md don't forget to fix the badge"],
+                      ["when we touch it, remind me to do that", "when we met Ann, remember to smile"]),
     "remember": (["remember that heron is staging", "pls note that oncall rotates weekly",
                   "btw keep in mind: dana left",
                   "don't forget that the vpn drops at night"],

@@ -202,3 +202,14 @@ def test_many_threads_may_call_it():
 
     assert len(results) == 4 * len(CASES)
     assert all(results)
+
+
+def test_line_numbers_can_be_kept():
+    """A secret of several lines leaves its line breaks behind, where that is asked for."""
+    key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA7\n" * 5 + "-----END RSA PRIVATE KEY-----"
+    text = f"before\n{key}\nafter\n"
+    assert redact(text)[0].count("\n") < text.count("\n")
+    clean, marks = redact(text, keep_lines=True)
+    assert clean.count("\n") == text.count("\n")
+    assert (clean.split("\n")[8], "MIIE" in clean) == ("after", False)
+    assert [clean[mark.start:mark.end] for mark in marks] == [clean.split("\n")[1]]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reverie.errors import BadInput
+from reverie.kinds import INTENTION
 from reverie.model import BETWEEN, Change, Edge, Link, Memory, Record, Reinforcement, Retire, Revise, lineage
 
 HELPFUL, UNHELPFUL = 0.05, -0.10    # what one explicit verdict does to confidence (B70, B71; CC-52)
@@ -100,6 +101,9 @@ def tie(edges: Sequence[Edge], src: str, dst: str, rel: str) -> Edge:
 def restored(memory: Memory, successor_edges: Sequence[Edge], now: float) -> list[Change]:
     """It counts again; what had superseded it no longer does."""
     fields: dict[str, Any] = {"retired_at": None, "retired_why": "", "superseded_by": None, "updated_at": now}
+    if memory.kind == INTENTION:
+        from reverie.lifecycle.intention import reopened
+        fields["details"] = reopened(memory)
     return [Revise(id=memory.id, fields=fields),
             *(Link(edge=Edge(src=e.src, rel=e.rel, dst=e.dst, weight=0.0)) for e in successor_edges)]
 

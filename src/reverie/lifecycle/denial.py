@@ -10,6 +10,7 @@ from reverie.lifecycle.vocabulary import BOUND, among, following
 
 _JOINTS, _NOT, _AUX, _AVOID = among("JOINTS"), among("NOTS"), among("AUXILIARIES"), among("AVOIDS")
 _ENDS = among("ENDS")
+_ENDED = ("stop", "stopped", "quit", "ceased")    # with what was done: "stopped drinking coffee"
 _AFTERWARDS, _PREFERS = among("AFTERWARDS"), among("PREFERS")
 
 
@@ -54,8 +55,9 @@ def _denied(lows: list[str], i: int, start: int, end: int) -> range:
             return range(0)
         alone = all(lows[j] in _AUX for j in range(i + 1, end))
         return range(start, i) if alone else range(i + 1, end)
+    gone = low == "NOLONGER" or (low in _ENDED and following(lows, i).endswith("ing"))
     avoids = low in _NOT or low in _AVOID or (low in ("over", "than", "to") and compares(lows, start, i))
-    return range(i + 1, _reach(lows, i, end)) if avoids else range(0)
+    return range(i + 1, end if gone else _reach(lows, i, end)) if gone or avoids else range(0)
 
 
 def _reach(lows: list[str], i: int, end: int) -> int:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any
 
 from reverie.errors import BadInput
-from reverie.model import TRUST, Memory
+from reverie.kinds import INTENTION
+from reverie.model import TRUST, Memory, Revise
 from reverie.patterns import checked
 
 if TYPE_CHECKING:
@@ -193,7 +194,38 @@ def built(id: str, now: float, text: str, *,  # noqa: PLR0913 - the fields of a 
     )
 
 
+FIELDS = ("text", "title", "kind", "tags", "space", "at", "session", "speaker", "provenance", "files", "triggers",
+          "details", "messages", "valid_from", "valid_to", "expires_at", "trust", "salience")    # what `built` is given
+
+
+def rewritten(old: Memory, now: float, fields: Mapping[str, Any], zone: Callable[[], str]) -> Revise:
+    """Other values for some fields of a memory, checked and cleaned like those of a new one."""
+    from reverie.lifecycle.procedure import reworded
+    merged = ({name: getattr(old, name) for name in FIELDS} | dict(fields) | rewatched(old, fields)
+              | reworded(old, fields))
+    if "provenance" in fields and "trust" not in fields:
+        merged["trust"] = None
+    new = built(old.id, now, **merged)
+    told = {"kind", "details"} if new.kind == INTENTION else {"text", "kind"} if "triggers" not in fields else set()
+    new = equipped(new, now, zone) if told & set(fields) else new
+    values = {name: getattr(new, name) for name in (*fields, *(["trust"] if "provenance" in fields else []))}
+    values |= {name: getattr(new, name) for name in ("details", "triggers")
+               if getattr(new, name) != getattr(old, name)}
+    return Revise(id=old.id, fields={**values, "updated_at": now})
+
+
 DERIVED = "derived_triggers"    # in details: the triggers were taken from the text and follow it
+
+
+def equipped(memory: Memory, now: float, zone: Callable[[], str]) -> Memory:
+    """A memory with what its kind needs: a prohibition watches, an intention knows when it is due.
+
+    `zone` names the time zone in which times are meant that name none.
+    """
+    if memory.kind != INTENTION:
+        return watchful(memory)
+    from reverie.lifecycle.intention import completed
+    return memory._replace(details=completed(memory.details, now, zone))
 
 
 def watchful(memory: Memory) -> Memory:

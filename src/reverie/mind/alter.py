@@ -8,10 +8,8 @@ from typing import Any
 from reverie.errors import BadInput
 from reverie.graph import strengthened
 from reverie.lifecycle import change
-from reverie.lifecycle.intake import built, checked_tags, private, rewatched, watchful
-from reverie.lifecycle.procedure import reworded
+from reverie.lifecycle.intake import FIELDS, checked_tags, private, rewritten
 from reverie.mind.base import Base, alone
-from reverie.mind.keep import FIELDS
 from reverie.model import DESCRIBED, Change, Event, Link, Memory, Revise
 
 
@@ -27,16 +25,8 @@ class Altering(Base):
         old, now = self._one(id), self._now()
         if unknown := set(fields) - set(FIELDS):
             raise BadInput(f"{', '.join(sorted(unknown))} cannot be revised; {', '.join(sorted(FIELDS))} can")
-        merged = {name: getattr(old, name) for name in FIELDS} | fields | rewatched(old, fields) | reworded(old, fields)
-        if "provenance" in fields and "trust" not in fields:
-            merged["trust"] = None
-        self._writable(merged["space"])
-        new = built(id, now, **merged)
-        new = watchful(new) if {"text", "kind"} & set(fields) and "triggers" not in fields else new
-        values = {name: getattr(new, name) for name in (*fields, *(["trust"] if "provenance" in fields else []))}
-        values |= {name: getattr(new, name) for name in ("details", "triggers")
-                   if getattr(new, name) != getattr(old, name)}
-        self._apply([Revise(id=id, fields={**values, "updated_at": now})], "revise", old.space, now)
+        self._writable(fields.get("space", old.space))
+        self._apply([rewritten(old, now, fields, self._zone)], "revise", old.space, now)
         return self._one(id)
 
     @alone

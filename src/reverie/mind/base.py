@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from reverie.companion import Background
     from reverie.embed import Embedder
     from reverie.llm import Llm
+    from reverie.settle.reading import Work
     from reverie.store import Store
 
 P = ParamSpec("P")
@@ -46,6 +47,12 @@ class Base:
         self._background: Background | None = None
         self._leaving: list[str] = []          # ids that count no longer once the present transaction is through
 
+    @property
+    def work(self) -> Work:
+        """What settling works with, at this moment."""
+        from reverie.settle.reading import Work
+        return Work(self.store, self.embedder, self.settings, self._now(), self.llm)
+
     def _space(self, space: str | None) -> str:
         return config.default_space() if space is None else checked_space(space)
 
@@ -54,6 +61,10 @@ class Base:
         if self.settings.is_off(home):
             raise Disabled(f"Memory is switched off in {home}. `reverie on` switches it on again")
         return home
+
+    def _zone(self) -> str:
+        """The time zone in which times are meant that name none."""
+        return config.local_zone(self.settings)
 
     def _meaning(self, text: str) -> dict[str, Any]:
         """What a query needs to be compared by meaning; nothing where there is no model or no text."""

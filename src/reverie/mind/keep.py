@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reverie import clock
 from reverie.errors import BadInput
-from reverie.lifecycle.intake import Moment, built, watchful
+from reverie.kinds import INTENTION
+from reverie.lifecycle.asked import texts
+from reverie.lifecycle.intake import FIELDS, Moment, built, equipped
 from reverie.mind.base import Base, alone
 from reverie.model import Add, Change, Filter, Memory
 
-FIELDS = ("text", "title", "kind", "tags", "space", "at", "session", "speaker", "provenance", "files", "triggers",
-          "details", "messages", "valid_from", "valid_to", "expires_at", "trust", "salience")    # of `remember`
+if TYPE_CHECKING:
+    from reverie.lifecycle.intention import When
+
 MOST_KNOWN = 10_000    # procedures of one space
 CHUNK = 500    # memories of `remember_many` in one transaction: others can write in between
 
@@ -73,10 +76,35 @@ class Keeping(Base):
               **fields: Any) -> Memory:
         """A new memory, made durable together with what follows from it."""
         now = self._now()
-        memory = watchful(built(clock.new_id(), now, text, space=home, **fields))
+        memory = equipped(built(clock.new_id(), now, text, space=home, **fields), now, self._zone)
         more = besides(memory) if besides else ()
         self._apply([Add(memory=memory), *more], "remember", home, now, session=memory.session)
         return memory
+
+    def remind(self, text: str, *, when: When = None, every: str = "", context: Iterable[str] | str = (),
+               files: Iterable[str] = (), commands: Iterable[str] = (), priority: float = 0.5, zone: str = "",
+               **more: Any) -> Memory:
+        """Keep something to be done later: at a time, again and again, or when the context calls for it.
+
+        `when`: words ("tomorrow at 9", "in 20 minutes"), ISO 8601, a datetime, or seconds since 1970; `every`:
+        "every weekday at 8:30", or cron. Both are meant in `zone` (an IANA name; default: the setting of that name, or
+        the machine's) and keep to the clock on its wall. `context`: words, or patterns as of `remember`; `files`: globs
+        of paths; `commands`: globs of what a shell is given. It fires at whichever comes first; `priority` is 0 to 1.
+        Further names are those of `remember`. BadInput for a time that has passed or is not understood.
+        """
+        from reverie.lifecycle import intention
+        from reverie.lifecycle.moments import ahead
+        topics = texts([context] if isinstance(context, str) and context else context or (), "context")
+        paths = texts(files, "files")
+        triggers = (*texts(more.pop("triggers", ()), "triggers"),
+                    *intention.patterns_for(paths, texts(commands, "commands"), topics))
+        if when is None and not every and not triggers:
+            raise BadInput("Remind of it when? Give when=, every=, context=, files= or commands=")
+        details = {**more.pop("details", {}), "priority": priority, "zone": zone, "every": every}
+        if when is not None:
+            details["when"] = ahead(when, self._now(), zone or self._zone())
+        return self.remember(text, kind=INTENTION, triggers=triggers, details=details,
+                             files=[path for path in paths if not set("*?") & set(path)], **more)
 
     def _built(self, item: Mapping[str, Any], place: int, default: str, now: float) -> Memory:
         try:
@@ -84,6 +112,7 @@ class Keeping(Base):
             if unknown := [name for name in values if name not in FIELDS]:
                 raise BadInput(f"{unknown[0]!r} is not one of {', '.join(FIELDS)}")
             home = self._writable(values.pop("space", default))
-            return watchful(built(clock.new_id(), now, values.pop("text", None), space=home, **values))
+            return equipped(built(clock.new_id(), now, values.pop("text", None), space=home, **values), now,
+                            self._zone)
         except (BadInput, TypeError, ValueError) as err:
             raise BadInput(f"Item {place}: {err}. Nothing was kept") from err

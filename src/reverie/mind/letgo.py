@@ -31,17 +31,11 @@ class LettingGo(Base):
     @alone
     def restore(self, id: str) -> Memory:
         """It counts again, also if it had been superseded or merged; that is not done again unasked."""
-        from reverie.lifecycle.reconcile import standing
-        from reverie.settle.reconciling import families
+        from reverie.settle.restoring import restoring
         memory, now = self._one(id), self._now()
         if not memory.active:
-            edges = [e for e in self.store.edges([id], ("supersedes", "derived_from")) if e.dst == id
-                     and (e.rel == "supersedes" or e.src == memory.superseded_by)]
-            changes = change.restored(memory, edges, now)
-            heir = standing(families(self.store, [memory]), id) if memory.retired_why == "merged" else None
-            changes += change.unmerged(heir, memory, now) if heir else []
-            other = heir.id if heir else memory.superseded_by
-            self._apply(changes, "restore", memory.space, now, settled=[sorted((id, other))] if other else [])
+            changes, settled = restoring(self.store, memory, now)
+            self._apply(changes, "restore", memory.space, now, settled=settled)
         return self._one(id)
 
     def undo(self, event: int, *, force: bool = False) -> int:
@@ -85,14 +79,20 @@ class LettingGo(Base):
         return [memory for some in merged_into(self.store, asked).values() for memory in some]
 
     def purge(self, ids: Sequence[str] | str) -> Purged:
-        """Erase for good: text, words, vectors, history, events that repeat it, also in the daily backups.
+        """Erase for good: text, words, vectors, history, events that repeat it, also in the mirror and daily backups.
 
         The wordings that were merged into a memory say the same, so they go with it (`wordings` lists them), and
         `erased` counts them. Cannot be undone. `unreached` names the files of the home that may still hold it.
         """
         from reverie import backups
-        gone = [memory.id for memory in (*self._all(ids), *self.wordings(ids))]
+        from reverie.settle import mirroring
+        from reverie.settle.reading import Work
+        memories = (*self._all(ids), *self.wordings(ids))
+        gone = [memory.id for memory in memories]
+        said = mirroring.ever_said(self.store, memories)
         erased = self.store.purge(gone)
         self._leaving += gone
         self._withdraw()
-        return backups.Purged(erased, backups.purge(self.settings, self.store, gone))
+        left = mirroring.erased(Work(self.store, self.embedder, self.settings, self._now()), gone, said,
+                                self._now)
+        return backups.Purged(erased, (*backups.purge(self.settings, self.store, gone), *left))

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from reverie.lifecycle.extract import Rejected
     from reverie.settle import Settled
     from reverie.settle.listening import Learned
-    from reverie.settle.reading import Work
     from reverie.settle.sleeping import Slept
+    from reverie.settle.syncing import Mirrored
     from reverie.window.fitting import Fitted
     from reverie.window.tokens import Tokenizer
 
@@ -97,16 +97,24 @@ class Living(Base):
         from reverie.settle.learning import examples
         return examples(self.store, whole(limit))
 
-    @property
-    def work(self) -> Work:
-        """What settling works with, at this moment."""
-        from reverie.settle.reading import Work
-        return Work(self.store, self.embedder, self.settings, self._now(), self.llm)
-
     def settle(self) -> Settled:
         """Embed, learn and link what is waiting, now and here; waits while somebody else gets on with it."""
         from reverie.settle import settled
         return settled(lambda: self.work, clock.new_id("settler"))
+
+    def mirror(self, space: str | None = None, *, forget: bool | None = None, afresh: bool = False) -> list[Mirrored]:
+        """Take in what people wrote into the Markdown mirror and write what is new, now; one result for each space.
+
+        Settling and the companion do it by themselves. Without a space, all of them; a space that is named gets its
+        `MEMORY.md` even if there is nothing in it yet. Where more than 10 lines of a page are gone, or 30 %, or all,
+        nothing of that page is taken in and `questions` says so: `forget=True` forgets them, `forget=False` writes them
+        anew. `afresh` looks at every memory and page, not only at what was altered. Each result names its events, which
+        `undo` takes back. An empty list where there is no mirror.
+        """
+        from reverie.settle.mirroring import mirrored
+        from reverie.settle.syncing import Order
+        spaces = None if space is None else (self._writable(space),)
+        return mirrored(self.work, spaces, Order(forget, afresh, retry=True, begin=space is not None), self._now)
 
     def sleep(self, passes: Iterable[str] = (), dry_run: bool = False, within: float | None = None, *,
               afresh: bool = False, ask: bool = True,

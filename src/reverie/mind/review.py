@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING
 
 from reverie.errors import BadInput
 from reverie.lifecycle.asked import whole
-from reverie.lifecycle.intake import built
+from reverie.lifecycle.intake import built, private
 from reverie.mind.base import Base, alone
-from reverie.model import UNDECIDED, Edge, Memory, Record, lineage
+from reverie.model import UNDECIDED, Edge, Filter, Memory, Record, lineage
 
 if TYPE_CHECKING:
     from reverie.lifecycle.review import Case
     from reverie.store.columns import Floats
 
 
+MOST_LOOKED_AT = 10_000    # memories in which those that wait for a curator are looked for
+
+
 class Reviewing(Base):
-    """The verbs about pairs that wait for a decision."""
+    """The verbs about pairs that wait for a decision, and about single memories that wait for a look."""
 
     def review(self, *, space: str | None = None, limit: int = 20) -> list[Case]:
         """Pairs that contradict each other or may say the same, what came last first. Looking changes nothing (CC-14).
@@ -54,6 +57,29 @@ class Reviewing(Base):
                    *answered(edited, second, decision, self.store.edges([first.id], UNDECIDED), now)]
         self._apply(changes, "review", first.space, now, decision=decision, settled=[sorted((first.id, second.id))])
         return self._all([first.id, second.id])
+
+    @alone
+    def curate(self, id: str, state: str, *, by: str = "user", note: str = "") -> Memory:
+        """Look at one memory: "validated" approves it, "escalated" passes it on to a person and keeps it from surfacing
+        meanwhile, "dismissed" puts it away (`restore` brings it back), "raw" takes what was said back.
+
+        `by` says who, `note` why; both stay with the memory.
+        """
+        from reverie.lifecycle.curation import curated
+        memory, now = self._one(id), self._now()
+        changes = curated(memory, state, now, by=private(by), note=private(note))
+        self._apply(changes, "curate", memory.space, now, state=state)
+        return self._one(id)
+
+    def pending(self, *, space: str | None = None, limit: int = 20) -> list[Memory]:
+        """Memories in a space and above it that wait for a curator, newest first: what was only concluded and not met
+
+        again, and what was passed on to a person. The newest 10,000 are looked at.
+        """
+        from reverie.lifecycle.curation import waits
+        most = max(0, whole(limit))
+        here = self.store.browse(Filter(spaces=lineage(self._space(space)), limit=MOST_LOOKED_AT)) if most else []
+        return [memory for memory in here if waits(memory)][:most]
 
     def _case(self, edge: Edge, there: Mapping[str, Memory], vectors: Mapping[str, Floats],
               history: Callable[[str], list[Record]]) -> Case:

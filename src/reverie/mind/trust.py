@@ -18,8 +18,18 @@ class Trusting(Base):
     """The verbs for the owner."""
 
     def verify(self, repair: bool = False) -> list[Problem]:
-        """What is not as it should be; with `repair`, what can be rebuilt is rebuilt."""
-        return self.store.verify(repair)
+        """What is not as it should be, in store, index of files and mirror; with `repair`, what can be is rebuilt."""
+        from reverie.settle.mirroring import problems
+        return [*self.store.verify(repair), *self._files_broken(repair), *problems(self.work, repair)]
+
+    def _files_broken(self, repair: bool) -> list[Problem]:
+        """What is wrong with the index of files; to repair it is to begin anew."""
+        broken = self.store.files.verify()
+        if broken and repair:
+            self.store.files.clear()
+        from reverie.store import Problem
+        told = f"{broken}. `reverie files sync --afresh` indexes them again"
+        return [Problem("files", told, repair)] if broken else []
 
     def stats(self) -> Stats:
         """How much there is of everything, and what extraction kept and left lately (of the last 10,000 times)."""
@@ -43,7 +53,11 @@ class Trusting(Base):
         counted, and the first twenty are named with their reason. All of it is one transaction.
         """
         from reverie.lifecycle.transfer import taken_in
-        return taken_in(self.store, rows, self._now(), skip_bad=skip_bad)
+        from reverie.store import UNLOGGED
+        taken = taken_in(self.store, rows, self._now(), skip_bad=skip_bad)
+        if taken.new:
+            self.store.set_meta(UNLOGGED, "yes")      # rows need not come with the events that made them
+        return taken
 
     def backup(self, target: str | Path) -> Path:
         """A consistent copy of the database, while others go on writing."""

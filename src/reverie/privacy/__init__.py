@@ -51,11 +51,12 @@ class Redaction:
 
 
 def redact(
-    text: str, *, personal: Policy = "mask", contact: Policy = "off"
+    text: str, *, personal: Policy = "mask", contact: Policy = "off", keep_lines: bool = False
 ) -> tuple[str, tuple[Redaction, ...]]:
     """The text without its secrets, and what was taken out. The same object when there was nothing to take.
 
-    `personal` covers payment cards, IBANs and US social security numbers; `contact` e-mail and phone.
+    `personal` covers payment cards, IBANs and US social security numbers; `contact` e-mail and phone. With
+    `keep_lines` a secret of several lines leaves its line breaks behind, so that what follows keeps its line number.
     """
     marks: tuple[Redaction, ...] = ()
     # A mark can bring a name and a value together that a longer secret kept apart: so look again.
@@ -63,7 +64,7 @@ def redact(
         spans = _spans(text, personal, contact)
         if not spans:
             break
-        text, marks = _replaced(text, spans, marks)
+        text, marks = _replaced(text, spans, marks, keep_lines)
     return text, marks
 
 
@@ -153,7 +154,7 @@ def _merged(spans: list[Span]) -> list[Span]:
 
 
 def _replaced(
-    text: str, spans: list[Span], earlier: tuple[Redaction, ...]
+    text: str, spans: list[Span], earlier: tuple[Redaction, ...], keep_lines: bool
 ) -> tuple[str, tuple[Redaction, ...]]:
     """Put the marks in, and keep the earlier redactions' places true."""
     pieces: list[str] = []
@@ -170,9 +171,10 @@ def _replaced(
         here = span.end
         if span.kind:
             mark = f"[REDACTED:{span.kind}]"
-            pieces.append(mark)
+            breaks = "\n" * text.count("\n", span.start, span.end) if keep_lines else ""
+            pieces.append(mark + breaks)
             marks.append(Redaction(span.kind, length, length + len(mark)))
-            length += len(mark)
+            length += len(mark) + len(breaks)
     return "".join(pieces), tuple(marks)
 
 

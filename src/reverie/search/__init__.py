@@ -193,7 +193,12 @@ def lexical(bm25: float, covered: float) -> float:
 
 def coverage(terms: Sequence[str], memory: Memory) -> float:
     """The share of the terms that the memory holds, endings aside."""
-    body = f"{memory.title} {memory.text} {' '.join(memory.tags)} {' '.join(memory.files)}".lower()
+    return covered(terms, f"{memory.title} {memory.text} {' '.join(memory.tags)} {' '.join(memory.files)}")
+
+
+def covered(terms: Sequence[str], text: str) -> float:
+    """The share of the terms that a text holds, endings aside."""
+    body = text.lower()
     return sum(term[:max(4, len(term) - 2)] in body for term in terms) / max(1, len(terms))
 
 

@@ -7,7 +7,7 @@ quarter at most, so that none can bury what fits the question well (CONSTANTS ro
 import math
 from collections.abc import Sequence
 
-from reverie.kinds import holds, kind_of, retention
+from reverie.kinds import awaits, holds, is_ripe, kind_of, retention
 from reverie.model import Hit, Memory
 from reverie.search.triggers import called
 
@@ -21,8 +21,8 @@ BESIDE = math.exp(-1.0)   # what surfaces beside the best has at least so much o
 
 
 def surfaces(memory: Memory, now: float) -> bool:
-    """Whether it may surface unasked: its kind does, and it is true now."""
-    return kind_of(memory.kind).surfaces and holds(memory, now)
+    """Whether it may surface unasked: its kind does, it is true now, and it waits for no look and no moment."""
+    return kind_of(memory.kind).surfaces and holds(memory, now) and is_ripe(memory) and not awaits(memory)
 
 
 def prior(memory: Memory, now: float) -> float:

@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 from reverie import clock
 from reverie.errors import EmbedderUnavailable, ReverieError
-from reverie.settle import gathering, learning, maintaining, reconciling
+from reverie.settle import gathering, learning, maintaining, mirroring, reconciling
 from reverie.settle.embedding import BATCH, NO_VECTOR, adopt, embed_waiting, model_of
+from reverie.settle.filing import chunks_left, embed_chunks
 from reverie.settle.reading import Reader, Work, follow, waits
 from reverie.store import Store
 
@@ -27,6 +28,7 @@ LEASE = "settle"
 LEASE_SECONDS = 30.0     # renewed at each step; a settler that died is replaced after this long
 ASKING = "settle:model"  # the lease of who asks the language model
 ASKING_SECONDS = 300.0   # an event may need several answers of a minute
+COSTLY = 4               # texts of memories that take as long to embed as one chunk of a file
 FEW = 20                 # events that are read with it in one step; few of them are due
 PATIENCE = 60.0          # seconds that `settled` waits for another settler that makes no headway: two leases
 
@@ -51,16 +53,17 @@ class Settled(NamedTuple):
     failed: int = 0           # events that could not be
     waiting: int = 0          # texts that still have no vector
     trouble: str = ""         # why, if the embedder or the language model did not answer
+    mirrored: int = 0         # lines of people that were taken in from the Markdown mirror
 
     def then(self, step: Settled) -> Settled:
         """This and one more step; the trouble of the last one that did anything, or met some."""
         trouble = step.trouble if step or step.trouble else self.trouble
         return Settled(self.embedded + step.embedded, self.learned + step.learned, self.events + step.events,
-                       self.failed + step.failed, step.waiting, trouble)
+                       self.failed + step.failed, step.waiting, trouble, self.mirrored + step.mirrored)
 
     def __bool__(self) -> bool:
         """Whether anything was done."""
-        return bool(self.embedded or self.events)
+        return bool(self.embedded or self.events or self.mirrored)
 
 
 def settled(work: Callable[[], Work], holder: str, tell: Tell = silent) -> Settled:
@@ -69,7 +72,7 @@ def settled(work: Callable[[], Work], holder: str, tell: Tell = silent) -> Settl
     `work` gives what is worked with at this moment. `trouble` says why something is left: no model answers, or who is
     at it and stands still.
     """
-    store, done, others, total = work().store, Settled(), "", texts_left(work())
+    store, done, others, total = work().store, Settled(), "", texts_left(work()) + chunks_left(work())
     try:
         while True:
             if store.acquire(LEASE, holder, LEASE_SECONDS, work().now):
@@ -132,7 +135,7 @@ def leave_word(store: Store, trouble: str) -> None:
 
 def work_left(work: Work) -> bool:
     """Whether a text waits for a vector or an event to be read."""
-    return (any(waits(work, reader) for reader in READERS) or asks(work)
+    return (any(waits(work, reader) for reader in READERS) or asks(work) or mirroring.waits(work)
             or bool(work.embedder and work.store.waiting(1, model_of(work.embedder))))
 
 
@@ -175,7 +178,8 @@ def one_step(work: Work, batch: int = BATCH, holder: str = "") -> Settled:
     if work.embedder is not None:
         try:
             adopt(work.store, work.embedder)
-            embedded = embed_waiting(work.store, work.embedder, batch)
+            embedded = (embed_waiting(work.store, work.embedder, batch)
+                        or embed_chunks(work.store, work.embedder, max(1, batch // COSTLY)))
         except NO_VECTOR as err:
             trouble = str(err)
             hopeless = work.settings.offline and not isinstance(err, EmbedderUnavailable)
@@ -183,6 +187,7 @@ def one_step(work: Work, batch: int = BATCH, holder: str = "") -> Settled:
     read = [(reader, follow(work, reader)) for reader in READERS]
     done = Settled(embedded, sum(r.added for reader, r in read if reader in LEARNERS), sum(r.events for _, r in read),
                    sum(r.failed for _, r in read), len(work.store.waiting(1, model_of(work.embedder))), trouble)
+    done = done if done else done._replace(mirrored=mirroring.follow(work))
     if done or not holder:
         return done
     more = ask(work, holder)

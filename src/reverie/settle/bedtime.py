@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NOTE = "sleep_unfinished"    # meta: where a run stopped
 SLEPT_AT, SLEPT_COUNT = "slept_at", "slept_count"
 MANY = 500                   # new memories that do not wait for the interval (B132)
-ACTIVE = ("turn", "remember", "revise", "feedback")    # what somebody does who is at work
+ACTIVE = ("turn", "remember", "revise", "feedback", "mirror")    # what somebody does who is at work
 BREATH = 60.0                # seconds without a turn, then
 WORTH = 20                   # new memories below which a night is not worth it
 ATTEMPT = 300.0              # seconds that a run by itself takes at most; the next one goes on there

@@ -92,8 +92,9 @@ def tell(store: Store, one: Told, compact: Event) -> bool:
         if any(memory.messages == one.messages and memory.details.get("condensed") for memory in known):
             return False
         text = "\n".join(f"{line.who}: {line.text}" for line in one.lines)
-        memory = built(clock.new_id(), compact.at, f"Messages {first} to {last} of this conversation were about:\n{text}",
-                       space=home, kind="event", at=compact.at, session=compact.session, messages=one.messages,
-                       provenance="observed", details={"condensed": one.by})
+        what = f"Messages {first} to {last} of this conversation were about:\n{text}"
+        memory = built(clock.new_id(), compact.at, what, space=home, kind="event", at=compact.at,
+                       session=compact.session, messages=one.messages, provenance="observed",
+                       details={"condensed": one.by})
         store.apply([Add(memory)], compact)
     return True

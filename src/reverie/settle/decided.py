@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 from reverie.model import Event
 from reverie.store import Store
 
-DECIDING = ("review", "restore", "undo", "weigh")
+DECIDING = ("review", "restore", "undo", "weigh", "mirror")
 UNASKED = ("reconcile", "sleep", "weigh")    # whose `pairs`, (one, other, relation), nobody was asked about
 PAGE = 1_000
 

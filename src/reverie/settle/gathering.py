@@ -45,7 +45,7 @@ def lessons_of(work: Work, turns: Sequence[Event], upto: int) -> Decision:
     observed = Gleaned(tuple(one for one in found.found if one.provenance == "observed"), (), found.waiting)
     last = turns[-1]
     source = Source(home_of(last), last.session, last.at, [place for _, place, _, _ in said])
-    decision = decided(work.store, observed, source, work.now)
+    decision = decided(work, observed, source)
     account = decision.payload
     again = min((said[place][0] for place in found.waiting), default=upto + 1)
     left = {reason: n for reason, n in (account.get("rejected") or {}).items() if reason != KNOWN}  # type: ignore[attr-defined]

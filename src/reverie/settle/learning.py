@@ -13,8 +13,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from reverie import clock, config
+from reverie.errors import BadInput
+from reverie.kinds import INTENTION
 from reverie.lifecycle.extract import Found, Gleaned, Rejected, gleaned
+from reverie.lifecycle.extract.later import Later
 from reverie.lifecycle.intake import built
+from reverie.lifecycle.intention import completed, patterns_for, reminder_of
 from reverie.lifecycle.reconcile import absorbed, altered, covers, may_merge, standing
 from reverie.model import Add, Event, Filter, Memory, lineage
 from reverie.settle.reading import Decision, Reader, Work
@@ -29,6 +33,8 @@ TALLIED = 10_000         # newest events of learning that are counted
 LEARNING = ("learn", "gather", "extract", "answer")
 SHOWN = 200              # characters of an example
 KNOWN = "known already"
+GONE_BY = "its time has passed"
+LATE = 86_400.0          # seconds after its time within which something to be done later is still worth being told
 
 
 class Source(NamedTuple):
@@ -47,22 +53,27 @@ def lessons(work: Work, event: Event) -> Decision:
         return Decision()
     said = said_in(event)
     source = Source(home, event.session, event.at, [place for place, _, _ in said])
-    return decided(work.store, gleaned([(role, text) for _, role, text in said], fixes=False), source, work.now,
-                   event.seq)
+    return decided(work, gleaned([(role, text) for _, role, text in said], fixes=False), source, event.seq)
 
 
-def decided(store: Store, found: Gleaned, source: Source, now: float, asked: int | None = None) -> Decision:
+def decided(work: Work, found: Gleaned, source: Source, asked: int | None = None) -> Decision:
     """The memories that lessons become, without what is known already, and what was left and why.
 
     `asked` is the number of the event in which the user said it, where there is one.
     """
+    store, now = work.store, work.now
     kept: list[Memory] = []
     rejected = list(found.rejected)
     seen: set[str] = set()
     again: dict[str, tuple[Memory, Memory]] = {}    # before and after
     for lesson in found.found:
         memory = memory_of(lesson, source, now)
-        known = known_as(store, memory, asked if lesson.explicit else None)
+        if lesson.kind == INTENTION:
+            if (planned := planned_at(memory, lesson.later, source.at, work)) is None:
+                rejected.append(Rejected(lesson.text, GONE_BY, lesson.rule, lesson.last))
+                continue
+            memory = planned
+        known = [one for one in known_as(store, memory, asked if lesson.explicit else None) if same_plan(one, memory)]
         if same_words(memory) in seen or known:
             rejected.append(Rejected(lesson.text, KNOWN, lesson.rule, lesson.last))
             old = repeated(store, known, memory)
@@ -73,6 +84,32 @@ def decided(store: Store, found: Gleaned, source: Source, now: float, asked: int
     stronger = [change for before, after in again.values() for change in altered(before, after)]
     return Decision([*(Add(memory=memory) for memory in kept), *stronger], [before for before, _ in again.values()],
                     account(len(kept), rejected, source.places))
+
+
+def planned_at(memory: Memory, later: Later, at: float, work: Work) -> Memory | None:
+    """What is to be done later, with the time that was meant `at` the time of speaking; None if that is long past.
+
+    A turn is read some moments after it was spoken: what has come due meanwhile is due now. An old transcript is read
+    years after, and nobody is to be reminded of those years.
+    """
+    said = {name: words for name, words in (("when", later.when), ("every", later.every)) if words}
+    try:
+        details = completed({**memory.details, **said}, at, work.zone)
+    except BadInput:
+        return None
+    when = details.get("when")
+    if work.now - (at if when is None or later.every else when) > LATE:
+        return None
+    return memory._replace(details=details, triggers=tuple(patterns_for(files=[later.file])) if later.file else ())
+
+
+def same_plan(one: Memory, other: Memory) -> bool:
+    """Whether two that say the same are to be done at the same time; of what is not to be done later, always."""
+    if other.kind != INTENTION:
+        return True
+    first, second = reminder_of(one), reminder_of(other)
+    return one.triggers == other.triggers and first.every == second.every and (
+        bool(first.every) or first.when == second.when)
 
 
 def account(kept: int, rejected: Sequence[Rejected], places: Sequence[int]) -> dict[str, Any]:

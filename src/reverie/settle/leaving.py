@@ -43,6 +43,8 @@ class Gone(NamedTuple):
 
 def keep(store: Store, gone: Sequence[Gone], space: str, session: str, now: float) -> int:
     """Write down what left, as far as it is not known; how many passages that is. One transaction."""
+    if not gone:
+        return 0
     with store.alone():
         before = store.browse(Filter(spaces=(space,), kinds=(EXCERPT,), session=session, active=None, limit=KNOWN))
         known = {str(memory.details.get("print")) for memory in before}

@@ -83,7 +83,7 @@ def taken_in(work: Work, source: Source, said: Sequence[Said], texts: Sequence[M
              moments: Sequence[float | None]) -> Learned:
     """Write down the messages that the log does not have, and keep what all of them teach."""
     gained = gleaned([(one["role"], one["text"]) for one in texts])
-    decision = decided(work.store, gained, source, work.now)
+    decision = decided(work, gained, source)
     new = heard(work, source, said, texts, moments)
     if new:
         work.store.append(new)

@@ -16,7 +16,7 @@ from reverie.search import Query, by_patterns, search
 from reverie.settle.embedding import embedded, similarity
 from reverie.settle.judging import Chosen, by_rule, chosen
 from reverie.store import Store
-from reverie.window import EMPTY, Block, render
+from reverie.window import Block, render
 
 if TYPE_CHECKING:
     from reverie.llm import Llm
@@ -60,8 +60,9 @@ class Prepared(NamedTuple):
 
 
 def prepare(store: Store, embedder: Embedder | None, settings: Settings, attention: Attention, space: str,
-            window: Sequence[Said], now: float, last: Any = None, llm: Llm | None = None) -> Prepared:
-    """The block for the next turn.
+            window: Sequence[Said], now: float, last: Any = None, llm: Llm | None = None,
+            due: Sequence[Hit] = ()) -> Prepared:
+    """The block for the next turn. What is `due` comes first, whatever the conversation is about.
 
     Embed, topic check, search, filter, judge, render: in this order (B90), for a new topic frees what has surfaced
     under the old one, and brings the judge forward. Words that were looked at a moment ago are not searched for again;
@@ -69,12 +70,12 @@ def prepare(store: Store, embedder: Embedder | None, settings: Settings, attenti
     """
     about = focus(window)
     if not about.text or settings.is_off(space):
-        return Prepared(EMPTY, last)
+        return Prepared(render((), now, limit=settings.limit, budget=settings.budget, due=due), last)
     query = Query(text=about.text, context=about.context, spaces=lineage(space), now=now, limit=settings.limit * 4,
                   automatic=True, not_session=attention.session, session_in=attention.spaces)
     if attention.seen_before(about.text, now):
         called = by_patterns(store, query._replace(exclude=known(store, attention, now)))
-        return Prepared(render(called, now, limit=settings.limit, budget=settings.budget), last)
+        return Prepared(render(called, now, limit=settings.limit, budget=settings.budget, due=due), last)
     vector = embedded(embedder, about.text)
     changed = attention.topic(similarity(vector, last))
     query = query._replace(vector=vector, model=embedder.model if embedder else "",
@@ -82,7 +83,8 @@ def prepare(store: Store, embedder: Embedder | None, settings: Settings, attenti
     found = (Chosen(search(store, query)) if llm is None
              else chosen(store, query, llm, settings, attention, window, changed=changed))
     hits = restating_last(store, found.hits)
-    return Prepared(render(hits, now, limit=settings.limit, budget=settings.budget), vector, found.judged, query)
+    block = render(hits, now, limit=settings.limit, budget=settings.budget, due=due)
+    return Prepared(block, vector, found.judged, query)
 
 
 def known(store: Store, attention: Attention, now: float) -> frozenset[str]:

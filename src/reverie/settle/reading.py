@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.clock import ticks
-from reverie.config import Settings
+from reverie.config import Settings, local_zone
 from reverie.embed import Embedder
 from reverie.errors import Conflict, ModelAway, StoreError
 from reverie.model import NOTHING, Add, Change, Edge, Event, Memory
@@ -43,6 +43,10 @@ class Work(NamedTuple):
     def model(self) -> str:
         """The identity of the vectors here; empty where there is no embedder."""
         return self.embedder.model if self.embedder else ""
+
+    def zone(self) -> str:
+        """The time zone in which times are meant that name none."""
+        return local_zone(self.settings)
 
 
 class Decision(NamedTuple):

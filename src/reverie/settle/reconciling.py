@@ -20,7 +20,7 @@ from reverie.settle.reading import Decision, Reader, Work
 if TYPE_CHECKING:
     from reverie.store import Store
 
-ADDING = ("remember", "learn", "gather", "extract", "answer", "revise")
+ADDING = ("remember", "learn", "gather", "extract", "answer", "revise", "mirror")
 FIVE = 5                 # relatives by words alone that a new memory is held against
 FLOOR = 0.5              # cosine from which two are relatives by meaning (CONSTANTS: contradiction probe)
 PATIENCE = 3_600.0       # seconds that an event waits for an embedder that does not answer
@@ -49,7 +49,7 @@ def reconciled(work: Work, event: Event) -> Decision:
     if not new:
         return Decision()
     from reverie.settle.neighbours import neighbours
-    near = neighbours(work, new, older=event.verb != "revise")
+    near = neighbours(work, new, older=event.verb not in ("revise", "mirror"))
     known = families(work.store, [*new, *work.store.get([one.id for some in near.values() for one in some])])
     near = {id: counting(some, known, work.now) for id, some in near.items()}
     if not any(near.values()):

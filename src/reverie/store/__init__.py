@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     import numpy as np
 
     from reverie.store.columns import Corpus, Floats
+    from reverie.store.files import FileIndex
+
+
+UNLOGGED = "unlogged"    # meta: memories have come or gone, by import or salvage, without an event that says so
 
 
 class Problem(NamedTuple):
@@ -73,6 +77,11 @@ class Store(Protocol):
     """Memories, events and edges, and the ways to find them."""
 
     url: str
+
+    @property
+    def files(self) -> FileIndex:
+        """The index of watched files, which belongs to this store and lives in a database of its own."""
+        ...
 
     # Writing. Each call is one transaction.
 
@@ -219,6 +228,17 @@ class Store(Protocol):
 
         The records have `before` and the event without its payload; `after` is empty.
         """
+        ...
+
+    def altered_after(self, seq: int) -> list[Record]:
+        """What was added, revised or retired after an event, oldest first; ties are left out.
+
+        The records have `before` and the event without its payload; `after` is empty.
+        """
+        ...
+
+    def last_event(self) -> int:
+        """The number of the newest event; 0 at the start."""
         ...
 
     def cursor(self, name: str) -> int:

@@ -17,7 +17,21 @@ from typer.core import TyperGroup
 
 from reverie import errors
 from reverie.surfaces import say
-from reverie.surfaces.commands import find, keep, learn, letgo, night, play, practice, review, switch, trust
+from reverie.surfaces.commands import (
+    files,
+    find,
+    keep,
+    learn,
+    letgo,
+    mirror,
+    night,
+    play,
+    practice,
+    remind,
+    review,
+    switch,
+    trust,
+)
 from reverie.surfaces.desk import Desk, HomeOption, JsonOption, SpaceOption
 
 # The first row that fits says how the program ends. 0: done. 130: Ctrl-C.
@@ -154,9 +168,9 @@ def options(
     ctx.obj = Desk(home, place, as_json)
 
 
-for room in (keep, review, letgo, find, learn, practice, trust, night, switch, play):
+for room in (keep, review, letgo, find, files, learn, practice, remind, trust, mirror, night, switch, play):
     room.register(app)
-NAMES = frozenset(str(row.name) for row in app.registered_commands)
+NAMES = frozenset(str(row.name) for row in app.registered_commands) | {str(row.name) for row in app.registered_groups}
 
 
 def main() -> None:

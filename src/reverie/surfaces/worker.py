@@ -27,6 +27,7 @@ from reverie import clock
 from reverie.errors import ReverieError
 from reverie.settle import LEASE, LEASE_SECONDS, Settled, leave_word, one_step, work_left
 from reverie.settle.bedtime import coming, nap, outlook
+from reverie.settle.filing import chunk_waits
 
 if TYPE_CHECKING:
     from reverie import Mind
@@ -163,7 +164,7 @@ class Worker:
         """Whether there is something to do."""
         if self._stop.is_set() or not self.going():
             return False
-        return work_left(self.mind.work)
+        return work_left(self.mind.work) or chunk_waits(self.mind.work)
 
     def backup(self) -> None:
         """Today's copy."""

@@ -7,9 +7,9 @@ what no longer counts is left out, corrections come first (CC-49).
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from reverie.kinds import GROUPS, kind_of, retention
+from reverie.kinds import GROUPS, INTENTION, kind_of, retention
 from reverie.model import Hit, Memory
 from reverie.window.tokens import tokens
 
@@ -38,6 +38,7 @@ class Block:
     memories: tuple[Memory, ...] = ()
     why: tuple[tuple[str, ...], ...] = ()    # one for each memory
     prepared_at: float = 0.0
+    due: tuple[Memory, ...] = ()             # reminders among them, as they were found: they fire when it is given
 
     def __bool__(self) -> bool:
         return bool(self.memories)
@@ -77,15 +78,20 @@ def line(memory: Memory, now: float) -> str:
     source = f"{speaker}, {how}" if speaker else how
     sure = round(100 * min(memory.confidence, memory.confidence * retention(memory, now) + 0.5 * memory.confidence))
     conflict = "; contradicted elsewhere" if memory.conflicts_with else ""
-    return f"- {said} ({source}, {age(now - memory.at)}, {sure}% sure{conflict}) [{escaped(memory.id)}]"
+    when = memory.details.get("when") if memory.kind == INTENTION else None
+    was_due = f"; due {age(now - when)}" if isinstance(when, (int, float)) and when <= now else ""
+    return f"- {said} ({source}, {age(now - memory.at)}, {sure}% sure{conflict}{was_due}) [{escaped(memory.id)}]"
 
 
-def render(hits: Sequence[Hit], now: float, *, limit: int, budget: int) -> Block:
-    """The best hits that fit, grouped: at most `limit` memories and `budget` tokens, fence included."""
+def render(hits: Sequence[Hit], now: float, *, limit: int, budget: int, due: Sequence[Hit] = ()) -> Block:
+    """The best hits that fit, grouped: at most `limit` memories and `budget` tokens, fence included.
+
+    Reminders that are `due` come before all hits, so that those get what room is left.
+    """
     taken: list[Hit] = []
     lines: dict[str, str] = {}
     left = budget - tokens(HEAD) - tokens(FOOT) - 2
-    for hit in hits:
+    for hit in (*due, *hits):
         if len(taken) == limit:
             break
         words = " ".join(hit.memory.text.lower().split())
@@ -100,7 +106,8 @@ def render(hits: Sequence[Hit], now: float, *, limit: int, budget: int) -> Block
             taken.append(hit)
             lines[hit.memory.id] = text
             left -= cost
-    return laid_out(taken, lines, now)
+    block, reminders = laid_out(taken, lines, now), {hit.memory.id for hit in due}
+    return replace(block, due=tuple(m for m in block.memories if m.id in reminders)) if due else block
 
 
 def laid_out(taken: Sequence[Hit], lines: dict[str, str], now: float) -> Block:

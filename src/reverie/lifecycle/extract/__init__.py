@@ -15,9 +15,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from reverie.kinds import INTENTION
 from reverie.lifecycle.extract.families import replaced_in
 from reverie.lifecycle.extract.fixes import files_of, fixes_in
-from reverie.lifecycle.extract.rules import REFUSALS, RULES, Refusal, Rule
+from reverie.lifecycle.extract.later import Later, later_in
+from reverie.lifecycle.extract.rules import REFUSALS, RULES, STAND, Refusal, Rule
 from reverie.lifecycle.extract.signs import files_in, tags_for, triggers_in
 from reverie.lifecycle.extract.words import sentences, without_injections, words_of
 
@@ -51,6 +53,7 @@ class Found(NamedTuple):
     triggers: tuple[str, ...] = ()
     personal: bool = False              # about the user, wherever they work
     explicit: bool = False              # asked for, not only said: holds even after the same was forgotten
+    later: Later = Later("")            # of what is to be done later: when
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -175,6 +178,8 @@ def judge(sentence: str, turn: Turn) -> Found | Rejected | None:
         if fit is None:
             continue
         rule, what = fit
+        if rule.kind == INTENTION:
+            return postponed(sentence, text, rule, what)
         if rule.inner and text == what:
             what = with_head(sentence, what)
         if reason := refused(sentence, text, rule, what):
@@ -186,6 +191,15 @@ def judge(sentence: str, turn: Turn) -> Found | Rejected | None:
                      explicit=rule.explicit,
                      triggers=triggers_in(what) if rule.kind == "negative" else (), files=files_in(sentence))
     return passing
+
+
+def postponed(sentence: str, text: str, rule: Rule, what: str) -> Found | Rejected:
+    """What is to be done later, or why it is not kept."""
+    if reason := refused(sentence, text, rule, what):
+        return Rejected(what[:LONGEST], reason, rule.name)
+    later = later_in(what) or Later(what)
+    return Found(capital(later.text), rule.kind, rule.provenance, rule.name, explicit=rule.explicit,
+                 files=files_in(sentence), later=later)
 
 
 def fitting(sentence: str, turn: Turn) -> Rule | None:
@@ -226,6 +240,8 @@ def first_fit(text: str, turn: Turn, *, inner: bool, deep: int = 0) -> tuple[Rul
             continue
         if match := pattern.fullmatch(text[:4 * LONGEST]):
             what = (match.groupdict().get("what") or text).strip()
+            if rule.kind == INTENTION and later_in(what) is None:
+                continue
             if rule.again and deep < DEEP and (closer := first_fit(_FILLERS.sub("", what), turn, inner=inner,
                                                                   deep=deep + 1)):
                 return closer[0]._replace(explicit=closer[0].explicit or rule.explicit), closer[1]
@@ -242,6 +258,8 @@ def refused(sentence: str, text: str, rule: Rule, what: str) -> str:
     bare = _FILLERS.sub("", sentence)
     for refusal, pattern in _REFUSALS:
         if refusal.rules and rule.name not in refusal.rules:
+            continue
+        if rule.kind == INTENTION and refusal.reason not in STAND:
             continue
         if pattern.fullmatch(text) or pattern.fullmatch(what) or (not refusal.rules and pattern.fullmatch(bare)):
             return refusal.reason

@@ -71,6 +71,15 @@ LIVES = (r"(?:lives?|sits?|resides?|runs?(?! (?:out|in a|into|fine|slow))|rotate
 r"under) )|listens?|points|connects|happens?|deploys?|goes(?! to)|comes(?! to)|gets? (?:deployed|built|generated))")
 
 RULES = (
+    # To be done later; only what plainly says when (`extract.later`)
+    Rule("remind me", PLEASE + r"(?:(?:can|could|would|will) you (?:please )?)?remind (?:me|us) (?P<what>.+?)\W*",
+         "intention", explicit=True),
+    Rule("don't forget", r"(?:don'?t|do not) (?:let (?:me|us) )?forget (?P<what>to .+?)\W*", "intention",
+         explicit=True),
+    Rule("when we touch", r"(?P<what>(?:(?:the )?next time|when(?:ever)?|once|as soon as) (?:we|you|i) .{3,80}?,? "
+         r"(?:please )?(?:remind (?:me|us)|don'?t forget|do not forget|remember) (?:to|that|about) .+?)\W*",
+         "intention", explicit=True),
+
     # In so many words
     Rule("remember", PLEASE + r"(?:remember|note|keep in mind|bear in mind|don'?t forget|do not forget|note to self|"
          r"make a note|take note)(?: that|:|,(?= (?:we|the|our|my|always|never|don'?t|no)\b)| this:)\s*(?P<what>.+)",
@@ -258,6 +267,9 @@ PASSING = (r"(?:broken|failing|red|down|slow|wrong|missing|empty|flaky|stuck|gre
            r"because|why|what|no longer working|acting|crashing|hanging|throwing|returning|getting|giving|being|full|"
            r"unreachable|offline|not (?:there|found|running|working|starting|building)|unhappy|a mess|going to|gonna|"
            r"huge|tiny|all over the place|problems?|issues?|errors?|an error|a bug|bugs|failed)\b")
+
+STAND = ("hypothetical", "negated", "sarcasm", "quoted", "reported", "secret")
+"""Reasons that speak against something to be done later: it is asked for, and for once, by its nature."""
 
 REFUSALS = (
     Refusal("question", r"(?!(?:can|could|would|will) you\b.*\b(?:from now on|going forward|every time)\b)"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from reverie.store.columns import Corpus, Floats
+    from reverie.store.files import FileIndex
     from reverie.store.sqlite.shards import Shards
 
 FUTURE = 2.0    # a lease that reaches further than this many times its length was taken before a clock jump
@@ -62,6 +64,11 @@ class SqliteStore:
         except StoreError:
             self._db.close()
             raise
+
+    @cached_property
+    def files(self) -> FileIndex:
+        from reverie.store.sqlite.files import SqliteFiles, beside
+        return SqliteFiles(beside(self.path))
 
     # Writing
 
@@ -205,6 +212,13 @@ class SqliteStore:
         with self._db.reading() as db:
             return read.altered_since(db, at, spaces)
 
+    def altered_after(self, seq: int) -> list[Record]:
+        with self._db.reading() as db:
+            return read.altered_after(db, seq)
+
+    def last_event(self) -> int:
+        return int(self._db.one("select coalesce(max(seq), 0) from event")[0])
+
     def cursor(self, name: str) -> int:
         with self._db.reading() as db:
             return read.cursor(db, name)
@@ -311,6 +325,8 @@ class SqliteStore:
     def close(self) -> None:
         for shards, _ in self._shards.values():
             shards.stemmer.close()
+        if "files" in vars(self):    # nobody asked for them otherwise
+            self.files.close()
         self._db.close()
 
 

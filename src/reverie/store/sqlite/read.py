@@ -219,6 +219,12 @@ def altered_since(db: sqlite3.Connection, at: float, spaces: Sequence[str]) -> l
     return [to_record(row) for row in db.execute(sql, (at, *spaces))]
 
 
+def altered_after(db: sqlite3.Connection, seq: int) -> list[Record]:
+    """What was added, revised or retired after an event, oldest first; without payload and `after`, as above."""
+    return [to_record(row) for row in db.execute(
+        f"{BEFORE} where c.seq > ? and c.op <> 'link' order by c.seq, c.place", (seq,))]
+
+
 @contextmanager
 def deadline(db: sqlite3.Connection, within: float | None) -> Iterator[None]:
     """Stop a query that takes longer than this many seconds; it then finds nothing."""
@@ -243,7 +249,7 @@ def words(db: sqlite3.Connection, terms: Sequence[str], where: Filter, limit: in
     What can be afforded depends on the whole file, what is found on the asked spaces: where the rarest terms stand
     only in other spaces, the common ones are looked up as well.
     """
-    asked = affordable(db, terms)
+    asked = affordable(db, terms, db.execute("select max(num) from memory").fetchone()[0] or 0)
     if not asked or limit <= 0 or not where.spaces:
         return
     tests, args = tests_of(where)
@@ -300,14 +306,13 @@ POSTINGS = 6_000
 million memories. The rarest terms come first; what no longer fits says little. Measured at 100,000 memories."""
 
 
-def affordable(db: sqlite3.Connection, terms: Sequence[str]) -> list[str]:
+def affordable(db: sqlite3.Connection, terms: Sequence[str], rows: int) -> list[str]:
     """The rarest terms whose postings together stay within POSTINGS; at least the rarest one that occurs.
 
-    A store of fewer rows than POSTINGS asks for everything, and so does a query of one term.
+    A table `words` of fewer `rows` than POSTINGS is asked for everything, and so is any for one term.
     """
     if len(terms) <= 1:
         return list(terms)
-    rows = db.execute("select max(num) from memory").fetchone()[0] or 0
     if rows * len(terms) <= POSTINGS:
         return list(terms)
     frequency = {term: occurrences(db, term, rows) for term in terms}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from reverie.store import Problem
+from reverie.store import UNLOGGED, Problem
 from reverie.store.sqlite.check import verify
 from reverie.store.sqlite.migrate import migrate
 from reverie.store.sqlite.transfer import dump, load
@@ -34,6 +34,7 @@ def salvage(path: Path, damaged: Path, backups: list[Path]) -> list[Problem]:
             taken = from_backup(backup, fresh)
             problems.append(Problem("file", f"{taken} memories came from the backup {backup.name}", repaired=True))
         problems += [problem for problem in verify(fresh, repair=True) if not problem.repaired]
+        fresh.execute("insert or replace into meta (name, value) values (?, 'yes')", (UNLOGGED,))
         fresh.execute("commit")
     return problems
 

@@ -35,6 +35,7 @@ create table memory (
 );
 create index memory_by_space on memory (space);    -- SQLite appends num
 create index memory_by_session on memory (session, num) where session <> '';
+create index memory_by_kind on memory (kind, space);    -- few of one kind among very many, such as reminders
 create index memory_by_trigger on memory (space) where triggers is not null;
 
 -- Thinking of src may bring up dst. Tags are edges to 'tag:<name>'.

@@ -160,7 +160,7 @@ def answer_kept(desk: Desk, kept: list[Memory], many: bool) -> None:
 
 
 def hand_over(desk: Desk, mind: Mind) -> None:
-    """Let the detached worker embed it, if that needs no download; else it waits for a recall."""
+    """Let the detached worker settle it, if that needs no download; else it waits for whoever settles next."""
     from reverie.surfaces import worker
 
     with suppress(ReverieError, OSError):  # the memory is kept; vectors can wait

@@ -7,7 +7,7 @@ import typer
 from reverie import Mind, clock
 from reverie.errors import NotFound
 from reverie.surfaces import complete, say
-from reverie.surfaces.commands.keep import PANEL, found
+from reverie.surfaces.commands.keep import PANEL, found, hand_over
 from reverie.surfaces.desk import Desk, Verb, command
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID…", autocompletion=complete.ids, help="Ids of memories.")]
@@ -33,6 +33,7 @@ def forget(
     """Let memories go. They can be brought back."""
     with desk.mind() as mind:
         count = mind.forget(ids, why)
+        hand_over(desk, mind)
     if desk.json:
         say.document({"forgotten": count, "ids": ids})
     elif count:
@@ -51,6 +52,7 @@ def restore(
     with desk.mind() as mind:
         before = {id: found(mind, id) for id in ids}  # all of them are known, or nothing happens
         back = [mind.restore(id) for id in ids]
+        hand_over(desk, mind)
     if desk.json:
         say.document({"memories": [say.as_json(m) for m in back]})
         return
@@ -105,6 +107,7 @@ def undo(
             event = night_of(mind, event)
         if event is not None:
             seq = mind.undo(event, force=force)
+            hand_over(desk, mind)
             if desk.json:
                 say.document({"undone": event, "event": seq})
             elif mind.store.changes_of(seq):

@@ -1,4 +1,4 @@
-"""The command review: pairs of memories that contradict each other or may say the same, for a person to decide."""
+"""Commands for a person to decide: review, about pairs of memories; curate, about single ones."""
 
 import sys
 from typing import Annotated, Any
@@ -7,8 +7,10 @@ import typer
 
 from reverie import Mind, clock
 from reverie.errors import BadInput
+from reverie.kinds import MATURITIES, maturity
 from reverie.lifecycle.review import DECISIONS, Case
 from reverie.surfaces import complete, reading, say
+from reverie.surfaces.commands import mirror
 from reverie.surfaces.desk import Desk, command
 
 PANEL = "Keep and change"
@@ -23,6 +25,7 @@ Id = Annotated[
 def register(app: typer.Typer) -> None:
     """Put this command on the command line."""
     command(app, "review", panel=PANEL)(review)
+    command(app, "curate", panel=PANEL)(curate)
 
 
 def review(
@@ -49,8 +52,9 @@ def review(
             return
         cases = mind.review(space=desk.space, limit=limit)
         asking = (sys.stdin.isatty() and sys.stdout.isatty()) if ask is None else ask
+        lines = mirror.waiting(mind)
         if desk.json:
-            say.document({"cases": [as_json(case) for case in cases]})
+            say.document({"cases": [as_json(case) for case in cases], "mirror": lines})
         elif not cases:
             say.tell("Nothing waits for a decision.")
         elif asking:
@@ -60,6 +64,37 @@ def review(
 
             show.cases(cases, clock.now())
             say.note("Decide with: reverie review ID ID --keep one|other|both|merge, or --text …")
+        for line in () if desk.json else lines:
+            say.note(line)
+
+
+def curate(
+    desk: Desk,
+    id: Id = None,
+    state: Annotated[
+        str, typer.Option("--as", help=f"One of {', '.join(MATURITIES)}.", autocompletion=lambda: list(MATURITIES))
+    ] = "validated",
+    by: Annotated[str, typer.Option(help="Who says so.")] = "user",
+    note: Annotated[str, typer.Option(help="Why.")] = "",
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many are listed, at most.")] = 20,
+) -> None:
+    """Approve a memory, pass it on to a person, or put it away; without an id, list what waits for a look."""
+    with desk.mind() as mind:
+        if id:
+            memory = mind.curate(id, state, by=by, note=note)
+            if desk.json:
+                say.document({"memory": say.as_json(memory)})
+            else:
+                say.tell(f"{id} is {state}.")
+            return
+        waiting = mind.pending(space=desk.space, limit=limit)
+    if desk.json:
+        say.document({"memories": [say.as_json(memory) for memory in waiting]})
+        return
+    for memory in waiting:
+        say.tell(f"{memory.id}  {maturity(memory)}, {memory.provenance}: {say.one_line(memory.text, 100)}")
+    if not waiting:
+        say.tell("Nothing waits for a look.")
 
 
 def decide(desk: Desk, mind: Mind, one: str | None, other: str | None, keep: str, text: str) -> None:

@@ -94,12 +94,14 @@ def stats(desk: Desk) -> None:
     """How much there is of everything: memories, what was learned and left, spending, sleep."""
     from reverie.settle.bedtime import SLEPT_AT
     from reverie.surfaces import language
+    from reverie.surfaces.commands.mirror import waiting
 
     with desk.mind() as mind:
         values: dict[str, Any] = {
             **counted(mind.stats()),
             "space": desk.space,
             "gaps": len(mind.gaps(desk.space)),
+            "mirror": waiting(mind),
             "llm": language.status(mind),
             "slept_at": float(mind.store.meta(SLEPT_AT) or 0.0) or None,
         }
@@ -117,7 +119,7 @@ def stats_page(v: dict[str, Any], spent: str) -> None:
 
     slept = f"last on {day(v['slept_at'])} UTC" if v["slept_at"] else "not yet"
     gaps = f"{v['gaps']:,} questions in {v['space']} went unanswered: reverie gaps" if v["gaps"] else ""
-    show.facts({**amounts(v), "gaps": gaps, "language": spent, "sleep": slept})
+    show.facts({**amounts(v), "gaps": gaps, "mirror": "; ".join(v["mirror"]), "language": spent, "sleep": slept})
     for name, heading in (("kinds", "kinds"), ("spaces", "spaces"), ("rejected", "rejected by extraction")):
         if v[name]:
             say.tell()

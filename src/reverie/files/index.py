@@ -1,0 +1,132 @@
+"""Making the index what the files are: compare stamps, read what may have changed, put what has.
+
+A file whose stamp is the same is not opened; one whose bytes have the same hash is not cut up; a chunk whose text is
+the same keeps its vector. What was indexed and is not there any more is dropped, unless its folder cannot be opened
+just now. Everything is done in transactions of a few megabytes: whoever is interrupted goes on there the next time.
+
+Words can be found at once; vectors follow in `settle`, in small batches.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from reverie.errors import NotFound
+from reverie.files.chunks import chunked
+from reverie.files.roots import Root
+from reverie.files.walk import LeftOut, Seen, Walked, read, walked
+from reverie.privacy import redact
+from reverie.store.files import UNSURE, Difference, Entry, FileIndex, Indexed
+
+BATCH = 2_000_000          # bytes of files indexed in one transaction
+
+Progress = Callable[[str, int, int | None], None]
+Going = Callable[[], bool]
+
+
+class Synced(NamedTuple):
+    """What a sync found and did."""
+
+    files: int = 0                     # that count now
+    indexed: int = 0                   # files that were new or had changed
+    gone: int = 0                      # files that are not there any more
+    bytes: int = 0                     # that were read
+    chunks: Difference = Difference()
+    skipped: Mapping[str, int] = {}    # files left out, by reason
+    missing: tuple[str, ...] = ()      # folders that cannot be seen just now; what is known of them is kept
+    stopped: bool = False              # there was no time for all; the next sync goes on
+
+    def plus(self, other: Synced) -> Synced:
+        """Both together."""
+        return Synced(self.files + other.files, self.indexed + other.indexed, self.gone + other.gone,
+                      self.bytes + other.bytes, self.chunks.plus(other.chunks),
+                      Counter(self.skipped) + Counter(other.skipped), self.missing + other.missing,
+                      self.stopped or other.stopped)
+
+
+class Plan(NamedTuple):
+    """What a sync has to look at."""
+
+    changed: list[Seen]                # new, or with another stamp
+    gone: list[str]
+
+
+def planned(known: Mapping[str, Indexed], found: Walked) -> Plan:
+    """What may have changed, and what is not there any more. What lies in an unreadable folder is not gone."""
+    there = {file.path for file in found.files}
+    closed = tuple(f"{folder}/" for folder in found.unreadable)
+    changed = [file for file in found.files if file.path not in known or known[file.path].stamp != file.stamp]
+    return Plan(changed, [path for path in known if path not in there and not path.startswith(closed)])
+
+
+def synced(index: FileIndex, root: Root, now: Callable[[], float], progress: Progress, going: Going) -> Synced:
+    """Bring the index of a root up to date, as long as `going` says so."""
+    try:
+        found = walked(root)
+    except NotFound:
+        return Synced(missing=(root.path,))
+    known = index.known(root.path)
+    plan = planned(known, found)
+    skipped = found.skipped.copy()
+    skipped["unreadable"] += len(found.unreadable)
+    total, done = sum(file.stamp.size for file in plan.changed), Synced(len(found.files))
+    for batch in batches(plan.changed):
+        if not going():
+            return done._replace(stopped=True, skipped=+skipped)
+        done = done.plus(put(index, root, batch, known, now, skipped))
+        progress(f"indexing {Path(root.path).name}", done.bytes, total)
+    dropped = Difference(dropped=index.drop(root.path, plan.gone))
+    return done._replace(gone=len(plan.gone), chunks=done.chunks.plus(dropped), skipped=+skipped)
+
+
+def put(index: FileIndex, root: Root, files: Iterable[Seen], known: Mapping[str, Indexed], now: Callable[[], float],
+        skipped: Counter[str]) -> Synced:
+    """Index some files that may have changed. What is no text is left out and not kept; what cannot be read, kept."""
+    entries: list[Entry] = []
+    same: list[Indexed] = []
+    left: list[str] = []
+    size = 0
+    for file in files:
+        try:
+            content = read(Path(root.path, file.path), now())
+        except FileNotFoundError:
+            continue
+        except LeftOut as err:
+            skipped[err.why] += 1
+            left += [file.path] if file.path in known else []
+            continue
+        except OSError:
+            skipped["unreadable"] += 1
+            continue
+        size += len(content.data)
+        indexed = Indexed(file.path, content.stamp, blake2b(content.data, digest_size=16).digest())
+        if file.path in known and known[file.path].hash == indexed.hash:
+            same.append(indexed)
+        else:
+            entries.append(Entry(indexed, chunked(redact(content.text, keep_lines=True)[0])))
+    index.stamp(root.path, [file for file in same if file.stamp != known[file.path].stamp])
+    index.drop(root.path, left)
+    return Synced(indexed=len(entries), bytes=size, chunks=index.put(root.path, entries))
+
+
+def renew(index: FileIndex, root: Root, path: str, now: Callable[[], float]) -> None:
+    """Bring the index of one file that was just written up to date."""
+    put(index, root, [Seen(path, UNSURE)], index.known(root.path), now, Counter())
+
+
+def batches(files: Iterable[Seen]) -> Iterator[list[Seen]]:
+    """Files in groups of about BATCH bytes."""
+    group: list[Seen] = []
+    size = 0
+    for file in files:
+        group.append(file)
+        size += file.stamp.size + 1_000      # a thousand empty files are some work too
+        if size >= BATCH:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group

@@ -1,0 +1,300 @@
+"""time language: "tomorrow at 9", "in 20 minutes", "every weekday at 8:30", as moments.
+
+A reminder is meant on the clock on the wall of a time zone: 09:00 stays 09:00 when that clock is put forward or back.
+A time that a change of the clock leaves out (02:30 in spring) is the first moment after the gap; one that comes twice
+is the first of both. Hours and minutes from now, and every so many of them, are time that passes, whatever clocks say.
+
+What cannot be understood is refused, and so is what could be read in two ways (03/04/2027). Without a time of day, a
+date means 09:00; a time of day alone is the next one to come. Days are read by `dateparser`, cron by `cronsim`; what
+stands here is what neither does: times of day beside days, phrases that recur, the wall's clock. `now` is an argument.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING
+
+from reverie.errors import BadInput
+from reverie.lifecycle.intake import FARTHEST
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+Wall = datetime          # what a clock on a wall shows: without a zone
+
+MORNING = time(9)        # a day without a time of day
+PARTS = {"morning": time(9), "noon": time(12), "midday": time(12), "afternoon": time(14), "evening": time(18),
+         "tonight": time(20), "night": time(20), "midnight": time(0)}
+LATE = ("afternoon", "evening", "tonight", "night")    # "tonight at 8" is 20:00
+LONGEST = 120            # characters of a phrase
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+UNITS = {"minute": 60.0, "hour": 3_600.0}              # time that passes; days and weeks are the wall's
+
+_PART = re.compile(r"\b(?:(?:at|in the|this) )?(morning|noon|midday|afternoon|evening|tonight|night|midnight)\b")
+_CLOCK = re.compile(r"(?:\b(?:at|by) |@ ?)?\b(?:(?P<hour>\d{1,2})[:.h](?P<minute>\d\d)(?: ?(?P<half>[ap])\.?m\b\.?)?"
+                    r"|(?P<hour2>\d{1,2}) ?(?P<half2>[ap])\.?m\b\.?)(?![.:\d])"
+                    r"|(?:\bat |@ ?)(?P<hour3>\d{1,2})\b(?![:.\d])")
+_AMOUNT = r"(?:\d+(?:\.\d+)?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve)"
+_PASSING = re.compile(rf"(?:in )?(?:{_AMOUNT} ?(?:hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)"
+                      r"(?:,? and |,? ?))+(?: ?from now)?")
+_AHEAD = re.compile(rf"(?:in )?(?:{_AMOUNT} ?(?:days?|weeks?|months?|years?)(?:,? and |,? ?))+(?: ?from now)?")
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]*\.?"
+_WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?"
+_DAY = re.compile(rf"today|(?:the )?day after tomorrow|tomorrow|(?:(?:next|this|coming) )?{_WEEKDAY}|next week|"
+                  rf"next month|(?:(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}|"
+                  rf"{_MONTH} (?:the )?\d{{1,2}}(?:st|nd|rd|th)?)(?:,? \d{{4}})?|yesterday")
+_CRON = re.compile(r"(?:[\d*/,LlW#?-]|[a-z]{3}\b)+(?: (?:[\d*/,LlW#?-]|[a-z]{3}\b)+){4}", re.IGNORECASE)
+_EVERY = re.compile(
+    rf"(?:every|each) (?:(?P<count>\d+|other|second) )?(?:(?P<unit>minute|min|hour|day|weekday|workday|weekend|week|"
+    rf"month)s?(?: on (?:the )?(?P<of>\d{{1,2}}(?:st|nd|rd|th)?|last day|{_WEEKDAY}))?"
+    rf"|(?P<days>{_WEEKDAY}s?(?:(?:, and|,| and| &) ?{_WEEKDAY}s?)*))")
+_INTERVAL = re.compile(r"every (\d+) (minute|hour|day|week)s(?: at (\d\d:\d\d))?")
+_PLAINER = (("half an hour", "30 minutes"), ("daily", "every day"), ("weekly", "every week"),
+            ("hourly", "every hour"), ("monthly", "every month"), ("o'clock", ""), ("eod", "today at 17:00"),
+            ("end of day", "today at 17:00"), ("@daily", "every day"))
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """A time zone by its IANA name."""
+    from zoneinfo import ZoneInfo
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as err:
+        raise BadInput(f"{name!r} is not a time zone that this machine knows. Name one such as Europe/Berlin or UTC; "
+                       "where all are missing, pip install tzdata") from err
+
+
+def is_zone(name: str) -> bool:
+    """Whether a time zone is known here."""
+    try:
+        return bool(zone_of(name))
+    except BadInput:
+        return False
+
+
+def wall_of(at: float, zone: str) -> Wall:
+    """What a clock on the wall shows at a moment."""
+    return datetime.fromtimestamp(at, zone_of(zone)).replace(tzinfo=None, fold=0)
+
+
+def moment_at(wall: Wall, zone: str) -> float:
+    """The moment at which a clock on the wall shows this, for the first time; if it never does, the first one after."""
+    there = wall.replace(tzinfo=zone_of(zone), fold=0)
+    at = there.timestamp()
+    if wall_of(at, zone) == wall:
+        return at
+    # In a gap the offset of fold 0 is that of before, so that `at` lies after the change; fold 1 lies before it.
+    before = int(there.replace(fold=1).timestamp())
+    return float(before + bisect_left(range(before, int(at)), True, key=lambda t: wall_of(t, zone) > wall))
+
+
+def told(at: float, zone: str) -> str:
+    """A moment as it was understood: "Monday 2026-11-23 09:00 Europe/Berlin"."""
+    wall = wall_of(at, zone)
+    return f"{DAYS[wall.weekday()].title()} {wall:%Y-%m-%d %H:%M} {zone}"
+
+
+def plain(text: str) -> str:
+    """A phrase in small letters, its spaces one each, in words that the patterns know."""
+    if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
+        raise BadInput(f"{str(text)[:40]!r} is not a time. {EXAMPLES}")
+    found = " ".join(text.lower().split())
+    for said, meant in _PLAINER:
+        found = re.sub(rf"(?<!\w){re.escape(said)}(?!\w)", meant, found)
+    return " ".join(found.split())
+
+
+EXAMPLES = ('Say for instance "tomorrow at 9", "in 20 minutes", "next Monday 14:00", "3 December at 8:30" or '
+            '"2026-12-03 08:30"')
+
+
+def ahead(when: str | float | datetime | date, now: float, zone: str) -> float:
+    """The moment meant, which must be still to come; BadInput says what was understood."""
+    at = understood(when, now, zone)
+    if at <= now:
+        raise BadInput(f"{str(when)!r} was understood as {told(at, zone)}, which has passed "
+                       f"(it is {told(now, zone)}). Name a time to come")
+    return at
+
+
+def understood(when: str | float | datetime | date, now: float, zone: str) -> float:
+    """The moment meant: a phrase, ISO 8601, a datetime, a date, seconds since 1970. Without a zone, `zone` is meant."""
+    if isinstance(when, str):
+        when = iso(when) or when
+    if isinstance(when, datetime):
+        return when.timestamp() if when.tzinfo else moment_at(when, zone)
+    if isinstance(when, date):
+        return moment_at(datetime.combine(when, MORNING), zone)
+    if isinstance(when, (int, float)) and not isinstance(when, bool) and 0 <= when < FARTHEST:
+        return float(when)
+    if isinstance(when, str):
+        return of_phrase(when, now, zone)
+    raise BadInput(f"{when!r} is not a time. {EXAMPLES}")
+
+
+def iso(text: str) -> datetime | date | None:
+    """A moment or a day in ISO 8601."""
+    for read in (date.fromisoformat, datetime.fromisoformat):
+        try:
+            return read(text.strip())
+        except ValueError:
+            continue
+    return None
+
+
+def of_phrase(text: str, now: float, zone: str) -> float:
+    """The moment that words mean."""
+    phrase = plain(text)
+    if _PASSING.fullmatch(phrase):
+        there = day_of(phrase, datetime.fromtimestamp(now, UTC).replace(tzinfo=None))
+        return there.replace(tzinfo=UTC).timestamp() if there else refused(text)
+    here = wall_of(now, zone)
+    day, at = apart(phrase, text)
+    if not day:
+        wall = datetime.combine(here.date(), at or MORNING)
+        return moment_at(wall, zone) if moment_at(wall, zone) > now else moment_at(wall + timedelta(days=1), zone)
+    there = day_of(day, here) if _DAY.fullmatch(day) or _AHEAD.fullmatch(day) else None
+    if there is None:
+        return refused(text)
+    if at is None:
+        at = here.time().replace(second=0, microsecond=0) if _AHEAD.fullmatch(day) else MORNING
+    return moment_at(datetime.combine(there.date(), at), zone)
+
+
+def refused(text: str) -> float:
+    """What cannot be understood."""
+    raise BadInput(f"{text!r} is not understood as a time. {EXAMPLES}")
+
+
+def apart(phrase: str, text: str) -> tuple[str, time | None]:
+    """(the day, the time of day) of a phrase; either may be missing."""
+    clocks, parts = list(_CLOCK.finditer(phrase)), list(_PART.finditer(phrase))
+    if len(clocks) > 1 or len(parts) > 1:
+        refused(text)
+    part = parts[0][1] if parts else ""
+    at = clock_of(clocks[0], part, text) if clocks else PARTS.get(part)
+    rest = _PART.sub(" ", _CLOCK.sub(" ", phrase))
+    day = re.sub(r"^(?:on|by|at)\b|[\s,]+(?:on|at|by)$", "", " ".join(rest.split()).strip(" ,")).strip(" ,")
+    if not day and at is None:
+        refused(text)
+    today = part == "tonight" or re.search(r"\bthis (?:morning|afternoon|evening)\b", phrase)
+    return day or ("today" if today else ""), at
+
+
+def clock_of(found: re.Match[str], part: str, text: str) -> time:
+    """A time of day: 14:00, 9am, "at 9", "at 8 in the evening"."""
+    hour = int(found["hour"] or found["hour2"] or found["hour3"])
+    half = found["half"] or found["half2"] or ("p" if part in LATE and hour < 12 else "")
+    if half and not 1 <= hour <= 12:
+        refused(text)
+    hour = hour % 12 + 12 * (half == "p") if half else hour
+    minute = int(found["minute"] or 0)
+    if hour > 23 or minute > 59:
+        refused(text)
+    return time(hour, minute)
+
+
+def day_of(phrase: str, here: Wall) -> Wall | None:
+    """The day, or with hours and minutes the moment, that a phrase of the known forms means; by `dateparser`."""
+    from dateparser import parse
+    found: datetime | None = parse(phrase.removeprefix("the "), languages=["en"], settings={
+        "RELATIVE_BASE": here, "PREFER_DATES_FROM": "future", "RETURN_AS_TIMEZONE_AWARE": False})
+    return found if found is not None and found.tzinfo is None else None
+
+
+def recurring(text: str, now: float, zone: str) -> str:
+    """How it recurs, in one of two forms: cron ("30 8 * * 1-5") or "every 2 weeks at 09:00"."""
+    phrase = plain(text)
+    if _CRON.fullmatch(cron := " ".join(text.split())):
+        return checked_cron(cron, text)
+    phrase = phrase if phrase.startswith(("every ", "each ")) else f"every {phrase}"
+    found = _EVERY.match(phrase)
+    rest = phrase[found.end():].strip(" ,") if found else ""
+    if found is None:
+        raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+    at = apart(rest, text) if rest else ("", None)
+    if at[0]:
+        raise BadInput(f"{at[0]!r} in {text!r} is not understood. {RECURS}")
+    return rule_of(found, at[1], wall_of(now, zone), text)
+
+
+RECURS = ('Say for instance "every weekday at 8:30", "every Monday and Thursday at 9", "every 2 hours", '
+          '"every month on the 3rd at 10:00", or cron: "30 8 * * 1-5"')
+_CRON_DAYS = {"day": "*", "weekday": "1-5", "workday": "1-5", "weekend": "0,6"}
+
+
+def rule_of(found: re.Match[str], at: time | None, here: Wall, text: str) -> str:
+    """The rule of a phrase that recurs."""
+    unit, of = {"min": "minute"}.get(found["unit"] or "", found["unit"]), found["of"] or ""
+    count = {"other": 2, "second": 2}.get(found["count"] or "1") or int(found["count"] or 1)
+    clock = at or MORNING
+    if count < 1 or (at and unit in UNITS):
+        raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+    if found["days"] and count == 1:
+        days = sorted({(day_number(name) + 1) % 7 for name in re.findall(_WEEKDAY, found["days"])})
+        return f"{clock.minute} {clock.hour} * * {','.join(map(str, days))}"
+    if unit == "week" and of and not of[0].isdigit() and count == 1:
+        return f"{clock.minute} {clock.hour} * * {(day_number(of) + 1) % 7}"
+    if unit in _CRON_DAYS and count == 1 and not of:
+        return f"{clock.minute} {clock.hour} * * {_CRON_DAYS[unit]}"
+    if unit == "month" and count == 1 and not re.fullmatch(_WEEKDAY, of):
+        day = "L" if of.startswith("last") else re.sub(r"\D", "", of) or str(here.day)
+        return checked_cron(f"{clock.minute} {clock.hour} {day} * *", text)
+    if unit in UNITS and not of:
+        return f"every {count} {unit}s"
+    if unit in ("day", "week") and not of:
+        return f"every {count} {unit}s at {clock:%H:%M}"
+    raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+
+
+def day_number(name: str) -> int:
+    """The number of a weekday, Monday 0."""
+    return next(number for number, day in enumerate(DAYS) if day.startswith(name[:3]))
+
+
+def checked_cron(expression: str, text: str) -> str:
+    """A cron expression that comes true some day."""
+    from cronsim import CronSim, CronSimError
+    try:
+        next(CronSim(expression, datetime(2000, 1, 1)))
+    except (CronSimError, StopIteration) as err:
+        raise BadInput(f"{text!r} never comes, or is no cron expression: {err}. {RECURS}") from err
+    return expression
+
+
+def is_rule(rule: str) -> bool:
+    """Whether it is a rule as `recurring` gives them."""
+    try:
+        return bool(_INTERVAL.fullmatch(rule) or checked_cron(rule, rule))
+    except BadInput:
+        return False
+
+
+def following(rule: str, last: float, now: float, zone: str) -> float:
+    """The first moment of a rule after both its last one and now: what was missed meanwhile does not come again."""
+    after = max(last, now)
+    if interval := _INTERVAL.fullmatch(rule):
+        count, unit, at = int(interval[1]), interval[2], interval[3]
+        if unit in UNITS:
+            step = count * UNITS[unit]
+            return last + step * ((after - last) // step + 1)
+        days = count * (7 if unit == "week" else 1)
+        start = datetime.combine(wall_of(last, zone).date(), time.fromisoformat(at))
+        times = max(0, (wall_of(after, zone) - start).days // days)
+        walls: Iterator[Wall] = (start + timedelta(days=days * n) for n in range(times, times + 3))
+    else:
+        from cronsim import CronSim
+        walls = CronSim(rule, wall_of(after, zone) - timedelta(days=1))
+    return next(at for wall in walls if (at := moment_at(wall, zone)) > after)
+
+
+def first_of(rule: str, now: float, zone: str) -> float:
+    """The first moment of a rule from now on. An interval of minutes or hours begins now, one of days at its hour."""
+    interval = _INTERVAL.fullmatch(rule)
+    if interval and interval[2] not in UNITS:
+        wall = datetime.combine(wall_of(now, zone).date(), time.fromisoformat(interval[3]))
+        return moment_at(wall, zone) if moment_at(wall, zone) > now else moment_at(wall + timedelta(days=1), zone)
+    return following(rule, now, now, zone)

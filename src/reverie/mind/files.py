@@ -1,0 +1,316 @@
+"""Files: folders whose texts memory can search, and notes that it writes into them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from reverie import clock
+from reverie.errors import BadInput, Conflict, NotFound, StoreBusy
+from reverie.lifecycle.asked import question, whole
+from reverie.lifecycle.intake import built, checked_text
+from reverie.mind.keep import Keeping
+from reverie.mind.live import Living
+from reverie.model import Add, Event, Memory, lineage
+
+if TYPE_CHECKING:
+    from reverie.files.index import Progress, Synced
+    from reverie.files.roots import Root
+    from reverie.files.versions import Version
+    from reverie.search.files import Passage
+    from reverie.store.files import Count
+
+LEASE = "files"          # of who brings the index up to date: the work is done once
+LEASE_SECONDS = 60.0
+PATIENCE = 600.0         # seconds that a sync waits for another one
+MOST_VERSIONS = 100_000  # events of written files that are looked at
+MOST_KEPT = 4_000        # characters of a text written to a file that its memory holds; the file has the rest
+
+
+class Folder(NamedTuple):
+    """A folder that is searched, and how much of it is indexed."""
+
+    path: str
+    space: str
+    own: bool            # the Markdown mirror of the space, always searched
+    there: bool          # whether it can be seen just now
+    indexed: Count
+
+
+class Excerpt(NamedTuple):
+    """Lines of a file, without secrets."""
+
+    path: str
+    first: int           # line numbers, from 1, both included; last < first where there is no such line
+    last: int
+    total: int           # lines of the whole file
+    text: str
+
+
+class Written(NamedTuple):
+    """A file that was written, what is remembered of it, and the version before, by number."""
+
+    path: str
+    memory: Memory | None
+    version: int
+
+
+class Filing(Keeping, Living):
+    """The verbs about files."""
+
+    def add_folder(self, path: str | Path, *, space: str | None = None) -> Folder:
+        """Let those who may see a space search the texts of a folder; `sync_files` indexes them.
+
+        Markdown, plain text, reStructuredText and the like count; what is hidden, larger than 2 MB, or named by
+        `.gitignore`, `.secretsignore` or `.reverieignore` does not. Raises BadInput for what is no folder, and for
+        what holds Reverie's home or lies in it.
+        """
+        from reverie.files import roots
+        from reverie.lifecycle.intake import private
+        home = self._writable(space)
+        real = os.path.realpath(Path(path).expanduser())
+        if not Path(real).is_dir():
+            raise BadInput(f"{path} is no folder")
+        if private(real) != real:
+            raise BadInput("That folder's name holds a secret. Paths are written down as they are; rename it first")
+        own = self.settings.home.resolve()
+        if own.is_relative_to(real) or Path(real).is_relative_to(own):
+            raise BadInput(f"{real} holds Reverie's own files. Choose a folder of notes beside {own}")
+        root = roots.Root(real, home)
+        if root not in self._roots(home):
+            self.store.append([roots.event(root, True, self._now())])
+        return self._folder(root)
+
+    def remove_folder(self, path: str | Path, *, space: str | None = None) -> Folder:
+        """Do not search a folder any longer; what was indexed of it is erased, the files stay as they are.
+
+        Raises NotFound if the space does not have it; a folder that is searched from a space above is removed there.
+        """
+        from reverie.files import roots
+        home = self._writable(space)
+        wanted = roots.Root(os.path.realpath(Path(path).expanduser()), home)
+        if wanted not in self._roots(home):
+            raise NotFound(f"{wanted.path} is not among the folders of {home}. `reverie files list` shows them")
+        self.store.append([roots.event(wanted, False, self._now())])
+        if not any(event.payload.get("path") == wanted.path for event in self._watching()):
+            self.store.files.forget(wanted.path)
+        return self._folder(wanted)
+
+    def folders(self, *, space: str | None = None) -> list[Folder]:
+        """The folders that can be searched from a space, in the order they were added; then mirrors."""
+        return [self._folder(root) for root in self._roots(self._space(space))]
+
+    def sync_files(self, *, space: str | None = None, within: float | None = None, afresh: bool = False,
+                   progress: Progress | None = None) -> Synced:
+        """Index what is new or changed in the folders of a space, drop what is gone; words can be found at once.
+
+        Files are told apart by size, time and inode, then by their bytes; chunks whose text stays keep their vector,
+        new ones get theirs in `settle`. `within` so many seconds: the next sync goes on there. `afresh` throws the
+        whole index away first, that of other spaces too. `progress` is told (stage, bytes done, bytes in all).
+        Another process that is at it is waited for.
+        """
+        from reverie.files.index import Synced, synced
+        roots = self._roots(self._writable(space))
+        end = None if within is None else clock.ticks() + within
+        holder = clock.new_id("sync")
+
+        def going() -> bool:
+            return ((end is None or clock.ticks() < end)
+                    and self.store.acquire(LEASE, holder, LEASE_SECONDS, self._now()))
+
+        done = Synced()
+        self._wait_for(holder, PATIENCE if within is None else within)
+        try:
+            if afresh:
+                self.store.files.clear()
+            for root in {root.path: root for root in roots}.values():    # one of two spaces once
+                done = done.plus(synced(self.store.files, root, clock.now, progress or quiet, going))
+        finally:
+            self.store.release(LEASE, holder)
+        return done
+
+    def search_files(self, query: str, *, space: str | None = None, limit: int = 10,
+                     mode: str = "auto") -> list[Passage]:
+        """The best passages of files for a question, best first: path, lines, what stands there, score, why.
+
+        `mode`: "auto" (words and meaning), "dense" or "words", which needs no model. What has changed since it was
+        indexed says so in `why`; files that are gone are left out.
+        """
+        from reverie.search.files import Asked, find
+        question(query, "query")
+        home = self._space(space)
+        paths = tuple(dict.fromkeys(root.path for root in self._roots(home)))
+        if not query.strip() or whole(limit) <= 0 or not paths or self.settings.is_off(home):
+            return []
+        asked = Asked(query, paths, limit, mode, **({} if mode == "words" else self._meaning(query)))
+        return [one for passage in find(self.store.files, asked) if (one := compared(passage)) is not None]
+
+    def read_file(self, path: str | Path, *, start: int = 1, lines: int | None = None,
+                  space: str | None = None) -> Excerpt:
+        """Lines of a file in a folder of the space, from line `start`; all of them without `lines`. No secrets.
+
+        `path` is absolute, or from one of the folders. Raises BadInput for whatever lies outside them, is reached
+        through a symbolic link, or is ignored; NotFound where there is no such file.
+        """
+        from reverie.files.chunks import lines_of
+        from reverie.files.walk import read
+        from reverie.privacy import redact
+        if whole(start, "start") < 1 or (lines is not None and whole(lines, "lines") < 0):
+            raise BadInput(f"start={start}, lines={lines}: lines are counted from 1")
+        _, place = self._place(path, space)
+        try:
+            content = read(place, clock.now())
+        except FileNotFoundError as err:
+            raise NotFound(f"There is no file {place}") from err
+        every = lines_of(redact(content.text, keep_lines=True)[0]) if content.text else []
+        some = every[start - 1:None if lines is None else start - 1 + lines]
+        return Excerpt(str(place), start, start + len(some) - 1, len(every), "\n".join(some))
+
+    def save_note(self, text: str, *, space: str | None = None, **more: Any) -> Memory:
+        """Keep what happened: an episode in memory, and an entry in today's log, `memory/YYYY-MM-DD.md` (UTC).
+
+        Further names are those of `remember`; the kind is "event" unless told otherwise.
+        """
+        from reverie.files.roots import own
+        home = self._writable(space)
+        memory = self.remember(text, space=home, **{"kind": "event", **more})
+        self.mirror(home)
+        if folder := self._mirror_of(home):
+            self._index(own(folder, home))
+        return memory
+
+    def update_file(self, path: str | Path, text: str, mode: str = "append", *, space: str | None = None,
+                    **more: Any) -> Written:
+        """Append to a file of a folder, or replace it, and remember what was written as a fact.
+
+        What the file was is kept (`file_history`, `restore_file`). Secrets are taken out of the text. The file is
+        written as a whole or not at all, and found by its new words at once. Further names are those of `remember`.
+        Raises Conflict if somebody else wrote it in between.
+        """
+        from reverie.files.versions import altered
+        checked_text(text)
+        root, place = self._place(path, space)
+        home = self._writable(root.space)
+        now = self._now()
+        told = text if len(text) <= MOST_KEPT else f"{text[:MOST_KEPT]}\n… (the rest stands in {place.name})"
+        memory = built(clock.new_id(), now, told, space=home, files=[str(place)], **more)
+        return self._write(root, place, lambda old: altered(old, text, mode), mode, memory)
+
+    def file_history(self, path: str | Path, *, space: str | None = None) -> list[Version]:
+        """What a file was each time before Reverie wrote to it, the latest first."""
+        from reverie.files import versions
+        _, place = self._place(path, space)
+        events = self.store.events(verbs=(versions.VERB,), newest=True, limit=MOST_VERSIONS)
+        return versions.listed(events, str(place))
+
+    def restore_file(self, path: str | Path, version: int | None = None, *, space: str | None = None) -> Written:
+        """Put a file back as it was before an update: the last one, or the one of this number in `file_history`.
+
+        What it is now is kept as a version too. A file that was not there before is emptied, not deleted.
+        """
+        from reverie.files import versions
+        known = self.file_history(path, space=space)
+        wanted = [one for one in known if version in (None, one.number)]
+        if not wanted:
+            raise NotFound(f"There is no version {'' if version is None else version} of {path}".replace("  ", " "))
+        hash = wanted[0].hash
+        data = b"" if hash == versions.ABSENT else versions.kept(self.settings.home, hash)
+        root, place = self._place(path, space)
+        return self._write(root, place, lambda _: data, "restore", None)
+
+    # How
+
+    def _roots(self, space: str) -> list[Root]:
+        from reverie.files.roots import roots
+        return roots(self.store, lineage(space), self._mirror_of)
+
+    def _mirror_of(self, space: str) -> Path | None:
+        """The folder of a space's Markdown mirror; None where there is none."""
+        from reverie.mirror.files import Folder as Pages
+        from reverie.settle.mirroring import root_of
+        root = root_of(self.settings, self.store)
+        return Pages(root, space).path if root else None
+
+    def _watching(self) -> list[Event]:
+        """For each folder that anybody has, the event that added it."""
+        from reverie.files import roots
+        last = {(event.space, event.payload.get("path")): event
+                for event in self.store.events(verbs=(roots.VERB,), limit=roots.MOST)}
+        return [event for event in last.values() if event.payload.get("watched")]
+
+    def _folder(self, root: Root) -> Folder:
+        from reverie.settle.embedding import model_of
+        return Folder(*root, root.there, self.store.files.count([root.path], model_of(self.embedder)))
+
+    def _place(self, path: str | Path, space: str | None) -> tuple[Root, Path]:
+        """The root that a path lies in and the file's place. An existing file wins; the nearest root does."""
+        from reverie.files.roots import OWN
+        from reverie.files.walk import admitted, inside
+        known = sorted(self._roots(self._space(space)), key=lambda root: -len(root.path))
+        wanted = Path(path).expanduser()
+        tried = [(root, name) for root in known
+                 if (name := inside(root, wanted if wanted.is_absolute() else Path(root.path, wanted))) is not None
+                 and (not root.own or OWN.fullmatch(name))]
+        if not tried:
+            raise BadInput(f"{path} is not in a folder that memory may read or write. `reverie files list` shows them")
+        there = [(root, name) for root, name in tried if os.path.lexists(Path(root.path, name))] or tried
+        if not wanted.is_absolute() and len(there) > 1:
+            raise BadInput(f"{path} could be in {' or '.join(root.path for root, _ in there)}: give the whole path")
+        root, name = there[0]
+        return root, admitted(root, name)
+
+    def _write(self, root: Root, place: Path, change: Callable[[bytes | None], bytes], why: str,
+               memory: Memory | None) -> Written:
+        """Write a file, with its version before and what is remembered: all of it or, but for that version, nothing."""
+        from reverie.files import versions
+        with self.store.alone():
+            old = versions.current(place)
+            new = change(old)
+            before = versions.ABSENT if old is None else versions.keep(self.settings.home, old)
+            payload = {"path": str(place), "mode": why, "before": before, "size": len(old or b"")}
+            seq = self.store.apply([Add(memory=memory)] if memory else [],
+                                   Event(versions.VERB, root.space, self._now(), payload=payload))
+            if versions.current(place) != old:
+                raise Conflict(f"{place} was changed by somebody else just now. Look at it again, then repeat")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            versions.write(place, new)
+        self._index(root, place)
+        return Written(str(place), memory, seq)
+
+    def _index(self, root: Root, place: Path | None = None) -> None:
+        """Bring the index of what was just written up to date; without a place, of the whole root.
+
+        Stamps are of the file system's time, so they are compared with the real one.
+        """
+        from reverie.files.index import renew, synced
+        if place is None:
+            synced(self.store.files, root, clock.now, quiet, lambda: True)
+        else:
+            renew(self.store.files, root, place.relative_to(root.path).as_posix(), clock.now)
+
+    def _wait_for(self, holder: str, patience: float) -> None:
+        """Take the lease, waiting for whoever syncs now."""
+        end = clock.ticks() + patience
+        while not self.store.acquire(LEASE, holder, LEASE_SECONDS, self._now()):
+            if clock.ticks() > end:
+                raise StoreBusy("Another process is indexing files and was not done in time. Try again later")
+            clock.sleep(0.05)
+
+
+def quiet(_stage: str, _done: int, _total: int | None) -> None:
+    """Nobody wants to know how far it is."""
+
+
+def compared(passage: Passage) -> Passage | None:
+    """A passage beside its file as it is now: None where the file is gone; it says so where it was changed."""
+    from reverie.files.walk import stamp_of
+    from reverie.store.files import UNSURE
+    try:
+        now = stamp_of(Path(passage.path).stat())
+    except OSError:
+        return None
+    same = passage.stamp in (now, UNSURE)
+    return passage if same else passage._replace(why=(*passage.why, "changed since it was indexed"))
+

@@ -1,0 +1,208 @@
+"""The mirror's folder: pages that people read, and beside them, hidden, what was last written.
+
+    <root>/<space>/MEMORY.md
+    <root>/<space>/memory/2026-03-14.md
+    <root>/<space>/.mirror/state.json              where the store stood, how the files looked, what waits for an answer
+    <root>/<space>/.mirror/MEMORY.md.json          the copy of a page (`written`)
+
+A page is replaced at once (a new file, renamed over it), and only while it still holds what was read. Never touched:
+a page without our first line or with that of another space, one that is not UTF-8, a link, whatever lies beyond a link
+that leads out of the root.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from reverie.mirror import written
+from reverie.mirror.pages import Page, parse
+from reverie.mirror.written import Copy
+from reverie.model import NOTHING
+
+HIDDEN = ".mirror"
+BOM = "\ufeff"
+LONGEST = 200         # bytes of a folder's name; file systems end at 255
+RESERVED = ("memory", "memory.md", "con", "nul", "aux", "prn")
+
+Look = tuple[int, int, int]    # of a file: when it was altered (ns), bytes, inode
+ABSENT: Look = (0, 0, 0)
+KEPT = ("looks", "questions", "troubles")    # of a state, by page
+
+
+class Trouble(Exception):
+    """Why a page is left alone, and what to do about it."""
+
+
+class Found(NamedTuple):
+    """A page as it was found. `data` None: there is no file."""
+
+    page: Page
+    data: bytes | None = None
+    bom: bool = False
+    look: Look = ABSENT
+
+    @property
+    def blank(self) -> bool:
+        """Whether there is nothing on it."""
+        return self.data is None or not self.page.text.strip()
+
+
+class State(NamedTuple):
+    """How a space's mirror stood after it was last written."""
+
+    seq: int = -1                                # the last event that its pages know of; -1: it was never written
+    looks: Mapping[str, Look] = NOTHING          # of its pages, by path
+    questions: Mapping[str, tuple[int, int]] = NOTHING   # pages of which many lines are gone: (how many, of how many)
+    troubles: Mapping[str, str] = NOTHING        # pages that are left alone, and why
+
+    @property
+    def held(self) -> set[str]:
+        """Pages that do not follow the store for the time being."""
+        return {*self.questions, *self.troubles}
+
+
+class Folder(NamedTuple):
+    """The folder of one space."""
+
+    root: Path
+    space: str
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.root.joinpath(*map(folder_name, self.space.split("/")))
+
+    @property
+    def hidden(self) -> Path:
+        """Where the copies are."""
+        return self.path / HIDDEN
+
+    def state(self) -> State:
+        """How it stood; a state that cannot be read is none."""
+        try:
+            value = json.loads((self.hidden / "state.json").read_text("utf-8"))
+            return State(int(value["seq"]),
+                         {name: (int(ns), int(size), int(inode)) for name, (ns, size, inode) in value["looks"].items()},
+                         {name: (int(gone), int(of)) for name, (gone, of) in value["questions"].items()},
+                         {str(name): str(why) for name, why in value["troubles"].items()})
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return State()
+
+    def keep_state(self, state: State) -> None:
+        """Write down how it stands."""
+        whole = {"space": self.space, "seq": state.seq, **{name: dict(getattr(state, name)) for name in KEPT}}
+        self.hidden.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Half a state is none, and then everything is looked at afresh: it need not be whole at every moment.
+        (self.hidden / "state.json").write_text(json.dumps(whole, ensure_ascii=True), "ascii")
+
+    def looks(self, names: Iterable[str]) -> dict[str, Look]:
+        """How these pages look now."""
+        return {name: look_of(self.path / name) for name in names}
+
+    def copy(self, name: str) -> Copy:
+        """What was last written on a page."""
+        try:
+            return written.read(self._copy_of(name).read_text("utf-8"))
+        except (OSError, UnicodeDecodeError):
+            return Copy()
+
+    def keep_copy(self, name: str, copy: Copy) -> None:
+        """Write down what is written on a page."""
+        replace(self._copy_of(name), written.told(copy).encode())
+
+    def _copy_of(self, name: str) -> Path:
+        return self.hidden / f"{name.replace('/', '-')}.json"
+
+    def read(self, name: str) -> Found:
+        """A page; Trouble if it must be left alone."""
+        path = self.path / name
+        self.inside(path)
+        try:
+            look, data = look_of(path), path.read_bytes()
+        except FileNotFoundError:
+            return Found(Page(name))
+        except OSError as err:
+            raise Trouble(f"{path} cannot be read: {err.strerror or err}. Nothing of it was taken in") from err
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as err:
+            raise Trouble(f"{path} is not UTF-8 (byte {err.start:,}): it is left alone. Save it as UTF-8, or delete it "
+                          "and run: reverie mirror --no") from err
+        bom = text.startswith(BOM)
+        page = parse(text.removeprefix(BOM), name)
+        mark = page.mark
+        if text.removeprefix(BOM).strip() and (mark is None or (mark.space, mark.page) != (self.space, name)):
+            whose = "has not been written by Reverie" if mark is None else f"is the page {mark.page} of {mark.space}"
+            raise Trouble(f"{path} {whose}: it is left alone. Give it another name, or put the first line of Reverie's "
+                          "page back, and there will be one for this space")
+        return Found(page, data, bom, look)
+
+    def write(self, found: Found, page: Page) -> Look | None:
+        """Replace a page by another; None, and nothing is done, if it is not any longer what was found."""
+        path = self.path / page.name
+        self.inside(path)
+        if path.exists() and not os.access(path, os.W_OK):
+            raise Trouble(f"{path} may not be written: it is left as it is")
+        data = ((BOM if found.bom else "") + page.text).encode("utf-8")
+        try:
+            return replace(path, data, lambda: bytes_of(path) == found.data)
+        except OSError as err:
+            raise Trouble(f"{path} cannot be written: {err.strerror or err}. Check who may write there") from err
+
+    def inside(self, path: Path) -> None:
+        """Trouble if a file is a link, or lies beyond one that leads out of the root."""
+        root = self.root.resolve()
+        if path.is_symlink() or not path.parent.resolve().is_relative_to(root):
+            raise Trouble(f"{path} is a link, or lies beyond one that leads out of {self.root}: it is left alone")
+
+
+def folder_name(segment: str) -> str:
+    """A part of a space as the name of a folder on every system, and none of the mirror's own names."""
+    odd = re.sub(r'[<>:"\\|?*%]|^\.|\.$', _percent, segment)
+    if odd.casefold() in RESERVED:
+        odd = f"%{ord(odd[0]):02x}{odd[1:]}"
+    if len(odd.encode("utf-8", "surrogatepass")) > LONGEST:
+        from reverie.words import fingerprint
+        odd = f"{odd[:LONGEST // 4]}%{fingerprint(segment).hex()[:16]}"
+    return odd
+
+
+def _percent(found: re.Match[str]) -> str:
+    return f"%{ord(found[0]):02x}"
+
+
+def look_of(path: Path) -> Look:
+    """How a file looks from outside."""
+    try:
+        seen = path.lstat()
+    except OSError:
+        return ABSENT
+    return (seen.st_mtime_ns, seen.st_size, seen.st_ino)
+
+
+def bytes_of(path: Path) -> bytes | None:
+    """What a file holds; None if it is not there."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def replace(path: Path, data: bytes, still: Callable[[], bool] = lambda: True) -> Look | None:
+    """Put a file in the place of another, whole or not at all, if `still` says so just before. How it looks then."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    half = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with half.open("wb") as file:
+            half.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o600)
+            file.write(data)
+        look = look_of(half)    # a rename keeps it; what somebody saves right after looks otherwise
+        if not still():
+            return None
+        half.replace(path)
+    finally:
+        half.unlink(missing_ok=True)
+    return look

@@ -1,0 +1,185 @@
+"""A page as blocks: our first line, headings, items, and prose, which is everything else.
+
+An item is a bullet at the beginning of a line with the indented lines below it. It belongs to a memory if it carries
+the comment with the id; a bullet without one under a heading of ours is a new line; under somebody's own heading it is
+prose. A deeper heading belongs to the one above it. What stands in a fence or in a comment of several lines is prose,
+unless an id stands in it: then the fence was never closed where it should have been, and nothing must be lost.
+
+`"".join(block.raw …)` is the page again, to the byte, line ends included.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from reverie.mirror.escape import decoded, encoded
+from reverie.mirror.places import ID, Line, day_of, headings
+
+_BULLET = re.compile(r"[-*+][ \t]+(?=\S)|[-*+]$")
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
+_FENCE = re.compile(r"```|~~~")
+_ID = re.compile(rf"[ \t]*<!--[ \t]*({ID.pattern})[ \t]*-->")
+_TIME = re.compile(r"(\d\d:\d\d)(?:[ \t]+|$)")
+_MARK = re.compile(r"<!-- reverie mirror (\S+) (\S+) ([0-9a-f]{8})\b.*-->")
+HINT = "change a line, delete it, or add “- …” under a heading: it is revised, forgotten, remembered"
+
+
+class Mark(NamedTuple):
+    """Our first line: whose page this is, and which of the states that we wrote it was made from."""
+
+    raw: str
+    space: str
+    page: str
+    stamp: str
+
+
+class Heading(NamedTuple):
+    """A heading. `group` is that of what stands under it; `opens` says whether it names the group itself."""
+
+    raw: str
+    group: str
+    opens: bool
+
+
+class Item(NamedTuple):
+    """A bullet. `marked` is the id that stands in it, `id` the memory that it is about once that is decided."""
+
+    raw: str
+    line: Line
+    marked: str = ""
+    id: str = ""
+
+
+class Prose(NamedTuple):
+    """One line of somebody's own, or several that belong together."""
+
+    raw: str
+
+
+Block = Mark | Heading | Item | Prose
+
+
+class Page(NamedTuple):
+    """A page, in order."""
+
+    name: str
+    blocks: tuple[Block, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The page as it was read."""
+        return "".join(block.raw for block in self.blocks)
+
+    @property
+    def mark(self) -> Mark | None:
+        """Our first line, if it is there."""
+        return next((block for block in self.blocks if isinstance(block, Mark)), None)
+
+    @property
+    def items(self) -> list[Item]:
+        """The bullets that are about a memory or may become one."""
+        return [block for block in self.blocks if isinstance(block, Item)]
+
+    @property
+    def ending(self) -> str:
+        """How its lines end, mostly."""
+        ends = [block.raw.endswith("\r\n") for block in self.blocks if block.raw.endswith("\n")]
+        return "\r\n" if ends and 2 * sum(ends) > len(ends) else "\n"
+
+
+def parse(text: str, name: str) -> Page:
+    """A page from its text."""
+    return Page(name, tuple(_blocks(lines_of(text), name)))
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines with their ends. Only a newline ends one: a memory may hold anything else that Unicode calls an end."""
+    lines = [line + "\n" for line in text.split("\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
+
+
+def _blocks(lines: Sequence[str], name: str) -> Iterator[Block]:
+    known = {group.casefold(): group for group in headings(name)}
+    at, group, level, marked = 0, "", 0, False
+    while at < len(lines):
+        raw = lines[at]
+        bare = raw.rstrip("\r\n")
+        more = at + 1
+        if not marked and (found := _MARK.fullmatch(bare.rstrip())):
+            marked = True
+            yield Mark(raw, unquote(found[1]), unquote(found[2]), found[3])
+        elif found := _HEADING.fullmatch(bare):
+            own = known.get(found[2].casefold(), "")
+            if own or len(found[1]) <= level:
+                group = own
+                level = len(found[1]) if own else 0
+            yield Heading(raw, group, bool(own))
+        elif found := _BULLET.match(bare):
+            more = _end_of_item(lines, at)
+            yield _item(lines[at:more], bare[found.end():], group, name)
+        else:
+            more = _end_of_closed(lines, at)
+            yield Prose("".join(lines[at:more]))
+        at = more
+
+
+def _end_of_item(lines: Sequence[str], at: int) -> int:
+    """Where the item that begins here ends: after its last indented line."""
+    end = ahead = at + 1
+    while ahead < len(lines):
+        if lines[ahead].strip("\r\n \t"):
+            if lines[ahead][0] not in " \t":
+                break
+            end = ahead + 1
+        ahead += 1
+    return end
+
+
+def _end_of_closed(lines: Sequence[str], at: int) -> int:
+    """Where a fence or a comment that begins here ends; the next line for all else, and for what is never closed."""
+    fence = _FENCE.match(lines[at])
+    if not fence and not (lines[at].startswith("<!--") and "-->" not in lines[at]):
+        return at + 1
+    for ahead in range(at + 1, len(lines)):
+        line = lines[ahead]
+        if _ID.search(line):
+            return at + 1
+        if line.startswith(fence[0]) if fence else "-->" in line:
+            return ahead + 1
+    return at + 1
+
+
+def _item(lines: Sequence[str], first: str, group: str, name: str) -> Block:
+    """What a bullet says: a memory's line, a new one, or, with nothing of either, prose."""
+    raw, told = "".join(lines), [first, *lines[1:]]
+    ids = [found[1] for line in told for found in _ID.finditer(line)]
+    if not ids and not group:
+        return Prose(raw)
+    told = [_ID.sub("", line) for line in told] if ids else told
+    time = _TIME.match(told[0]) if day_of(name) else None
+    if time:
+        told[0] = told[0][time.end():]
+    text = decoded(told)
+    if not ids and not text.strip(" \t\n-*+"):
+        return Prose(raw)
+    return Item(raw, Line(text, group, time[1] if time else ""), ids[0] if ids else "", ids[0] if ids else "")
+
+
+def written(line: Line, id: str, ending: str = "\n") -> str:
+    """A memory's line as it stands on a page."""
+    first, *others = encoded(line.text)
+    first = f"- {line.time} {first}" if line.time else f"- {first}"
+    return "".join(one + ending for one in (f"{first} <!-- {id} -->", *others))
+
+
+def marked(space: str, name: str, stamp: str) -> str:
+    """Our first line."""
+    return f"<!-- reverie mirror {quote(space, safe='/')} {quote(name, safe='/')} {stamp}: {HINT} -->"
+
+
+def stamp_of(lines: Iterable[tuple[str, Line]]) -> str:
+    """What tells one state of a page's lines from another."""
+    from reverie.words import fingerprint
+    return fingerprint(repr(sorted((id, *line) for id, line in lines))).hex()[:8]

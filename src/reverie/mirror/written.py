@@ -1,0 +1,72 @@
+"""What was last written on a page, and on the states before it: the hidden copy that a person's edits are seen by.
+
+Only memories' lines are kept, no prose. A page names the state it was made from in its first line; an editor may save
+one that was loaded several states ago, so the last KEPT can be told: each as what differs from the one after it.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from reverie.mirror.merging import Lines
+from reverie.mirror.pages import stamp_of
+from reverie.mirror.places import Line
+from reverie.model import NOTHING
+
+KEPT = 100    # states of a page; older ones count as the oldest
+
+
+class Copy(NamedTuple):
+    """The lines as they were written last, and the way back to states before, the newest first."""
+
+    stamp: str = ""
+    lines: Lines = NOTHING
+    before: tuple[tuple[str, dict[str, Line | None]], ...] = ()    # stamp, what else its lines were; None: not there
+
+    def at(self, stamp: str) -> Lines:
+        """The lines of a state; those of the newest one if it is not known."""
+        lines = dict(self.lines)
+        if stamp == self.stamp:
+            return lines
+        for older, delta in self.before:
+            lines = {**lines, **{id: line for id, line in delta.items() if line is not None}}
+            for id, line in delta.items():
+                if line is None:
+                    lines.pop(id, None)
+            if older == stamp:
+                return lines
+        return dict(self.lines)
+
+    def then(self, lines: Lines) -> "Copy":
+        """The copy once these lines are written."""
+        stamp = stamp_of(lines.items())
+        if stamp == self.stamp:
+            return self._replace(lines=lines)
+        delta = {id: self.lines.get(id) for id in (*self.lines, *lines) if self.lines.get(id) != lines.get(id)}
+        before = ((self.stamp, delta), *self.before)[:KEPT] if self.stamp else ()
+        return Copy(stamp, lines, before)
+
+    def without(self, ids: Iterable[str]) -> "Copy":
+        """The copy without any trace of these memories."""
+        gone = set(ids)
+        return Copy(self.stamp, {id: line for id, line in self.lines.items() if id not in gone}, tuple(
+            (stamp, {id: line for id, line in delta.items() if id not in gone}) for stamp, delta in self.before))
+
+
+def told(copy: Copy) -> str:
+    """A copy as JSON."""
+    return json.dumps({"stamp": copy.stamp, "lines": dict(copy.lines), "before": copy.before}, ensure_ascii=True)
+
+
+def read(text: str) -> Copy:
+    """A copy from its JSON; what cannot be read is an empty one: then the store's own history has to do."""
+    try:
+        value = json.loads(text)
+        return Copy(str(value["stamp"]), _lines(value["lines"]), tuple(
+            (str(stamp), {id: line and Line(*line) for id, line in delta.items()}) for stamp, delta in value["before"]))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Copy()
+
+
+def _lines(value: dict[str, Any]) -> dict[str, Line]:
+    return {id: Line(*line) for id, line in value.items()}

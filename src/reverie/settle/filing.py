@@ -1,0 +1,55 @@
+"""Chunks of files get their vectors when no memory waits for one: a few at a time, so that a turn is never held up.
+
+A model may read less than a chunk holds: all-MiniLM-L6-v2 reads 256 tokens, some 1,100 characters, and says nothing
+of the rest. So a long chunk is embedded in two halves, and the nearer one counts. What that is worth is measured by
+`python -m bench.files`, for words from the beginning and from the end of chunks.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from reverie.embed import Embedder
+from reverie.settle.embedding import model_of
+from reverie.settle.reading import Work
+from reverie.store import Store
+
+WHOLE = 1_000            # characters that every model reads at once
+
+
+def embed_chunks(store: Store, embedder: Embedder, size: int) -> int:
+    """Give up to so many texts of chunks their vectors; how many got one."""
+    batch = store.files.waiting(embedder.model, size)
+    if not batch:
+        return 0
+    halves = [halved(text) for _, text in batch]
+    rows = embedder.embed([part for parts in halves for part in parts])
+    ends = list(accumulate(map(len, halves)))
+    store.files.put_vectors(embedder.model, {
+        hash: rows[end - len(parts):end] for (hash, _), parts, end in zip(batch, halves, ends, strict=True)})
+    return len(batch)
+
+
+def chunk_waits(work: Work) -> bool:
+    """Whether a chunk waits for a vector."""
+    model = model_of(work.embedder)
+    return model is not None and bool(work.store.files.waiting(model, 1))
+
+
+def chunks_left(work: Work) -> int:
+    """How many chunks have no vector of our model yet. Looks at each: not to be asked all the time."""
+    model = model_of(work.embedder)
+    return work.store.files.count(None, model).waiting if model else 0
+
+
+def halved(text: str) -> list[str]:
+    """A text as it is embedded: whole, or cut at the line or word nearest to its middle."""
+    if len(text) <= WHOLE:
+        return [text]
+    middle = len(text) // 2
+    for mark in ("\n", " "):
+        places = [place for place in (text.rfind(mark, 0, middle), text.find(mark, middle)) if place > 0]
+        cut = min(places, key=lambda place: abs(place - middle), default=0)
+        if abs(cut - middle) < len(text) // 4:
+            return [text[:cut], text[cut + 1:]]
+    return [text[:middle], text[middle:]]

@@ -1,0 +1,202 @@
+"""The mirror kept in step: what people wrote is taken in, what the store says is written, never in a caller's path.
+
+`follow` runs at the end of a step of settling and looks first whether anything is to be done: an event after the
+cursor, a page that looks otherwise than when it was written (one `stat` a page). `mirrored` is for who asks, here and
+now. Between processes the lease MIRROR says who is at it.
+
+A space is done in one go: read the pages concerned, compare (`mirror.merging`), apply what people did as one event
+`mirror`, which `undo` takes back, then write (`mirror.weaving`). If the store or a page was altered meanwhile, it is
+done again: nothing is written over what was not read. After a crash at any point the next run comes to the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from reverie import clock
+from reverie.config import Settings
+from reverie.errors import StoreBusy
+from reverie.mirror.files import Folder
+from reverie.model import Memory, Record, lineage
+from reverie.settle.reading import Work
+from reverie.settle.syncing import Mirrored, Order, synced
+from reverie.store import UNLOGGED, Problem, Store
+
+MIRROR = "mirror"            # the lease and the cursor
+LEASE_SECONDS = 30.0
+PATIENCE = 60.0              # seconds that somebody who asks for it waits for another one at it
+QUIET = 1.5                  # seconds that a page must have been left alone (CONSTANTS: watch debounce, 1500 ms)
+SPACES = "mirror_spaces"     # meta: where there are pages
+
+
+class Question(NamedTuple):
+    """Many lines are gone from a page: were they deleted? Until somebody answers, nothing of it is forgotten."""
+
+    space: str
+    path: Path
+    gone: int
+    of: int
+
+
+def root_of(settings: Settings, store: Store) -> Path | None:
+    """Where the mirror of a store is; None if it has none: it is switched off, or the store is not the home's."""
+    return settings.mirror_root if settings.enabled and store.url == settings.url else None
+
+
+def waits(work: Work) -> bool:
+    """Whether something has happened in the store since the mirror was last looked after."""
+    return root_of(work.settings, work.store) is not None and bool(
+        work.store.meta(UNLOGGED) or work.store.altered_after(work.store.cursor(MIRROR)))
+
+
+def follow(work: Work) -> int:
+    """Bring in step what is out of step, unless somebody else is at it; how many lines of people were taken in."""
+    root = root_of(work.settings, work.store)
+    if root is None:
+        return 0
+    store, last, stale = work.store, work.store.last_event(), bool(work.store.meta(UNLOGGED))
+    altered = [] if stale else store.altered_after(store.cursor(MIRROR))
+    spaces = known(store) | living(store) if stale else due(work, root, altered)
+    done: list[Mirrored] = []
+    holder = clock.new_id("mirror")
+    if spaces:
+        if not store.acquire(MIRROR, holder, LEASE_SECONDS, work.now):
+            return 0
+        try:
+            done = [in_step(work, root, space, Order(afresh=stale)) for space in sorted(spaces)]
+        except BaseException:
+            store.release(MIRROR, holder)
+            raise
+    if spaces or altered or stale:
+        with store.alone():      # one transaction: each costs some milliseconds, and this is done after every turn
+            store.release(MIRROR, holder)
+            store.advance(MIRROR, last)
+            if stale:
+                store.set_meta(UNLOGGED, "")
+    return sum(one.taken for one in done)
+
+
+def mirrored(work: Work, spaces: Iterable[str] | None, order: Order, now: Callable[[], float]) -> list[Mirrored]:
+    """Bring these spaces, or all, in step, now; waits while another process is at it. StoreBusy if that takes long."""
+    root = root_of(work.settings, work.store)
+    if root is None:
+        return []
+    with alone(work.store, now):
+        some = known(work.store) | living(work.store) if spaces is None else set(spaces)
+        stale = bool(work.store.meta(UNLOGGED))
+        done = [in_step(work, root, space, order._replace(afresh=order.afresh or stale)) for space in sorted(some)]
+        if stale and spaces is None:
+            work.store.set_meta(UNLOGGED, "")
+        return done
+
+
+@contextmanager
+def alone(store: Store, now: Callable[[], float]) -> Iterator[None]:
+    """Nobody else is at the mirror; who is, is waited for."""
+    holder, end = clock.new_id("mirror"), clock.ticks() + PATIENCE
+    while not store.acquire(MIRROR, holder, LEASE_SECONDS, now()):
+        if clock.ticks() > end:
+            raise StoreBusy("Another process is at the mirror. Nothing was changed: try again")
+        clock.sleep(0.02)
+    try:
+        yield
+    finally:
+        store.release(MIRROR, holder)
+
+
+def in_step(work: Work, root: Path, space: str, order: Order) -> Mirrored:
+    """One space; where memory is switched off its pages are let be."""
+    folder = Folder(root, space)
+    if work.settings.is_off(space):
+        return Mirrored(space, folder.path)
+    done = synced(work, folder, order)
+    if space not in (there := known(work.store)) and folder.hidden.is_dir():
+        work.store.set_meta(SPACES, json.dumps(sorted({*there, space})))
+    return done
+
+
+def due(work: Work, root: Path, altered: Iterable[Record]) -> set[str]:
+    """Spaces of which a memory was altered, or a page, since they were last in step."""
+    spaces = spaces_of(altered, work.store)
+    if root.is_dir():
+        spaces |= {space for space in known(work.store) if touched(Folder(root, space))}
+    return {space for space in spaces if not fresh(Folder(root, space), work.now)}
+
+
+def spaces_of(records: Iterable[Record], store: Store) -> set[str]:
+    """Where these memories are, and where they were."""
+    listed = list(records)
+    there = store.get(list(dict.fromkeys(record.memory_id for record in listed)))
+    return {memory.space for memory in there} | {record.before["space"] for record in listed
+                                                 if "space" in record.before}
+
+
+def touched(folder: Folder) -> bool:
+    """Whether a page looks otherwise than when the space was last in step."""
+    state = folder.state()
+    return folder.looks(state.looks) != state.looks
+
+
+def fresh(folder: Folder, now: float) -> bool:
+    """Whether somebody is just writing a page: it was altered a moment ago, by somebody else."""
+    state = folder.state()
+    return any(look != state.looks[name] and abs(now - look[0] / 1e9) < QUIET
+               for name, look in folder.looks(state.looks).items())
+
+
+def known(store: Store) -> set[str]:
+    """Spaces that have pages."""
+    return set(json.loads(store.meta(SPACES) or "[]"))
+
+
+def living(store: Store) -> set[str]:
+    """Spaces in which a memory counts."""
+    return set(store.stats().spaces)
+
+
+def questions(settings: Settings, store: Store) -> list[Question]:
+    """What waits for an answer, by space and page."""
+    root = root_of(settings, store)
+    folders = [Folder(root, space) for space in sorted(known(store))] if root else []
+    return [Question(folder.space, folder.path / name, gone, of)
+            for folder in folders for name, (gone, of) in folder.state().questions.items()]
+
+
+def seen_from(space: str, asked: Iterable[Question]) -> list[Question]:
+    """Those that somebody in a space can see."""
+    return [question for question in asked if question.space in lineage(space)]
+
+
+def problems(work: Work, repair: bool) -> list[Problem]:
+    """Pages that cannot be followed, or do not say what the store says although nothing is waiting; see `verify`."""
+    from reverie.settle.checking import checked
+    root = root_of(work.settings, work.store)
+    if root is None or work.store.meta(UNLOGGED):    # then it has not followed yet
+        return []
+    return [problem for space in sorted(known(work.store)) if not work.settings.is_off(space)
+            for problem in checked(work, Folder(root, space), repair)]
+
+
+def erased(work: Work, ids: Iterable[str], texts: Iterable[str], now: Callable[[], float]) -> tuple[Path, ...]:
+    """Take memories out of every page and copy, whatever waits there. Returns files that may still hold them."""
+    root = root_of(work.settings, work.store)
+    if root is None or not (spaces := sorted(known(work.store))):
+        return ()
+    from reverie.settle.checking import rid
+    gone, said = set(ids), {text.strip() for text in texts}
+    with alone(work.store, now):
+        return tuple(path for space in spaces for path in rid(Folder(root, space), gone, said))
+
+
+def ever_said(store: Store, memories: Iterable[Memory]) -> set[str]:
+    """Every text that these memories ever had."""
+    found = set()
+    for memory in memories:
+        found.add(memory.text)
+        for record in store.history(memory.id):
+            found.update(str(values["text"]) for values in (record.before, record.after) if values.get("text"))
+    return found

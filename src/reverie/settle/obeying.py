@@ -1,0 +1,134 @@
+"""What a person did to pages of the mirror becomes changes: an edited line revises its memory, a deleted one forgets
+
+it, a new one is remembered, a moved one changes its kind. All of it is the person's word: `user_stated`.
+
+Changes rest on the memories as they are read here; whoever applies them looks whether that still holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from reverie import clock
+from reverie.errors import BadInput
+from reverie.kinds import is_talk, kind_of
+from reverie.lifecycle.intake import built, equipped, rewritten
+from reverie.mirror.merging import Fresh, Lines, Merged, Reword, clashes, differing
+from reverie.mirror.places import SAID, Line, at_of, day_of, kind_under, moment, place
+from reverie.model import TRUST, Add, Change, Memory, Retire, Revise, revised
+from reverie.settle.reading import Work
+from reverie.settle.restoring import restoring
+
+SAID_SO = "user_stated"
+NOON = "12:00"           # when something was, on a day of which no time is told
+
+
+class Obeyed(NamedTuple):
+    """What the edits of one page, or of several, come to."""
+
+    changes: tuple[Change, ...] = ()
+    ids: tuple[str, ...] = ()                     # of the memories that the person touched
+    fresh: Mapping[tuple[str, int], str] = {}     # (page, block) → the new memory that its line is about now
+    revised: int = 0
+    forgotten: int = 0
+    revived: int = 0
+    clashes: tuple[str, ...] = ()                 # ids that the program had altered meanwhile
+    settled: tuple[tuple[str, ...], ...] = ()
+    refused: tuple[str, ...] = ()                 # why a line could not be taken in
+
+
+
+def obeyed(work: Work, space: str, pages: Sequence[tuple[Merged, Lines]]) -> Obeyed:
+    """The changes that these edits, each page with the store's lines for it, come to."""
+    wanted = {wish.id for merged, _ in pages for wish in merged.reworded}
+    there = {memory.id: memory for memory in work.store.get(sorted(wanted))}
+    done = []
+    for merged, ours in pages:
+        done += [one(work, space, merged, wish, there.get(wish.id), ours) for wish in merged.reworded]
+        done += [kept(work, space, merged.page.name, fresh) for fresh in merged.fresh]
+    dropped = tuple(dict.fromkeys(id for merged, _ in pages for id in merged.dropped))
+    return together([*done, Obeyed(tuple(Retire(id=id, at=work.now) for id in dropped), dropped, forgotten=len(dropped),
+                                   clashes=tuple(altered_meanwhile(pages)))])
+
+
+def together(some: Sequence[Obeyed]) -> Obeyed:
+    """All of them as one."""
+    return Obeyed(
+        tuple(chain.from_iterable(one.changes for one in some)), tuple(chain.from_iterable(one.ids for one in some)),
+        {key: id for one in some for key, id in one.fresh.items()}, sum(one.revised for one in some),
+        sum(one.forgotten for one in some), sum(one.revived for one in some),
+        tuple(chain.from_iterable(one.clashes for one in some)),
+        tuple(chain.from_iterable(one.settled for one in some)),
+        tuple(chain.from_iterable(one.refused for one in some)))
+
+
+def altered_meanwhile(pages: Iterable[tuple[Merged, Lines]]) -> list[str]:
+    """Lines that the person deleted and the program had altered: the deletion holds, the new version is in history."""
+    return [id for merged, ours in pages for id in merged.dropped if ours[id] != merged.base.get(id, ours[id])]
+
+
+def one(work: Work, space: str, merged: Merged, wish: Reword, memory: Memory | None, ours: Lines) -> Obeyed:
+    """An item with an id. One of nobody, or of another space that was never on this page, is a new line."""
+    page = merged.page.name
+    if memory is None or (memory.space != space and wish.base is None):
+        block = next(n for n, item in enumerate(merged.page.blocks) if getattr(item, "id", "") == wish.id)
+        return kept(work, space, page, Fresh(block, wish.line)) if wish.line.heading else Obeyed()
+    changes, settled = ([], []) if memory.active else restoring(work.store, memory, work.now)
+    back = memory if memory.active else revised(memory, changes[0].fields) if isinstance(
+        changes[0], Revise) else memory
+    try:
+        fields = wanted(back, page, wish)
+        if fields:
+            changes = [*changes, stated(work, back, fields)]
+    except BadInput as err:
+        return Obeyed(refused=(f"{page}: {err}",))
+    if not changes:
+        return Obeyed()
+    return Obeyed(tuple(changes), (memory.id,), revised=1, revived=0 if memory.active else 1,
+                  clashes=(memory.id,) if clashes(wish, ours.get(wish.id)) else (),
+                  settled=tuple(tuple(pair) for pair in settled))
+
+
+def wanted(memory: Memory, page: str, wish: Reword) -> dict[str, object]:
+    """The fields that a line asks for: those that it says otherwise than what was written, or than the memory."""
+    there = place(memory)
+    old = wish.base or (there.line if there else Line(""))
+    touched = set(differing(old, wish.line))
+    fields: dict[str, object] = {}
+    if "text" in touched and wish.line.text != memory.text:
+        fields["text"] = wish.line.text
+    moved = there is None or there.page != page
+    if wish.line.heading and ("heading" in touched or moved) and (
+            there is None or there.line.heading != wish.line.heading):
+        group = kind_of(kind_under(wish.line.heading)).group
+        if kind_of(memory.kind).group != group:
+            fields["kind"] = kind_under(wish.line.heading)
+    if is_talk(memory) and wish.line.heading not in ("", SAID) and ("heading" in touched or moved):
+        fields["provenance"] = SAID_SO        # it is no longer what somebody happened to say
+    at = at_of(page, wish.line.time if "time" in touched else "", memory.at)
+    if day_of(page) and (moved or "time" in touched) and at != memory.at:
+        fields["at"] = at
+    return fields
+
+
+def stated(work: Work, memory: Memory, fields: Mapping[str, object]) -> Revise:
+    """The memory as the user states it; what they had corrected before stays their correction."""
+    if "text" not in fields:
+        return rewritten(memory, work.now, fields, work.zone)
+    source = memory.provenance if TRUST[memory.provenance] > TRUST[SAID_SO] else SAID_SO
+    change = rewritten(memory, work.now, {**fields, "provenance": source}, work.zone)
+    return change._replace(fields={**change.fields, "confidence": max(memory.confidence, TRUST[source])})
+
+
+def kept(work: Work, space: str, page: str, fresh: Fresh) -> Obeyed:
+    """A new line, remembered as what its heading says."""
+    told = fresh.line.time or ("" if day_of(page) == moment(work.now).date() else NOON)
+    try:
+        plain = built(clock.new_id(), work.now, fresh.line.text, space=space, kind=kind_under(fresh.line.heading),
+                      at=at_of(page, told, work.now), provenance=SAID_SO)
+        memory = equipped(plain, work.now, work.zone)
+    except BadInput as err:
+        return Obeyed(refused=(f"{page}: {err}",))
+    return Obeyed((Add(memory),), (memory.id,), {(page, fresh.block): memory.id})

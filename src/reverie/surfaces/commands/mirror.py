@@ -1,0 +1,146 @@
+"""The command mirror: take in what people wrote into the Markdown mirror, write what is new, stay and watch."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reverie import Mind
+from reverie.errors import BadInput
+from reverie.surfaces import say
+from reverie.surfaces.commands.trust import PANEL
+from reverie.surfaces.desk import Desk, command
+
+STILL = 1_500       # ms without a change before a page is read (CONSTANTS: watch debounce)
+LONGEST = 15_000    # ms after which it is read although somebody goes on writing
+LOOK = 5_000        # ms between looks at what the program has altered
+
+
+def register(app: typer.Typer) -> None:
+    """Put this command on the command line."""
+    command(app, "mirror", panel=PANEL)(mirror)
+
+
+def mirror(
+    desk: Desk,
+    forget: Annotated[
+        bool | None,
+        typer.Option("--yes/--no", help="Many lines are gone from a page: forget them, or write them anew."),
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Stay, and do so whenever a page is saved.")] = False,
+    where: Annotated[bool, typer.Option("--where", help="Only say where the pages are.")] = False,
+    afresh: Annotated[bool, typer.Option("--afresh", help="Look at every memory and page.")] = False,
+) -> None:
+    """Bring memories and their Markdown pages in step: MEMORY.md and memory/<day>.md, yours to edit."""
+    with desk.mind() as mind:
+        root = rooted(mind)
+        if where:
+            show_paths(desk, mind, root)
+            return
+        done = mind.mirror(desk.place, forget=forget, afresh=afresh)
+        if forget is None and not desk.json and any(one.questions for one in done) and sys.stdin.isatty():
+            done = ask(mind, desk, done)
+        if desk.json and not watch:
+            say.document({"spaces": [as_json(one) for one in done]})
+            return
+        report(done, quiet=watch)
+        if watch:
+            stay(mind, desk, root)
+
+
+def rooted(mind: Mind) -> Path:
+    """Where the mirror is; BadInput where there is none."""
+    from reverie.settle.mirroring import root_of
+
+    root = root_of(mind.settings, mind.store)
+    if root is None:
+        raise BadInput('There is no mirror: it is switched off (mirror = "off" in config.toml, or REVERIE_OFF)')
+    return root
+
+
+def show_paths(desk: Desk, mind: Mind, root: Path) -> None:
+    """The folder of each space that has pages."""
+    from reverie.mirror.files import Folder
+    from reverie.settle.mirroring import known
+
+    spaces = sorted(known(mind.store)) if desk.place is None else [desk.space]
+    paths = {space: str(Folder(root, space).path / "MEMORY.md") for space in spaces}
+    if desk.json:
+        say.document({"root": str(root), "pages": paths})
+        return
+    for path in paths.values():
+        say.tell(path)
+    if not paths:
+        say.note(f"No space has pages yet. They will be in {root}")
+
+
+def ask(mind: Mind, desk: Desk, done: Sequence[Any]) -> list[Any]:
+    """Ask about the pages of which many lines are gone."""
+    for one in done:
+        for name, gone, of in one.questions:
+            say.note(f"{one.folder / name}: {gone:,} of {of:,} lines are gone.")
+    return mind.mirror(desk.place, forget=typer.confirm("Forget them? No writes them anew.", err=True))
+
+
+def report(done: Sequence[Any], *, quiet: bool = False) -> None:
+    """What was done, one line for each space in which something was."""
+    told = False
+    for one in done:
+        counts = (("remembered", one.new), ("revised", one.revised), ("forgotten", one.forgotten))
+        parts = [f"{count:,} {name}" for name, count in counts if count]
+        parts += [f"{len(one.pages):,} {'page' if len(one.pages) == 1 else 'pages'} written"] if one.pages else []
+        if parts:
+            undo = f". Undo: reverie undo {one.events[-1]}" if one.events else ""
+            say.tell(f"{one.space}: {', '.join(parts)}{undo}")
+            told = True
+        for id in one.clashes:
+            say.note(f"{id} had been altered or let go meanwhile: your line holds; see: reverie history {id}")
+        for trouble in one.troubles:
+            say.note(trouble)
+        for name, gone, of in one.questions:
+            say.note(question(one.folder / name, gone, of))
+    if not told and not quiet:
+        say.tell("Pages and memories are in step.")
+
+
+def question(path: Path, gone: int, of: int) -> str:
+    """What waits for an answer, and how to give it."""
+    return (f"{path}: {gone:,} of {of:,} lines are gone. Nothing is forgotten yet: "
+            "reverie mirror --yes forgets them, reverie mirror --no writes them anew")
+
+
+def waiting(mind: Mind) -> list[str]:
+    """The questions that wait, for `review` and `stats`."""
+    from reverie.settle.mirroring import questions
+
+    return [question(one.path, one.gone, one.of) for one in questions(mind.settings, mind.store)]
+
+
+def stay(mind: Mind, desk: Desk, root: Path) -> None:
+    """Whenever a page has been left alone for a moment after a change, and when memories have been altered."""
+    from watchfiles import watch
+
+    root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    say.note(f"Watching {root}. Ctrl-C ends it; what is saved later is taken in by the next one who looks.")
+    for _ in watch(root, watch_filter=lambda _, path: is_page(path), step=STILL, debounce=LONGEST,
+                   rust_timeout=LOOK, yield_on_timeout=True):
+        done = mind.mirror(desk.place)
+        if desk.json:
+            for one in done:
+                if one.taken or one.pages:
+                    say.document(as_json(one), line=True)
+        else:
+            report(done, quiet=True)
+
+
+def is_page(path: str) -> bool:
+    """Whether a file is a page, and not what an editor or the mirror itself keeps beside it."""
+    return path.endswith(".md") and not any(part.startswith(".") for part in Path(path).parts[-3:])
+
+
+def as_json(one: Any) -> dict[str, Any]:
+    """What was done in one space, as JSON values."""
+    return {**one._asdict(), "folder": str(one.folder),
+            "questions": [{"page": name, "gone": gone, "of": of} for name, gone, of in one.questions]}

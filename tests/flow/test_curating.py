@@ -1,0 +1,67 @@
+"""Looking at single memories: approved, passed on, put away (X35)."""
+
+import pytest
+
+from reverie.errors import BadInput
+from reverie.kinds import maturity
+from reverie.testing import SPACE
+
+
+def hinted(mind):
+    return [hint.id for hint in mind.hints("where is the staging server, is it heron?", space=SPACE)]
+
+
+@pytest.fixture
+def guess(mind):
+    """Something that was only concluded."""
+    return mind.remember("The staging server is heron.", space=SPACE, provenance="inferred")
+
+
+def test_what_was_only_concluded_waits_for_a_look(mind, guess):
+    """X35, CC-85, CONSTANTS row 3: it does not surface unasked, can be asked for, and is listed as waiting."""
+    assert [] == hinted(mind)
+    assert [guess.id] == [hit.memory.id for hit in mind.recall("staging server", space=SPACE)]
+    assert [guess.id] == [memory.id for memory in mind.pending(space=SPACE)]
+
+
+def test_what_is_approved_surfaces(mind, guess):
+    """X35: who approved it and why stays with it; nobody need look again; undo takes the approval back."""
+    kept = mind.curate(guess.id, "validated", by="reviewer", note="seen in the inventory")
+    assert ("validated", "reviewer", "seen in the inventory") == (
+        maturity(kept), kept.details["curated"]["by"], kept.details["curated"]["note"])
+    assert [guess.id] == hinted(mind) and [] == mind.pending(space=SPACE)
+    mind.undo(mind.history(guess.id)[-1].event.seq)
+    assert [] == hinted(mind)
+
+
+def test_what_is_met_again_needs_no_look(mind, guess):
+    """CONSTANTS row 3: off for inferred until reinforced or reviewed."""
+    mind.feedback(guess.id, True)
+    assert [guess.id] == hinted(mind)
+
+
+def test_what_is_passed_on_waits_for_a_person(mind):
+    """X35, CC-85: escalated is never hinted, whoever said it; a decision ends that."""
+    kept = mind.remember("The staging server is heron.", space=SPACE, provenance="user_stated")
+    assert [kept.id] == hinted(mind)
+    mind.curate(kept.id, "escalated", by="agent", note="the inventory says crane")
+    assert [] == hinted(mind) and [kept.id] == [memory.id for memory in mind.pending(space=SPACE)]
+    mind.curate(kept.id, "raw")
+    assert [kept.id] == hinted(mind) and "curated" not in mind.get(kept.id)[0].details
+
+
+def test_what_is_dismissed_is_put_away_and_comes_back(mind, guess):
+    """X35, CC-85: never hinted nor recalled, readable by id, restored."""
+    mind.curate(guess.id, "dismissed", note="a guess")
+    gone = mind.get(guess.id)[0]
+    assert ("dismissed", False) == (maturity(gone), gone.active)
+    assert [] == mind.recall("staging server", space=SPACE)
+    with pytest.raises(BadInput, match="restore it first"):
+        mind.curate(guess.id, "validated")
+    assert "raw" == maturity(mind.restore(guess.id))
+    assert "validated" == maturity(mind.curate(guess.id, "validated"))
+
+
+def test_a_state_that_is_none_is_named(mind, guess):
+    with pytest.raises(BadInput, match="raw, validated, escalated, dismissed"):
+        mind.curate(guess.id, "fine")

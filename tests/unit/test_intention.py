@@ -1,0 +1,162 @@
+# mypy: no-check-untyped-defs
+"""Reminders as pure decisions: what is due, in which order, and that each occurrence fires once."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reverie.errors import BadInput
+from reverie.lifecycle.intention import (
+    completed,
+    due,
+    ended,
+    fired,
+    meant,
+    patterns_for,
+    reminder_of,
+    shown,
+    snoozed,
+    still,
+    waits,
+)
+from reverie.model import Retire, revised
+from reverie.patterns import about_to_run, meets, spoken
+from reverie.testing import NOON, a_memory
+
+ZONES = st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
+RULES = st.sampled_from(["every 20 minutes", "0 9 * * *", "30 2 * * *", "every 2 weeks at 02:30", "*/5 * * * *"])
+
+
+def reminder(text="Call Ann", triggers=(), **details):
+    return a_memory(text, kind="intention", triggers=tuple(triggers), details=details)
+
+
+def after(memory, change):
+    return revised(memory, change.fields)
+
+
+def test_only_what_waits_and_has_come_is_due():
+    """CC-67, C41: pending ones whose time has come; not done, cancelled, triggered, or still to come."""
+    now = [reminder(when=NOON - 1, status=status) for status in ("pending", "triggered", "done", "cancelled")]
+    assert [hit.memory for hit in due([*now, reminder(when=NOON + 1), reminder()], NOON)] == now[:1]
+    assert due([now[0]._replace(retired_at=NOON)], NOON) == []
+    assert due([a_memory("A fact", details={"when": NOON - 1})], NOON) == []
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 50)), max_size=12), st.randoms())
+def test_by_priority_then_by_time(some, chance):
+    """CC-67, C42: the order does not depend on the order in which they were kept."""
+    all = [reminder(f"r{n}", when=NOON - seconds, priority=priority) for n, (priority, seconds) in enumerate(some)]
+    mixed = chance.sample(all, len(all))
+    found = due(mixed, NOON)
+    assert found == due(all, NOON) and len(found) == len(all)
+    keys = [(-hit.memory.details["priority"], hit.memory.details["when"]) for hit in found]
+    assert keys == sorted(keys)
+
+
+@given(RULES, ZONES, st.lists(st.floats(-3 * 86_400, 40 * 86_400), min_size=1, max_size=12))
+def test_each_occurrence_fires_once_however_the_clock_runs(rule, zone, steps):
+    """C43: a machine that sleeps over many times fires once and goes on; a clock that jumps back repeats nothing."""
+    memory = reminder(**completed({"every": rule, "zone": zone}, NOON, lambda: "UTC"))
+    now, occurrences = NOON, []
+    for step in steps:
+        now += step
+        for hit in due([memory], now):
+            occurrences.append(reminder_of(memory).when)
+            memory = after(memory, fired(hit.memory, now))
+        assert due([memory], now) == []
+        assert waits(memory)
+    assert occurrences == sorted(set(occurrences))
+
+
+@given(st.floats(NOON, NOON + 1e6), st.floats(0, 1e6))
+def test_what_does_not_recur_fires_once_for_good(when, later):
+    """C45: it stays triggered until it is done or cancelled."""
+    memory = reminder(when=when)
+    given_ = after(memory, fired(memory, when))
+    assert reminder_of(given_).status == "triggered" and due([given_], when + later) == []
+    assert still(memory, memory) and not still(given_, memory)
+
+
+def test_a_context_calls_for_it():
+    """C40: a file, a command, a topic; the words that set the reminder do not."""
+    one = reminder("Rotate the keys", patterns_for(["src/**/auth.py"], ["git push"], ["staging server"]))
+    def reasons(*scenes):
+        return [hit.why for hit in due([one], NOON, scenes)]
+    assert reasons(spoken("I edit src/api/auth.py now")) == [("trigger 'src/**/auth.py'",)]
+    assert reasons(about_to_run("Bash", {"command": "cd x && git push origin"})) == [("trigger 'tool:*(git push*)'",)]
+    assert reasons(spoken("Is the Staging  server up?")) == [("trigger 'staging server'",)]
+    assert reasons(spoken("src/oauth.py and staging serverless"), about_to_run("Bash", "git status")) == []
+    assert reasons(spoken("when we touch src/auth.py, remind me to rotate the keys")) == []
+    assert reasons(spoken("we rotate the keys in src/api/auth.py")) == [("trigger 'src/**/auth.py'",)]
+
+
+@pytest.mark.parametrize(("glob", "meant_", "not_meant"), [
+    ("auth.py", ["auth.py", "open src/auth.py.", "`auth.py`", "(src/auth.py:12)"],
+     ["oauth.py", "auth.pyc", "my-auth.py"]),
+    ("src/*.py", ["src/a.py"], ["src/x/a.py", "src/a.pyi"]),
+    ("src/**", ["src/x/a.py"], ["asrc/x"]),
+    ("a?.md", ["a1.md"], ["a.md", "a/.md"])])
+def test_globs_of_paths(glob, meant_, not_meant):
+    pattern, = patterns_for([glob])
+    assert all(meets(pattern, spoken(text)) for text in meant_)
+    assert not any(meets(pattern, spoken(text)) for text in not_meant)
+    assert shown(pattern) == glob
+
+
+@given(st.text(min_size=1, max_size=20).filter(str.strip))
+def test_any_glob_and_words_make_a_pattern_that_can_be_met(text):
+    """No text breaks the pattern it becomes, and words meet themselves."""
+    for pattern in patterns_for([text], [text], [text]):
+        meets(pattern, about_to_run("Bash", text))
+    if text.isalnum() and text.isascii():
+        assert meets(patterns_for(topics=[text])[0], spoken(f"so {text}, yes"))
+
+
+def test_done_and_cancelled():
+    """C44: what is done counts no longer; of what recurs `done` ends one occurrence, `cancel` all."""
+    once, often = reminder(when=NOON), reminder(when=NOON, zone="UTC", every="0 9 * * *")
+    assert [type(change) for change in ended(once, "done", NOON)][1:] == [Retire]
+    assert ended(once, "cancel", NOON)[0].fields["details"]["status"] == "cancelled"
+    skipped, = ended(often, "done", NOON)
+    assert skipped.fields["details"]["status"] == "pending" and skipped.fields["details"]["when"] > NOON
+    told = after(often, fired(often, NOON))
+    finished, = ended(told, "done", NOON)
+    assert finished.fields["details"]["when"] == told.details["when"]
+    assert ended(often, "cancel", NOON)[1].why == "cancelled"
+    with pytest.raises(BadInput, match="not something to be reminded of"):
+        ended(a_memory("A fact"), "done", NOON)
+
+
+def test_snoozed():
+    """It is due again at another time, whatever it was."""
+    given_ = after(one := reminder(when=NOON, zone="UTC"), fired(one, NOON))
+    later = after(given_, snoozed(given_, "in 20 minutes", NOON))
+    assert (due([later], NOON + 1_199), len(due([later], NOON + 1_200))) == ([], 1)
+    with pytest.raises(BadInput, match="which has passed"):
+        snoozed(one, "yesterday", NOON)
+
+
+def test_details_that_make_no_sense_are_as_if_not_said():
+    """A bad line of an imported file stops nothing."""
+    odd = reminder(when="soon", zone="Mars", every="x", priority="high", status="lost")
+    assert reminder_of(odd) == reminder_of(reminder())
+    assert due([odd, one := reminder(when=NOON)], NOON)[0].memory == one
+    assert due([reminder(when=1e18), reminder(when=-1e18), reminder(when=float("nan")), one], NOON) == due([one], NOON)
+    bad = reminder(when=NOON, zone="Mars/Olympus", every="banana")
+    assert after(bad, fired(bad, NOON)).details["status"] == "triggered"
+
+
+@pytest.mark.parametrize("details", [{"priority": 2}, {"priority": "high"}, {"status": "lost"}, {"when": "soon"},
+                                     {"when": 1.7e12}, {"when": "yesterday"}, {"every": "banana"},
+                                     {"when": 1.0, "zone": "Mars"}])
+def test_what_cannot_be_kept_is_refused(details):
+    with pytest.raises(BadInput):
+        completed(details, NOON, lambda: "UTC")
+
+
+def test_what_was_understood_is_told_back():
+    """In words: the time with its zone, how it recurs, what calls for it."""
+    details = completed({"every": "every weekday at 8:30", "zone": "Europe/Berlin"}, NOON, lambda: "UTC")
+    assert meant(reminder(triggers=patterns_for(["auth.py"]), **details)) == (
+        "Friday 2025-10-10 08:30 Europe/Berlin, then by cron 30 8 * * 1-5, when the context meets auth.py")
