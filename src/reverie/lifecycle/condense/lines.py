@@ -12,7 +12,7 @@ from typing import NamedTuple
 from reverie.lifecycle.extract.words import sentences, without_injections
 from reverie.privacy import redact
 from reverie.window.block import FENCE, FOOT, escaped
-from reverie.window.gist import WORD, is_name
+from reverie.window.gist import is_name
 from reverie.window.items import Item
 from reverie.words import STOP
 
@@ -25,6 +25,7 @@ MOST_LINES = 60          # lines of one message that are looked at: half from it
 NAMED = 8                # names that recall is said to know more of
 LINE = re.compile(r"^- \[(\d+)\] (\w+): (.+)$", re.MULTILINE)
 SPAN = re.compile(r"^Messages (\d+) to (\d+), (\d+) of which left", re.MULTILINE)
+NAME = re.compile(r"(?<![.!?:*#] )(?<!^)\b\w[\w./:@-]*\w\w\b", re.MULTILINE)    # a word that begins no sentence
 
 
 class Line(NamedTuple):
@@ -94,9 +95,8 @@ def names_in(items: Sequence[Item]) -> list[str]:
     often: Counter[str] = Counter()
     for item in items:
         if not is_summary(item.text):
-            often.update({word for word in WORD.findall(item.text[:4_000])
-                          if 2 < len(word) <= 40 and is_name(word) and not word[0].isdigit()
-                          and word.lower() not in STOP})
+            often.update(word for word in NAME.findall(item.text[:4_000]) if len(word) <= 40
+                         and is_name(word) and not word[0].isdigit() and word.lower() not in STOP)
     return [name for name, _ in sorted(often.items(), key=lambda one: (-one[1], one[0]))[:NAMED]]
 
 

@@ -1,4 +1,4 @@
-"""Commands that show Reverie at work: replay a recorded conversation, look at a full window, take the tour."""
+"""Commands that show Reverie at work: replay a conversation, look at a full window, condense it, take the tour."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +14,7 @@ def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
     command(app, "replay", panel=PANEL)(replay)
     command(app, "window", panel=PANEL, spaced=False)(window)
+    command(app, "condense", panel=PANEL, spaced=False)(condense)
     command(app, "tour", panel=PANEL, spaced=False)(tour)
 
 
@@ -76,6 +77,28 @@ def window(
     from reverie.window.tokens import Quarter, Vocabulary
 
     command(desk, file, Wish(limit, task, strategy, Vocabulary(tokenizer) if tokenizer else Quarter()))
+
+
+def condense(
+    desk: Desk,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TRANSCRIPT",
+            help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” is stdin.",
+        ),
+    ],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Tokens that the window holds.")] = 200_000,
+    strategy: Annotated[
+        str, typer.Option(help="hybrid, sliding-window, progressive-summary, importance-based.")
+    ] = "hybrid",
+    task: Annotated[str, typer.Option(help="The task at hand: messages that name it as their task stay longer.")] = "",
+) -> None:
+    """Show a conversation with its older part in few lines, as an agent would go on with it."""
+    from reverie.surfaces.condense_show import command
+    from reverie.window.fitting import Wish
+
+    command(desk, file, Wish(limit, task, strategy))
 
 
 def tour(desk: Desk) -> None:
