@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from reverie.companion import Companion
     from reverie.lifecycle.condense.drafting import Condensed
     from reverie.lifecycle.extract import Rejected
+    from reverie.mind.talk import Talk
     from reverie.settle import Settled
     from reverie.settle.listening import Learned
     from reverie.settle.sleeping import Slept
@@ -54,6 +55,16 @@ class Living(Base):
         if self._background is None:
             self._background = Background(self.store, self.embedder, self.settings, self._now, self.llm)
         return Companion(self._background, where, name, own, self._now)
+
+    def conversation(self, space: str | None = None, *, limit: int, session: str = "", strategy: str = "hybrid",
+                     tokenizer: Tokenizer | None = None) -> Talk:
+        """The hooks of one conversation, for an agent of your own: `start`, `before` and `after` each call, `end`.
+
+        `limit` is what the model's context holds, in tokens; `space` and `session` as for `companion`; `strategy` as
+        for `companion.condense`; `tokenizer` is whatever counts tokens.
+        """
+        from reverie.mind.talk import Room, Talk
+        return Talk(self, self.companion(space, session=session), Room(limit, strategy, tokenizer))  # type: ignore[arg-type]
 
     def window(self, messages: Sequence[Any], *, limit: int, task: str = "", strategy: str = "ours",
                tokenizer: Tokenizer | None = None, sticky: Callable[[Any], bool] | None = None) -> Fitted:

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie import clock
 from reverie.lifecycle.condense.drafting import Condensed, Draft, draft, finished, fitting
-from reverie.lifecycle.condense.lines import Line
+from reverie.lifecycle.condense.lines import LONGEST, Line, is_summary
 from reverie.lifecycle.condense.timing import too_early
 from reverie.lifecycle.intake import built
-from reverie.messages import Said
+from reverie.messages import Said, role_of
 from reverie.model import Add, Event, Filter
 from reverie.settle.learning import home_of
 from reverie.window.fitting import Wish, checked
 from reverie.window.shapes import Known, text_of, weight
+from reverie.window.stubs import cut
 
 if TYPE_CHECKING:
     from reverie.llm import Llm
@@ -47,6 +48,7 @@ class Told(NamedTuple):
     lines: tuple[Line, ...]
     messages: tuple[int, int]
     by: str
+    asked: str = ""          # the user's question that stands last before them
 
 
 def condensed(messages: Sequence[Any], wish: Wish, talk: About, now: float, llm: Llm | None = None) -> Condensed:
@@ -77,7 +79,16 @@ def told(made: Condensed, numbers: Sequence[int]) -> Told | None:
     """The episode of what left just now; None if nothing can be said of it."""
     now_gone = [numbers[place] for item in made.left for place in item.messages]
     lines = [line for line in made.lines if line.number in set(now_gone)]
-    return Told(tuple(lines[:TOLD]), (min(now_gone), max(now_gone)), made.by) if lines else None
+    return Told(tuple(lines[:TOLD]), (min(now_gone), max(now_gone)), made.by, asked(made)) if lines else None
+
+
+def asked(made: Condensed) -> str:
+    """What the user had asked for when what left was said; empty if that is nowhere."""
+    first = min(item.messages[0] for item in made.left)
+    before = [text_of(message) for place, message in zip(made.origin, made.messages, strict=True)
+              if place < first and role_of(message) == "user"]
+    words = [text for text in before if not is_summary(text)]
+    return cut(words[-1], LONGEST) if words else ""
 
 
 def tell(store: Store, one: Told, compact: Event) -> bool:
@@ -92,7 +103,7 @@ def tell(store: Store, one: Told, compact: Event) -> bool:
         if any(memory.messages == one.messages and memory.details.get("condensed") for memory in known):
             return False
         text = "\n".join(f"{line.who}: {line.text}" for line in one.lines)
-        what = f"Messages {first} to {last} of this conversation were about:\n{text}"
+        what = f"{one.asked}\nMessages {first} to {last} of this conversation:\n{text}".strip()
         memory = built(clock.new_id(), compact.at, what, space=home, kind="event", at=compact.at,
                        session=compact.session, messages=one.messages, provenance="observed",
                        details={"condensed": one.by})

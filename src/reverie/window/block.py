@@ -6,8 +6,9 @@ what no longer counts is left out, corrections come first (CC-49).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from reverie.kinds import GROUPS, INTENTION, kind_of, retention
 from reverie.model import Hit, Memory
@@ -124,3 +125,19 @@ def laid_out(taken: Sequence[Hit], lines: dict[str, str], now: float) -> Block:
         body.append(lines[hit.memory.id])
     return Block(text="\n".join((HEAD, *body, FOOT)), memories=tuple(hit.memory for hit in ordered),
                  why=tuple(hit.why for hit in ordered), prepared_at=now)
+
+
+def at_the_end(messages: Sequence[Any], block: Block) -> list[Any]:
+    """What to send: the messages with the block at their end (DESIGN §6), so that the prompt's beginning stays cached.
+
+    It becomes part of the last message where that is the user's, or else a message of the user's own: roles stay in an
+    order that OpenAI and Anthropic take. No message is altered; a copy stands in the place of the last one.
+    """
+    if not block:
+        return list(messages)
+    last = messages[-1] if messages else None
+    if isinstance(last, Mapping) and last.get("role") == "user" and isinstance(last.get("content"), (str, list)):
+        said = last["content"]
+        more = f"{said}\n\n{block.text}" if isinstance(said, str) else [*said, {"type": "text", "text": block.text}]
+        return [*messages[:-1], {**last, "content": more}]
+    return [*messages, {"role": "user", "content": block.text}]

@@ -1,0 +1,107 @@
+"""The hooks of one conversation, for whoever writes an agent: at its start, around each call of the model, at its end.
+
+A thin composition of the companion and the verbs, with nothing of its own but the order (C76–C83, C112–C116):
+
+    start     what people edited is read in; what happened lately, what is known of the task, what is due     C79, C112
+    before    what comes up by itself, reminders among it; a full context is condensed, at worst cut;
+              the block stands at the end of what is sent                                             C77, C78, C80, C81
+    after     the answer and what tools returned are written down, learned from and prepared for       C76, C83, C114
+    end       what is queued is written down and learned, so that the next conversation has it                     C115
+
+Provider-neutral: messages are OpenAI's or Anthropic's. Go on with the messages that `before` returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from reverie.kinds import EXCERPT, INTENTION
+from reverie.model import Hit, Memory
+from reverie.window.block import EMPTY, Block, at_the_end, render
+
+if TYPE_CHECKING:
+    from reverie.companion import Companion
+    from reverie.lifecycle.condense.drafting import Condensed
+    from reverie.mind import Mind
+    from reverie.settle import Settled
+    from reverie.settle.syncing import Mirrored
+    from reverie.window.tokens import Tokenizer
+
+LATELY = 5               # episodes that a conversation begins with
+HAPPENED = ("event", "task")
+ELSEWHERE = (*HAPPENED, EXCERPT, INTENTION)    # not among what is known: told as `lately`, as `due`, or asked for
+
+
+class Room(NamedTuple):
+    """What the model's context holds."""
+
+    limit: int                           # tokens
+    strategy: str = "hybrid"             # how it is condensed
+    tokenizer: Tokenizer | None = None
+
+
+class Loaded(NamedTuple):
+    """What a conversation begins with. Looking at what is due does not fire it: the first block gives it."""
+
+    lately: list[Memory]                 # what happened, newest first
+    known: list[Hit]                     # of the task
+    due: list[Hit]                       # reminders
+    pages: list[Mirrored]                # of the mirror: what people edited, and what they have to be asked
+    block: Block                         # `lately` and `known` as text, for the system prompt or wherever it stays
+
+
+class Ready(NamedTuple):
+    """What to send now, and what to go on with."""
+
+    prompt: list[Any]                    # the messages to send: the conversation, and the block at its end
+    messages: list[Any]                  # the conversation, to go on with
+    block: Block                         # what came up
+    condensed: Condensed
+    trouble: str = ""                    # what to do if even what has to stay does not fit
+
+
+class Talk:
+    """One conversation of an agent. Use it as a context manager, or call `end`."""
+
+    def __init__(self, mind: Mind, companion: Companion, room: Room) -> None:
+        self.companion, self.room = companion, room
+        self._mind = mind
+
+    def start(self, task: str = "") -> Loaded:
+        """Read in what people edited, and load what a conversation about `task` should begin with."""
+        mind, space = self._mind, self.companion.space
+        if mind.settings.is_off(space):
+            return Loaded([], [], [], [], EMPTY)
+        pages = mind.mirror()
+        mind.sync_files(space=space)
+        lately = mind.browse(space=space, kinds=HAPPENED, limit=LATELY)
+        limit = mind.settings.limit
+        found = mind.recall(task, space=space, limit=3 * limit) if task else []
+        known = [hit for hit in found if hit.memory.kind not in ELSEWHERE][:limit]
+        hits = [*known, *(Hit(memory, 0.0, ("lately",)) for memory in lately)]
+        block = render(hits, mind.work.now, limit=len(hits), budget=mind.settings.budget)
+        return Loaded(lately, known, mind.due(task, space=space), pages, block)
+
+    def before(self, messages: Sequence[Any], *, task: str = "") -> Ready:
+        """What to send to the model: memories at the end, the conversation condensed where it is time."""
+        block = self.companion.turn(messages)
+        limit, strategy, tokenizer = self.room
+        condensed = self.companion.condense(messages, limit=limit, task=task, strategy=strategy, tokenizer=tokenizer)
+        fitted = self.companion.fit(condensed.messages, limit=limit, task=task, tokenizer=tokenizer)
+        return Ready(at_the_end(fitted.messages, block), fitted.messages, block, condensed, fitted.trouble)
+
+    def after(self, messages: Sequence[Any]) -> None:
+        """The conversation with the model's answer, and with what tools returned: kept and learned from meanwhile."""
+        self.companion.heed(messages)
+
+    def end(self) -> Settled:
+        """The conversation is over: write down what is queued and learn from it now. Twice does no harm."""
+        self.companion.close()
+        return self._mind.settle()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
