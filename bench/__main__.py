@@ -5,14 +5,14 @@ import sys
 
 SUITES = ("bench.latency", "bench.scale", "bench.retrieval.run", "bench.ablation", "bench.gate", "bench.privacy",
           "bench.reconcile", "bench.extraction", "bench.sleep", "bench.mirror", "bench.files", "bench.llm",
-          "bench.window")
+          "bench.window", "bench.condense")
 
 
 def main() -> int:
     """Each in a process of its own, so that none disturbs the next; the first failure ends it."""
     cache = sys.argv[1:]
     takes_cache = {"bench.latency", "bench.retrieval.run", "bench.ablation", "bench.gate", "bench.reconcile",
-                   "bench.llm", "bench.files", "bench.window"}
+                   "bench.llm", "bench.files", "bench.window", "bench.condense"}
     for suite in SUITES:
         print(f"\n== {suite}", flush=True)
         command = [sys.executable, "-m", suite, *(cache if suite in takes_cache else [])]

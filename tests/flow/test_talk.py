@@ -10,7 +10,7 @@ import pytest
 from reverie.errors import BadInput
 from reverie.kinds import EXCERPT
 from reverie.lifecycle.condense.lines import MARK
-from reverie.testing import SPACE, memory
+from reverie.testing import SPACE, a_memory, memory
 from reverie.window import FENCE
 from reverie.window.block import Block, at_the_end
 from reverie.window.shapes import groups
@@ -18,7 +18,7 @@ from tests.flow.test_condensing import FACT, talk
 from tests.property.test_fitting import legal
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "agent.py"
-BLOCK = Block(text=f"<{FENCE}>\n- heron\n</{FENCE}>", memories=(object(),))
+BLOCK = Block(text=f"<{FENCE}>\n- heron\n</{FENCE}>", memories=(a_memory("heron"),))
 
 
 def asked(words):

@@ -11,17 +11,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from reverie.lifecycle.condense.lines import Line
+from reverie.window.gist import WORD
 from reverie.window.strategies import OURS
-from reverie.words import STOP, query_terms
+from reverie.words import STOP
 
-TERMS = 40               # words of one sentence
 REPEATS = 0.9            # share of what a sentence tells that another may have told
 LOOKED = 4_000           # sentences that are looked at, those that tell most
 
 
 def ranked(lines: Sequence[Line], weights: Sequence[float], room: int, count: Callable[[str], int]) -> list[Line]:
     """The lines that are worth most and take at most `room` tokens, the best first."""
-    said = [frozenset(query_terms(line.text, limit=TERMS)) - STOP for line in lines]
+    said = [frozenset(WORD.findall(line.text)) - STOP for line in lines]
     often = Counter(word for words in said for word in words)
     rarity = {word: math.log(1 + len(lines) / many) for word, many in often.items()}
     telling = [sum(rarity[word] for word in words) for words in said]
