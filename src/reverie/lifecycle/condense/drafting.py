@@ -44,7 +44,8 @@ class Draft(NamedTuple):
     room: int                            # tokens that the summary may take
     left: tuple[Item, ...]               # what leaves, in order
     shortened: tuple[Leaving, ...]       # answers that become a line, in order
-    seat: tuple[int, ...]                # places whose messages the summary replaces; empty: it comes in addition
+    seat: tuple[int, ...]                # places whose messages the summary replaces; empty: see `laid_out`
+    alternate: bool                      # whether user and assistant take turns strictly
     numbers: tuple[int, ...]             # of all messages in their conversation
     head: str = ""                       # what stands above the lines
     lines: tuple[Line, ...] = ()         # the best sentences, the best first; twice what there is room for
@@ -98,7 +99,7 @@ def draft(messages: Sequence[Any], wish: Wish, now: float, *, known: Callable[[i
     share = min(max(int(row.summary * goal), LEAST), goal // 2)
     alternate = takes_turns(given)
     going = leaving(items, wish, row, goal - share, now, alternate=alternate)
-    seat = seat_of(items, going.whole, alternate=alternate)
+    seat = seat_of(items, going, alternate=alternate)
     if seat is not None:
         taken = items[seat]._replace(sticky="the summary's place", tokens=share)
         going = leaving([*items[:seat], taken, *items[seat + 1:]], wish, row, goal, now, alternate=alternate)
@@ -107,7 +108,7 @@ def draft(messages: Sequence[Any], wish: Wish, now: float, *, known: Callable[[i
     left = tuple(items[place] for place in sorted(going.whole))
     others = before - sum(item.tokens for item in left) - sum(one.tokens for one in going.shortened)
     empty = Draft(given, wish, before, others, max(0, min(share, goal - others)), left, going.shortened,
-                  items[seat].messages if seat is not None else (), named)
+                  items[seat].messages if seat is not None else (), alternate, named)
     return with_lines(empty, weights(items, now), session) if left or going.shortened else empty
 
 
@@ -133,12 +134,15 @@ def leaving(items: Sequence[Item], wish: Wish, row: Strategy, goal: int, now: fl
     return Going(whole, tuple(one for one in made.going if one.stub))
 
 
-def seat_of(items: Sequence[Item], going: set[int], *, alternate: bool) -> int | None:
-    """Where among `items` the summary stands in place of what leaves; None: before the first of it, in addition."""
-    some = sorted(going)
+def seat_of(items: Sequence[Item], going: Going, *, alternate: bool) -> int | None:
+    """Where among `items` the summary stands in place of what goes; None: it stands nowhere yet."""
+    some = sorted(going.whole)
     summaries = [place for place in some if items[place].text.startswith(MARK)]
     asked = [place for place in some if items[place].type == "user_message" and items[place].places == 1]
-    return next(iter([*summaries, *asked, *(some if alternate else ())]), None)
+    short = {one.item.messages for one in going.shortened}
+    pairs = [place for place, item in enumerate(items)
+             if item.places == 2 and (place in going.whole or item.messages in short)] if alternate else []
+    return next(iter([*summaries, *asked, *pairs]), None)
 
 
 def weights(items: Sequence[Item], now: float) -> dict[tuple[int, ...], float]:
@@ -179,8 +183,8 @@ def finished(made: Draft, lines: Sequence[Line], by: str) -> Condensed:
                      origin=tuple(range(len(made.given))), trouble=trouble(made.before, made.wish))
     if not made.moved:
         return same._replace(why="nothing may leave")
-    summary = written(lines, made.head)
-    new: list[Any] = [{"role": "user", "content": summary}]
+    summary = written(lines, made.head) if made.seat or not made.alternate else ""
+    new: list[Any] = [{"role": "user", "content": summary}] if summary else []
     if len(made.seat) > 1:
         new = [{"role": "assistant", "content": NOTE}, *new]
     count = made.wish.tokenizer.count
@@ -189,13 +193,17 @@ def finished(made: Draft, lines: Sequence[Line], by: str) -> Condensed:
         return same._replace(why="a summary would take as much as what leaves")
     laid = list(laid_out(made, new))
     own = tuple(item for item in made.moved if not is_summary(item.text))
-    return same._replace(messages=[message for _, message in laid], after=after, summary=summary, lines=tuple(lines),
-                         left=own, origin=tuple(place for place, _ in laid), by=by,
-                         trouble=trouble(after, made.wish))
+    return same._replace(messages=[message for _, message in laid], after=after, summary=summary,
+                         lines=tuple(lines) if summary else (), left=own, by=by,
+                         origin=tuple(place for place, _ in laid), trouble=trouble(after, made.wish))
 
 
 def laid_out(made: Draft, new: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-    """The list to go on with, each message with its place in the given one; a summary's is that where it stands."""
+    """The list to go on with, each message with its place in the given one; a summary's is that where it stands.
+
+    Without a seat it stands before the first of what goes. Where roles alternate and only answers of the assistant
+    became lines there is no place for it, and no need: each line stands where its answer stood.
+    """
     gone = {place for item in made.left for place in item.messages}
     short = {place: one.stub for one in made.shortened for place in one.item.messages}
     stands = made.seat[0] if made.seat else made.moved[0].messages[0]
