@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 SUITES = ("bench.latency", "bench.scale", "bench.retrieval.run", "bench.ablation", "bench.gate", "bench.privacy",
-          "bench.reconcile", "bench.extraction", "bench.sleep", "bench.llm")
+          "bench.reconcile", "bench.extraction", "bench.appraisal", "bench.sleep", "bench.llm")
 
 
 def main() -> int:

@@ -8,8 +8,9 @@ from typing import Any
 from reverie import clock
 from reverie.errors import BadInput
 from reverie.lifecycle.intake import Moment, built, watchful
+from reverie.lifecycle.season import season_of, stamped
 from reverie.mind.base import Base
-from reverie.model import Add, Memory
+from reverie.model import Add, Memory, lineage
 
 FIELDS = ("text", "title", "kind", "tags", "space", "at", "session", "speaker", "provenance", "files", "triggers",
           "details", "messages", "valid_from", "valid_to", "expires_at", "trust", "salience")    # of `remember`
@@ -35,11 +36,11 @@ class Keeping(Base):
         """
         home = self._writable(space)
         now = self._now()
-        memory = watchful(built(
+        memory = stamped(watchful(built(
             clock.new_id(), now, text, space=home, kind=kind, title=title, tags=tags, at=at, session=session,
             speaker=speaker, provenance=provenance, files=files, triggers=triggers, details=details,
             messages=messages, valid_from=valid_from, valid_to=valid_to, expires_at=expires_at, trust=trust,
-            salience=salience))
+            salience=salience)), season_of(self.store, lineage(home), now))
         self._apply([Add(memory=memory)], "remember", home, now, session=memory.session)
         return memory
 
@@ -51,7 +52,9 @@ class Keeping(Base):
         """
         now = self._now()
         default = self._writable(space)
-        memories = [self._built(item, place, default, now) for place, item in enumerate(items)]
+        built_ones = [self._built(item, place, default, now) for place, item in enumerate(items)]
+        seasons = {space: season_of(self.store, lineage(space), now) for space in {one.space for one in built_ones}}
+        memories = [stamped(memory, seasons[memory.space]) for memory in built_ones]
         for start in range(0, len(memories), CHUNK):
             some = memories[start:start + CHUNK]
             self._apply([Add(memory=memory) for memory in some], "remember", default, now)

@@ -18,7 +18,7 @@ from reverie import clock
 from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.errors import EmbedderUnavailable
-from reverie.settle import gathering, learning, maintaining, reconciling
+from reverie.settle import experiencing, gathering, holding, learning, maintaining, reconciling
 from reverie.settle.embedding import BATCH, NO_VECTOR, adopt, embed_waiting, model_of
 from reverie.settle.reading import Reader, Work, follow, waits
 from reverie.store import Store
@@ -33,10 +33,11 @@ ASKING_SECONDS = 300.0   # an event may need several answers of a minute
 FEW = 20                 # events that are read with it in one step; few of them are due
 PATIENCE = 600.0         # seconds that an explicit `settle` waits for another one at work
 
-READERS: tuple[Reader, ...] = (learning.READER, gathering.READER, reconciling.READER, maintaining.READER)
+READERS: tuple[Reader, ...] = (holding.READER, learning.READER, gathering.READER, experiencing.READER,
+                               reconciling.READER, maintaining.READER)
 """Who follows the event log, in this order: what is learned is reconciled in the same step."""
 
-LEARNERS = (learning.READER, gathering.READER)
+LEARNERS = (learning.READER, gathering.READER, experiencing.READER)
 
 Going = Callable[[], bool]
 

@@ -10,6 +10,7 @@ from reverie.attention import Attention, echoes
 from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.lifecycle.extract import without_injections
+from reverie.lifecycle.season import season_of
 from reverie.messages import Said
 from reverie.model import NOTHING, lineage
 from reverie.search import Query, search
@@ -72,6 +73,7 @@ def prepare(store: Store, embedder: Embedder | None, settings: Settings, attenti
     query = Query(text=about.text, context=about.context, spaces=lineage(space), now=now, vector=vector,
                   model=embedder.model if embedder else "", limit=settings.limit * 4, automatic=True,
                   not_session=attention.session, session_in=attention.spaces,
+                  season=season_of(store, lineage(space), now).label,
                   exclude=echoes(store, attention) | attention.blocked(now))
     found = (Chosen(search(store, query)) if llm is None
              else chosen(store, query, llm, settings, attention, window, changed=changed))

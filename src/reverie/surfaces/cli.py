@@ -17,7 +17,20 @@ from typer.core import TyperGroup
 
 from reverie import errors
 from reverie.surfaces import say
-from reverie.surfaces.commands import find, keep, learn, letgo, night, play, practice, review, switch, trust
+from reverie.surfaces.commands import (
+    days,
+    find,
+    keep,
+    learn,
+    letgo,
+    night,
+    play,
+    practice,
+    present,
+    review,
+    switch,
+    trust,
+)
 from reverie.surfaces.desk import Desk, HomeOption, JsonOption, SpaceOption
 
 # The first row that fits says how the program ends. 0: done. 130: Ctrl-C.
@@ -154,7 +167,7 @@ def options(
     ctx.obj = Desk(home, place, as_json)
 
 
-for room in (keep, review, letgo, find, learn, practice, trust, night, switch, play):
+for room in (keep, present, review, letgo, find, days, learn, practice, trust, night, switch, play):
     room.register(app)
 NAMES = frozenset(str(row.name) for row in app.registered_commands)
 
