@@ -107,6 +107,18 @@ def test_the_companion_sets_and_clears_working_memory(home, clock):
     assert not home.held("s1", space=SPACE)
 
 
+def test_two_pads_of_one_moment_become_one(mind):
+    """CC-64: one for each conversation, also after an agent and the reader made one each at the same moment."""
+    own = f"{SPACE}/s1"
+    mind.remember("what the user said", kind="scratch", space=own, session="s1", details={"turn": "what the user said"},
+                  expires_at=mind._now() + 60)
+    held = mind.remember("mine", kind="scratch", space=own, session="s1", details={"content": "mine"},
+                         expires_at=mind._now() + 60)
+    assert "mine" == mind.held("s1", space=SPACE).content
+    assert held.id == mind.hold("next", session="s1", space=SPACE).id
+    assert [held.id] == [one.id for one in mind.browse(space=own, types=["working"])]
+
+
 def test_a_backlog_of_old_turns_sets_nothing(mind, clock):
     """C11: what was said longer than an hour ago is no longer being worked on."""
     mind.record("turn", {"messages": [{"role": "user", "text": "hello there"}], "first": 0}, space=SPACE, session="s")
@@ -180,8 +192,9 @@ def test_recorded_outcomes_become_episodes(mind, clock):
     failed = mind.episodes("release", space=SPACE)[0]
     assert ("task", 0.7, False) == (failed.kind, failed.salience, failed.details["worked"])
     assert "the tag was taken" in failed.text
+    mind.record("goal", {"what": "all of it", "ok": True}, space=f"{SPACE}/s1", session="s1")
     mind.settle()
-    assert 3 == len(mind.episodes(space=SPACE))
+    assert 4 == len(mind.episodes(space=SPACE))     # what a conversation achieved is the project's
 
 
 def test_an_episode_fades_in_weeks_and_a_skill_never(mind, clock):

@@ -35,7 +35,7 @@ def test_every_type_has_room():
 def test_an_episode_tells_all_of_it_in_words():
     """CC-65, C17: who, what, when, where and why; nothing invented for what is not said."""
     told = episode.told("Deployed heron", {"who": "Ann", "where": "staging", "why": "release 2.1.", "outcome": ""})
-    assert "Deployed heron Who: Ann. Where: staging. Why: release 2.1." == told["text"]
+    assert "Deployed heron. Who: Ann. Where: staging. Why: release 2.1." == told["text"]
     assert {"what": "Deployed heron", "who": "Ann", "where": "staging", "why": "release 2.1."} == told["details"]
     assert episode.about(a_memory(**told), ["ANN", "heron", "staging"])
     assert not episode.about(a_memory(**told), ["heron", "production"])

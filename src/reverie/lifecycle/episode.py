@@ -53,8 +53,10 @@ def told(what: object, parts: Mapping[str, object]) -> dict[str, Any]:
             if len(plain) > MOST_PART:
                 raise BadInput(f"{name} has {len(plain):,} characters; at most {MOST_PART:,}")
             known[name] = plain
-    lines = [what.strip(), *(f"{name.capitalize()}: {value.rstrip('.')}." for name, value in known.items())]
-    return {"text": " ".join(lines), "details": {"what": what.strip(), **known}}
+    plain = what.strip()
+    first = plain if not known or plain[-1] in ".!?…" else f"{plain}."
+    lines = [first, *(f"{name.capitalize()}: {value.rstrip('.')}." for name, value in known.items())]
+    return {"text": " ".join(lines), "details": {"what": plain, **known}}
 
 
 def about(memory: Memory, words: Iterable[str]) -> bool:

@@ -27,30 +27,34 @@ class Holding(Base):
         there by itself, stay. It ends by itself after `minutes` (at most a day), with the conversation, with a task
         that is recorded as done, or by `release`. It survives a crash, and no other conversation sees it.
         """
+        from reverie.settle.holding import pads_in, spare
         where, name = self._pad_of(space, session, writing=True)
         now = self._now()
-        old = self._held_in(where)
+        pads = pads_in(self.store, where)
+        old = pads[0] if pads else None
         turn = scratch.held_by(old, now).turn if old else ""
         new = scratch.pad(old.id if old else clock.new_id(), now, where, name, scratch.checked_content(content), turn,
                           scratch.checked_minutes(minutes))
-        changes = [Revise(old.id, scratch.replaced(old, new))] if old else [Add(new)]
-        self._apply(changes, "hold", where, now, session=name)
+        first = Revise(old.id, scratch.replaced(old, new)) if old else Add(new)
+        self._apply([first, *spare(pads, now)], "hold", where, now, session=name)
         return self._one(new.id)
 
     def held(self, session: str, *, space: str | None = None) -> scratch.Held:
         """What the working memory of a conversation holds now; false if that is nothing."""
+        from reverie.settle.holding import pads_in
         where, _ = self._pad_of(space, session)
-        old = self._held_in(where)
-        return scratch.held_by(old, self._now()) if old else scratch.Held()
+        pads = pads_in(self.store, where)
+        return scratch.held_by(pads[0], self._now()) if pads else scratch.Held()
 
     @alone
     def release(self, session: str, *, space: str | None = None) -> bool:
         """The task is done: its working memory is cleared. Whether there was any."""
+        from reverie.settle.holding import pads_in
         where, name = self._pad_of(space, session)
-        old, now = self._held_in(where), self._now()
-        if old:
-            self._apply([Retire(old.id, now, why="completed")], "hold", where, now, session=name)
-        return old is not None
+        pads, now = pads_in(self.store, where), self._now()
+        if pads:
+            self._apply([Retire(pad.id, now, why="completed") for pad in pads], "hold", where, now, session=name)
+        return bool(pads)
 
     @alone
     def feel(self, emotion: str, intensity: str = "medium", *, about: str | None = None, why: str = "",
@@ -115,7 +119,3 @@ class Holding(Base):
             raise BadInput(f"session={session!r} must be a text")
         name = private(session)
         return scratch.space_of(self._writable(space) if writing else self._space(space), name), name
-
-    def _held_in(self, space: str) -> Memory | None:
-        from reverie.settle.holding import held_in
-        return held_in(self.store, space)

@@ -20,7 +20,7 @@ NAME = "experience"
 
 def experienced(work: Work, event: Event) -> Decision:
     """The episode that a recorded event becomes, if it is one."""
-    home = home_of(event)
+    home = project_of(event)
     outcome = None if work.settings.is_off(home) else episode.outcome_of(event)
     if outcome is None:
         return Decision()
@@ -28,6 +28,12 @@ def experienced(work: Work, event: Event) -> Decision:
     lately = work.store.browse(Filter(spaces=(home,), kinds=(outcome.kind,), session=event.session, limit=LATELY))
     known = same_words(memory) in map(same_words, lately)
     return Decision() if known else Decision([Add(memory)])
+
+
+def project_of(event: Event) -> str:
+    """Where it belongs: what happened in a conversation's own space happened to its project."""
+    above, _, last = event.space.rpartition("/")
+    return above if "/" in above and last == event.session else home_of(event)
 
 
 def as_memory(home: str, event: Event, outcome: episode.Outcome, now: float) -> Memory:
