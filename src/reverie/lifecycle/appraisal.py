@@ -41,7 +41,7 @@ WRONGED = (r"(?:broke|ignored?|deleted|ruined|messed|keep\b|kept\b|never (?:list
 
 RULES: tuple[Rule, ...] = (
     Rule("frustration", "high", (
-        r"\b(?:fuck(?:ing|ed|s)?|shit|bullshit|damn(?: it)?|dammit|goddamn|crap|wtf|ffs|jfc)\b(?!-)",
+        r"(?<!-)\b(?:fuck(?:ing|ed|s)?|shit|bullshit|damn(?: it)?|dammit|goddamn|crap|wtf|ffs|jfc)\b(?!-)",
         r"\bwhat the (?:hell|fuck|heck)\b",
         r"\bi(?:'m| am|'ve| have) (?:\w+ ){0,2}(?:frustrated|annoyed|angry|fed up|sick of|tired of|pissed|disappointed|"
         r"furious|losing (?:my )?patience|out of patience|had enough)\b",
@@ -86,7 +86,7 @@ RULES: tuple[Rule, ...] = (
         r"\byou(?:'re| are) (?:a |an |the )?(?:lifesaver|genius|amazing|awesome|best|hero|star|wizard|brilliant)\b",
         r"\byou (?:rock|saved (?:me|my|us)|nailed it)\b", r"\bmade my day\b", r"\bi owe you\b",
         r"\bi(?:'m| am) (?:really |so |very )?(?:happy|impressed|delighted|thrilled|glad|blown away|in love)\b",
-        rf"\b(?:really |absolutely )?lov(?:e|ing) (?:it|this|that|how|the way)\b{STATED}",
+        rf"\b(?:really |absolutely )?lov(?:e|ing) (?:it|this|that|how|the way)\b(?! when){STATED}",
     )),
     Rule("relief", "medium", (
         r"\bphew\b", r"\bwhat a relief\b", r"\b(?:so|i'?m|what) relieved\b", r"^(?:so )?glad (?:that|it)'?s?\b",
@@ -99,7 +99,6 @@ RULES: tuple[Rule, ...] = (
         r"\bon the first (?:try|attempt|go)\b.*!", r"^(?:oh )?wow\b", rf"\b{WORKS} {PRAISE}\b",
         rf"^{OPENING}(?:this|that|it|everything)(?:'?s| is| was| (?:now )?(?:looks?|feels?|sounds?)) (?:\w+ ){{0,3}}"
         rf"{PRAISE}\b{STATED}", rf"^(?:looks|feels|sounds) {PRAISE}\b",
-        rf"^(?:(?:absolutely|simply|just) )?{PRAISE}\s*(?:[.!]|$)",
         rf"^{PRAISE},? (?:i love|exactly|that(?:'s| is| was)|this|ship it|all)",
         rf"^{OPENING}(?:that|this|it)(?:'?s| is| was| looks| got) (?:\w+ )?{VERY} (?:\w+ )?{GOOD}\b{STATED}",
         rf"^{VERY} {GOOD}(?: .{{0,15}})?[.!]*$", rf"^{OPENING}that(?:'s| is| was) {GOOD},? (?:i|thank)",
@@ -111,11 +110,12 @@ RULES: tuple[Rule, ...] = (
         r"\b(?:big|many|huge|thousand) thanks\b", r"\bthanks .{0,30}\bi was stuck\b",
         r"^(?:very |so |really )?helpful\b",
     )),
+    Rule("joy", "low", (rf"^(?:(?:absolutely|simply|just) )?{PRAISE}\s*(?:[.!]|$)",)),
     Rule("satisfaction", "low", (
         r"^(?:thanks|thank you|thx|ty|cheers)\s*(?:[!.]|$)",
         rf"^(?:thanks|thank you|thx|ty|cheers),? (?:that|this|it|you)\b.*\b(?:{WORKS}|helped|rock|did)",
         rf"\b(?:{WORKS}|fixed it|better|helped|trick)\b.{{0,12}}\b(?:thanks|thank you|thx|cheers)\b",
-        r"\bthat (?:really )?(?:fixed it|helped)\b", r"\blgtm\b.*!",
+        r"(?:^|[,.!] )that (?:really )?(?:fixed it|helped)\b", r"\blgtm\b.*!",
     )),
 )
 
@@ -131,13 +131,19 @@ SHOUTED_WORDS = 4        # words in capitals, and half of all words, that make a
 
 
 def appraised(text: str) -> Feeling | None:
-    """What the user feels, by their own words in one message; None where they do not say. The strongest counts."""
+    """What the user feels, by their own words in one message; None where they do not say. The strongest counts.
+
+    A low one counts only as the last word of a message that asks for nothing: "thanks" and "great." mostly open the
+    next request.
+    """
     if len(text) > LONGEST:
         return None
     said = words_of(text).own
-    found = [feeling for sentence in said if (feeling := in_sentence(sentence)) is not None]
+    asks = any(sentence.endswith("?") for sentence in said)
+    found = [feeling for place, sentence in enumerate(said, start=1) if (feeling := in_sentence(sentence)) is not None
+             and (feeling.intensity != "low" or (place == len(said) and not asks))]
     feeling = max(found, key=lambda one: INTENSITIES.index(one.intensity), default=None)
-    if feeling is None or (feeling.intensity == "low" and any(sentence.endswith("?") for sentence in said)):
+    if feeling is None:
         return None
     return raised(feeling) if text.count("!") >= 2 and feeling.intensity != "high" else feeling
 
