@@ -2,9 +2,9 @@
 
 A `Mind` is a store, an embedder and settings. Its verbs stand in eleven files, by what one wants: `keep`, `hold`,
 `recount`, `find`, `alter`, `review`, `remind`, `letgo`, `live`, `files`, `trust`. Every verb decides with pure
-functions from `lifecycle` and `search`, and makes it so with one `store.apply`. Scope is an argument of every verb: `space`
-defaults to the one that the working directory belongs to. `remember` returns when the memory is durable and can be
-found by its words; vectors follow in `settle`, which the companion runs by itself.
+functions from `lifecycle` and `search`, and makes it so with one `store.apply`. Scope is an argument of every verb:
+`space` defaults to the one that the working directory belongs to. `remember` returns when the memory is durable and
+can be found by its words; vectors follow in `settle`, which the companion runs by itself.
 """
 
 from __future__ import annotations
