@@ -4,8 +4,8 @@ import subprocess
 import sys
 
 SUITES = ("bench.latency", "bench.scale", "bench.retrieval.run", "bench.ablation", "bench.gate", "bench.privacy",
-          "bench.reconcile", "bench.extraction", "bench.sleep", "bench.mirror", "bench.files", "bench.llm",
-          "bench.window", "bench.condense")
+          "bench.reconcile", "bench.extraction", "bench.appraisal", "bench.sleep", "bench.mirror", "bench.files",
+          "bench.llm", "bench.window", "bench.condense")
 
 
 def main() -> int:

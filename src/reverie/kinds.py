@@ -8,6 +8,7 @@ Half-lives are CONSTANTS rows 4–6 and "half-life …": true half-lives, 2^(−
 """
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from reverie.model import Memory
@@ -71,6 +72,16 @@ CUSTOM = Kind("custom", "semantic", 45, "a kind of somebody's own", group="Notes
 
 TYPES = ("working", "episodic", "semantic", "procedural", "prospective", "emotional")
 
+CAPACITY: dict[str, int] = {
+    "working": 100, "episodic": 20_000, "semantic": 50_000, "procedural": 5_000, "prospective": 5_000,
+    "emotional": 5_000,
+}
+"""How many memories of a type one space holds; of more, sleep sends the least retained to the archive (X34). Room for
+years of work: what is common is stored, what is endless is not. A conversation has one working memory anyway."""
+
+UNASKED = tuple(row.name for row in KINDS.values() if row.type == "working")
+"""Kinds that are found only by who asks for them: one conversation's scratch pad is no answer to anybody else."""
+
 # Read by people top-down: what must not be overlooked comes first (CC-49).
 GROUPS = ("Corrections", "Never do", "To do", "Facts", "Preferences", "Decisions", "Entities", "Procedures",
           "Learnings", "Earlier in this conversation", "What happened", "Feelings", "Now", "Notes")
@@ -86,6 +97,35 @@ ACCESS_GAIN = 0.1    # retention gain per e-fold of uses (CONSTANTS row 6; B59)
 def kind_of(name: str) -> Kind:
     """The row of that kind; a custom kind gets the row CUSTOM."""
     return KINDS.get(name, CUSTOM)
+
+
+def type_of(name: str) -> str:
+    """The memory type of a kind."""
+    return kind_of(name).type
+
+
+class Asked(NamedTuple):
+    """Which kinds are asked for: these, or, if there are none, all but those `without`."""
+
+    kinds: tuple[str, ...] = ()
+    without: tuple[str, ...] = UNASKED
+    nothing: bool = False        # no kind is of the types asked for
+
+
+def asked_for(types: Sequence[str], kinds: Iterable[str]) -> Asked:
+    """What types and kinds together ask for; without either, everything but working memory.
+
+    A kind of somebody's own is semantic, so the semantic type is all kinds but those of the other types.
+    """
+    named = tuple(kinds)
+    if not types:
+        return Asked(named, () if named else UNASKED)
+    if named:
+        some = tuple(kind for kind in named if type_of(kind) in types)
+        return Asked(some, (), nothing=not some)
+    if CUSTOM.type in types:
+        return Asked((), tuple(row.name for row in KINDS.values() if row.type not in types))
+    return Asked(tuple(row.name for row in KINDS.values() if row.type in types), ())
 
 
 def holds(memory: Memory, moment: float) -> bool:

@@ -118,8 +118,8 @@ class Event(NamedTuple):
 OWN_VERBS = frozenset((
     "remember", "import", "revise", "tag", "describe", "link", "supersede", "feedback", "outcome", "forget", "restore",
     "undo", "purge", "review", "curate", "fired", "done", "cancel", "snooze", "mirror", "folder", "heard", "prepared",
-    "learn", "gather", "extract", "answer", "reconcile", "weigh", "maintain", "llm", "failed", "sleeping", "sleep",
-    "slept", "left"))
+    "feel", "season", "left", "learn", "gather", "extract", "answer", "reconcile", "weigh", "maintain", "llm", "failed",
+    "sleeping", "sleep", "slept"))
 """Verbs of events by which Reverie remembers what it did and decided: nobody else writes them down."""
 
 
@@ -191,6 +191,11 @@ class Filter(NamedTuple):
     active: bool | None = True               # None: also what was retired
     limit: int = 100
     after: str = ""                          # the last id of the page before
+    without: tuple[str, ...] = ()            # kinds that are left out
+    since: float | None = None               # said or happened then or later
+    until: float | None = None               # said or happened by then; both ends belong to the range
+    having: str = ""                         # details that this name stands in
+    by_time: bool = False                    # newest by when it happened, not by when it was written; no pages
 
 
 def lineage(space: str) -> tuple[str, ...]:

@@ -971,3 +971,34 @@ def test_pairs_that_wait(store):
     assert len(store.between(("contradicts", "resembles"), limit=1)) == 1
     store.apply([Retire(id=three.id, at=NOON)], an_event())
     assert store.stats().undecided == 2 and store.between(("resembles",), (one.space,)) == []
+
+
+def test_a_filter_by_time_and_kind(store):
+    """CC-65: both ends of a range belong to it; newest by when it happened, whenever it was written down."""
+    late, early, other = (a_memory(text, kind=kind, at=at) for text, kind, at in (
+        ("late", "event", 300.0), ("early", "event", 100.0), ("other", "fact", 200.0)))
+    store.apply([Add(one) for one in (late, early, other)], an_event())
+    told = lambda **fields: [one.text for one in store.browse(Filter(**fields))]    # noqa: E731
+    assert ["other", "early", "late"] == told()
+    assert ["late", "other", "early"] == told(by_time=True)
+    assert ["late", "other"] == told(by_time=True, since=200.0)
+    assert ["other", "early"] == told(by_time=True, until=200.0)
+    assert ["other"] == told(since=200.0, until=200.0)
+    assert ["early", "late"] == told(without=("fact",))
+
+
+def test_a_filter_by_what_stands_in_the_details(store):
+    """CC-68: a name in the details is looked for as it is, whatever characters it has."""
+    odd = 'a "quoted" $.name'
+    for text, details in (("none", None), ("felt", {"emotion": {"name": "joy"}}), ("odd", {odd: 1}),
+                          ("within", {"other": {"emotion": 1}})):
+        store.apply([Add(a_memory(text, details=details))], an_event())
+    assert ["felt"] == [one.text for one in store.browse(Filter(having="emotion"))]
+    assert ["odd"] == [one.text for one in store.browse(Filter(having=odd))]
+
+
+def test_words_without_some_kinds(store):
+    """CC-64: what is left out by kind is not found by its words."""
+    store.apply([Add(a_memory("heron pad", kind="scratch")), Add(fact := a_memory("heron fact"))], an_event())
+    found = store.words(["heron"], (SPACE,), 10, where=Filter(without=("scratch",)))
+    assert [fact.id] == [id for id, _ in found]

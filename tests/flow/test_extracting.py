@@ -293,3 +293,19 @@ def test_outcomes_are_counted(reading, clock):
         mind.settle()
     assert {"extract": {MALFORMED: 1}} == {k: dict(v) for k, v in mind.llm.day().outcomes.items()}
     assert RESTING not in json.dumps(mind.llm.day().written())
+
+
+def test_importance_data_and_feeling_are_kept(reading, clock):
+    """X27, C50, C114: with a model, by the model: they stand in the memory, and secrets among them do not."""
+    token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0" + "K1l2M3n4O5p6Q7r8"
+    felt = {"name": "frustration", "intensity": "high"}
+    with scripted(lambda request: lesson(request, importance=0.9, data={"file": "CHANGELOG.md", "key": token},
+                                         emotion=felt)) as script:
+        mind = reading(script)
+        talk(mind, clock)
+        mind.settle()
+    (found,) = learned(mind)
+    assert (0.9, "CHANGELOG.md", felt) == (
+        found.salience, found.details["data"]["file"], found.details["emotion"])
+    assert token not in str(found)
+    assert [found.id] == [one.id for one in mind.feelings(minimum="high", space=SPACE)]

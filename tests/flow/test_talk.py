@@ -122,11 +122,37 @@ def test_the_end_teaches_the_next_conversation(mind, clock):
         assert "heron" in following.before([asked("What is the staging server called?")]).prompt[-1]["content"]
 
 
+def test_working_memory_lasts_as_long_as_the_conversation(mind):
+    """C76, C79, C15: the user's last words are held at each message, a conversation that goes on begins with them and
+
+    with what the agent held, and the end clears it.
+    """
+    talking = mind.conversation(SPACE, session="s1", limit=10_000)
+    talking.before([asked("Please repair the release script.")])
+    talking.companion.wait()
+    mind.settle()
+    mind.hold("Step 2 of 3: tests", session="s1", space=SPACE)
+    with mind.conversation(SPACE, session="s1", limit=10_000) as again:
+        held = again.start().held
+        assert ("Step 2 of 3: tests", "Please repair the release script.") == (held.content, held.turn)
+        again.before([asked("Go on.")])
+    assert not mind.held("s1", space=SPACE)
+
+
+def test_how_it_is_done_is_there_from_the_beginning(mind):
+    """C79, C113: procedures whose trigger the task meets."""
+    mind.teach("Deploy", ["run the tests", "ship it"], triggers=["deploy"], space=SPACE)
+    with mind.conversation(SPACE, session="s1", limit=10_000) as talking:
+        loaded = talking.start("please deploy to staging")
+        assert ["Deploy"] == [m.title for m in loaded.procedures] and "ship it" in loaded.block.text
+        assert [] == talking.start("please eat an apple").procedures
+
+
 def test_where_memory_is_off_the_conversation_goes_on(clock):
     """Nothing is loaded, given or kept; the context is condensed all the same."""
     with memory(now=clock, off=(SPACE,)) as mind:
         with mind.conversation(SPACE, session="s1", limit=3_000) as talking:
-            assert ([], [], []) == talking.start("anything")[:3]
+            assert not any(talking.start("anything"))
             assert talking.before(talk()).condensed.done
             talking.after(talk(6))
         assert [] == mind.store.events()

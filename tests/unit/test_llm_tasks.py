@@ -288,3 +288,31 @@ def test_any_books_can_be_read(kept):
     assert day == read(day.written(), "m", NOON)
     assert 0.0 == read(day.written(), "other", NOON).rest_until
     assert (0, NOON + 30) == ((tomorrow := read(day.written(), "m", NOON + 86_400)).tokens_in, tomorrow.rest_until)
+
+
+def test_a_note_has_importance_data_and_a_feeling():
+    """X27: how much it matters, what can be looked up by name, what the user feels; another form says nothing."""
+    def read(**more):
+        row = {"text": "a", "kind": "fact", "from": 10, **more}
+        return extraction.read(json.dumps({"keep": [row]}), WINDOW).keep[0]
+    good = read(importance=0.9, data={"port": 5433, "who": " Ann "}, emotion={"name": "joy", "intensity": "high"})
+    assert (0.9, {"port": "5433", "who": "Ann"}, {"name": "joy", "intensity": "high"}) == (
+        good.importance, good.data, good.emotion)
+    for odd in ({}, {"importance": 7, "data": [1], "emotion": "joy"}, {"importance": True, "data": {"A B!": "x"}},
+                {"emotion": {"name": "joy", "intensity": "huge"}}, {"data": {"a": {"b": 1}}, "emotion": {}}):
+        plain = read(**odd)
+        assert (0.5, {}, {}) == (plain.importance, plain.data, plain.emotion)
+    assert extraction.MOST_DATA == len(read(data={f"name{n}": "x" for n in range(50)}).data)
+
+
+@pytest.mark.parametrize(("role", "text", "sort"), [
+    ("user", "my editor is helix", "message"), ("assistant", "I could look at the parser", "thought"),
+    ("assistant", "I added a test for it", "action"), ("user", "we decided to use Postgres", "decision"),
+    ("assistant", "The cause was a stale lock", "experience"), ("user", "it turned out that CI was down", "experience"),
+])
+def test_a_row_says_what_it_is(role, text, sort):
+    """X29: guidance for each sort of message, and each row of the request names its sort."""
+    asked = extraction.request((Said(role, text, 3),), ())
+    assert sort == extraction.sort_of(Said(role, text, 3))
+    assert f'"is":"{sort}"' in asked.data
+    assert all(f'"{name}": {what}' in asked.instructions for name, what in extraction.GUIDANCE.items())

@@ -5,6 +5,7 @@ from operator import index
 from typing import Any
 
 from reverie.errors import BadInput
+from reverie.kinds import TYPES
 from reverie.lifecycle.intake import clean
 
 
@@ -31,3 +32,11 @@ def question(text: object, what: str) -> str:
     if not isinstance(text, str):
         raise BadInput(f"The {what} must be a str, not {type(text).__name__}")
     return text
+
+
+def typed(types: object) -> tuple[str, ...]:
+    """Names of memory types."""
+    found = texts(types, "types")
+    if odd := [name for name in found if name not in TYPES]:
+        raise BadInput(f"{odd[0]!r} is not a memory type; there are {', '.join(TYPES)}")
+    return found

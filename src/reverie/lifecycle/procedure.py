@@ -7,7 +7,7 @@ The record counts tries and successes. `rate` is the moving average 0.9·rate + 
 `chance` is the mean of Beta(1 + worked, 1 + failed), which says less after few tries. Pure functions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
@@ -87,6 +87,14 @@ def record_of(memory: Memory) -> Record:
     worked, failed, rate = (memory.details.get(name) for name in ("worked", "failed", "rate"))
     return Record(worked if isinstance(worked, int) else 0, failed if isinstance(failed, int) else 0,
                   rate if isinstance(rate, float) and 0.0 <= rate <= 1.0 else START)
+
+
+def best_first(memories: Iterable[Memory]) -> list[Memory]:
+    """Procedures by how well they lately worked, then by how often they were tried (CC-66), ties by id."""
+    def order(memory: Memory) -> tuple[float, int, str]:
+        record = record_of(memory)
+        return -record.rate, -(record.worked + record.failed), memory.id
+    return sorted(memories, key=order)
 
 
 def after(record: Record, worked: bool) -> Record:

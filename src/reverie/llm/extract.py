@@ -8,13 +8,15 @@ that the conversation does not mention is dropped, so is a kind that does not ex
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reverie.kinds import KINDS
 from reverie.llm import BadAnswer, Request
 from reverie.llm.asking import RULES, a_text, fenced, short, the_object
 from reverie.messages import Said
+from reverie.model import NOTHING
 
 MESSAGES, CHARS = 40, 24_000     # one window (CONSTANTS: extraction window)
 LEAST = 200              # characters of a window below which nothing is asked (CC-62)
@@ -27,6 +29,28 @@ CHOICES = ("preference", "correction", "negative", "fact", "knowledge", "decisio
            "event")
 """Kinds that a conversation teaches; the others are made by people or by rules."""
 
+FEELINGS = ("low", "medium", "high")
+MOST_DATA, MOST_VALUE = 8, 200    # named values of one note, and characters of one
+
+GUIDANCE: dict[str, str] = {
+    "message": "what the user says: preferences, corrections, facts about them and their project, what they feel",
+    "thought": "what the assistant thinks aloud: only conclusions that were borne out, never plans or guesses",
+    "action": "what the assistant did: what worked and how, never that it was done at all",
+    "decision": "what was decided: the choice, the reason, what was given up for it",
+    "experience": "how something went: what was tried, what came of it, what to do next time",
+}
+"""What to look for, by what a message is (X29); `sort_of` tells which it is."""
+
+_DECIDED = re.compile(r"\b(?:we(?:'ve| have)? (?:decided|chose|chosen|agreed|settled on)|i(?:'ve| have)? decided|"
+                      r"let'?s go with|decision:)", re.IGNORECASE)
+_WENT = re.compile(r"\b(?:turned out|the (?:cause|reason|problem|culprit) was|failed because|fixed by|that worked|"
+                   r"(?:did|does)n'?t work|root cause|lesson)\b", re.IGNORECASE)
+_DID = re.compile(r"\b(?:i(?:'ve| have)? (?:added|changed|ran|run|created|edited|removed|renamed|installed|updated|"
+                  r"wrote|moved|fixed)|done:)", re.IGNORECASE)
+
+_NAME = re.compile(r"[a-z][a-z0-9_ -]{0,31}")
+_EMOTION = re.compile(r"[a-z][a-z -]{1,31}")
+
 INSTRUCTIONS = (
     "You read a part of a conversation between a user and a coding agent and note what will still be useful in other "
     "sessions: what the user wants or corrects, decisions with their reason, facts about the project that are not "
@@ -34,8 +58,12 @@ INSTRUCTIONS = (
     "guessed, politeness, what any programmer knows, anything in the rows marked \"known\". Each note stands by "
     "itself, in one or two sentences, with every name, number and path as written. Most conversations teach nothing or "
     f"one thing. {RULES}\n"
+    'Rows say what they are ("is"). Look in them for: '
+    + "; ".join(f'"{sort}": {what}' for sort, what in GUIDANCE.items()) + ".\n"
     'Form: {"keep": [{"text": "…", "kind": "' + '" or "'.join(CHOICES) + '", "title": "a few words", '
-    '"from": first message number, "to": last message number, "files": ["paths it is about"], "reason": "why keep"}], '
+    '"from": first message number, "to": last message number, "files": ["paths it is about"], "reason": "why keep", '
+    '"importance": 0 to 1, "data": {"name": "value"} for what can be looked up by name (who, when, where, versions, '
+    'commands), "emotion": {"name": "joy", "intensity": "low" or "medium" or "high"} only if the user shows one}], '
     '"reject": [{"text": "…", "reason": "why not", "from": n, "to": n}]}. "reject" lists what you weighed and left out.'
 )
 
@@ -49,6 +77,9 @@ class Item(NamedTuple):
     title: str = ""
     files: tuple[str, ...] = ()
     reason: str = ""
+    importance: float = 0.5      # 0..1, as the model sees it (X27)
+    data: Mapping[str, str] = NOTHING
+    emotion: Mapping[str, str] = NOTHING    # {"name", "intensity"}, or empty
 
 
 class Rejected(NamedTuple):
@@ -89,8 +120,20 @@ def worth_asking(window: Sequence[Said]) -> bool:
 def request(window: Sequence[Said], known: Sequence[str]) -> Request:
     """The question about one window."""
     rows: list[dict[str, Any]] = [{"known": short(text, KNOWN_CHARS)} for text in known[:KNOWN]]
-    rows += [{"message": m.place, "role": m.role, "text": m.text} for m in window]
+    rows += [{"message": m.place, "role": m.role, "is": sort_of(m), "text": m.text} for m in window]
     return Request(TASK, INSTRUCTIONS, fenced(rows), most=4_000)
+
+
+def sort_of(message: Said) -> str:
+    """Which row of GUIDANCE a message is."""
+    head = message.text[:2_000]
+    if _DECIDED.search(head):
+        return "decision"
+    if _WENT.search(head):
+        return "experience"
+    if message.role == "user":
+        return "message"
+    return "action" if _DID.search(head) else "thought"
 
 
 def read(text: str, window: Sequence[Said]) -> Extracted:
@@ -118,7 +161,30 @@ def item(row: Any, window: Sequence[Said]) -> Item:
         title=short(row["title"], 80) if isinstance(row.get("title"), str) else "",
         files=tuple(dict.fromkeys(f for f in files or [] if isinstance(f, str) and 0 < len(f) <= 300 and f in heard)),
         reason=short(row["reason"], MOST_REASON) if isinstance(row.get("reason"), str) else "",
+        importance=importance(row.get("importance")), data=data(row.get("data")), emotion=emotion(row.get("emotion")),
     )
+
+
+def importance(value: Any) -> float:
+    """How much a note matters; what is no number from 0 to 1 says nothing."""
+    good = isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value <= 1.0
+    return float(value) if good else 0.5
+
+
+def data(value: Any) -> dict[str, str]:
+    """Named values of a note: short names, short texts and numbers; the rest is dropped."""
+    pairs = value.items() if isinstance(value, dict) else ()
+    good = [(name, str(one)) for name, one in pairs if isinstance(name, str) and _NAME.fullmatch(name)
+            and isinstance(one, (str, int, float)) and str(one).strip()]
+    return {name: short(one, MOST_VALUE) for name, one in good[:MOST_DATA]}
+
+
+def emotion(value: Any) -> dict[str, str]:
+    """What the user feels, as far as the answer says so in the right form."""
+    value = value if isinstance(value, dict) else {}
+    name, intensity = value.get("name"), value.get("intensity")
+    good = isinstance(name, str) and _EMOTION.fullmatch(name) and intensity in FEELINGS
+    return {"name": name, "intensity": intensity} if good else {}
 
 
 def rejected(row: Any, window: Sequence[Said]) -> Rejected:

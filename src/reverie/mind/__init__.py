@@ -1,10 +1,10 @@
 """The verbs. Read this second.
 
-A `Mind` is a store, an embedder and settings. Its verbs stand in nine files, by what one wants: `keep`, `find`,
-`alter`, `review`, `remind`, `letgo`, `live`, `files`, `trust`. Every verb decides with pure functions from `lifecycle`
-and `search`, and makes it so with one `store.apply`. Scope is an argument of every verb: `space` defaults to the one
-that the working directory belongs to. `remember` returns when the memory is durable and can be found by its words;
-vectors follow in `settle`, which the companion runs by itself.
+A `Mind` is a store, an embedder and settings. Its verbs stand in eleven files, by what one wants: `keep`, `hold`,
+`recount`, `find`, `alter`, `review`, `remind`, `letgo`, `live`, `files`, `trust`. Every verb decides with pure
+functions from `lifecycle` and `search`, and makes it so with one `store.apply`. Scope is an argument of every verb:
+`space` defaults to the one that the working directory belongs to. `remember` returns when the memory is durable and
+can be found by its words; vectors follow in `settle`, which the companion runs by itself.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ from typing import Self
 from reverie.mind.alter import Altering
 from reverie.mind.files import Filing
 from reverie.mind.find import Finding
+from reverie.mind.hold import Holding
 from reverie.mind.keep import Keeping
 from reverie.mind.letgo import LettingGo
 from reverie.mind.live import Living
+from reverie.mind.recount import Recounting
 from reverie.mind.remind import Reminding
 from reverie.mind.review import Reviewing
 from reverie.mind.trust import Trusting
 
 
-class Mind(Filing, Keeping, Finding, Altering, Reviewing, Reminding, LettingGo, Living, Trusting):
+class Mind(Filing, Keeping, Holding, Recounting, Finding, Altering, Reviewing, Reminding, LettingGo, Living, Trusting):
     """Long-term memory: what `reverie.open()` returns. Use it as a context manager, or call `close`."""
 
     def close(self) -> None:

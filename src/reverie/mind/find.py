@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.config import BOUNDS
 from reverie.errors import BadInput, NotFound
-from reverie.lifecycle.asked import question, texts, whole
+from reverie.kinds import asked_for
+from reverie.lifecycle.asked import question, texts, typed, whole
 from reverie.lifecycle.intake import Moment, checked_tags, clean, moment_then
+from reverie.lifecycle.season import season_of
 from reverie.mind.base import Base
 from reverie.model import DESCRIBED, Filter, Hint, Hit, Memory, Record, lineage
-from reverie.patterns import about_to_run
+from reverie.patterns import about_to_run, spoken
 from reverie.search import Query, called_by, search
 from reverie.search.triggers import Called
 from reverie.words import fingerprint, query_terms
@@ -30,9 +32,12 @@ class Finding(Base):
     """The verbs that read."""
 
     def recall(self, query: str, *, space: str | None = None, limit: int = 10, kinds: Iterable[str] = (),
-               tags: Iterable[str] = (), mode: str = "auto", depth: int | None = None,
+               types: Iterable[str] = (), tags: Iterable[str] = (), mode: str = "auto", depth: int | None = None,
                as_of: Moment = None) -> list[Hit]:
         """The best memories for a question, best first; an empty list is an answer.
+
+        `types`: only of these memory types: working, episodic, semantic, procedural, prospective, emotional. All are
+        asked together and ranked as one; a conversation's working memory is found only by who asks for it.
 
         `mode`: "auto" (the learned ranking), "convex" or "rrf" (plain fusions of words and meaning), "dense" (vectors
         alone, with a cosine of `Settings.floor` at least), "words", which needs no model, or "judged": "auto", with
@@ -47,13 +52,15 @@ class Finding(Base):
         """
         question(query, "query")
         spaces = lineage(self._space(space))
-        wanted = texts(kinds, "kinds")
-        if whole(limit) <= 0 or self.settings.is_off(spaces[0]):
+        chosen = asked_for(typed(types), texts(kinds, "kinds"))
+        if whole(limit) <= 0 or self.settings.is_off(spaces[0]) or chosen.nothing:
             return []
-        asked = Query(text=query, context=query, spaces=spaces, now=self._now(), limit=limit, mode=mode, kinds=wanted,
-                      tags=checked_tags(tags), floor=self.settings.floor if mode == "dense" else 0.0,
-                      **self._walk(depth), **({} if mode == "words" else self._meaning(query)))
-        then = moment_then(as_of)
+        now, then = self._now(), moment_then(as_of)
+        asked = Query(text=query, context=query, spaces=spaces, now=now, limit=limit, mode=mode, kinds=chosen.kinds,
+                      without=chosen.without, tags=checked_tags(tags), **self._walk(depth),
+                      floor=self.settings.floor if mode == "dense" else 0.0,
+                      season="" if then is not None else season_of(self.store, spaces, now).label,
+                      **({} if mode == "words" else self._meaning(query)))
         if then is not None:
             return self._as_of(asked, then)
         return search(self.store, asked) if mode != "judged" or self.llm is None else self._judged(asked, self.llm)
@@ -96,6 +103,19 @@ class Finding(Base):
         found = called_by(self.store, about_to_run(tool, arguments), spaces, self._now())
         del found[limit:]
         return found
+
+    def procedures(self, context: str, *, space: str | None = None, limit: int = 5) -> list[Memory]:
+        """What is known of how to do something in this context: procedures of which a trigger meets it.
+
+        Best first: by how well they lately worked, then by how often they were tried. `recall` with
+        `types=["procedural"]` finds by meaning, without any trigger.
+        """
+        from reverie.lifecycle.procedure import KIND, best_first
+        spaces = lineage(self._space(space))
+        if whole(limit) <= 0 or self.settings.is_off(spaces[0]):
+            return []
+        found = called_by(self.store, spoken(question(context, "context")), spaces, self._now())
+        return best_first(hit.memory for hit in found if hit.memory.kind == KIND)[:limit]
 
     def similar(self, id: str, *, space: str | None = None, limit: int = 10) -> list[Hit]:
         """More like this one: by meaning, and by the tags, clusters and links that it shares. Not the memory itself.
@@ -151,12 +171,17 @@ class Finding(Base):
         """Memories by id, in the order asked, whatever their state; unknown ids are left out."""
         return self.store.get(texts([ids] if isinstance(ids, str) else ids, "ids"))
 
-    def browse(self, *, space: str | None = None, kinds: Iterable[str] = (), tags: Iterable[str] = (),
-               session: str = "", active: bool | None = True, limit: int = 100, after: str = "") -> list[Memory]:
-        """What is in a space and above it, newest first; `after` the last id of the page before."""
-        where = Filter(spaces=lineage(self._space(space)), kinds=texts(kinds, "kinds"), tags=checked_tags(tags),
-                       session=clean(session or ""), active=active, limit=max(0, whole(limit)),
-                       after=clean(after or ""))
+    def browse(self, *, space: str | None = None, kinds: Iterable[str] = (), types: Iterable[str] = (),
+               tags: Iterable[str] = (), session: str = "", active: bool | None = True, limit: int = 100,
+               after: str = "") -> list[Memory]:
+        """What is in a space and above it, newest first; `after` the last id of the page before.
+
+        `types` as of `recall`: working memory is listed only for who asks for it.
+        """
+        chosen = asked_for(typed(types), texts(kinds, "kinds"))
+        where = Filter(spaces=lineage(self._space(space)), kinds=chosen.kinds, without=chosen.without,
+                       tags=checked_tags(tags), session=clean(session or ""), active=active,
+                       limit=0 if chosen.nothing else max(0, whole(limit)), after=clean(after or ""))
         return self.store.browse(where)
 
     def tags(self, space: str | None = None) -> dict[str, int]:

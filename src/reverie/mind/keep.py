@@ -10,8 +10,9 @@ from reverie.errors import BadInput
 from reverie.kinds import INTENTION
 from reverie.lifecycle.asked import texts
 from reverie.lifecycle.intake import FIELDS, Moment, built, equipped
+from reverie.lifecycle.season import season_of, stamped
 from reverie.mind.base import Base, alone
-from reverie.model import Add, Change, Filter, Memory
+from reverie.model import Add, Change, Filter, Memory, lineage
 
 if TYPE_CHECKING:
     from reverie.lifecycle.intention import When
@@ -50,7 +51,9 @@ class Keeping(Base):
         """
         now = self._now()
         default = self._writable(space)
-        memories = [self._built(item, place, default, now) for place, item in enumerate(items)]
+        built_ones = [self._built(item, place, default, now) for place, item in enumerate(items)]
+        seasons = {space: season_of(self.store, lineage(space), now) for space in {one.space for one in built_ones}}
+        memories = [stamped(memory, seasons[memory.space]) for memory in built_ones]
         for start in range(0, len(memories), CHUNK):
             some = memories[start:start + CHUNK]
             self._apply([Add(memory=memory) for memory in some], "remember", default, now)
@@ -76,7 +79,8 @@ class Keeping(Base):
               **fields: Any) -> Memory:
         """A new memory, made durable together with what follows from it."""
         now = self._now()
-        memory = equipped(built(clock.new_id(), now, text, space=home, **fields), now, self._zone)
+        plain = equipped(built(clock.new_id(), now, text, space=home, **fields), now, self._zone)
+        memory = stamped(plain, season_of(self.store, lineage(home), now))
         more = besides(memory) if besides else ()
         self._apply([Add(memory=memory), *more], "remember", home, now, session=memory.session)
         return memory

@@ -2,11 +2,12 @@
 
 A thin composition of the companion and the verbs, with nothing of its own but the order (C76–C83, C112–C116):
 
-    start     what people edited is read in; what happened lately, what is known of the task, what is due     C79, C112
+    start     what people edited is read in; what the conversation held, what happened lately, what is
+              known of the task and how it is done, what is due                                        C79, C112, C113
     before    what comes up by itself, reminders among it; a full context is condensed, at worst cut;
               the block stands at the end of what is sent                                             C77, C78, C80, C81
     after     the answer and what tools returned are written down, learned from and prepared for       C76, C83, C114
-    end       what is queued is written down and learned, so that the next conversation has it                     C115
+    end       what is queued is written down and learned, working memory is cleared                           C83, C115
 
 Provider-neutral: messages are OpenAI's or Anthropic's. Go on with the messages that `before` returns.
 """
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from reverie.kinds import EXCERPT, INTENTION
+from reverie.lifecycle.scratch import Held
 from reverie.model import Hit, Memory
 from reverie.window.block import EMPTY, Block, at_the_end, render
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from reverie.window.tokens import Tokenizer
 
 LATELY = 5               # episodes that a conversation begins with
-HAPPENED = ("event", "task")
-ELSEWHERE = (*HAPPENED, EXCERPT, INTENTION)    # not among what is known: told as `lately`, as `due`, or asked for
 
 
 class Room(NamedTuple):
@@ -44,11 +43,13 @@ class Room(NamedTuple):
 class Loaded(NamedTuple):
     """What a conversation begins with. Looking at what is due does not fire it: the first block gives it."""
 
+    held: Held                           # working memory of the conversation, if it goes on after a crash
     lately: list[Memory]                 # what happened, newest first
-    known: list[Hit]                     # of the task
+    known: list[Hit]                     # of the task: facts, preferences, decisions
+    procedures: list[Memory]             # whose trigger the task meets
     due: list[Hit]                       # reminders
     pages: list[Mirrored]                # of the mirror: what people edited, and what they have to be asked
-    block: Block                         # `lately` and `known` as text, for the system prompt or wherever it stays
+    block: Block                         # known, procedures, lately as text, for wherever it stays
 
 
 class Ready(NamedTuple):
@@ -56,7 +57,7 @@ class Ready(NamedTuple):
 
     prompt: list[Any]                    # the messages to send: the conversation, and the block at its end
     messages: list[Any]                  # the conversation, to go on with
-    block: Block                         # what came up
+    block: Block                         # known, procedures, lately as text, for wherever it stays
     condensed: Condensed
     trouble: str = ""                    # what to do if even what has to stay does not fit
 
@@ -72,16 +73,16 @@ class Talk:
         """Read in what people edited, and load what a conversation about `task` should begin with."""
         mind, space = self._mind, self.companion.space
         if mind.settings.is_off(space):
-            return Loaded([], [], [], [], EMPTY)
+            return Loaded(Held(), [], [], [], [], [], EMPTY)
         pages = mind.mirror()
         mind.sync_files(space=space)
-        lately = mind.browse(space=space, kinds=HAPPENED, limit=LATELY)
-        limit = mind.settings.limit
-        found = mind.recall(task, space=space, limit=3 * limit) if task else []
-        known = [hit for hit in found if hit.memory.kind not in ELSEWHERE][:limit]
-        hits = [*known, *(Hit(memory, 0.0, ("lately",)) for memory in lately)]
+        held = mind.held(self.companion.session, space=space)
+        lately = mind.episodes(space=space, limit=LATELY)
+        known = mind.recall(task, space=space, limit=mind.settings.limit, types=["semantic"]) if task else []
+        procedures = mind.procedures(task, space=space) if task else []
+        hits = [*known, *(Hit(memory, 0.0, ("begin",)) for memory in (*procedures, *lately))]
         block = render(hits, mind.work.now, limit=len(hits), budget=mind.settings.budget)
-        return Loaded(lately, known, mind.due(task, space=space), pages, block)
+        return Loaded(held, lately, known, procedures, mind.due(task, space=space), pages, block)
 
     def before(self, messages: Sequence[Any], *, task: str = "") -> Ready:
         """What to send to the model: memories at the end, the conversation condensed where it is time."""

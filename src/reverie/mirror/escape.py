@@ -29,7 +29,7 @@ def encoded(text: str) -> list[str]:
     before, after = len(safe) - len(safe.lstrip("\n")), len(safe) - len(safe.rstrip("\n"))
     body = entity("\n") * before + body + entity("\n") * (after if body else 0)
     body = _LAST.sub(lambda found: entity(found[0]), body)
-    if body[:1] in (" ", "\t"):
+    if body[:1].isspace():
         body = entity(body[0]) + body[1:]
     first, *others = body.split("\n")
     return [first, *(INDENT + line if line else "" for line in others)]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from reverie.clock import ticks
 from reverie.errors import BadInput
 from reverie.graph import DECAY, FAN
-from reverie.kinds import EXCERPT
+from reverie.kinds import EXCERPT, UNASKED
 from reverie.model import Filter, Hit, Memory
 from reverie.patterns import Scene, spoken
 from reverie.search import shape, triggers
@@ -45,7 +45,9 @@ class Query(NamedTuple):
     mode: str = "auto"
     limit: int = 10
     kinds: tuple[str, ...] = ()
+    without: tuple[str, ...] = UNASKED         # kinds that are left out
     tags: tuple[str, ...] = ()
+    season: str = ""                           # what the present time is called, if it has a name
     automatic: bool = False                    # nobody asked: only what is likely needed may surface
     ungated: bool = False                      # a judge chooses: the whole pool, not only what is likely needed
     not_session: str = ""                      # a conversation whose own memories are not echoed back to it
@@ -86,7 +88,7 @@ def search(store: "Store", query: Query) -> list[Hit]:
         hits = found
         if enough(found, query, wider) or left(end) == 0.0:
             break
-    hits = triggers.merged(shape.shaped(hits, query.now), called)
+    hits = triggers.merged(shape.shaped(hits, query.now, query.season), called)
     return answered(store, admitted(hits, query), query)
 
 
@@ -167,7 +169,7 @@ def fused(store: "Store", query: Query) -> list[Hit]:
 
 def by_words(store: "Store", query: Query) -> list[Hit]:
     """The lexical channel alone: needs no model and no numpy."""
-    where = Filter(kinds=query.kinds, tags=query.tags)
+    where = Filter(kinds=query.kinds, without=query.without, tags=query.tags)
     found = store.words(query.terms, query.spaces, 4 * query.limit + SOME, within=query.within, where=where,
                         now=query.now)
     if not found:
@@ -204,7 +206,7 @@ def covered(terms: Sequence[str], text: str) -> float:
 
 def newest(store: "Store", query: Query) -> list[Hit]:
     """An empty question is answered with what is newest (A58)."""
-    where = Filter(spaces=query.spaces, kinds=query.kinds, tags=query.tags, limit=query.limit)
+    where = Filter(spaces=query.spaces, kinds=query.kinds, without=query.without, tags=query.tags, limit=query.limit)
     return [Hit(memory, 0.0, ("recent",)) for memory in store.browse(where) if alive(memory, query)]
 
 
@@ -217,7 +219,7 @@ def alive(memory: Memory, query: Query) -> bool:
     """Whether a memory counts now, fits the filters, and is not an echo."""
     return (memory.active and memory.id not in query.exclude
             and (memory.expires_at is None or memory.expires_at > query.now)
-            and (not query.kinds or memory.kind in query.kinds)
+            and (not query.kinds or memory.kind in query.kinds) and memory.kind not in query.without
             and set(query.tags) <= set(memory.tags)
             and not echo(memory, query)
             and (query.before is None or born(memory) <= query.before)

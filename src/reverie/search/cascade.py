@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reverie.graph import FAN, Reached, cascade
+from reverie.kinds import UNASKED
 from reverie.model import Edge, Hit, Memory
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def cascaded(store: "Store", hits: Sequence[Hit], query: "Query", first: Sequenc
         asked = tuple(nodes)
         return known[asked] if asked in known else store.around(nodes, query.spaces, FAN)
 
-    most = FILTERED if query.kinds or query.tags else MOST
+    most = FILTERED if query.kinds or query.tags or query.without != UNASKED else MOST
     ways = {way.id: way for way in cascade(start, neighbours, depth=query.depth, decay=query.decay, most=most)}
     there = {hit.memory.id for hit in hits}
     found = [*hits, *(Hit(memory, 0.0) for memory in store.get([id for id in ways if id not in there])

@@ -45,7 +45,8 @@ def still_there(store: "Store", then: Query) -> list[Memory]:
     if then.text.strip():
         return [hit.memory for hit in search(store, then._replace(limit=most))]
     found: list[Memory] = []
-    page = store.browse(where := Filter(spaces=then.spaces, kinds=then.kinds, tags=then.tags, limit=PAGE))
+    page = store.browse(where := Filter(spaces=then.spaces, kinds=then.kinds, without=then.without, tags=then.tags,
+                                       limit=PAGE))
     while page and len(found) < most:
         found += [memory for memory in page if alive(memory, then)]
         page = store.browse(where._replace(after=page[-1].id))

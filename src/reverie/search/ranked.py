@@ -139,7 +139,8 @@ def allowed(store: Store, query: Query, corpus: Corpus) -> Callable[[Shard], np.
     What may not is masked before anything is chosen: a thousand expired memories cannot crowd out one that lives.
     """
     from reverie.search import echoing
-    kinds = [corpus.codes[kind] for kind in query.kinds if kind in corpus.codes]
+    kinds, without = ([corpus.codes[kind] for kind in some if kind in corpus.codes]
+                      for some in (query.kinds, query.without))
     tagged = np.array(store.tagged(query.tags, query.spaces), np.int64) if query.tags else None
     session, excerpt = corpus.codes.get(query.not_session, 0), corpus.codes.get(EXCERPT, -1)
 
@@ -148,6 +149,8 @@ def allowed(store: Store, query: Query, corpus: Corpus) -> Callable[[Shard], np.
         tests = [~ended] if ended.any() else []
         if query.kinds:
             tests.append(np.isin(shard.kind[:shard.n], kinds))
+        if without:
+            tests.append(~np.isin(shard.kind[:shard.n], without))
         if tagged is not None:
             tests.append(np.isin(shard.num[:shard.n], tagged))
         if query.before is not None:

@@ -14,6 +14,7 @@ from reverie.search.triggers import called
 BOUND = 0.25              # how far one prior may move the odds, either way
 RECENT_HOURS = 24.0       # recency boost 1 + 0.25·e^(−hours since last use / 24) (B57, bounded)
 EMOTION = {"low": 1.05, "medium": 1.15, "high": 1.25}
+SAME_SEASON = 1.1         # of what was kept in a time of the same name, such as release-week (B56)
 
 GATE_KEEP, GATE_DROP = 0.90, 0.95    # CONSTANTS: score gate rel / drop
 SHOW = 0.5                # the chance from which on something surfaces; set so that nine quiet turns in ten stay clean
@@ -25,8 +26,8 @@ def surfaces(memory: Memory, now: float) -> bool:
     return kind_of(memory.kind).surfaces and holds(memory, now) and is_ripe(memory) and not awaits(memory)
 
 
-def prior(memory: Memory, now: float) -> float:
-    """The product of the bounded priors: retention, recency, trust, strength, emotion, success."""
+def prior(memory: Memory, now: float, season: str = "") -> float:
+    """The product of the bounded priors: retention, recency, trust, strength, emotion, success, season."""
     factors = (
         0.9 + 0.2 * retention(memory, now),
         recency(memory, now),
@@ -34,6 +35,7 @@ def prior(memory: Memory, now: float) -> float:
         1.0 + 0.05 * math.log(max(1, memory.strength)),
         emotion(memory) if memory.details else 1.0,
         success(memory) if memory.details else 1.0,
+        SAME_SEASON if season and memory.details.get("season") == season else 1.0,
     )
     product = 1.0
     for factor in factors:
@@ -60,9 +62,9 @@ def success(memory: Memory) -> float:
     return 1.0 + 2 * BOUND * (min(max(rate, 0.0), 1.0) - 0.5) if isinstance(rate, float) else 1.0
 
 
-def shaped(hits: Sequence[Hit], now: float) -> list[Hit]:
+def shaped(hits: Sequence[Hit], now: float, season: str = "") -> list[Hit]:
     """Hits with their odds weighed by the priors, best first, ties by id."""
-    weighed = [Hit(hit.memory, weigh(hit.score, prior(hit.memory, now)), hit.why) for hit in hits]
+    weighed = [Hit(hit.memory, weigh(hit.score, prior(hit.memory, now, season)), hit.why) for hit in hits]
     return sorted(weighed, key=lambda hit: (-hit.score, hit.memory.id))
 
 

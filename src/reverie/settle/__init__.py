@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from reverie import clock
 from reverie.errors import EmbedderUnavailable, ReverieError
-from reverie.settle import gathering, learning, maintaining, mirroring, reconciling
+from reverie.settle import experiencing, gathering, holding, learning, maintaining, mirroring, reconciling
 from reverie.settle.embedding import BATCH, NO_VECTOR, adopt, embed_waiting, model_of
 from reverie.settle.filing import chunks_left, embed_chunks
 from reverie.settle.reading import Reader, Work, follow, waits
@@ -32,10 +32,11 @@ COSTLY = 4               # texts of memories that take as long to embed as one c
 FEW = 20                 # events that are read with it in one step; few of them are due
 PATIENCE = 60.0          # seconds that `settled` waits for another settler that makes no headway: two leases
 
-READERS: tuple[Reader, ...] = (learning.READER, gathering.READER, reconciling.READER, maintaining.READER)
+READERS: tuple[Reader, ...] = (holding.READER, learning.READER, gathering.READER, experiencing.READER,
+                               reconciling.READER, maintaining.READER)
 """Who follows the event log, in this order: what is learned is reconciled in the same step."""
 
-LEARNERS = (learning.READER, gathering.READER)
+LEARNERS = (learning.READER, gathering.READER, experiencing.READER)
 
 Tell = Callable[[str, int, int | None], None]    # stage, done, of how many
 

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from reverie import clock
 from reverie.lifecycle.extract import without_injections
+from reverie.lifecycle.feeling import FIELD
 from reverie.lifecycle.intake import built, private
+from reverie.lifecycle.season import season_of, stamped
 from reverie.messages import Said
 from reverie.model import Add, Change, Event, Memory, lineage
 from reverie.search import Query, search
@@ -53,6 +55,7 @@ def taught(work: Work, event: Event) -> Decision:
     turns = since_last(work, event)
     if not turns or (event.verb not in ENDINGS and not is_seam(turns)):
         return Decision()
+    season = season_of(work.store, lineage(home_of(event)), work.now)
     found: list[Change] = []
     rejected: list[Rejected] = []
     seen: set[str] = set()
@@ -60,7 +63,7 @@ def taught(work: Work, event: Event) -> Decision:
     for window in filter(worth_asking, windows(spoken(turns))):
         extracted = asked(work, work.llm, event, window)
         for item in extracted.keep:
-            memory = as_memory(work, work.llm, event, item)
+            memory = stamped(as_memory(work, work.llm, event, item), season)
             if same_words(memory) not in seen and not known_as(work.store, memory):
                 found.append(Add(memory))
             seen.add(same_words(memory))
@@ -125,9 +128,11 @@ def known_about(work: Work, event: Event, window: Sequence[Said]) -> list[str]:
 
 def as_memory(work: Work, llm: Llm, event: Event, item: Item, rule: str = NAME) -> Memory:
     """A memory of what the model noted: extracted, whatever it says of itself."""
+    details: dict[str, Any] = {"rule": rule, "model": llm.name, "reason": item.reason}
+    details |= {name: dict(value) for name, value in (("data", item.data), (FIELD, item.emotion)) if value}
     return built(clock.new_id(), work.now, item.text, space=home_of(event), kind=item.kind, title=item.title,
                  provenance="extracted", at=event.at, session=event.session, messages=item.messages, files=item.files,
-                 details={"rule": rule, "model": llm.name, "reason": item.reason})
+                 salience=item.importance, details=details)
 
 
 READER = Reader(name=NAME, verbs=("turn", *ENDINGS), verb=NAME, decide=taught, ready=may_ask)

@@ -9,18 +9,21 @@ asked for it is counted in the same event, by reason, with a few examples: that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reverie import clock, config
 from reverie.errors import BadInput
 from reverie.kinds import INTENTION
+from reverie.lifecycle.appraisal import appraised
 from reverie.lifecycle.extract import Found, Gleaned, Rejected, gleaned
 from reverie.lifecycle.extract.later import Later
+from reverie.lifecycle.feeling import FIELD, Feeling, noted
 from reverie.lifecycle.intake import built
 from reverie.lifecycle.intention import completed, patterns_for, reminder_of
 from reverie.lifecycle.reconcile import absorbed, altered, covers, may_merge, standing
-from reverie.model import Add, Event, Filter, Memory, lineage
+from reverie.lifecycle.season import Season, season_of, stamped
+from reverie.model import NOTHING, Add, Event, Filter, Memory, lineage
 from reverie.settle.reading import Decision, Reader, Work
 from reverie.settle.reconciling import families
 from reverie.store import Store
@@ -44,6 +47,7 @@ class Source(NamedTuple):
     session: str
     at: float
     places: Sequence[int]
+    felt: Mapping[Any, Any] = NOTHING         # what the user feels (Feeling), by place in the list of messages
 
 
 def lessons(work: Work, event: Event) -> Decision:
@@ -52,8 +56,15 @@ def lessons(work: Work, event: Event) -> Decision:
     if work.settings.is_off(home):
         return Decision()
     said = said_in(event)
-    source = Source(home, event.session, event.at, [place for place, _, _ in said])
-    return decided(work, gleaned([(role, text) for _, role, text in said], fixes=False), source, event.seq)
+    told = [(role, text) for _, role, text in said]
+    source = Source(home, event.session, event.at, [place for place, _, _ in said], felt_in(told))
+    return decided(work, gleaned(told, fixes=False), source, event.seq)
+
+
+def felt_in(messages: Sequence[tuple[str, str]]) -> dict[int, Feeling]:
+    """What the user feels in these messages (role, text), by their own words, by place (C114)."""
+    return {place: feeling for place, (role, text) in enumerate(messages)
+            if role == "user" and (feeling := appraised(text)) is not None}
 
 
 def decided(work: Work, found: Gleaned, source: Source, asked: int | None = None) -> Decision:
@@ -66,8 +77,9 @@ def decided(work: Work, found: Gleaned, source: Source, asked: int | None = None
     rejected = list(found.rejected)
     seen: set[str] = set()
     again: dict[str, tuple[Memory, Memory]] = {}    # before and after
+    season = season_of(store, lineage(source.home), now) if found.found else Season()
     for lesson in found.found:
-        memory = memory_of(lesson, source, now)
+        memory = stamped(memory_of(lesson, source, now), season)
         if lesson.kind == INTENTION:
             if (planned := planned_at(memory, lesson.later, source.at, work)) is None:
                 rejected.append(Rejected(lesson.text, GONE_BY, lesson.rule, lesson.last))
@@ -124,6 +136,7 @@ def account(kept: int, rejected: Sequence[Rejected], places: Sequence[int]) -> d
 def memory_of(lesson: Found, source: Source, now: float) -> Memory:
     """A lesson as a memory. What is about the user goes to the user's own space: it is so in every project."""
     home, tags = source.home, lesson.tags
+    feeling = source.felt.get(lesson.last)
     if lesson.personal and home.startswith(f"{config.ME}/"):
         tags = (*tags, f"project:{home.split('/')[1]}")
         home = config.ME
@@ -131,7 +144,7 @@ def memory_of(lesson: Found, source: Source, now: float) -> Memory:
                  tags=[tag[:64] for tag in tags], at=source.at, session=source.session,
                  speaker="" if lesson.provenance == "observed" else "user", files=lesson.files,
                  triggers=lesson.triggers, messages=(source.places[lesson.first], source.places[lesson.last]),
-                 details=lesson.details)
+                 details=lesson.details | ({FIELD: noted(feeling)} if feeling else {}))
 
 
 def said_in(event: Event) -> list[tuple[int, str, str]]:

@@ -16,7 +16,7 @@ from reverie.lifecycle.talks import SPOKEN, lines_of
 from reverie.messages import Said, listed, named, said_by
 from reverie.model import Add, Event, Memory
 from reverie.privacy import MARK
-from reverie.settle.learning import KNOWN, SHOWN, Source, decided
+from reverie.settle.learning import KNOWN, SHOWN, Source, decided, felt_in
 from reverie.settle.reading import Work
 from reverie.settle.spoken import redacted
 from reverie.words import fingerprint
@@ -54,7 +54,8 @@ def learned_from(work: Work, transcript: Any, home: str, session: str) -> Learne
         earlier = work.store.events(session=session, verbs=("learn",), limit=MOST_EVENTS)
         if any(event.payload.get("transcript") == mark for event in earlier):
             return Learned(session, messages=len(found), known=True)
-        source = Source(home, session, at, [one.place for one in said])
+        source = Source(home, session, at, [one.place for one in said],
+                        felt_in([(one["role"], one["text"]) for one in texts]))
         return taken_in(work, source, said, texts, mark, moments)._replace(redacted=taken_out(said, texts))
 
 

@@ -10,6 +10,7 @@ from reverie.attention import Attention, echoes
 from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.lifecycle.extract import without_injections
+from reverie.lifecycle.season import season_of
 from reverie.messages import Said
 from reverie.model import NOTHING, Hit, lineage
 from reverie.search import Query, by_patterns, search
@@ -79,6 +80,7 @@ def prepare(store: Store, embedder: Embedder | None, settings: Settings, attenti
     vector = embedded(embedder, about.text)
     changed = attention.topic(similarity(vector, last))
     query = query._replace(vector=vector, model=embedder.model if embedder else "",
+                           season=season_of(store, lineage(space), now).label,
                            exclude=known(store, attention, now))
     found = (Chosen(search(store, query)) if llm is None
              else chosen(store, query, llm, settings, attention, window, changed=changed))

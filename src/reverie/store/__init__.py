@@ -159,7 +159,7 @@ class Store(Protocol):
         ...
 
     def browse(self, where: Filter) -> list[Memory]:
-        """Memories that fit, newest first."""
+        """Memories that fit, newest first: by when they were written, or with `by_time` by when it happened."""
         ...
 
     def triggered(self, spaces: Sequence[str], *, within: float | None = None) -> list[Memory]:
@@ -256,9 +256,9 @@ class Store(Protocol):
               now: float | None = None) -> list[tuple[str, float]]:
         """(id, BM25) of memories that count and contain any of the terms, best first, ties by id.
 
-        Of `where`, kinds and tags restrict; with `now`, what has expired by then is left out. Needs no vectors and no
-        numpy: the first hit of a cold process comes from here. A search that takes longer than `within` seconds is
-        given up; it finds what it has found till then, which may be nothing.
+        Of `where`, kinds, those it is `without`, and tags restrict; with `now`, what has expired by then is left out.
+        Needs no vectors and no numpy: the first hit of a cold process comes from here. A search that takes longer than
+        `within` seconds is given up; it finds what it has found till then, which may be nothing.
         """
         ...
 

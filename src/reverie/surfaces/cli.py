@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from reverie import errors
 from reverie.surfaces import say
 from reverie.surfaces.commands import (
+    days,
     files,
     find,
     keep,
@@ -27,6 +28,7 @@ from reverie.surfaces.commands import (
     night,
     play,
     practice,
+    present,
     remind,
     review,
     switch,
@@ -168,7 +170,9 @@ def options(
     ctx.obj = Desk(home, place, as_json)
 
 
-for room in (keep, review, letgo, find, files, learn, practice, remind, trust, mirror, night, switch, play):
+for room in (
+    keep, present, review, letgo, find, days, files, learn, practice, remind, trust, mirror, night, switch, play,
+):
     room.register(app)
 NAMES = frozenset(str(row.name) for row in app.registered_commands) | {str(row.name) for row in app.registered_groups}
 

@@ -48,19 +48,19 @@ def decoded(data: bytes) -> str:
     return data.decode("utf-8-sig", "replace")
 
 
-def moment_before(text: str, now: float) -> float | None:
+def moment_before(text: str, now: float, what: str = "--at") -> float | None:
     """A time, or how long ago."""
-    return _moment(text, now, -1.0, "--at")
+    return _moment(text, now, -1.0, what)
 
 
-def moment_after(text: str, now: float) -> float | None:
+def moment_after(text: str, now: float, what: str = "--expires") -> float | None:
     """A time, or how long from now."""
-    return _moment(text, now, 1.0, "--expires")
+    return _moment(text, now, 1.0, what)
 
 
-def moment_to_look_from(text: str, now: float) -> float | None:
+def moment_to_look_from(text: str, now: float, what: str = "--as-of") -> float | None:
     """A time, or how long ago; a date means the end of that day."""
-    return _moment(text, now, -1.0, "--as-of", moment_then)
+    return _moment(text, now, -1.0, what, moment_then)
 
 
 def _moment(

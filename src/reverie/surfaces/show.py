@@ -1,6 +1,7 @@
 """Memories, events and findings as a person likes to read them, from 40 columns up."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -16,6 +17,7 @@ from reverie.surfaces.say import one_line, safe
 from reverie.window import SAID_BY, age
 
 if TYPE_CHECKING:
+    from reverie.lifecycle.journal import Day
     from reverie.settle.gaps import Gap
 
 EXCERPT = 360  # characters of a memory in a list; `reverie show ID` has the rest
@@ -135,6 +137,26 @@ def cases(found: Sequence[Case], now: float) -> None:
             table.add_row("", dotted(memory.id, memory.kind, when(memory, now), source(memory),
                                      f"believed {memory.confidence:.0%}", f"strength {memory.strength}"))
     say.show(table)
+
+
+def journal(found: Sequence["Day"]) -> None:
+    """Days, the latest first; within a day, as it happened."""
+    for one in found:
+        say.show(Text(one.date, style="bold"))
+        table = rows()
+        told = [(memory.at, coloured(memory.kind), excerpt(memory))
+                for memory in (*one.episodes, *one.tasks, *one.decisions, *one.feelings)]
+        told += [(chat.began, Text("talk", style="dim"), Text(one_line(
+            f"{chat.opening or chat.session} ({chat.turns} messages, {chat.session})", EXCERPT)))
+            for chat in one.conversations]
+        for at, what, text in sorted(told, key=lambda row: row[0]):
+            table.add_row(Text(clock_of(at), style="dim"), Text(" ").join((what, text)))
+        say.show(table, *([dotted(f"{one.tools} tool runs")] if one.tools else []))
+
+
+def clock_of(at: float) -> str:
+    """The time of day, in UTC."""
+    return datetime.fromtimestamp(at, UTC).strftime("%H:%M")
 
 
 def hints(found: Sequence[Hint]) -> None:

@@ -19,6 +19,7 @@ PASSES: dict[str, Pass] = {
         Pass("redundancy", "what may be kept twice is shown to a person", "pairs", True, pairs.redundancy, NEAR),
         Pass("contradictions", "what cannot both be so is flagged on both", "pairs", True, pairs.contradictions, PROBE),
         Pass("prune", "what has faded goes to the archive", "memories", True, fading.prune),
+        Pass("capacity", "of a type that outgrew its room, the least retained go to the archive", "types", True),
         Pass("links", "what is used together is tied more strongly", "events", True),
         Pass("relations", "what two sessions say of one subject is tied", "pairs", True, pairs.relations, RELATED),
         Pass("recluster", "groups that nobody tagged are found and named", "clusters", True),
@@ -29,6 +30,7 @@ PASSES: dict[str, Pass] = {
 
 SAFE = tuple(row.name for row in PASSES.values() if row.safe)
 """What sleep does by itself: it adds ties and flags, and retires only what another memory holds in all that
-matters, or what has faded for a month. Tags are somebody's own words: they wait for being asked."""
+matters, what has faded for a month, or what a full type has no room for. Tags are somebody's own words: they wait for
+being asked."""
 
 __all__ = ["PASSES", "SAFE", "clusters", "fading", "links", "nearest", "pairs", "plan", "tags"]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from reverie import clock
+from reverie.kinds import CAPACITY
 from reverie.lifecycle.sleep import PASSES, pairs
 from reverie.lifecycle.sleep.plan import Pair, Step, View, told
 from reverie.model import RELATIONS, Edge, Event, Filter, Memory
@@ -76,6 +77,23 @@ def over_memories(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
     for space in spaces(run, at[0]):
         for page in pages(run, Filter(spaces=(space,), limit=PAGE, after=at[1] if space == at[0] else "")):
             steps += commit(run, name, space, [memory.id for memory in page], memory_view, decide)
+    return steps, ""
+
+
+def over_types(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
+    """What each space holds of each type, against its capacity."""
+    from reverie.lifecycle.sleep import fading
+    steps, counted = 0, run.work.store.stats().spaces
+    for space in spaces(run, at[0]):
+        if counted[space] <= min(CAPACITY.values()):
+            continue
+        there = (memory for page in pages(run, Filter(spaces=(space,), limit=PAGE)) for memory in page)
+        types = fading.beyond(there, run.work.now, CAPACITY)
+        ids = sorted(types)
+        for start in range(0, len(ids), PAGE):
+            if run.going():
+                steps += commit(run, name, space, ids[start:start + PAGE], memory_view,
+                                lambda view, types=types: fading.crowded(view, types))    # type: ignore[misc]
     return steps, ""
 
 
@@ -178,6 +196,6 @@ def over_log(run: Run, name: str, _at: tuple[str, str]) -> tuple[int, str]:
 
 
 OVER: dict[str, Callable[[Run, str, tuple[str, str]], tuple[int, str]]] = {
-    "pairs": over_pairs, "memories": over_memories, "tags": over_tags, "events": over_events,
+    "pairs": over_pairs, "memories": over_memories, "types": over_types, "tags": over_tags, "events": over_events,
     "clusters": over_clusters, "log": over_log,
 }

@@ -59,7 +59,8 @@ def get(db: sqlite3.Connection, ids: Sequence[str]) -> list[Memory]:
 def browse(db: sqlite3.Connection, where: Filter) -> list[Memory]:
     """Memories that fit, newest first."""
     tests, args = tests_of(where)
-    sql = f"select {COLUMNS} from memory where {' and '.join(tests)} order by num desc limit ?"
+    order = "at desc, num desc" if where.by_time else "num desc"
+    sql = f"select {COLUMNS} from memory where {' and '.join(tests)} order by {order} limit ?"
     return [to_memory(row) for row in db.execute(sql, (*args, where.limit))]
 
 
@@ -71,6 +72,16 @@ def tests_of(where: Filter) -> tuple[list[str], list[object]]:
         if values:
             tests.append(f"{column} in ({marks(values)})")
             args.extend(values)
+    if where.without:
+        tests.append(f"kind not in ({marks(where.without)})")
+        args.extend(where.without)
+    for test, value in (("at >= ?", where.since), ("at <= ?", where.until)):
+        if value is not None:
+            tests.append(test)
+            args.append(value)
+    if where.having:
+        tests.append("details is not null and exists (select 1 from json_each(details) where key = ?)")
+        args.append(where.having)
     for tag in where.tags:
         tests.append("exists (select 1 from edge where src = memory.id and rel = 'has_tag' and dst = ?)")
         args.append(tag_node(tag))

@@ -7,6 +7,7 @@ import typer
 
 from reverie import Hit, Mind, clock
 from reverie.errors import EmbedderUnavailable, ExtraMissing, ModelUnavailable, NotFound, StoreError
+from reverie.kinds import TYPES
 from reverie.search import MODES
 from reverie.surfaces import complete, say
 from reverie.surfaces.commands.keep import Id
@@ -18,6 +19,10 @@ LITTLE = 64  # texts that wait for a vector and are embedded before a recall, ab
 
 Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")]
 Kinds = Annotated[list[str] | None, typer.Option("--kind", "-k", autocompletion=complete.kinds, help="Only this kind.")]
+Types = Annotated[
+    list[str] | None,
+    typer.Option("--type", autocompletion=lambda: list(TYPES), help=f"Only of this memory type: {', '.join(TYPES)}."),
+]
 Tags = Annotated[
     list[str] | None, typer.Option("--tag", "-t", autocompletion=complete.tags, help="Only with this tag.")
 ]
@@ -56,6 +61,7 @@ def recall(
     ] = None,
     limit: Limit = 10,
     kind: Kinds = None,
+    type: Types = None,
     tag: Tags = None,
     mode: Annotated[
         str,
@@ -78,6 +84,7 @@ def recall(
             space=desk.space,
             limit=limit,
             kinds=kind or (),
+            types=type or (),
             tags=tag or (),
             mode=usable(desk, mind, text, mode),
             as_of=looked_from(as_of),
@@ -166,6 +173,7 @@ def browse(
     desk: Desk,
     limit: Limit = 20,
     kind: Kinds = None,
+    type: Types = None,
     tag: Tags = None,
     session: Annotated[str, typer.Option(help="Only from this conversation.")] = "",
     after: Annotated[str, typer.Option(metavar="ID", help="Go on after this id.")] = "",
@@ -178,6 +186,7 @@ def browse(
         found = mind.browse(
             space=desk.space,
             kinds=kind or (),
+            types=type or (),
             tags=tag or (),
             session=session,
             active=active,

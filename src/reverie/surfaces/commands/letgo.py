@@ -143,7 +143,7 @@ def undoable(mind: Mind, most: int = 12) -> list[tuple[Any, list[str], str]]:
     """The last events that changed memories: (event, ids, what the first one says)."""
     listed: list[tuple[Any, list[str], str]] = []
     for event in mind.store.events(newest=True, limit=400):
-        if records := mind.store.changes_of(event.seq):
+        if event.verb != "hold" and (records := mind.store.changes_of(event.seq)):
             ids = list(dict.fromkeys(record.memory_id for record in records))
             memories = mind.get(ids[:1])
             listed.append((event, ids, memories[0].text if memories else ""))

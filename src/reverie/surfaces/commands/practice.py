@@ -19,6 +19,7 @@ def register(app: typer.Typer) -> None:
     command(app, "teach", panel=PANEL)(teach)
     command(app, "outcome", panel=PANEL, spaced=False)(outcome)
     command(app, "warnings", panel=PANEL)(warnings)
+    command(app, "procedures", panel=PANEL)(procedures)
 
 
 def teach(
@@ -90,6 +91,26 @@ def warnings(
                  "what it is given comes after: reverie warnings Bash \"git push --force\"")
     if found.untried:
         say.note(f"There was no time to try {found.untried} memories: too many slow regular expressions (re:…).")
+
+
+def procedures(
+    desk: Desk,
+    context: Annotated[list[str], typer.Argument(metavar="CONTEXT", help="What is being done; “-” reads stdin.")],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")] = 5,
+) -> None:
+    """Procedures whose trigger the context meets: what lately worked best first."""
+    from reverie.lifecycle.procedure import record_of
+
+    with desk.mind() as mind:
+        found = mind.procedures(reading.given_or_stdin(context), space=desk.space, limit=limit)
+    if desk.json:
+        say.document({"procedures": [{**say.as_json(one), "record": record_of(one)._asdict()} for one in found]})
+    elif found:
+        from reverie.surfaces import show
+
+        show.memories(found, clock.now(), desk.space)
+    else:
+        say.note("No procedure's trigger is met. reverie recall --type procedural finds by meaning.")
 
 
 def arguments_of(text: str) -> dict[str, Any] | str:

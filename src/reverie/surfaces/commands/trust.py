@@ -12,6 +12,7 @@ from reverie import Mind, clock
 from reverie.errors import BadInput, StoreDamaged
 from reverie.store import Problem, Stats
 from reverie.surfaces import say
+from reverie.surfaces.commands.keep import answer_kept, hand_over
 from reverie.surfaces.desk import Desk, command
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def register(app: typer.Typer) -> None:
         ("log", log),
         ("llm", llm),
     ):
-        command(app, name, panel=PANEL, spaced=False)(function)
+        command(app, name, panel=PANEL, spaced=name == "log")(function)
 
 
 def status(desk: Desk) -> None:
@@ -344,12 +345,21 @@ def settle(desk: Desk) -> None:
 
 def log(
     desk: Desk,
+    text: Annotated[
+        list[str] | None, typer.Argument(metavar="TEXT", help="Something that happened, to be kept as an episode.")
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")] = 20,
     verb: Annotated[list[str] | None, typer.Option(help="Only events of this verb.")] = None,
 ) -> None:
-    """The last events, newest first."""
+    """Write down something that happened; without a text, the last events, of --space if one is named."""
+    if text:
+        with desk.mind() as mind:
+            kept = mind.recount(" ".join(text), space=desk.space, provenance="user_stated")
+            hand_over(desk, mind)
+        answer_kept(desk, [kept], many=False)
+        return
     with desk.mind() as mind:
-        found = mind.store.events(verbs=tuple(verb or ()), newest=True, limit=limit) if limit else []
+        found = mind.store.events(verbs=tuple(verb or ()), space=desk.place, newest=True, limit=limit) if limit else []
     if desk.json:
         say.document(
             {

@@ -1,0 +1,86 @@
+"""Recounting: episodes are told, looked up by time and context, and shown day by day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from reverie.lifecycle import episode
+from reverie.lifecycle.asked import question, whole
+from reverie.lifecycle.intake import Moment, clean, moment, moment_then
+from reverie.mind.base import Base
+from reverie.model import Event, Filter, Memory, lineage
+
+if TYPE_CHECKING:
+    from reverie.lifecycle.journal import Chat, Day
+
+LOOKED_AT = 20_000       # newest episodes of a range among which words are looked for; a space holds no more (CAPACITY)
+MOST_TALKS = 10_000      # conversations, and recorded tool runs, that a journal looks through
+
+
+class Recounting(Base):
+    """The verbs of what happened."""
+
+    def recount(self, what: str, *, who: str = "", when: Moment = None, where: str = "", why: str = "",
+                outcome: str = "", kind: str = "event", space: str | None = None, session: str = "",
+                **more: object) -> Memory:
+        """Keep what happened, with who, when (default: now), where and why, and how it came out.
+
+        `kind`: "event", or "task" for a piece of work. Further names are those of `remember`. All of it can be found
+        by words, and the parts stand in `details`.
+        """
+        told = episode.told(what, {"who": who, "where": where, "why": why, "outcome": outcome})
+        given = more.pop("details", None)
+        details = {**(given if isinstance(given, dict) else {}), **told["details"]}
+        return self.remember(told["text"], kind=kind, at=when, space=space, session=session, details=details, **more)  # type: ignore[attr-defined,no-any-return]
+
+    def episodes(self, query: str = "", *, since: Moment = None, until: Moment = None, space: str | None = None,
+                 session: str = "", limit: int = 20) -> list[Memory]:
+        """What happened, newest first: between two moments, both included, and with these words in what, who, where or
+
+        why. A date without a time means all of that day, in UTC. Every word must occur, whatever its case; `recall`
+        with `types=["episodic"]` finds by meaning.
+        """
+        words = question(query, "query").split()
+        most = max(0, whole(limit))
+        found = self._happened(episode.KINDS, since, until, space, session, LOOKED_AT if words else most)
+        return [memory for memory in found if episode.about(memory, words)][:most]
+
+    def journal(self, since: Moment = None, until: Moment = None, *, space: str | None = None) -> list[Day]:
+        """A timeline by day, the latest first: episodes, decisions, tasks, feelings, conversations.
+
+        `since` and `until` as in `episodes`. Days are those of UTC; days on which nothing happened are left out.
+        """
+        from reverie.lifecycle.journal import SHOWN, days
+        found = self._happened(SHOWN, since, until, space, "", LOOKED_AT)
+        return days(found, self._talked(since, until, space), self._ran(since, until, space))
+
+    def _happened(self, kinds: Sequence[str], since: Moment, until: Moment, space: str | None, session: str,
+                  limit: int) -> list[Memory]:
+        """Memories of these kinds in a range, newest first."""
+        return self.store.browse(Filter(
+            spaces=lineage(self._space(space)), kinds=tuple(kinds), session=clean(session), by_time=True, limit=limit,
+            since=moment(since, "since"), until=moment_then(until, "until")))
+
+    def _talked(self, since: Moment, until: Moment, space: str | None) -> list[Chat]:
+        """Conversations in a space and below it, in a range, by day."""
+        from reverie.lifecycle.journal import chats
+        from reverie.lifecycle.talks import SPOKEN
+        first, last = moment(since, "since"), moment_then(until, "until")
+        talks = [talk for talk in self.store.talks(SPOKEN, space=self._space(space), limit=MOST_TALKS)
+                 if within(talk.ended, first, None) and within(talk.began, None, last)]
+        return [chat for talk in talks for chat in chats([
+            event for event in self.store.events(after=talk.first - 1, verbs=SPOKEN, session=talk.session,
+                                                 space=talk.space, limit=MOST_TALKS)
+            if within(event.at, first, last)])]
+
+    def _ran(self, since: Moment, until: Moment, space: str | None) -> list[Event]:
+        """Recorded tool runs in a space and below it, in a range; the newest 10,000 are looked through."""
+        first, last, home = moment(since, "since"), moment_then(until, "until"), self._space(space)
+        return [event for event in self.store.events(verbs=("tool",), newest=True, limit=MOST_TALKS)
+                if within(event.at, first, last) and (event.space == home or event.space.startswith(f"{home}/"))]
+
+
+def within(at: float, first: float | None, last: float | None) -> bool:
+    """Whether a moment lies in a range, both ends included."""
+    return (first is None or at >= first) and (last is None or at <= last)

@@ -1,0 +1,47 @@
+"""What hosts record of goals, tasks, steps and tools becomes episodes, where it matters (C22, X28).
+
+`lifecycle.episode.EVENTFUL` says what matters. The same told twice by one conversation is one episode: a test that
+fails fifty times is not fifty memories.
+"""
+
+from __future__ import annotations
+
+from reverie import clock
+from reverie.lifecycle import episode
+from reverie.lifecycle.intake import built
+from reverie.lifecycle.season import season_of, stamped
+from reverie.model import Add, Event, Filter, Memory, lineage
+from reverie.settle.learning import home_of, same_words
+from reverie.settle.reading import Decision, Reader, Work
+
+LATELY = 50              # newest episodes of a conversation among which the same is looked for
+NAME = "experience"
+
+
+def experienced(work: Work, event: Event) -> Decision:
+    """The episode that a recorded event becomes, if it is one."""
+    home = project_of(event)
+    outcome = None if work.settings.is_off(home) else episode.outcome_of(event)
+    if outcome is None:
+        return Decision()
+    memory = stamped(as_memory(home, event, outcome, work.now), season_of(work.store, lineage(home), work.now))
+    lately = work.store.browse(Filter(spaces=(home,), kinds=(outcome.kind,), session=event.session, limit=LATELY))
+    known = same_words(memory) in map(same_words, lately)
+    return Decision() if known else Decision([Add(memory)])
+
+
+def project_of(event: Event) -> str:
+    """Where it belongs: what happened in a conversation's own space happened to its project."""
+    above, _, last = event.space.rpartition("/")
+    return above if "/" in above and last == event.session else home_of(event)
+
+
+def as_memory(home: str, event: Event, outcome: episode.Outcome, now: float) -> Memory:
+    """An outcome as a memory that names the event it comes from."""
+    told = episode.told(outcome.what, outcome.parts)
+    details = {**told["details"], "worked": outcome.worked, "event": event.seq}
+    return built(clock.new_id(), now, told["text"], space=home, kind=outcome.kind, at=event.at, session=event.session,
+                 salience=outcome.importance, details=details, provenance="observed")
+
+
+READER = Reader(name=NAME, verbs=tuple(episode.EVENTFUL), verb=NAME, decide=experienced)
