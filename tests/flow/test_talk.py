@@ -123,9 +123,9 @@ def test_the_end_teaches_the_next_conversation(mind, clock):
 
 
 def test_working_memory_lasts_as_long_as_the_conversation(mind):
-    """C76, C79, C15: the user's last words are held at each message, a conversation that goes on begins with them and
+    """C76, C79, C15: the user's last words are held at each message; a conversation that goes on begins with them and
 
-    with what the agent held, and the end clears it.
+    with what the agent held; the end clears it, also while another conversation goes on.
     """
     talking = mind.conversation(SPACE, session="s1", limit=10_000)
     talking.before([asked("Please repair the release script.")])
@@ -146,6 +146,16 @@ def test_how_it_is_done_is_there_from_the_beginning(mind):
         loaded = talking.start("please deploy to staging")
         assert ["Deploy"] == [m.title for m in loaded.procedures] and "ship it" in loaded.block.text
         assert [] == talking.start("please eat an apple").procedures
+
+
+def test_a_conversation_that_breaks_off_is_learned_from_later(mind):
+    """What was said before an error is safe, and nothing waits for it."""
+    with pytest.raises(ZeroDivisionError), mind.conversation(SPACE, session="s1", limit=10_000) as talking:
+        talking.before([asked("Remember that the staging server is called heron.")])
+        _ = 1 / 0
+    assert talking.companion.closed and [] == mind.browse(space=SPACE)
+    mind.settle()
+    assert any("heron" in m.text for m in mind.browse(space=SPACE))
 
 
 def test_where_memory_is_off_the_conversation_goes_on(clock):

@@ -57,7 +57,7 @@ class Ready(NamedTuple):
 
     prompt: list[Any]                    # the messages to send: the conversation, and the block at its end
     messages: list[Any]                  # the conversation, to go on with
-    block: Block                         # known, procedures, lately as text, for wherever it stays
+    block: Block                         # what came up, as it stands in the prompt
     condensed: Condensed
     trouble: str = ""                    # what to do if even what has to stay does not fit
 
@@ -98,11 +98,16 @@ class Talk:
 
     def end(self) -> Settled:
         """The conversation is over: write down what is queued and learn from it now. Twice does no harm."""
+        self.companion.wait()
         self.companion.close()
+        self.companion.wait()     # where other conversations of this mind go on, their thread writes down the end
         return self._mind.settle()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.end()
+    def __exit__(self, failed: object, *_: object) -> None:
+        if failed:
+            self.companion.close()     # what was said is safe; whoever settles next learns from it
+        else:
+            self.end()
