@@ -27,6 +27,10 @@ def talk(length=40, fact=FACT):
     return said
 
 
+def asked(words):
+    return {"role": "user", "content": words}
+
+
 def of_kind(mind, kind, space=SPACE):
     return [m for m in mind.browse(space=space, limit=1_000) if m.kind == kind]
 
@@ -140,6 +144,31 @@ def test_facts_are_learned_once(mind, clock):
     learned = [m for m in mind.browse(space=SPACE, limit=1_000) if m.kind not in (EXCERPT, "event")]
     assert 1 == len([m for m in learned if "linter" in m.text])
     assert not [m for m in learned if FENCE in m.text or "condensed by Reverie" in m.text]
+
+
+def test_how_an_error_was_put_right_is_learned_when_it_leaves(mind):
+    """C108, C2: the part that leaves is read as one that is over; what made an error go away is learned, once."""
+    commands = (("npm run load", "sh: vite: command not found"), ("npm ci", "added 812 packages"),
+                ("npm run load", "loaded 1000 rows. " + 200 * "."))
+    said = [asked("Load the rows.")]
+    for number, (command, result) in enumerate(commands):
+        said += [{"role": "assistant", "content": None, "tool_calls": [
+            {"id": f"c{number}", "function": {"name": "Bash", "arguments": json.dumps({"command": command})}}]},
+                 {"role": "tool", "tool_call_id": f"c{number}", "content": result}]
+    said += [{"role": "assistant", "content": "Loaded."}, *talk(30)]
+    with mind.companion(space=SPACE, session="s1") as companion:
+        companion.turn(said[:7])
+        companion.turn(said)
+        companion.wait()
+        mind.settle()
+        assert [] == of_kind(mind, "learning")
+        assert companion.condense(said, limit=2_000).done
+        companion.wait()
+        mind.settle()
+        assert ["`npm run load` failed with “sh: vite: command not found”; fixed by running `npm ci`."] == [
+            m.text for m in of_kind(mind, "learning")]
+    mind.settle()
+    assert 1 == len(of_kind(mind, "learning"))
 
 
 def test_it_rests_for_five_minutes(mind, clock):

@@ -14,15 +14,11 @@ from reverie.testing import SPACE, a_memory, memory
 from reverie.window import FENCE
 from reverie.window.block import Block, at_the_end
 from reverie.window.shapes import groups
-from tests.flow.test_condensing import FACT, talk
+from tests.flow.test_condensing import FACT, asked, talk
 from tests.property.test_fitting import legal
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "agent.py"
 BLOCK = Block(text=f"<{FENCE}>\n- heron\n</{FENCE}>", memories=(a_memory("heron"),))
-
-
-def asked(words):
-    return {"role": "user", "content": words}
 
 
 @pytest.fixture
@@ -106,7 +102,7 @@ def test_what_comes_after_the_call_is_learned(mind, clock):
 
 
 def test_the_end_teaches_the_next_conversation(mind, clock):
-    """C115, D3: what was said in one conversation is known in the next; after the end nothing more is taken."""
+    """C80, C115, D3: what was said in one conversation is known in the next; after the end nothing more is taken."""
     with mind.conversation(SPACE, session="s1", limit=10_000) as talking:
         talking.before([asked("Remember that the staging server is called heron.")])
         talking.after([asked("Remember that the staging server is called heron."),
