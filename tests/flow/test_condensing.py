@@ -89,10 +89,14 @@ def test_where_only_answers_become_lines_there_is_no_place_for_a_summary(mind):
     assert "" == made.summary and {item.type for item in made.left} == {"assistant_message"}
 
 
-def test_unknown_strategies_are_named(mind):
-    """The error says which there are."""
-    with pytest.raises(BadInput, match="hybrid"):
-        mind.condense(talk(), limit=LIMIT, strategy="forgetful")
+@pytest.mark.parametrize(("wish", "said"), [
+    ({"limit": 10**9, "strategy": "forgetful"}, "hybrid"), ({"limit": 0}, "above 0"), ({"limit": -5}, "above 0")])
+def test_what_cannot_be_is_refused_at_once(mind, wish, said):
+    """Also before it is time; the error says what there is."""
+    with pytest.raises(BadInput, match=said):
+        mind.condense(talk(), **wish)
+    with pytest.raises(BadInput, match="list of messages"):
+        mind.condense("hello", limit=100)
 
 
 def test_nothing_happens_before_it_is_time(mind):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from reverie import clock
 from reverie.lifecycle.condense.drafting import Condensed, Draft, draft, finished, fitting
 from reverie.lifecycle.condense.lines import LONGEST, Line, is_summary
+from reverie.lifecycle.condense.strategies import wanted
 from reverie.lifecycle.condense.timing import too_early
 from reverie.lifecycle.intake import built
 from reverie.messages import Said, role_of
@@ -51,26 +52,26 @@ class Told(NamedTuple):
     asked: str = ""          # the user's question that stands last before them
 
 
-def condensed(messages: Sequence[Any], wish: Wish, talk: About, now: float, llm: Llm | None = None) -> Condensed:
+def condensed(messages: Sequence[Any], wish: Wish, about: About, now: float, llm: Llm | None = None) -> Condensed:
     """The messages to go on with; the given ones, with the reason, where it is not time yet or nothing may leave."""
+    wanted(wish.strategy, wish.limit)
     used = sum(weight(message, text_of(message), wish.tokenizer) for message in checked(messages))
-    made = None
-    why = too_early(used, wish.limit, len(messages), talk.last, now, wish.start)
+    why = too_early(used, wish.limit, len(messages), about.last, now, wish.start)
     if not why:
-        made = draft(messages, wish, now, known=talk.known, numbers=talk.numbers, session=talk.session)
-        return by_model(made, talk, llm) or finished(made, fitting(made, made.lines), BY_WORDS)
+        made = draft(messages, wish, now, known=about.known, numbers=about.numbers, session=about.session)
+        return by_model(made, about, llm) or finished(made, fitting(made, made.lines), BY_WORDS)
     return Condensed(list(messages), used, used, int(wish.down * wish.limit), wish.strategy,
                      origin=tuple(range(len(messages))), why=why)
 
 
-def by_model(made: Draft, talk: About, llm: Llm | None) -> Condensed | None:
+def by_model(made: Draft, about: About, llm: Llm | None) -> Condensed | None:
     """The same with lines that a model wrote; None without one, or where its answer is no summary."""
-    if llm is None or not made.lines:
+    if llm is None or not made.lines or not made.placed:
         return None
     from reverie.llm import digest
     said = digest.shown([Said(line.who, line.text, line.number) for line in made.lines])
-    answer = llm.ask(digest.request(said, made.room), lambda text: digest.read(text, said), space=talk.space,
-                     session=talk.session)
+    answer = llm.ask(digest.request(said, made.room), lambda text: digest.read(text, said), space=about.space,
+                     session=about.session)
     lines = fitting(made, [Line(one.place, one.role, one.text) for one in answer.value or ()])
     return finished(made, lines, llm.name) if lines else None
 

@@ -56,6 +56,11 @@ class Draft(NamedTuple):
         return int(self.wish.down * self.wish.limit)
 
     @property
+    def placed(self) -> bool:
+        """Whether there is a place for a summary: see `laid_out`."""
+        return bool(self.seat) or not self.alternate
+
+    @property
     def moved(self) -> list[Item]:
         """All of which something leaves, in the order of the conversation."""
         return sorted([*self.left, *(one.item for one in self.shortened)], key=lambda item: item.messages)
@@ -90,7 +95,7 @@ def draft(messages: Sequence[Any], wish: Wish, now: float, *, known: Callable[[i
     `known` says when a message came and for which task, `numbers` its number in the conversation (default: its place);
     `session` is the name under which `mind.session` has all of them. BadInput for what is no list of messages.
     """
-    given, row = checked(messages), wanted(wish.strategy)
+    given, row = checked(messages), wanted(wish.strategy, wish.limit)
     facts = known or spaced(given, now)
     items = [newest(item, len(given)) for item in
              items_of(given, lambda place: marked(facts(place), given[place], wish), wish.tokenizer)]
@@ -183,7 +188,7 @@ def finished(made: Draft, lines: Sequence[Line], by: str) -> Condensed:
                      origin=tuple(range(len(made.given))), trouble=trouble(made.before, made.wish))
     if not made.moved:
         return same._replace(why="nothing may leave")
-    summary = written(lines, made.head) if made.seat or not made.alternate else ""
+    summary = written(lines, made.head) if made.placed else ""
     new: list[Any] = [{"role": "user", "content": summary}] if summary else []
     if len(made.seat) > 1:
         new = [{"role": "assistant", "content": NOTE}, *new]

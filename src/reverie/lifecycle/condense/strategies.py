@@ -31,8 +31,10 @@ STRATEGIES: dict[str, Strategy] = {row.name: row for row in (
 DEFAULT = "hybrid"       # CONSTANTS: strategies default
 
 
-def wanted(name: str) -> Strategy:
-    """The row of that name."""
+def wanted(name: str, limit: int) -> Strategy:
+    """The row of that name; BadInput also for a limit that is none."""
     if name not in STRATEGIES:
         raise BadInput(f"{name!r} is not a strategy; there are {', '.join(STRATEGIES)}")
+    if limit <= 0:
+        raise BadInput(f"limit={limit!r} must be a number of tokens above 0")
     return STRATEGIES[name]
