@@ -77,16 +77,19 @@ def test_every_strategy_leaves_a_fenced_summary(mind, strategy):
     assert [m for m in made.messages if m in said] == [m for m in said if m in made.messages]
 
 
-def test_where_only_answers_become_lines_there_is_no_place_for_a_summary(mind):
-    """C105: user and assistant still take turns; each line says what stood there, and the answers are kept."""
+@pytest.mark.parametrize("sticky", [False, True])
+def test_where_only_answers_become_lines_roles_still_alternate(mind, sticky):
+    """C105: the summary takes the place of something the user said; where none of that may leave there is none."""
     said = [{"role": "user", "content": f"What about the code K{n}-{n * 77} of shelf{n}?"} if n % 2 == 0 else
             {"role": "assistant", "content": f"Answer {n}: " + "this is how it is, in all detail. " * 40}
             for n in range(40)]
     used = mind.condense(said, limit=10**9).before
-    made = mind.condense(said, limit=int(used / 0.81))
+    made = mind.condense(said, limit=int(used / 0.81), sticky=lambda m: sticky and m["role"] == "user")
     assert made.done and made.after <= made.goal and not made.trouble
     assert ["user", "assistant"] * 20 == [message["role"] for message in made.messages]
-    assert "" == made.summary and {item.type for item in made.left} == {"assistant_message"}
+    assert (1 - sticky) == sum(message["content"].startswith(MARK) for message in made.messages)
+    assert bool(made.summary) != sticky and bool(made.lines) != sticky
+    assert (not sticky) == ("user_message" in {item.type for item in made.left})
 
 
 @pytest.mark.parametrize(("wish", "said"), [

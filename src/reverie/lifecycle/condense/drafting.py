@@ -2,7 +2,8 @@
 
 The summary takes the place of a summary that is there, else of the first of the user's messages that leaves, and is
 the user's message too: so the roles stay in an order that OpenAI and Anthropic take. Where only calls of tools leave a
-conversation in strict turns, it takes the place of the first of them, behind an assistant's message that announces it.
+conversation in strict turns, it takes the place of the first of them, behind an assistant's message that announces it;
+where only answers became lines, that of the first of the user's messages that may leave.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -143,11 +144,14 @@ def seat_of(items: Sequence[Item], going: Going, *, alternate: bool) -> int | No
     """Where among `items` the summary stands in place of what goes; None: it stands nowhere yet."""
     some = sorted(going.whole)
     summaries = [place for place in some if items[place].text.startswith(MARK)]
-    asked = [place for place in some if items[place].type == "user_message" and items[place].places == 1]
-    short = {one.item.messages for one in going.shortened}
-    pairs = [place for place, item in enumerate(items)
-             if item.places == 2 and (place in going.whole or item.messages in short)] if alternate else []
-    return next(iter([*summaries, *asked, *pairs]), None)
+    asked = [place for place, item in enumerate(items) if item.type == "user_message" and item.places == 1]
+    found = [*summaries, *(place for place in asked if place in going.whole)]
+    if alternate:
+        short = {one.item.messages for one in going.shortened}
+        found += [place for place, item in enumerate(items)
+                  if item.places == 2 and (place in going.whole or item.messages in short)]
+        found += [place for place in asked if short and not items[place].sticky]
+    return next(iter(found), None)
 
 
 def weights(items: Sequence[Item], now: float) -> dict[tuple[int, ...], float]:
@@ -206,8 +210,8 @@ def finished(made: Draft, lines: Sequence[Line], by: str) -> Condensed:
 def laid_out(made: Draft, new: Sequence[Any]) -> Iterator[tuple[int, Any]]:
     """The list to go on with, each message with its place in the given one; a summary's is that where it stands.
 
-    Without a seat it stands before the first of what goes. Where roles alternate and only answers of the assistant
-    became lines there is no place for it, and no need: each line stands where its answer stood.
+    Without a seat it stands before the first of what goes; where roles alternate it then stands nowhere, which can only
+    be if answers became lines and nothing that the user said may leave: each line stands where its answer stood.
     """
     gone = {place for item in made.left for place in item.messages}
     short = {place: one.stub for one in made.shortened for place in one.item.messages}
