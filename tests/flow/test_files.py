@@ -79,7 +79,7 @@ def test_what_is_shown_stands_at_its_lines(known, notes):
 
 
 def test_words_and_meaning_are_weighed_seven_to_three(known):
-    """C65, C67: 0.7 of the cosine and 0.3 of the BM25 as a share of the highest."""
+    """C6, C9, C65, C67: 0.7 of the cosine and 0.3 of the BM25 as a share of the highest."""
     known.settle()
     hits = known.search_files("the staging server", space=SPACE, limit=1)
     cosine = float(known.embedder.embed(["the staging server"])[0]
@@ -322,7 +322,7 @@ def test_files_of_odd_encodings_are_found(known, notes):
 
 
 def test_an_index_that_is_lost_comes_back(tmp_path, known, notes, clock):
-    """C64: derived; which folders are searched survives it, and so does a damaged file."""
+    """C64, C89: derived; which folders are searched survives it, and so does a damaged file."""
     known.close()
     [index] = (tmp_path / "home" / "cache").glob("*.db")
     for damage in (index.unlink, lambda: index.write_bytes(b"no database" * 1_000)):

@@ -41,7 +41,7 @@ def test_every_line_stands_in_a_chunk_at_its_number(lines):
 
 @given(LINES)
 def test_a_chunk_has_400_tokens_at_most(lines):
-    """CC-72, C61: 1,600 characters, whatever the lines are like; nothing but blanks is no chunk."""
+    """CC-72, C7, C61: 1,600 characters, whatever the lines are like; nothing but blanks is no chunk."""
     assert [] == [chunk for chunk in chunked("\n".join(lines)) if len(chunk.text) > SIZE or not chunk.text.strip()]
 
 

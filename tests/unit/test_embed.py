@@ -88,7 +88,7 @@ def test_importing_and_opening_load_nothing(tmp_path):
     ],
 )
 def test_each_embedder_says_which_model_it_is(name, model, tmp_path):
-    """The identity kept beside each vector differs wherever vectors do (X13)."""
+    """The identity kept beside each vector differs wherever vectors do; providers are rows of one table (X13, C3)."""
     assert open_embedder(name, cache=tmp_path).model == model
 
 

@@ -88,7 +88,7 @@ KNOWN = [0.016047, -0.059834, -0.099666, -0.06747]  # of the first text, first f
 
 @pytest.mark.model
 def test_agrees_with_plain_numpy(minilm, model_cache):
-    """The graph is the published model: one standard model, 384 dimensions, in-process (A5, A90, A91)."""
+    """The graph is the published model: one standard model, 384 dimensions, in-process (A5, A90, A91, C74)."""
     from tokenizers import Tokenizer
 
     folder = model_cache / "models" / weights.NAME

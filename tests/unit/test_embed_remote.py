@@ -53,7 +53,7 @@ def remote(url, pauses=None, **more):
 
 
 def test_rows_are_unit_length_and_in_order():
-    """Whatever the order and length of the server's vectors (X14)."""
+    """Whatever the order and length of the server's vectors (X14, C72, C73: any server of that protocol)."""
     with server(vectors) as (url, seen):
         embedder = remote(url, api_key="secret")
         rows = embedder.embed(["a", "bb", ""])
@@ -164,7 +164,7 @@ def test_a_wrong_answer_is_never_used(body):
 
 
 def test_another_number_of_dimensions_is_refused(tmp_path):
-    """What was promised, or what came first, holds (X13)."""
+    """What was promised, or what came first, holds (X13; C75: 1,536 or whatever the model has)."""
     with server(vectors) as (url, _):
         with pytest.raises(EmbedderUnavailable, match="768"):
             open_embedder(f"openai:{url}#m@768", cache=tmp_path).embed(["a"])
