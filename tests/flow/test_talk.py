@@ -77,7 +77,7 @@ def test_what_is_due_is_given_before_the_first_call(folder, clock):
 
 
 def test_a_full_context_is_condensed_before_the_call(mind, clock):
-    """C77, C78, C111, D52: at 80 % it is condensed before the model is asked; within the cooldown it is cut all the same."""
+    """C77, C78, C111, D52: at 80 % it is condensed before the model is asked; within the cooldown it is cut."""
     with mind.conversation(SPACE, session="s1", limit=3_000, strategy="sliding-window") as talking:
         ready = talking.before(talk())
         assert ready.condensed.done and any(m["content"].startswith(MARK) for m in ready.messages)
