@@ -9,7 +9,7 @@ The held-out half is no longer unseen: its figures were looked at seven times wh
 its eleven wrong merges and updates were read and their causes mended (1.7 % were wrong before), and the two thresholds
 for memories with merged wordings were chosen with both halves in view. `fresh.jsonl` was written after the features;
 only its figures were looked at, and nothing was changed for them.
-`givenup.jsonl` was written with the last look at a verdict (`lifecycle.caution`), most of it from the faults that this
+`givenup.jsonl` was written with the last look at a verdict (`alike.caution`), most of it from the faults that this
 look mends: its figures show that they stay mended, not how well unseen texts are told.
 Then groups of fifty through a real store (`through`): two that were known while it was built, two written last and
 looked at once. Speed. Writes bench/results/reconcile.json.
@@ -42,8 +42,8 @@ from bench.reconcile.measure import (
 from bench.reconcile.through import report
 from bench.reconcile.vectors import Cosines
 from bench.retrieval.data import default_root
-from reverie.lifecycle.compare import RELATIONS, compare
-from reverie.lifecycle.statement import _read
+from reverie.lifecycle.alike.compare import RELATIONS, compare
+from reverie.lifecycle.alike.statement import _read
 
 SHOWN = ("wrongly superseded", "wrongly superseded, of what was retired", "near or apart taken for same",
          "contradictions not flagged", "contradictions not reported at all", "false alarms", "accuracy")

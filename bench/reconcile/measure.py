@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from bench.reconcile.data import Pair
 from bench.reconcile.vectors import Cosines
-from reverie.lifecycle.compare import RELATIONS, Verdict, compare
+from reverie.lifecycle.alike.compare import RELATIONS, Verdict, compare
 from reverie.model import Memory
 
 Judge = Callable[[Pair], str]

@@ -17,10 +17,10 @@ import numpy as np
 
 from bench.reconcile.data import Pair, fifties, pairs, restatements, subjects, texts
 from bench.reconcile.vectors import Cosines
-from reverie.lifecycle import compare as ours
-from reverie.lifecycle.agreement import shares
-from reverie.lifecycle.likeness import likeness
-from reverie.lifecycle.statement import read
+from reverie.lifecycle.alike import compare as ours
+from reverie.lifecycle.alike.agreement import shares
+from reverie.lifecycle.alike.likeness import likeness
+from reverie.lifecycle.alike.statement import read
 
 PENALTY = 0.02
 RESTATED = 3.0     # all restatement pairs together weigh as much as this many times the labelled "same" pairs

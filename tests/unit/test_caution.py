@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.lifecycle.caution import cautious, yielded
-from reverie.lifecycle.compare import RELATIONS, Verdict, compare
+from reverie.lifecycle.alike.caution import cautious, yielded
+from reverie.lifecycle.alike.compare import RELATIONS, Verdict, compare
 from reverie.model import Memory
 from reverie.testing import a_memory
 

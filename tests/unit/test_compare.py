@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.lifecycle import agreement
-from reverie.lifecycle import compare as module
-from reverie.lifecycle.compare import RELATIONS, compare, scorer
-from reverie.lifecycle.likeness import likeness
-from reverie.lifecycle.statement import MOST_TOKENS, read
-from reverie.lifecycle.vocabulary import stem
+from reverie.lifecycle.alike import agreement
+from reverie.lifecycle.alike import compare as module
+from reverie.lifecycle.alike.compare import RELATIONS, compare, scorer
+from reverie.lifecycle.alike.likeness import likeness
+from reverie.lifecycle.alike.statement import MOST_TOKENS, read
+from reverie.lifecycle.alike.vocabulary import stem
 from reverie.testing import NOON, a_memory
 
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.lifecycle import reconcile
+from reverie.lifecycle.alike.compare import Verdict
 from reverie.lifecycle.change import unmerged
-from reverie.lifecycle.compare import Verdict
 from reverie.lifecycle.ledger import Ledger
 from reverie.lifecycle.reconcile import (
     Near,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.kinds import DAY, effective, retention
-from reverie.lifecycle.compare import Verdict
+from reverie.lifecycle.alike.compare import Verdict
 from reverie.lifecycle.sleep import PASSES, SAFE, clusters, fading, links, pairs, tags
 from reverie.lifecycle.sleep.nearest import Stopped, nearest
 from reverie.lifecycle.sleep.plan import Pair, View, after, difference, told

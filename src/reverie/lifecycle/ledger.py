@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from reverie.lifecycle.alike.compare import Verdict
 from reverie.lifecycle.change import contradicting
-from reverie.lifecycle.compare import Verdict
 from reverie.lifecycle.reconcile import (
     DOUBTED,
     FEW_AGAINST,

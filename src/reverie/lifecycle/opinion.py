@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reverie.lifecycle.alike.compare import Verdict
 from reverie.lifecycle.change import contradicting, superseded
-from reverie.lifecycle.compare import Verdict
 from reverie.lifecycle.reconcile import OPPOSED, may_merge, may_yield, merging, stronger, sure
 from reverie.lifecycle.review import untied
 from reverie.model import Change, Edge, Memory

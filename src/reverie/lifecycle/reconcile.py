@@ -19,11 +19,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.kinds import EXCERPT, KINDS, holds, is_talk, kind_of
-from reverie.lifecycle.agreement import WELL_KNOWN
+from reverie.lifecycle.alike.agreement import WELL_KNOWN
+from reverie.lifecycle.alike.compare import RELATIONS, Verdict, compare
+from reverie.lifecycle.alike.statement import read
 from reverie.lifecycle.change import HELPFUL, MOST_REINFORCEMENTS, crumbs
-from reverie.lifecycle.compare import RELATIONS, Verdict, compare
 from reverie.lifecycle.procedure import PARTS
-from reverie.lifecycle.statement import read
 from reverie.model import Change, Edge, Link, Memory, Retire, Revise
 
 TALK = ("fact", "note")          # kinds that turns of a conversation are kept as, with a speaker

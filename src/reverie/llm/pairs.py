@@ -1,6 +1,6 @@
 """What two memories are to each other, as a model sees it, and one text for two that say the same.
 
-`opinion` has the fields of `lifecycle.compare.Verdict`. It is asked for only where rules are unsure. A merged text must
+`opinion` has the fields of `alike.compare.Verdict`. It is asked for only where rules are unsure. A merged text must
 keep every number, identifier, name and path of both, and be about as long; otherwise it is refused and nothing is
 merged. The relation between two memories that came up together is a suggestion.
 """
@@ -15,7 +15,7 @@ from reverie.llm import BadAnswer, Request
 from reverie.llm.asking import RULES, a_text, fenced, one_of, share, short, the_object
 from reverie.model import Memory
 
-RELATIONS = ("same", "near", "contradicts", "updates", "apart")    # those of lifecycle.compare
+RELATIONS = ("same", "near", "contradicts", "updates", "apart")    # those of lifecycle.alike.compare
 LINKS = ("relates_to", "contradicts", "none")
 MOST_SHOWN, MOST_WHY, MOST_MERGED = 2_000, 300, 4_000
 CERTAIN = 0.9            # confidence of the rules from which no model is asked

@@ -94,7 +94,7 @@ class Reviewing(Base):
 
     def _why(self, one: Memory, other: Memory, edge: Edge, vectors: Mapping[str, Floats]) -> str:
         """Why it was asked, told anew from what the two say now."""
-        from reverie.lifecycle.compare import compare
+        from reverie.lifecycle.alike.compare import compare
         known = one.id in vectors and other.id in vectors
         cosine = float(vectors[one.id] @ vectors[other.id]) if known else None
         verdict = compare(one, other, cosine)

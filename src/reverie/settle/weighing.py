@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from reverie.lifecycle.compare import Verdict
+from reverie.lifecycle.alike.compare import Verdict
 from reverie.lifecycle.reconcile import judged, takes_part
 from reverie.model import UNDECIDED, Change, Edge, Event, Memory
 from reverie.settle import asking

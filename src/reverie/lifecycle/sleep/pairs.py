@@ -1,6 +1,6 @@
 """Passes over pairs that lie close: say the same, may say the same, contradict each other, belong together.
 
-What two memories are to each other is `lifecycle.compare`'s word, what follows is `lifecycle.reconcile`'s, as for a new
+What two memories are to each other is `alike.compare`'s word, what follows is `lifecycle.reconcile`'s, as for a new
 memory. Sleep sees pairs that nobody saw when they were written: both were new, the texts got their vectors later, or
 ten others were nearer.
 
@@ -15,8 +15,8 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from reverie.lifecycle.alike.compare import Verdict, compare
 from reverie.lifecycle.change import contradicting
-from reverie.lifecycle.compare import Verdict, compare
 from reverie.lifecycle.opinion import SURE
 from reverie.lifecycle.reconcile import (
     MOST_CASES,

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from reverie.lifecycle.denial import bars, signs_of
-from reverie.lifecycle.order import bound_in, condition_of, given_up_in, order_of
-from reverie.lifecycle.vocabulary import (
+from reverie.lifecycle.alike.denial import bars, signs_of
+from reverie.lifecycle.alike.order import bound_in, condition_of, given_up_in, order_of
+from reverie.lifecycle.alike.vocabulary import (
     BOUND,
     among,
     concept,

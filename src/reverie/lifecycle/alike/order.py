@@ -3,8 +3,8 @@
 All of it from the order of words alone. `lows` are the words in lower case, `concepts` the concept at each place or "".
 """
 
-from reverie.lifecycle.denial import compares, denies
-from reverie.lifecycle.vocabulary import BOUND, among, some
+from reverie.lifecycle.alike.denial import compares, denies
+from reverie.lifecycle.alike.vocabulary import BOUND, among, some
 
 _LEAVES, _GOES, _CHANGES = among("LEAVES"), among("GOES"), among("CHANGES")
 

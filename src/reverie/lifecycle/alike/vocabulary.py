@@ -8,8 +8,8 @@ import re
 import unicodedata
 from functools import cache, lru_cache
 
-from reverie.lifecycle import wording
-from reverie.lifecycle.phrases import PHRASES
+from reverie.lifecycle.alike import wording
+from reverie.lifecycle.alike.phrases import PHRASES
 from reverie.words import STOP
 
 BOUND = frozenset(",;:.!?()–—|\n")    # what parts limbs of a sentence

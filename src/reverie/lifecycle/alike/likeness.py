@@ -7,8 +7,8 @@ values that stand against each other. All of it comes from two readings and, whe
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from reverie.lifecycle.statement import CONTENT, LIGHT, NAME, SAID, SCOPE, SUBJECT, VALUE, Statement, Word
-from reverie.lifecycle.vocabulary import among, concept, contrasts, opposites, pairs_with, weak
+from reverie.lifecycle.alike.statement import CONTENT, LIGHT, NAME, SAID, SCOPE, SUBJECT, VALUE, Statement, Word
+from reverie.lifecycle.alike.vocabulary import among, concept, contrasts, opposites, pairs_with, weak
 
 MOST = 4              # what is counted, is counted so far: the fifth difference says no more than the fourth
 HOW = ("value", "measure", "opposite", "contrast", "name", "slot", "end slot", "half slot")

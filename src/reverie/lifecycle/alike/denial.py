@@ -6,7 +6,7 @@ Words are looked at in lower case, one after the other; a clause ends at a comma
 
 from collections.abc import Iterator
 
-from reverie.lifecycle.vocabulary import BOUND, among, following
+from reverie.lifecycle.alike.vocabulary import BOUND, among, following
 
 _JOINTS, _NOT, _AUX, _AVOID = among("JOINTS"), among("NOTS"), among("AUXILIARIES"), among("AVOIDS")
 _ENDS = among("ENDS")

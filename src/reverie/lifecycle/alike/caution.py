@@ -15,13 +15,13 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from reverie.lifecycle import wording
-from reverie.lifecycle.statement import LIGHT, MOST_CHARS, SUBJECT, read
-from reverie.lifecycle.vocabulary import among, concept, contrasts, light, synonyms, value_at, weak
+from reverie.lifecycle.alike import wording
+from reverie.lifecycle.alike.statement import LIGHT, MOST_CHARS, SUBJECT, read
+from reverie.lifecycle.alike.vocabulary import among, concept, contrasts, light, synonyms, value_at, weak
 from reverie.model import Memory
 
 if TYPE_CHECKING:
-    from reverie.lifecycle.compare import Verdict
+    from reverie.lifecycle.alike.compare import Verdict
 
 UNCLEAR = 0.5         # below what lets anything step back unasked: a person is asked
 LONG_WORD = 4         # letters that two forms of a word must share at the beginning

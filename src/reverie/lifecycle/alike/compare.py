@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reverie.kinds import kind_of
-from reverie.lifecycle.agreement import FEW_WORDINGS, WELL_KNOWN, Look, agreed
-from reverie.lifecycle.caution import cautious
-from reverie.lifecycle.likeness import Likeness, likeness
-from reverie.lifecycle.statement import Statement, read
+from reverie.lifecycle.alike.agreement import FEW_WORDINGS, WELL_KNOWN, Look, agreed
+from reverie.lifecycle.alike.caution import cautious
+from reverie.lifecycle.alike.likeness import Likeness, likeness
+from reverie.lifecycle.alike.statement import Statement, read
 from reverie.model import Memory
 
 RELATIONS = ("same", "near", "contradicts", "updates", "apart")
