@@ -30,8 +30,8 @@ def page(mind, name="MEMORY.md", space=SPACE):
     return Folder(mind.settings.mirror_root, space).path / name
 
 
-def text(mind, name="MEMORY.md"):
-    return page(mind, name).read_bytes().decode()
+def text(mind, name="MEMORY.md", space=SPACE):
+    return page(mind, name, space).read_bytes().decode()
 
 
 def edit(mind, old, new, name="MEMORY.md"):
@@ -185,6 +185,61 @@ def test_a_line_that_lost_its_id_is_still_its_memory(mind):
 
     assert (done.new, done.forgotten) == (0, 0)
     assert f"<!-- {one.id} -->" in text(mind)
+
+
+def test_a_line_copied_under_a_heading_of_ones_own_is_prose(mind):
+    """It stays there without the id, whether the line stands above or below; no new memory is made of it (C60)."""
+    one = mind.remember("Deploys go out on Tuesdays.", space=SPACE)
+    mind.remember("Tea over coffee.", space=SPACE)
+    sync(mind)
+    line = f"- {one.text} <!-- {one.id} -->\n"
+    edit(mind, "## Facts\n", f"## Before\n\n{line}\n## Facts\n")
+    page(mind).write_text(f"{text(mind)}\n## Mine\n\n{line}")
+    done = sync(mind)
+
+    assert (done.new, done.revised, done.forgotten, done.troubles) == (0, 0, 0, ())
+    assert (text(mind).count(one.id), text(mind).count(f"- {one.text}\n")) == (1, 2)
+    assert [] == mind.verify()
+
+
+def test_a_line_of_nobodys_under_a_heading_of_ones_own_is_prose(mind):
+    """An id that this space does not know deletes nothing: the line stays, without the id (C60)."""
+    other = mind.remember("Elsewhere.", space="me/other")
+    mind.remember("Tea over coffee.", space=SPACE)
+    sync(mind)
+    page(mind).write_text(f"{text(mind)}\n## Mine\n\n- A note. <!-- mem_01aaaaaaaaaaaaaaaaaaaaaaaa -->\n"
+                          f"- Copied and edited. <!-- {other.id} -->\n")
+    sync(mind)
+
+    assert text(mind).endswith("## Mine\n\n- A note.\n- Copied and edited.\n")
+    assert alive(mind).keys() == {"Tea over coffee."}
+    assert mind.get([other.id])[0].text == "Elsewhere."
+    assert [] == mind.verify()
+
+
+def test_unforeseen_trouble_in_one_space_stops_no_other_one(mind, monkeypatch):
+    """Settling goes on, the other spaces are written, the trouble is told and gone once it is over."""
+    mind.remember("Here.", space=SPACE)
+    mind.settle()
+    real_read = Folder.read
+
+    def read(self, name):
+        if self.space == SPACE:
+            raise LookupError("something nobody thought of")
+        return real_read(self, name)
+    with monkeypatch.context() as broken:
+        broken.setattr(Folder, "read", read)
+        mind.remember("More.", space=SPACE)
+        mind.remember("Elsewhere.", space="me/other")
+        mind.settle()
+        (problem,) = mind.verify()
+        assert "something nobody thought of" in sync(mind).troubles[0]
+
+    assert "something nobody thought of" in problem.message
+    assert "Elsewhere." in text(mind, space="me/other")
+    assert sync(mind).troubles == ()
+    assert "More." in text(mind)
+    assert [] == mind.verify()
 
 
 def test_the_persons_edit_wins_and_the_programs_stays_in_history(mind):

@@ -8,7 +8,7 @@ The comparison is made field by field, so that a new wording by one and a new ki
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from reverie.mirror.pages import Item, Page, written
+from reverie.mirror.pages import Block, Item, Page, as_prose, written
 from reverie.mirror.places import Line
 from reverie.model import NOTHING
 
@@ -88,7 +88,8 @@ def identified(base: Lines, page: Page, ours: Lines) -> Page:
     """The page with each memory on one item at most; items without an id get that of the memory which says the same.
 
     An editor, a copy, or a crash before the ids were written may have left a line without its id. What the page has
-    lost comes first, then what the store has and the page has not got yet.
+    lost comes first, then what the store has and the page has not got yet. Of a line that stands there twice, a copy
+    under a heading of ours is a new line, one elsewhere is prose.
     """
     marked = {item.marked for item in page.items}
     if "" not in marked and len(marked) == len(page.items):
@@ -99,12 +100,16 @@ def identified(base: Lines, page: Page, ours: Lines) -> Page:
             if id not in marked and (id, line) not in (known := lost.setdefault(line.text, [])):
                 known.insert(0, (id, line))
     torn = _torn(base, page, marked)
+    under_ours = {item.marked for item in page.items if item.line.heading}
     taken: set[str] = set()
-    blocks = list(page.blocks)
+    blocks: list[Block] = list(page.blocks)
     for number, item in enumerate(blocks):
         if not isinstance(item, Item):
             continue
         id, line = item.marked, item.line
+        if not line.heading and (id in taken or id in under_ours):
+            blocks[number] = as_prose(item)
+            continue
         if not id and number == len(blocks) - 1 and torn:
             id, line = torn
         elif not id:

@@ -60,6 +60,11 @@ class Prose(NamedTuple):
 Block = Mark | Heading | Item | Prose
 
 
+def as_prose(item: Item) -> Prose:
+    """A bullet that is about no memory, without the comment that said it was."""
+    return Prose(_ID.sub("", item.raw))
+
+
 class Page(NamedTuple):
     """A page, in order."""
 

@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 from reverie import clock
 from reverie.config import Settings
-from reverie.errors import StoreBusy
+from reverie.errors import StoreBusy, StoreError
 from reverie.mirror.files import Folder
 from reverie.model import Memory, Record, lineage
 from reverie.settle.reading import Work
-from reverie.settle.syncing import Mirrored, Order, synced
+from reverie.settle.syncing import Mirrored, Order, left_alone, synced
 from reverie.store import UNLOGGED, Problem, Store
 
 MIRROR = "mirror"            # the lease and the cursor
@@ -67,7 +67,7 @@ def follow(work: Work) -> int:
         if not store.acquire(MIRROR, holder, LEASE_SECONDS, work.now):
             return 0
         try:
-            done = [in_step(work, root, space, Order(afresh=stale)) for space in sorted(spaces)]
+            done = [attempted(work, root, space, Order(afresh=stale)) for space in sorted(spaces)]
         except BaseException:
             store.release(MIRROR, holder)
             raise
@@ -88,7 +88,7 @@ def mirrored(work: Work, spaces: Iterable[str] | None, order: Order, now: Callab
     with alone(work.store, now):
         some = known(work.store) | living(work.store) if spaces is None else set(spaces)
         stale = bool(work.store.meta(UNLOGGED))
-        done = [in_step(work, root, space, order._replace(afresh=order.afresh or stale)) for space in sorted(some)]
+        done = [attempted(work, root, space, order._replace(afresh=order.afresh or stale)) for space in sorted(some)]
         if stale and spaces is None:
             work.store.set_meta(UNLOGGED, "")
         return done
@@ -106,6 +106,22 @@ def alone(store: Store, now: Callable[[], float]) -> Iterator[None]:
         yield
     finally:
         store.release(MIRROR, holder)
+
+
+def attempted(work: Work, root: Path, space: str, order: Order) -> Mirrored:
+    """One space; what goes wrong in it, foreseen or not, is written down and told, and stops no other one.
+
+    Only trouble of the store is everybody's: StoreError.
+    """
+    try:
+        return in_step(work, root, space, order)
+    except StoreError:
+        raise
+    except Exception as err:    # a page holds whatever people and programs put there
+        folder = Folder(root, space)
+        why = (f"{folder.path} could not be brought in step ({type(err).__name__}: {err}): its pages are left as they "
+               "are. Take back your last edit there, then run: reverie mirror")
+        return Mirrored(space, folder.path, troubles=left_alone(folder, why))
 
 
 def in_step(work: Work, root: Path, space: str, order: Order) -> Mirrored:

@@ -16,6 +16,7 @@ from reverie.errors import BadInput
 from reverie.kinds import is_talk, kind_of
 from reverie.lifecycle.intake import built, equipped, rewritten
 from reverie.mirror.merging import Fresh, Lines, Merged, Reword, clashes, differing
+from reverie.mirror.pages import Item
 from reverie.mirror.places import SAID, Line, at_of, day_of, kind_under, moment, place
 from reverie.model import TRUST, Add, Change, Memory, Retire, Revise, revised
 from reverie.settle.reading import Work
@@ -37,7 +38,7 @@ class Obeyed(NamedTuple):
     clashes: tuple[str, ...] = ()                 # ids that the program had altered meanwhile
     settled: tuple[tuple[str, ...], ...] = ()
     refused: tuple[str, ...] = ()                 # why a line could not be taken in
-
+    prose: frozenset[tuple[str, int]] = frozenset()    # (page, block) that are about no memory of this space
 
 
 def obeyed(work: Work, space: str, pages: Sequence[tuple[Merged, Lines]]) -> Obeyed:
@@ -61,7 +62,8 @@ def together(some: Sequence[Obeyed]) -> Obeyed:
         sum(one.forgotten for one in some), sum(one.revived for one in some),
         tuple(chain.from_iterable(one.clashes for one in some)),
         tuple(chain.from_iterable(one.settled for one in some)),
-        tuple(chain.from_iterable(one.refused for one in some)))
+        tuple(chain.from_iterable(one.refused for one in some)),
+        frozenset(chain.from_iterable(one.prose for one in some)))
 
 
 def altered_meanwhile(pages: Iterable[tuple[Merged, Lines]]) -> list[str]:
@@ -70,11 +72,12 @@ def altered_meanwhile(pages: Iterable[tuple[Merged, Lines]]) -> list[str]:
 
 
 def one(work: Work, space: str, merged: Merged, wish: Reword, memory: Memory | None, ours: Lines) -> Obeyed:
-    """An item with an id. One of nobody, or of another space that was never on this page, is a new line."""
+    """An item with an id. One of nobody, or of another space that was never on this page, is a new line, or prose."""
     page = merged.page.name
     if memory is None or (memory.space != space and wish.base is None):
-        block = next(n for n, item in enumerate(merged.page.blocks) if getattr(item, "id", "") == wish.id)
-        return kept(work, space, page, Fresh(block, wish.line)) if wish.line.heading else Obeyed()
+        block = next(n for n, item in enumerate(merged.page.blocks) if isinstance(item, Item) and item.id == wish.id)
+        return kept(work, space, page, Fresh(block, wish.line)) if wish.line.heading else Obeyed(
+            prose=frozenset({(page, block)}))
     changes, settled = ([], []) if memory.active else restoring(work.store, memory, work.now)
     back = memory if memory.active else revised(memory, changes[0].fields) if isinstance(
         changes[0], Revise) else memory

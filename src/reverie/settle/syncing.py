@@ -9,7 +9,7 @@ from typing import NamedTuple
 from reverie.errors import Conflict, NotFound
 from reverie.mirror.files import HIDDEN, Folder, Found, Look, State, Trouble
 from reverie.mirror.merging import Merged, doubtful, merge
-from reverie.mirror.pages import Item, Page
+from reverie.mirror.pages import Block, Item, Page, as_prose
 from reverie.mirror.places import LONG, Line, place
 from reverie.mirror.weaving import woven
 from reverie.mirror.written import Copy
@@ -83,12 +83,12 @@ def synced(work: Work, folder: Folder, order: Order) -> Mirrored:
 def one_round(work: Work, folder: Folder, order: Order) -> tuple[Mirrored, bool]:
     """One round, and whether something was altered meanwhile, so that another one is needed."""
     store, state, seq = work.store, folder.state(), work.store.last_event()
-    afresh = order.afresh or state.seq < 0 or state.seq > seq
+    afresh = order.afresh or state.seq < 0 or state.seq > seq or HIDDEN in state.troubles
     looks = folder.looks(state.looks)
     records = [] if afresh else store.altered_after(state.seq)
     there = {m.id: m for m in store.get(list(dict.fromkeys(r.memory_id for r in records)))}
     names = ({name for name, look in looks.items() if look != state.looks[name]}
-             | concerned(records, there, folder.space) | (state.held if order.retry else set())
+             | concerned(records, there, folder.space) | (state.held - {HIDDEN} if order.retry else set())
              | ({LONG} if order.begin and LONG not in state.looks else set()))
     copies = {name: folder.copy(name) for name in names}
     # A page that did not follow the store for a while, or whose copy is gone: what was altered lately is not enough.
@@ -98,6 +98,9 @@ def one_round(work: Work, folder: Folder, order: Order) -> tuple[Mirrored, bool]
     if afresh:
         names |= {*state.looks, *(spot.page for m in memories if m.active and (spot := place(m)))}
     if not names:
+        if HIDDEN in state.troubles:
+            left = {name: why for name, why in state.troubles.items() if name != HIDDEN}
+            state = state._replace(troubles=left, seq=-1)
         if state.seq < seq and folder.hidden.is_dir():
             folder.keep_state(state._replace(seq=seq))
         return untouched(folder, state), False
@@ -205,7 +208,7 @@ def settled_with(work: Work, folder: Folder, order: Order, found: Round) -> tupl
     desk = renewed(store, folder.space, found.desk, edits)
     looks, pages, troubles, again = put(folder, desk, order)
     troubles = {**found.troubles, **troubles}
-    seen = found.desk.keys() | found.questions.keys() | troubles.keys()
+    seen = found.desk.keys() | found.questions.keys() | troubles.keys() | {HIDDEN}
     again = again or bool(edits.ids and by_page(folder.space, store.get(sorted(set(edits.ids)))).keys() - seen)
     state = State(found.seq if again else seq, {**found.looks, **looks},
                   {**{n: q for n, q in found.state.questions.items() if n not in seen}, **found.questions},
@@ -221,6 +224,17 @@ def settled_with(work: Work, folder: Folder, order: Order, found: Round) -> tupl
         questions=tuple((name, *counts) for name, counts in state.questions.items()),
         troubles=(*dict.fromkeys((*state.troubles.values(), *troubles.values())), *edits.refused),
         events=(event,) if event else ()), again
+
+
+def left_alone(folder: Folder, why: str) -> tuple[str, ...]:
+    """Write down why a whole space is left alone; what is wrong with it."""
+    state = folder.state()
+    troubles = {**state.troubles, HIDDEN: why}
+    try:
+        folder.keep_state(state._replace(troubles=troubles))
+    except OSError as err:
+        troubles[folder.path.name] = cannot_be_written(folder, err)
+    return tuple(troubles.values())
 
 
 def cannot_be_written(folder: Folder, err: OSError) -> str:
@@ -247,13 +261,17 @@ def renewed(store: Store, space: str, desk: Mapping[str, Sheet], edits: Obeyed) 
     after = {}
     for name, sheet in desk.items():
         ours = {id: line for id, line in sheet.ours.items() if id not in edits.ids or id in lines.get(name, {})}
-        blocks = tuple(block._replace(id=edits.fresh[name, number])
-                       if isinstance(block, Item) and (name, number) in edits.fresh else block
-                       for number, block in enumerate(sheet.merged.page.blocks)) if edits.fresh else (
-                           sheet.merged.page.blocks)
+        blocks = tuple(decided(block, (name, number), edits) for number, block in enumerate(sheet.merged.page.blocks))
         after[name] = sheet._replace(ours={**ours, **lines.get(name, {})},
                                      merged=sheet.merged._replace(page=Page(name, blocks)))
     return after
+
+
+def decided(block: Block, spot: tuple[str, int], edits: Obeyed) -> Block:
+    """A block with the memory that was made of it; as prose if it is about none."""
+    if not isinstance(block, Item):
+        return block
+    return as_prose(block) if spot in edits.prose else block._replace(id=edits.fresh.get(spot, block.id))
 
 
 def put(folder: Folder, desk: Mapping[str, Sheet],
