@@ -11,6 +11,7 @@ import pytest
 
 from reverie import clock as real
 from reverie.errors import BadInput
+from reverie.mirror import swapping
 from reverie.mirror.files import Folder, folder_name
 from reverie.model import Filter
 from reverie.settle import mirroring
@@ -401,6 +402,27 @@ def test_links_are_not_followed(mind, tmp_path):
     assert alive(mind).keys() == {"A fact."}
 
 
+def test_nothing_is_written_through_a_link_that_leads_out(mind, tmp_path):
+    """Neither the hidden files nor those of a space whose folder is a link are written outside of the mirror."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "theirs.txt").write_text("theirs")
+    mind.remember("A fact.", space=SPACE)
+    sync(mind)
+    state = page(mind, ".mirror/state.json")
+    state.unlink()
+    state.symlink_to(outside / "theirs.txt")
+    mind.remember("Another.", space=SPACE)
+    assert "link" in sync(mind).troubles[0]
+    assert (outside / "theirs.txt").read_text() == "theirs"
+
+    page(mind).parent.rename(tmp_path / "away")
+    page(mind).parent.symlink_to(outside)
+    mind.remember("One more.", space=SPACE)
+    assert "link" in sync(mind).troubles[0]
+    assert [path.name for path in outside.rglob("*")] == ["theirs.txt"]
+
+
 def test_a_folder_that_cannot_be_written_is_said_and_caught_up(mind, monkeypatch):
     """Nothing is lost by a page that cannot be written: what to do is said, and later it is written."""
     mind.remember("A fact.", space=SPACE)
@@ -440,6 +462,34 @@ def test_a_page_altered_while_it_is_being_written_is_read_again(mind, monkeypatc
     assert [] == mind.verify()
 
 
+@pytest.mark.skipif(swapping.renameat2() is None, reason="this system cannot exchange two files")
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_save_in_the_very_moment_of_writing_is_not_lost(mind, monkeypatch, in_place):
+    """Between the last look at a page and its replacement somebody saves, by renaming or in place: both are kept."""
+    mind.remember("A fact.", space=SPACE)
+    sync(mind)
+    mind.remember("The program's.", space=SPACE)
+    real_rename, opened_files = swapping.renamed, []
+
+    def renamed(*names):
+        if not opened_files:
+            opened_files.append(page(mind).open("a"))    # what is written reaches the disk later
+            if not in_place:
+                edit(mind, "- A fact.", "- Saved just now.\n- A fact.")
+                opened_files[0].close()
+        elif in_place and not opened_files[0].closed:
+            with opened_files[0] as file:
+                file.write("- Saved just now.\n")
+        real_rename(*names)
+    monkeypatch.setattr(swapping, "renamed", renamed)
+    sync(mind)
+
+    assert alive(mind).keys() == {"A fact.", "The program's.", "Saved just now."}
+    assert all(words in text(mind) for words in alive(mind))
+    assert not list(page(mind).parent.glob(".*.part"))
+    assert [] == mind.verify()
+
+
 @pytest.mark.parametrize("stop", ["keep_copy", "write", "keep_state"])
 def test_a_crash_between_store_and_page_makes_nothing_twice(mind, monkeypatch, stop):
     """Whatever was done when the process died, the next run comes to the same state."""
@@ -475,6 +525,21 @@ def test_purge_reaches_pages_and_copies(mind):
     sync(mind)
     assert alive(mind).keys() == {"Something else."}
     assert [] == mind.verify()
+
+
+def test_purge_leaves_other_peoples_hidden_files_alone(mind):
+    """Only what a process of ours may have left half written is deleted."""
+    one = mind.remember("The vault word is xylophone.", space=SPACE)
+    sync(mind)
+    theirs, ours = page(mind, ".film.mkv.part"), page(mind, ".MEMORY.md.4711.part")
+    page(mind, "deep").mkdir()
+    for path in (theirs, page(mind, "deep/.MEMORY.md.1.part"), ours):
+        path.write_text("xylophone")
+    mind.purge([one.id])
+
+    assert theirs.exists()
+    assert page(mind, "deep/.MEMORY.md.1.part").exists()
+    assert not ours.exists()
 
 
 def test_verify_finds_and_mends_a_page_that_is_out_of_step(mind):

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reverie.errors import Conflict, NotFound
-from reverie.mirror.files import HIDDEN, Folder, Found, Look, State, Trouble
+from reverie.mirror.files import HIDDEN, Folder, Found, State, Trouble
 from reverie.mirror.merging import Merged, doubtful, merge
 from reverie.mirror.pages import Block, Item, Page, as_prose
 from reverie.mirror.places import LONG, Line, place
+from reverie.mirror.swapping import Look
 from reverie.mirror.weaving import woven
 from reverie.mirror.written import Copy
 from reverie.model import Event, Filter, Memory, Record, revised
@@ -102,7 +103,7 @@ def one_round(work: Work, folder: Folder, order: Order) -> tuple[Mirrored, bool]
             left = {name: why for name, why in state.troubles.items() if name != HIDDEN}
             state = state._replace(troubles=left, seq=-1)
         if state.seq < seq and folder.hidden.is_dir():
-            folder.keep_state(state._replace(seq=seq))
+            state = state._replace(troubles={**state.troubles, **noted(folder, state._replace(seq=seq))})
         return untouched(folder, state), False
     looks |= folder.looks(names)
     desk, troubles = laid_out(folder, {name: copies.get(name) or folder.copy(name) for name in names}, memories,
@@ -214,10 +215,7 @@ def settled_with(work: Work, folder: Folder, order: Order, found: Round) -> tupl
                   {**{n: q for n, q in found.state.questions.items() if n not in seen}, **found.questions},
                   {**{n: t for n, t in found.state.troubles.items() if n not in seen}, **troubles})
     if pages or troubles or folder.hidden.is_dir():
-        try:
-            folder.keep_state(state)
-        except OSError as err:
-            troubles[HIDDEN] = cannot_be_written(folder, err)
+        troubles |= noted(folder, state)
     return Mirrored(
         folder.space, folder.path, new=len(edits.fresh), revised=edits.revised, forgotten=edits.forgotten,
         revived=edits.revived, pages=tuple(pages), clashes=edits.clashes,
@@ -230,11 +228,18 @@ def left_alone(folder: Folder, why: str) -> tuple[str, ...]:
     """Write down why a whole space is left alone; what is wrong with it."""
     state = folder.state()
     troubles = {**state.troubles, HIDDEN: why}
+    return (*troubles.values(), *noted(folder, state._replace(troubles=troubles)).values())
+
+
+def noted(folder: Folder, state: State) -> dict[str, str]:
+    """Write down how a space stands; what is in the way of that."""
     try:
-        folder.keep_state(state._replace(troubles=troubles))
+        folder.keep_state(state)
     except OSError as err:
-        troubles[folder.path.name] = cannot_be_written(folder, err)
-    return tuple(troubles.values())
+        return {HIDDEN: cannot_be_written(folder, err)}
+    except Trouble as trouble:
+        return {HIDDEN: str(trouble)}
+    return {}
 
 
 def cannot_be_written(folder: Folder, err: OSError) -> str:
