@@ -527,6 +527,45 @@ def test_purge_reaches_pages_and_copies(mind):
     assert [] == mind.verify()
 
 
+@pytest.mark.parametrize("later", ["off", "moved"])
+def test_purge_reaches_where_the_mirror_was(tmp_path, clock, later):
+    """Moved or switched off, the old pages are erased from too; an old folder that is not there is named; what was
+    edited there without being taken in is told."""
+    with memory(tmp_path / "home", now=clock) as mind:
+        one = mind.remember("The vault word is xylophone.", space=SPACE)
+        mind.remember("Something else.", space=SPACE)
+        sync(mind)
+        old = page(mind).parent
+    with memory(tmp_path / "home", now=clock, mirror="off" if later == "off" else str(tmp_path / "notes")) as mind:
+        mind.mirror()
+        assert [] == mind.verify()
+        (old / "MEMORY.md").write_text((old / "MEMORY.md").read_text() + "- Typed in the old place.\n")
+        assert "no longer there" in mind.verify()[0].message
+        assert mind.purge([one.id]).unreached == ()
+        held = [path for root in (tmp_path / "home/spaces", tmp_path / "notes") for path in root.rglob("*")
+                if path.is_file() and "xylophone" in path.read_text()]
+        assert held == []
+        assert "Typed in the old place." in (old / "MEMORY.md").read_text()
+        (tmp_path / "home/spaces").rename(tmp_path / "away")
+        other = mind.remember("One more.", space=SPACE)
+        assert mind.purge([other.id]).unreached == (tmp_path / "home/spaces",)
+
+
+def test_an_old_buffer_does_not_bring_a_purged_memory_back(mind):
+    """An editor that saves a page from before the purge brings back nothing of it; its user's edits count."""
+    one = mind.remember("The vault word is xylophone.", space=SPACE)
+    mind.remember("Port is 80.", space=SPACE)
+    sync(mind)
+    buffer = text(mind)
+    mind.purge([one.id])
+    page(mind).write_text(buffer.replace("80", "443"))
+    sync(mind)
+
+    assert alive(mind).keys() == {"Port is 443."}
+    assert "xylophone" not in text(mind)
+    assert [] == mind.verify()
+
+
 def test_purge_leaves_other_peoples_hidden_files_alone(mind):
     """Only what a process of ours may have left half written is deleted."""
     one = mind.remember("The vault word is xylophone.", space=SPACE)

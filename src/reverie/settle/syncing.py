@@ -12,7 +12,7 @@ from reverie.mirror.merging import Merged, doubtful, merge
 from reverie.mirror.pages import Block, Item, Page, as_prose
 from reverie.mirror.places import LONG, Line, place
 from reverie.mirror.swapping import Look
-from reverie.mirror.weaving import woven
+from reverie.mirror.weaving import without, woven
 from reverie.mirror.written import Copy
 from reverie.model import Event, Filter, Memory, Record, revised
 from reverie.settle.obeying import Obeyed, obeyed
@@ -152,7 +152,8 @@ def laid_out(folder: Folder, copies: Mapping[str, Copy], memories: Sequence[Memo
         if altered is not None:
             ours = {**{id: line for id, line in copy.lines.items() if id not in altered or id in ours}, **ours}
         base = copy.lines if found.blank else copy.at(found.page.mark.stamp if found.page.mark else "")
-        desk[name] = Sheet(found, copy, ours, merge(base, found.page, ours))
+        page = without(found.page, copy.purged(item.marked for item in found.page.items), set())
+        desk[name] = Sheet(found, copy, ours, merge(base, page, ours))
     return desk, troubles
 
 
