@@ -11,7 +11,7 @@ import pytest
 
 from reverie import clock as real
 from reverie.errors import BadInput
-from reverie.mirror import swapping
+from reverie.mirror import swapping, written
 from reverie.mirror.files import Folder, folder_name
 from reverie.model import Filter
 from reverie.settle import mirroring
@@ -286,6 +286,52 @@ def test_a_buffer_from_before_takes_nothing_back(mind):
     assert {"Port is 8080.", "Added meanwhile."} == alive(mind).keys()
     assert "A remark." in text(mind)
     assert "Added meanwhile." in text(mind)
+
+
+def test_a_buffer_older_than_all_known_states_is_asked_about(mind, monkeypatch):
+    """It turns nothing back, and what may have been written since is not forgotten unasked."""
+    monkeypatch.setattr(written, "KEPT", 2)
+    one, other = (mind.remember(words, space=SPACE) for words in ("Port is 80.", "Editor: vim."))
+    sync(mind)
+    buffer = text(mind)
+    for number in range(4):
+        mind.revise(one.id, text=f"Port is {number}.")
+        sync(mind)
+    page(mind).write_text(buffer.replace("vim", "helix"))
+    done = sync(mind)
+    assert (done.revised, done.questions, alive(mind).keys()) == (1, (), {"Port is 3.", "Editor: helix."})
+    assert "Port is 3." in text(mind)
+
+    mind.remember("Added meanwhile.", space=SPACE)
+    for number in range(4, 8):
+        mind.revise(one.id, text=f"Port is {number}.")
+        sync(mind)
+    page(mind).write_text(buffer.replace("vim", "nano"))
+    assert sync(mind).questions == (("MEMORY.md", 1, 3),)
+    assert alive(mind).keys() == {"Port is 7.", "Editor: helix.", "Added meanwhile."}
+    sync(mind, forget=False)
+    assert alive(mind).keys() == {"Port is 7.", "Editor: nano.", "Added meanwhile."}
+    assert [] == mind.verify()
+    assert mind.get([other.id])[0].text == "Editor: nano."
+
+
+def test_a_line_that_cannot_be_taken_in_stays_as_it_is(mind):
+    """What was typed is not overwritten: it stands there with its trouble until it is put right (C60)."""
+    one = mind.remember("Port is 80.", space=SPACE)
+    mind.remember("Editor: vim.", space=SPACE)
+    sync(mind)
+    edit(mind, "Port is 80.", "Port is 443, " + "x" * 4_100_000)
+    (trouble,) = sync(mind).troubles
+    mind.remember("Added meanwhile.", space=SPACE)
+    assert sync(mind).troubles == (trouble,)
+    assert [problem.message for problem in mind.verify()] == [trouble]
+    assert (text(mind).count("Port is 443"), text(mind).count(one.id)) == (1, 1)
+    assert "Added meanwhile." in text(mind)
+
+    edit(mind, "x" * 4_100_000, "see the wiki.")
+    assert sync(mind).troubles == ()
+    assert mind.get([one.id])[0].text == "Port is 443, see the wiki."
+    assert [] == mind.verify()
 
 
 @pytest.mark.parametrize("left", ["", "\n", None, "cut", "many"])

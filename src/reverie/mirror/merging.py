@@ -40,6 +40,7 @@ class Merged(NamedTuple):
     fresh: tuple[Fresh, ...] = ()
     dropped: tuple[str, ...] = ()
     base: Lines = NOTHING        # what was written when the person began
+    old: bool = False            # when they began is too long ago to know: the base is the oldest one that is left
 
     def __bool__(self) -> bool:
         """Whether a person did anything that concerns a memory."""

@@ -17,7 +17,7 @@ def woven(page: Page, space: str, ours: Lines) -> Page:
     page = page if page.text.strip() else blank(space, page.name)
     ending = page.ending
     blocks = [kept for block in page.blocks if (kept := renewed(block, ours, ending)) is not None]
-    there = {block.id for block in blocks if isinstance(block, Item)}
+    there = {id for block in blocks if isinstance(block, Item) for id in (block.id, block.marked)}
     for heading in headings(page.name):
         missing = [Item(written(line, id, ending), line, id, id) for id, line in ours.items()
                    if line.heading == heading and id not in there]

@@ -13,7 +13,7 @@ from reverie.mirror.pages import stamp_of
 from reverie.mirror.places import Line
 from reverie.model import NOTHING
 
-KEPT = 100    # states of a page; older ones count as the oldest
+KEPT = 100    # states of a page; of older ones it is not known what stood there
 
 
 class Copy(NamedTuple):
@@ -25,7 +25,7 @@ class Copy(NamedTuple):
     erased: frozenset[str] = frozenset()    # fingerprints of the ids of purged memories that stood here
 
     def at(self, stamp: str) -> Lines:
-        """The lines of a state; those of the newest one if it is not known."""
+        """The lines of a state; those of the oldest one that is left if it is not known."""
         lines = dict(self.lines)
         if stamp == self.stamp:
             return lines
@@ -36,7 +36,11 @@ class Copy(NamedTuple):
                     lines.pop(id, None)
             if older == stamp:
                 return lines
-        return dict(self.lines)
+        return lines
+
+    def knows(self, stamp: str) -> bool:
+        """Whether it can tell that state; a copy of nothing does not miss any."""
+        return not self.stamp or stamp == self.stamp or any(older == stamp for older, _ in self.before)
 
     def then(self, lines: Lines) -> "Copy":
         """The copy once these lines are written."""

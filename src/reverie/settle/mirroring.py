@@ -22,7 +22,7 @@ from reverie.config import Settings
 from reverie.errors import StoreBusy, StoreError
 from reverie.mirror.files import Folder
 from reverie.mirror.swapping import ABSENT, look_of
-from reverie.model import Memory, Record, lineage
+from reverie.model import Record, lineage
 from reverie.settle.reading import Work
 from reverie.settle.syncing import Mirrored, Order, left_alone, synced
 from reverie.store import UNLOGGED, Problem, Store
@@ -237,13 +237,3 @@ def erased(work: Work, ids: Iterable[str], texts: Iterable[str], now: Callable[[
         return (*(one for one in before if not one.is_dir()), *(
             path for one in roots for space in spaces if (folder := Folder(one, space)).hidden.is_dir()
             for path in rid(folder, gone, said)))
-
-
-def ever_said(store: Store, memories: Iterable[Memory]) -> set[str]:
-    """Every text that these memories ever had."""
-    found = set()
-    for memory in memories:
-        found.add(memory.text)
-        for record in store.history(memory.id):
-            found.update(str(values["text"]) for values in (record.before, record.after) if values.get("text"))
-    return found

@@ -151,9 +151,9 @@ def laid_out(folder: Folder, copies: Mapping[str, Copy], memories: Sequence[Memo
         ours = lines.get(name, {})
         if altered is not None:
             ours = {**{id: line for id, line in copy.lines.items() if id not in altered or id in ours}, **ours}
-        base = copy.lines if found.blank else copy.at(found.page.mark.stamp if found.page.mark else "")
+        stamp = copy.stamp if found.blank or not found.page.mark else found.page.mark.stamp
         page = without(found.page, copy.purged(item.marked for item in found.page.items), set())
-        desk[name] = Sheet(found, copy, ours, merge(base, page, ours))
+        desk[name] = Sheet(found, copy, ours, merge(copy.at(stamp), page, ours)._replace(old=not copy.knows(stamp)))
     return desk, troubles
 
 
@@ -170,14 +170,15 @@ def asked(desk: dict[str, Sheet], forget: bool | None) -> tuple[dict[str, Sheet]
     """The desk without the pages about which somebody has to be asked, and the questions.
 
     A line that is gone here and stands on another page was moved. Of a page of which many lines are gone nothing is
-    taken in before somebody has said whether they were deleted.
+    taken in before somebody has said whether they were deleted, nor of one that was loaded so long ago that it is not
+    known whether they stood there.
     """
     moved = {item.id for sheet in desk.values() for item in sheet.merged.page.items if item.line.text.strip()}
     left, questions = {}, {}
     for name, sheet in desk.items():
         dropped = tuple(id for id in sheet.merged.dropped if id not in moved)
         written = sum(id in sheet.ours for id in sheet.merged.base)
-        if doubtful(len(dropped), written, sheet.found.blank):
+        if doubtful(len(dropped), written, sheet.found.blank) or (dropped and sheet.merged.old):
             if forget is None:
                 questions[name] = (len(dropped), written)
                 continue
@@ -209,7 +210,7 @@ def settled_with(work: Work, folder: Folder, order: Order, found: Round) -> tupl
         seq = event if event == seq + 1 else seq
     desk = renewed(store, folder.space, found.desk, edits)
     looks, pages, troubles, again = put(folder, desk, order)
-    troubles = {**found.troubles, **troubles}
+    troubles = {**refused(folder, edits), **found.troubles, **troubles}
     seen = found.desk.keys() | found.questions.keys() | troubles.keys() | {HIDDEN}
     again = again or bool(edits.ids and by_page(folder.space, store.get(sorted(set(edits.ids)))).keys() - seen)
     state = State(found.seq if again else seq, {**found.looks, **looks},
@@ -221,8 +222,14 @@ def settled_with(work: Work, folder: Folder, order: Order, found: Round) -> tupl
         folder.space, folder.path, new=len(edits.fresh), revised=edits.revised, forgotten=edits.forgotten,
         revived=edits.revived, pages=tuple(pages), clashes=edits.clashes,
         questions=tuple((name, *counts) for name, counts in state.questions.items()),
-        troubles=(*dict.fromkeys((*state.troubles.values(), *troubles.values())), *edits.refused),
+        troubles=tuple(dict.fromkeys((*state.troubles.values(), *troubles.values()))),
         events=(event,) if event else ()), again
+
+
+def refused(folder: Folder, edits: Obeyed) -> dict[str, str]:
+    """What could not be taken in, by page."""
+    return {page: f"{folder.path / page}: {' '.join(why for name, why in edits.refused if name == page)}"
+            for page, _ in edits.refused}
 
 
 def left_alone(folder: Folder, why: str) -> tuple[str, ...]:
@@ -274,9 +281,11 @@ def renewed(store: Store, space: str, desk: Mapping[str, Sheet], edits: Obeyed) 
 
 
 def decided(block: Block, spot: tuple[str, int], edits: Obeyed) -> Block:
-    """A block with the memory that was made of it; as prose if it is about none."""
+    """A block with the memory that was made of it; as prose if it is about none, as it stands if it was refused."""
     if not isinstance(block, Item):
         return block
+    if spot in edits.held:
+        return block._replace(id="")
     return as_prose(block) if spot in edits.prose else block._replace(id=edits.fresh.get(spot, block.id))
 
 
