@@ -243,6 +243,76 @@ def test_unforeseen_trouble_in_one_space_stops_no_other_one(mind, monkeypatch):
     assert [] == mind.verify()
 
 
+@pytest.mark.parametrize(("old", "new"), [
+    ("- Deploys go out", "Deploys go out"),
+    ("- Deploys go out", "1. Deploys go out"),
+    ("- Deploys go out", "  - Deploys go out"),
+    ("- Deploys go out on Tuesdays. ", "- Deploys go out on Tuesdays.\n"),
+    ("- Deploys go out on Tuesdays. ", "### Deploys go out on Tuesdays. "),
+    ("- Deploys go out on Tuesdays. ", "")])
+def test_a_line_that_lost_its_shape_is_still_its_memory(mind, old, new):
+    """Without its bullet, numbered, indented, broken, as a heading: as long as its id stands there, nothing is
+    forgotten and nothing is made twice (C60)."""
+    one = mind.remember("Tea over coffee.", space=SPACE, at=mind._now() - 60)
+    two = mind.remember("Deploys go out on Tuesdays.", space=SPACE)
+    sync(mind)
+    edit(mind, old, new)
+    done = sync(mind)
+
+    assert (done.new, done.revised, done.forgotten, done.questions) == (0, 0, 0, ())
+    assert mind.get([one.id, two.id]) == [one, two]
+    assert text(mind).count("Deploys go out on Tuesdays.") == (2 if "#" in new else 1)
+    assert [] == mind.verify()
+
+
+def test_a_wrapped_line_and_two_joined_ones_are_still_their_memories(mind):
+    """An editor that wraps without indenting says the same in two lines; of two lines made one none is forgotten."""
+    one = mind.remember("Deploys go out on Tuesdays.", space=SPACE, at=mind._now() - 60)
+    two = mind.remember("Tea over coffee.", space=SPACE)
+    sync(mind)
+    edit(mind, "go out on", "go out\non")
+    done = sync(mind)
+    assert (done.new, done.revised, done.forgotten) == (0, 1, 0)
+    assert mind.get([one.id])[0].text == "Deploys go out\non Tuesdays."
+
+    edit(mind, f"<!-- {one.id} -->\n- Tea", f"<!-- {one.id} --> Tea")
+    assert sync(mind).forgotten == 0
+    assert text(mind).count(two.id) == 1
+    edit(mind, f"- Tea over coffee. <!-- {two.id} -->\n", "")
+    assert sync(mind).forgotten == 1
+
+
+def test_a_number_list_without_ids_is_prose(mind):
+    """Only an id makes more than a bullet a memory's line."""
+    mind.remember("Tea over coffee.", space=SPACE)
+    sync(mind)
+    edit(mind, "## Facts\n", "## Facts\n1. One of my own.\n")
+    assert sync(mind).new == 0
+    assert "1. One of my own.\n" in text(mind)
+
+
+def test_a_fence_ends_where_markdown_says(mind):
+    """What a longer or other fence encloses is prose, shorter fences too."""
+    mind.remember("Tea over coffee.", space=SPACE)
+    sync(mind)
+    fences = "````\n```\n- an example\n```\n````\n~~~~ text\n~~~\n- another\n```\n~~~~ \n```\n``` py\n- third\n```\n"
+    page(mind).write_text(text(mind) + fences)
+    assert sync(mind).new == 0
+    assert text(mind).endswith(fences)
+
+
+def test_only_a_time_of_the_day_is_one(mind):
+    """What looks like a time and is none is part of what was said."""
+    mind.remember("Started.", space=SPACE, kind="event")
+    sync(mind)
+    edit(mind, "- 08:53 Started.", "- 24:00 lights off\n- 99:10 was the exchange rate\n- 08:53 Started.", TODAY)
+    assert sync(mind).new == 2
+
+    assert alive(mind).keys() == {"Started.", "24:00 lights off", "99:10 was the exchange rate"}
+    assert "- 08:53 24:00 lights off <!--" in text(mind, TODAY)
+    assert [] == mind.verify()
+
+
 def test_the_persons_edit_wins_and_the_programs_stays_in_history(mind):
     """Both altered one line: the person's stands, the program's is in the history, and it is told."""
     one = mind.remember("Port is 80.", space=SPACE)

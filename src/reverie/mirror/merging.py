@@ -8,7 +8,7 @@ The comparison is made field by field, so that a new wording by one and a new ki
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from reverie.mirror.pages import Block, Item, Page, as_prose, written
+from reverie.mirror.pages import Block, Item, Page, as_prose, ids_in, written
 from reverie.mirror.places import Line
 from reverie.model import NOTHING
 
@@ -57,13 +57,16 @@ def merge(base: Lines, page: Page, ours: Lines) -> Merged:
             continue
         if not item.id:
             fresh.append(Fresh(number, item.line))
-        elif not item.line.text.strip():
+        elif item.emptied:
             empty.add(item.id)
         else:
             there.add(item.id)
+            if not item.line.text.strip():
+                continue
             old = base.get(item.id, ours.get(item.id))
             if old is None or differing(old, item.line):
                 reworded.append(Reword(item.id, item.line, old))
+    there |= ids_in(page.text) - empty    # an id that stands elsewhere, in a heading say, was not deleted
     gone = [id for id in (*base, *sorted(empty - base.keys())) if id not in there]
     return Merged(page, tuple(reworded), tuple(fresh), tuple(id for id in gone if id in ours), base)
 
