@@ -439,6 +439,44 @@ def test_many_lines_gone_are_asked_about(mind, left):
     assert [] == mind.verify()
 
 
+@pytest.mark.parametrize(("lines", "gone", "asks"), [(1, 1, True), (2, 2, True), (2, 1, False), (4, 2, False),
+                                                     (9, 3, True), (10, 3, False)])
+def test_a_page_without_any_line_is_always_asked_about(mind, lines, gone, asks):
+    """Fewer than three lines go without a question, three if they are no more than 30 %, but never the last one."""
+    made = filled(mind, lines)
+    page(mind).write_text("".join(line for line in text(mind).splitlines(True)
+                                  if not any(one.id in line for one in made[:gone])))
+    done = sync(mind)
+    assert (bool(done.questions), done.forgotten) == (asks, 0 if asks else gone)
+
+
+def test_a_page_of_a_day_that_somebody_has_made(mind):
+    """It is found; nothing is taken in unasked, it is told how, and a line that was moved there is not forgotten."""
+    one = mind.remember("Tea over coffee.", space=SPACE)
+    mind.remember("Port is 80.", space=SPACE)
+    sync(mind)
+    line, name = f"- {one.text} <!-- {one.id} -->\n", "memory/2025-01-02.md"
+    edit(mind, line, "")
+    page(mind, name).parent.mkdir()
+    page(mind, name).write_text(f"## What happened\n\n- 10:00 I met Bob.\n{line}")
+    (trouble,) = sync(mind).troubles
+    assert alive(mind).keys() == {"Tea over coffee.", "Port is 80."}
+    assert [trouble] == [problem.message for problem in mind.verify()]
+
+    first = trouble[trouble.index("<!--"):]
+    page(mind, name).write_text(f"{first}\n{text(mind, name)}")
+    os.utime(page(mind, name), (real.now() - 2, real.now() - 2))
+    assert mind.settle().mirrored == 2
+    assert alive(mind)["I met Bob."].at == 1_735_812_000
+    assert mind.get([one.id])[0].kind == "event"
+    assert one.id not in text(mind)
+    assert [] == mind.verify()
+
+    page(mind, "memory/2025-01-03.md").write_text("")
+    sync(mind)
+    assert text(mind, "memory/2025-01-03.md").startswith("<!-- reverie mirror")
+
+
 def test_ten_lines_of_many_go_without_a_question(mind):
     """Up to ten lines and 30 % of the page are simply forgotten."""
     filled(mind, 40)

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reverie.mirror import written
-from reverie.mirror.pages import Page, parse
+from reverie.mirror.pages import Page, claimed, ids_in, parse
+from reverie.mirror.places import day_of
 from reverie.mirror.swapping import ABSENT, Look, look_of, replace, swapped
 from reverie.mirror.written import Copy
 from reverie.model import NOTHING
@@ -102,6 +103,20 @@ class Folder(NamedTuple):
         """How these pages look now."""
         return {name: look_of(self.path / name) for name in names}
 
+    def days(self) -> set[str]:
+        """The pages of days that are there, also those that somebody has made."""
+        try:
+            return {name for file in (self.path / "memory").iterdir() if day_of(name := f"memory/{file.name}")}
+        except OSError:
+            return set()
+
+    def ids(self, name: str) -> set[str]:
+        """The memories whose ids stand on a page, also on one that is left alone."""
+        try:
+            return ids_in((self.path / name).read_bytes().decode("utf-8", "replace"))
+        except OSError:
+            return set()
+
     def copy(self, name: str) -> Copy:
         """What was last written on a page."""
         try:
@@ -137,8 +152,8 @@ class Folder(NamedTuple):
         mark = page.mark
         if text.removeprefix(BOM).strip() and (mark is None or (mark.space, mark.page) != (self.space, name)):
             whose = "has not been written by Reverie" if mark is None else f"is the page {mark.page} of {mark.space}"
-            raise Trouble(f"{path} {whose}: it is left alone. Give it another name, or put the first line of Reverie's "
-                          "page back, and there will be one for this space")
+            raise Trouble(f"{path} {whose}: it is left alone. Give it another name, or, if it is to be taken in, this "
+                          f"first line: {claimed(self.space, name)}")
         return Found(page, data, bom, look)
 
     def write(self, found: Found, page: Page) -> Look | None:

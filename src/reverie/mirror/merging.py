@@ -12,7 +12,7 @@ from reverie.mirror.pages import Block, Item, Page, as_prose, ids_in, written
 from reverie.mirror.places import Line
 from reverie.model import NOTHING
 
-MANY, SHARE, FEW = 10, 0.3, 3    # lines that go without a question: up to 10, 30 % of the page, or fewer than 3
+MANY, SHARE, FEW = 10, 0.3, 3    # lines that go without a question: up to 10 and 30 % of the page, or fewer than 3
 
 Lines = Mapping[str, Line]       # of one page, by the ids of the memories
 
@@ -141,5 +141,6 @@ def _torn(base: Lines, page: Page, marked: set[str]) -> tuple[str, Line] | None:
 
 
 def doubtful(dropped: int, written: int, blank: bool) -> bool:
-    """Whether so many lines are gone that an accident is likely: a page emptied, cut off, or deleted."""
-    return bool(dropped) and (blank or dropped > MANY or (dropped >= FEW and dropped > SHARE * written))
+    """Whether so many lines are gone, or all, that an accident is likely: a page emptied, cut off, or deleted."""
+    return bool(dropped) and (blank or dropped >= written or dropped > MANY or (
+        dropped >= FEW and dropped > SHARE * written))

@@ -223,6 +223,11 @@ def marked(space: str, name: str, stamp: str) -> str:
     return f"<!-- reverie mirror {quote(space, safe='/')} {quote(name, safe='/')} {stamp}: {HINT} -->"
 
 
+def claimed(space: str, name: str) -> str:
+    """The first line by which a person makes a page of their own one of ours."""
+    return f"<!-- reverie mirror {quote(space, safe='/')} {quote(name, safe='/')} {'0' * 8} -->"
+
+
 def stamp_of(lines: Iterable[tuple[str, Line]]) -> str:
     """What tells one state of a page's lines from another."""
     from reverie.words import fingerprint

@@ -1,8 +1,8 @@
 """The mirror kept in step: what people wrote is taken in, what the store says is written, never in a caller's path.
 
 `follow` runs at the end of a step of settling and looks first whether anything is to be done: an event after the
-cursor, a page that looks otherwise than when it was written (one `stat` a page). `mirrored` is for who asks, here and
-now. Between processes the lease MIRROR says who is at it.
+cursor, a page that looks otherwise than when it was written, or a new one (one `stat` a page). `mirrored` is for who
+asks, here and now. Between processes the lease MIRROR says who is at it.
 
 A space is done in one go: read the pages concerned, compare (`mirror.merging`), apply what people did as one event
 `mirror`, which `undo` takes back, then write (`mirror.weaving`). If the store or a page was altered meanwhile, it is
@@ -158,14 +158,14 @@ def spaces_of(records: Iterable[Record], store: Store) -> set[str]:
 def touched(folder: Folder) -> bool:
     """Whether a page looks otherwise than when the space was last in step."""
     state = folder.state()
-    return folder.looks(state.looks) != state.looks
+    return folder.looks({*state.looks, *folder.days()}) != state.looks
 
 
 def fresh(folder: Folder, now: float) -> bool:
     """Whether somebody is just writing a page: it was altered a moment ago, by somebody else."""
     state = folder.state()
-    return any(look != state.looks[name] and abs(now - look[0] / 1e9) < QUIET
-               for name, look in folder.looks(state.looks).items())
+    return any(look != state.looks.get(name) and abs(now - look[0] / 1e9) < QUIET
+               for name, look in folder.looks({*state.looks, *folder.days()}).items())
 
 
 def known(store: Store) -> set[str]:

@@ -85,10 +85,10 @@ def one_round(work: Work, folder: Folder, order: Order) -> tuple[Mirrored, bool]
     """One round, and whether something was altered meanwhile, so that another one is needed."""
     store, state, seq = work.store, folder.state(), work.store.last_event()
     afresh = order.afresh or state.seq < 0 or state.seq > seq or HIDDEN in state.troubles
-    looks = folder.looks(state.looks)
+    looks = folder.looks({*state.looks, *folder.days()})
     records = [] if afresh else store.altered_after(state.seq)
     there = {m.id: m for m in store.get(list(dict.fromkeys(r.memory_id for r in records)))}
-    names = ({name for name, look in looks.items() if look != state.looks[name]}
+    names = ({name for name, look in looks.items() if look != state.looks.get(name)}
              | concerned(records, there, folder.space) | (state.held - {HIDDEN} if order.retry else set())
              | ({LONG} if order.begin and LONG not in state.looks else set()))
     copies = {name: folder.copy(name) for name in names}
@@ -108,7 +108,8 @@ def one_round(work: Work, folder: Folder, order: Order) -> tuple[Mirrored, bool]
     looks |= folder.looks(names)
     desk, troubles = laid_out(folder, {name: copies.get(name) or folder.copy(name) for name in names}, memories,
                               None if all_of_them else there)
-    desk, questions = asked(desk, order.forget)
+    elsewhere = {id for name in {*state.troubles, *troubles} - desk.keys() for id in folder.ids(name)}
+    desk, questions = asked(desk, elsewhere, order.forget)
     return settled_with(work, folder, order, Round(state, seq, looks, desk, questions, troubles))
 
 
@@ -166,14 +167,15 @@ def by_page(space: str, memories: Iterable[Memory]) -> dict[str, dict[str, Line]
     return found
 
 
-def asked(desk: dict[str, Sheet], forget: bool | None) -> tuple[dict[str, Sheet], dict[str, tuple[int, int]]]:
+def asked(desk: dict[str, Sheet], elsewhere: set[str],
+          forget: bool | None) -> tuple[dict[str, Sheet], dict[str, tuple[int, int]]]:
     """The desk without the pages about which somebody has to be asked, and the questions.
 
-    A line that is gone here and stands on another page was moved. Of a page of which many lines are gone nothing is
-    taken in before somebody has said whether they were deleted, nor of one that was loaded so long ago that it is not
-    known whether they stood there.
+    A line that is gone here and stands on another page, or `elsewhere`, was moved. Of a page of which many lines are
+    gone nothing is taken in before somebody has said whether they were deleted, nor of one that was loaded so long ago
+    that it is not known whether they stood there.
     """
-    moved = {item.id for sheet in desk.values() for item in sheet.merged.page.items if item.line.text.strip()}
+    moved = elsewhere | {item.id for sheet in desk.values() for item in sheet.merged.page.items if not item.emptied}
     left, questions = {}, {}
     for name, sheet in desk.items():
         dropped = tuple(id for id in sheet.merged.dropped if id not in moved)
@@ -212,7 +214,9 @@ def settled_with(work: Work, folder: Folder, order: Order, found: Round) -> tupl
     looks, pages, troubles, again = put(folder, desk, order)
     troubles = {**refused(folder, edits), **found.troubles, **troubles}
     seen = found.desk.keys() | found.questions.keys() | troubles.keys() | {HIDDEN}
-    again = again or bool(edits.ids and by_page(folder.space, store.get(sorted(set(edits.ids)))).keys() - seen)
+    if event and not again:    # pages that were not on the desk, on which these memories stand now or stood before
+        edited = {memory.id: memory for memory in store.get(sorted(set(edits.ids)))}
+        again = bool(concerned(store.altered_after(found.seq), edited, folder.space) - seen)
     state = State(found.seq if again else seq, {**found.looks, **looks},
                   {**{n: q for n, q in found.state.questions.items() if n not in seen}, **found.questions},
                   {**{n: t for n, t in found.state.troubles.items() if n not in seen}, **troubles})
