@@ -11,6 +11,7 @@ import pytest
 
 from reverie import clock as real
 from reverie.errors import BadInput
+from reverie.mirror import swapping, written
 from reverie.mirror.files import Folder, folder_name
 from reverie.model import Filter
 from reverie.settle import mirroring
@@ -30,8 +31,8 @@ def page(mind, name="MEMORY.md", space=SPACE):
     return Folder(mind.settings.mirror_root, space).path / name
 
 
-def text(mind, name="MEMORY.md"):
-    return page(mind, name).read_bytes().decode()
+def text(mind, name="MEMORY.md", space=SPACE):
+    return page(mind, name, space).read_bytes().decode()
 
 
 def edit(mind, old, new, name="MEMORY.md"):
@@ -187,6 +188,131 @@ def test_a_line_that_lost_its_id_is_still_its_memory(mind):
     assert f"<!-- {one.id} -->" in text(mind)
 
 
+def test_a_line_copied_under_a_heading_of_ones_own_is_prose(mind):
+    """It stays there without the id, whether the line stands above or below; no new memory is made of it (C60)."""
+    one = mind.remember("Deploys go out on Tuesdays.", space=SPACE)
+    mind.remember("Tea over coffee.", space=SPACE)
+    sync(mind)
+    line = f"- {one.text} <!-- {one.id} -->\n"
+    edit(mind, "## Facts\n", f"## Before\n\n{line}\n## Facts\n")
+    page(mind).write_text(f"{text(mind)}\n## Mine\n\n{line}")
+    done = sync(mind)
+
+    assert (done.new, done.revised, done.forgotten, done.troubles) == (0, 0, 0, ())
+    assert (text(mind).count(one.id), text(mind).count(f"- {one.text}\n")) == (1, 2)
+    assert [] == mind.verify()
+
+
+def test_a_line_of_nobodys_under_a_heading_of_ones_own_is_prose(mind):
+    """An id that this space does not know deletes nothing: the line stays, without the id (C60)."""
+    other = mind.remember("Elsewhere.", space="me/other")
+    mind.remember("Tea over coffee.", space=SPACE)
+    sync(mind)
+    page(mind).write_text(f"{text(mind)}\n## Mine\n\n- A note. <!-- mem_01aaaaaaaaaaaaaaaaaaaaaaaa -->\n"
+                          f"- Copied and edited. <!-- {other.id} -->\n")
+    sync(mind)
+
+    assert text(mind).endswith("## Mine\n\n- A note.\n- Copied and edited.\n")
+    assert alive(mind).keys() == {"Tea over coffee."}
+    assert mind.get([other.id])[0].text == "Elsewhere."
+    assert [] == mind.verify()
+
+
+def test_unforeseen_trouble_in_one_space_stops_no_other_one(mind, monkeypatch):
+    """Settling goes on, the other spaces are written, the trouble is told and gone once it is over."""
+    mind.remember("Here.", space=SPACE)
+    mind.settle()
+    real_read = Folder.read
+
+    def read(self, name):
+        if self.space == SPACE:
+            raise LookupError("something nobody thought of")
+        return real_read(self, name)
+    with monkeypatch.context() as broken:
+        broken.setattr(Folder, "read", read)
+        mind.remember("More.", space=SPACE)
+        mind.remember("Elsewhere.", space="me/other")
+        mind.settle()
+        (problem,) = mind.verify()
+        assert "something nobody thought of" in sync(mind).troubles[0]
+
+    assert "something nobody thought of" in problem.message
+    assert "Elsewhere." in text(mind, space="me/other")
+    assert sync(mind).troubles == ()
+    assert "More." in text(mind)
+    assert [] == mind.verify()
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("- Deploys go out", "Deploys go out"),
+    ("- Deploys go out", "1. Deploys go out"),
+    ("- Deploys go out", "  - Deploys go out"),
+    ("- Deploys go out on Tuesdays. ", "- Deploys go out on Tuesdays.\n"),
+    ("- Deploys go out on Tuesdays. ", "### Deploys go out on Tuesdays. "),
+    ("- Deploys go out on Tuesdays. ", "")])
+def test_a_line_that_lost_its_shape_is_still_its_memory(mind, old, new):
+    """Without its bullet, numbered, indented, broken, as a heading: as long as its id stands there, nothing is
+    forgotten and nothing is made twice (C60)."""
+    one = mind.remember("Tea over coffee.", space=SPACE, at=mind._now() - 60)
+    two = mind.remember("Deploys go out on Tuesdays.", space=SPACE)
+    sync(mind)
+    edit(mind, old, new)
+    done = sync(mind)
+
+    assert (done.new, done.revised, done.forgotten, done.questions) == (0, 0, 0, ())
+    assert mind.get([one.id, two.id]) == [one, two]
+    assert text(mind).count("Deploys go out on Tuesdays.") == (2 if "#" in new else 1)
+    assert [] == mind.verify()
+
+
+def test_a_wrapped_line_and_two_joined_ones_are_still_their_memories(mind):
+    """An editor that wraps without indenting says the same in two lines; of two lines made one none is forgotten."""
+    one = mind.remember("Deploys go out on Tuesdays.", space=SPACE, at=mind._now() - 60)
+    two = mind.remember("Tea over coffee.", space=SPACE)
+    sync(mind)
+    edit(mind, "go out on", "go out\non")
+    done = sync(mind)
+    assert (done.new, done.revised, done.forgotten) == (0, 1, 0)
+    assert mind.get([one.id])[0].text == "Deploys go out\non Tuesdays."
+
+    edit(mind, f"<!-- {one.id} -->\n- Tea", f"<!-- {one.id} --> Tea")
+    assert sync(mind).forgotten == 0
+    assert text(mind).count(two.id) == 1
+    edit(mind, f"- Tea over coffee. <!-- {two.id} -->\n", "")
+    assert sync(mind).forgotten == 1
+
+
+def test_a_number_list_without_ids_is_prose(mind):
+    """Only an id makes more than a bullet a memory's line."""
+    mind.remember("Tea over coffee.", space=SPACE)
+    sync(mind)
+    edit(mind, "## Facts\n", "## Facts\n1. One of my own.\n")
+    assert sync(mind).new == 0
+    assert "1. One of my own.\n" in text(mind)
+
+
+def test_a_fence_ends_where_markdown_says(mind):
+    """What a longer or other fence encloses is prose, shorter fences too."""
+    mind.remember("Tea over coffee.", space=SPACE)
+    sync(mind)
+    fences = "````\n```\n- an example\n```\n````\n~~~~ text\n~~~\n- another\n```\n~~~~ \n```\n``` py\n- third\n```\n"
+    page(mind).write_text(text(mind) + fences)
+    assert sync(mind).new == 0
+    assert text(mind).endswith(fences)
+
+
+def test_only_a_time_of_the_day_is_one(mind):
+    """What looks like a time and is none is part of what was said."""
+    mind.remember("Started.", space=SPACE, kind="event")
+    sync(mind)
+    edit(mind, "- 08:53 Started.", "- 24:00 lights off\n- 99:10 was the exchange rate\n- 08:53 Started.", TODAY)
+    assert sync(mind).new == 2
+
+    assert alive(mind).keys() == {"Started.", "24:00 lights off", "99:10 was the exchange rate"}
+    assert "- 08:53 24:00 lights off <!--" in text(mind, TODAY)
+    assert [] == mind.verify()
+
+
 def test_the_persons_edit_wins_and_the_programs_stays_in_history(mind):
     """Both altered one line: the person's stands, the program's is in the history, and it is told."""
     one = mind.remember("Port is 80.", space=SPACE)
@@ -232,6 +358,52 @@ def test_a_buffer_from_before_takes_nothing_back(mind):
     assert "Added meanwhile." in text(mind)
 
 
+def test_a_buffer_older_than_all_known_states_is_asked_about(mind, monkeypatch):
+    """It turns nothing back, and what may have been written since is not forgotten unasked."""
+    monkeypatch.setattr(written, "KEPT", 2)
+    one, other = (mind.remember(words, space=SPACE) for words in ("Port is 80.", "Editor: vim."))
+    sync(mind)
+    buffer = text(mind)
+    for number in range(4):
+        mind.revise(one.id, text=f"Port is {number}.")
+        sync(mind)
+    page(mind).write_text(buffer.replace("vim", "helix"))
+    done = sync(mind)
+    assert (done.revised, done.questions, alive(mind).keys()) == (1, (), {"Port is 3.", "Editor: helix."})
+    assert "Port is 3." in text(mind)
+
+    mind.remember("Added meanwhile.", space=SPACE)
+    for number in range(4, 8):
+        mind.revise(one.id, text=f"Port is {number}.")
+        sync(mind)
+    page(mind).write_text(buffer.replace("vim", "nano"))
+    assert sync(mind).questions == (("MEMORY.md", 1, 3),)
+    assert alive(mind).keys() == {"Port is 7.", "Editor: helix.", "Added meanwhile."}
+    sync(mind, forget=False)
+    assert alive(mind).keys() == {"Port is 7.", "Editor: nano.", "Added meanwhile."}
+    assert [] == mind.verify()
+    assert mind.get([other.id])[0].text == "Editor: nano."
+
+
+def test_a_line_that_cannot_be_taken_in_stays_as_it_is(mind):
+    """What was typed is not overwritten: it stands there with its trouble until it is put right (C60)."""
+    one = mind.remember("Port is 80.", space=SPACE)
+    mind.remember("Editor: vim.", space=SPACE)
+    sync(mind)
+    edit(mind, "Port is 80.", "Port is 443, " + "x" * 4_100_000)
+    (trouble,) = sync(mind).troubles
+    mind.remember("Added meanwhile.", space=SPACE)
+    assert sync(mind).troubles == (trouble,)
+    assert [problem.message for problem in mind.verify()] == [trouble]
+    assert (text(mind).count("Port is 443"), text(mind).count(one.id)) == (1, 1)
+    assert "Added meanwhile." in text(mind)
+
+    edit(mind, "x" * 4_100_000, "see the wiki.")
+    assert sync(mind).troubles == ()
+    assert mind.get([one.id])[0].text == "Port is 443, see the wiki."
+    assert [] == mind.verify()
+
+
 @pytest.mark.parametrize("left", ["", "\n", None, "cut", "many"])
 def test_many_lines_gone_are_asked_about(mind, left):
     """A page emptied, deleted, cut off, or short of more than ten lines: nothing is forgotten until somebody answers;
@@ -265,6 +437,44 @@ def test_many_lines_gone_are_asked_about(mind, left):
     assert mirroring.questions(mind.settings, mind.store) == []
     assert {item.text for item in made} >= alive(mind).keys()
     assert [] == mind.verify()
+
+
+@pytest.mark.parametrize(("lines", "gone", "asks"), [(1, 1, True), (2, 2, True), (2, 1, False), (4, 2, False),
+                                                     (9, 3, True), (10, 3, False)])
+def test_a_page_without_any_line_is_always_asked_about(mind, lines, gone, asks):
+    """Fewer than three lines go without a question, three if they are no more than 30 %, but never the last one."""
+    made = filled(mind, lines)
+    page(mind).write_text("".join(line for line in text(mind).splitlines(True)
+                                  if not any(one.id in line for one in made[:gone])))
+    done = sync(mind)
+    assert (bool(done.questions), done.forgotten) == (asks, 0 if asks else gone)
+
+
+def test_a_page_of_a_day_that_somebody_has_made(mind):
+    """It is found; nothing is taken in unasked, it is told how, and a line that was moved there is not forgotten."""
+    one = mind.remember("Tea over coffee.", space=SPACE)
+    mind.remember("Port is 80.", space=SPACE)
+    sync(mind)
+    line, name = f"- {one.text} <!-- {one.id} -->\n", "memory/2025-01-02.md"
+    edit(mind, line, "")
+    page(mind, name).parent.mkdir()
+    page(mind, name).write_text(f"## What happened\n\n- 10:00 I met Bob.\n{line}")
+    (trouble,) = sync(mind).troubles
+    assert alive(mind).keys() == {"Tea over coffee.", "Port is 80."}
+    assert [trouble] == [problem.message for problem in mind.verify()]
+
+    first = trouble[trouble.index("<!--"):]
+    page(mind, name).write_text(f"{first}\n{text(mind, name)}")
+    os.utime(page(mind, name), (real.now() - 2, real.now() - 2))
+    assert mind.settle().mirrored == 2
+    assert alive(mind)["I met Bob."].at == 1_735_812_000
+    assert mind.get([one.id])[0].kind == "event"
+    assert one.id not in text(mind)
+    assert [] == mind.verify()
+
+    page(mind, "memory/2025-01-03.md").write_text("")
+    sync(mind)
+    assert text(mind, "memory/2025-01-03.md").startswith("<!-- reverie mirror")
 
 
 def test_ten_lines_of_many_go_without_a_question(mind):
@@ -346,6 +556,27 @@ def test_links_are_not_followed(mind, tmp_path):
     assert alive(mind).keys() == {"A fact."}
 
 
+def test_nothing_is_written_through_a_link_that_leads_out(mind, tmp_path):
+    """Neither the hidden files nor those of a space whose folder is a link are written outside of the mirror."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "theirs.txt").write_text("theirs")
+    mind.remember("A fact.", space=SPACE)
+    sync(mind)
+    state = page(mind, ".mirror/state.json")
+    state.unlink()
+    state.symlink_to(outside / "theirs.txt")
+    mind.remember("Another.", space=SPACE)
+    assert "link" in sync(mind).troubles[0]
+    assert (outside / "theirs.txt").read_text() == "theirs"
+
+    page(mind).parent.rename(tmp_path / "away")
+    page(mind).parent.symlink_to(outside)
+    mind.remember("One more.", space=SPACE)
+    assert "link" in sync(mind).troubles[0]
+    assert [path.name for path in outside.rglob("*")] == ["theirs.txt"]
+
+
 def test_a_folder_that_cannot_be_written_is_said_and_caught_up(mind, monkeypatch):
     """Nothing is lost by a page that cannot be written: what to do is said, and later it is written."""
     mind.remember("A fact.", space=SPACE)
@@ -385,6 +616,34 @@ def test_a_page_altered_while_it_is_being_written_is_read_again(mind, monkeypatc
     assert [] == mind.verify()
 
 
+@pytest.mark.skipif(swapping.renameat2() is None, reason="this system cannot exchange two files")
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_save_in_the_very_moment_of_writing_is_not_lost(mind, monkeypatch, in_place):
+    """Between the last look at a page and its replacement somebody saves, by renaming or in place: both are kept."""
+    mind.remember("A fact.", space=SPACE)
+    sync(mind)
+    mind.remember("The program's.", space=SPACE)
+    real_rename, opened_files = swapping.renamed, []
+
+    def renamed(*names):
+        if not opened_files:
+            opened_files.append(page(mind).open("a"))    # what is written reaches the disk later
+            if not in_place:
+                edit(mind, "- A fact.", "- Saved just now.\n- A fact.")
+                opened_files[0].close()
+        elif in_place and not opened_files[0].closed:
+            with opened_files[0] as file:
+                file.write("- Saved just now.\n")
+        real_rename(*names)
+    monkeypatch.setattr(swapping, "renamed", renamed)
+    sync(mind)
+
+    assert alive(mind).keys() == {"A fact.", "The program's.", "Saved just now."}
+    assert all(words in text(mind) for words in alive(mind))
+    assert not list(page(mind).parent.glob(".*.part"))
+    assert [] == mind.verify()
+
+
 @pytest.mark.parametrize("stop", ["keep_copy", "write", "keep_state"])
 def test_a_crash_between_store_and_page_makes_nothing_twice(mind, monkeypatch, stop):
     """Whatever was done when the process died, the next run comes to the same state."""
@@ -420,6 +679,60 @@ def test_purge_reaches_pages_and_copies(mind):
     sync(mind)
     assert alive(mind).keys() == {"Something else."}
     assert [] == mind.verify()
+
+
+@pytest.mark.parametrize("later", ["off", "moved"])
+def test_purge_reaches_where_the_mirror_was(tmp_path, clock, later):
+    """Moved or switched off, the old pages are erased from too; an old folder that is not there is named; what was
+    edited there without being taken in is told."""
+    with memory(tmp_path / "home", now=clock) as mind:
+        one = mind.remember("The vault word is xylophone.", space=SPACE)
+        mind.remember("Something else.", space=SPACE)
+        sync(mind)
+        old = page(mind).parent
+    with memory(tmp_path / "home", now=clock, mirror="off" if later == "off" else str(tmp_path / "notes")) as mind:
+        mind.mirror()
+        assert [] == mind.verify()
+        (old / "MEMORY.md").write_text((old / "MEMORY.md").read_text() + "- Typed in the old place.\n")
+        assert "no longer there" in mind.verify()[0].message
+        assert mind.purge([one.id]).unreached == ()
+        held = [path for root in (tmp_path / "home/spaces", tmp_path / "notes") for path in root.rglob("*")
+                if path.is_file() and "xylophone" in path.read_text()]
+        assert held == []
+        assert "Typed in the old place." in (old / "MEMORY.md").read_text()
+        (tmp_path / "home/spaces").rename(tmp_path / "away")
+        other = mind.remember("One more.", space=SPACE)
+        assert mind.purge([other.id]).unreached == (tmp_path / "home/spaces",)
+
+
+def test_an_old_buffer_does_not_bring_a_purged_memory_back(mind):
+    """An editor that saves a page from before the purge brings back nothing of it; its user's edits count."""
+    one = mind.remember("The vault word is xylophone.", space=SPACE)
+    mind.remember("Port is 80.", space=SPACE)
+    sync(mind)
+    buffer = text(mind)
+    mind.purge([one.id])
+    page(mind).write_text(buffer.replace("80", "443"))
+    sync(mind)
+
+    assert alive(mind).keys() == {"Port is 443."}
+    assert "xylophone" not in text(mind)
+    assert [] == mind.verify()
+
+
+def test_purge_leaves_other_peoples_hidden_files_alone(mind):
+    """Only what a process of ours may have left half written is deleted."""
+    one = mind.remember("The vault word is xylophone.", space=SPACE)
+    sync(mind)
+    theirs, ours = page(mind, ".film.mkv.part"), page(mind, ".MEMORY.md.4711.part")
+    page(mind, "deep").mkdir()
+    for path in (theirs, page(mind, "deep/.MEMORY.md.1.part"), ours):
+        path.write_text("xylophone")
+    mind.purge([one.id])
+
+    assert theirs.exists()
+    assert page(mind, "deep/.MEMORY.md.1.part").exists()
+    assert not ours.exists()
 
 
 def test_verify_finds_and_mends_a_page_that_is_out_of_step(mind):

@@ -149,6 +149,18 @@ def test_it_leaves_when_a_newer_reverie_has_altered_the_database(home):
         assert not one.work(60.0) and held(mind) is None
 
 
+def test_it_leaves_when_the_settings_were_altered(home):
+    """A mirror that was switched off is not written by a worker that was there before; the next one goes by it."""
+    with opened(home) as mind:
+        one = worker.Worker(mind, "me")
+        assert one.going()
+        (home / "config.toml").write_text('embedder = "toy"\nidle = 1.0\nmirror = "off"\n')
+        assert not one.going()
+        mind.remember("one", space="me/demo")
+        assert not one.work(60.0) and held(mind) is None
+    assert not (home / "spaces").exists()
+
+
 # An explicit settle beside others
 
 

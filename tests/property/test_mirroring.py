@@ -206,6 +206,23 @@ class Editing(RuleBasedStateMachine):
             blocks[at] = blocks[at]._replace(raw=blocks[at].raw.replace(f" <!-- {blocks[at].marked} -->", ""))
             self.save("".join(block.raw for block in blocks))
 
+    @rule(n=st.integers(0, 99), shape=st.sampled_from(["1. ", "  - ", "10) "]))
+    def reshape_a_line(self, n, shape):
+        blocks = self.blocks()
+        items = [i for i, block in enumerate(blocks) if isinstance(block, Item) and block.marked
+                 and block.raw.startswith("- ")]
+        if items:
+            at = items[n % len(items)]
+            blocks[at] = blocks[at]._replace(raw=shape + blocks[at].raw[2:])
+            self.save("".join(block.raw for block in blocks))
+
+    @rule(n=st.integers(0, 99))
+    def copy_a_line_elsewhere(self, n):
+        items = [block for block in self.blocks() if isinstance(block, Item) and block.marked]
+        if items:
+            ending = "" if self.buffer.endswith("\n") else "\n"
+            self.save(f"{self.buffer}{ending}\n# My own\n\n{items[n % len(items)].raw}")
+
     @rule(n=st.integers(0, 99))
     def write_prose(self, n):
         self.number += 1

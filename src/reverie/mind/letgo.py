@@ -86,10 +86,11 @@ class LettingGo(Base):
         """
         from reverie import backups
         from reverie.settle import mirroring
+        from reverie.settle.obeying import ever_said
         from reverie.settle.reading import Work
         memories = (*self._all(ids), *self.wordings(ids))
         gone = [memory.id for memory in memories]
-        said = mirroring.ever_said(self.store, memories)
+        said = ever_said(self.store, memories)
         erased = self.store.purge(gone)
         self._leaving += gone
         self._withdraw()

@@ -5,7 +5,8 @@
     <root>/<space>/.mirror/state.json              where the store stood, how the files looked, what waits for an answer
     <root>/<space>/.mirror/MEMORY.md.json          the copy of a page (`written`)
 
-A page is replaced at once (a new file, renamed over it), and only while it still holds what was read. Never touched:
+A page is replaced at once, and only while it still holds what was read (`swapping`). Never touched, nor written
+through:
 a page without our first line or with that of another space, one that is not UTF-8, a link, whatever lies beyond a link
 that leads out of the root.
 """
@@ -13,12 +14,14 @@ that leads out of the root.
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from reverie.mirror import written
-from reverie.mirror.pages import Page, parse
+from reverie.mirror.pages import Page, claimed, ids_in, parse
+from reverie.mirror.places import day_of
+from reverie.mirror.swapping import ABSENT, Look, look_of, replace, swapped
 from reverie.mirror.written import Copy
 from reverie.model import NOTHING
 
@@ -27,8 +30,7 @@ BOM = "\ufeff"
 LONGEST = 200         # bytes of a folder's name; file systems end at 255
 RESERVED = ("memory", "memory.md", "con", "nul", "aux", "prn")
 
-Look = tuple[int, int, int]    # of a file: when it was altered (ns), bytes, inode
-ABSENT: Look = (0, 0, 0)
+_HALF = re.compile(r"\.\d+\.part$")
 KEPT = ("looks", "questions", "troubles")    # of a state, by page
 
 
@@ -92,15 +94,28 @@ class Folder(NamedTuple):
             return State()
 
     def keep_state(self, state: State) -> None:
-        """Write down how it stands."""
+        """Write down how it stands; Trouble where that would lead out of the root."""
         whole = {"space": self.space, "seq": state.seq, **{name: dict(getattr(state, name)) for name in KEPT}}
-        self.hidden.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Half a state is none, and then everything is looked at afresh: it need not be whole at every moment.
-        (self.hidden / "state.json").write_text(json.dumps(whole, ensure_ascii=True), "ascii")
+        self.inside(self.hidden / "state.json")
+        replace(self.hidden / "state.json", json.dumps(whole, ensure_ascii=True).encode())
 
     def looks(self, names: Iterable[str]) -> dict[str, Look]:
         """How these pages look now."""
         return {name: look_of(self.path / name) for name in names}
+
+    def days(self) -> set[str]:
+        """The pages of days that are there, also those that somebody has made."""
+        try:
+            return {name for file in (self.path / "memory").iterdir() if day_of(name := f"memory/{file.name}")}
+        except OSError:
+            return set()
+
+    def ids(self, name: str) -> set[str]:
+        """The memories whose ids stand on a page, also on one that is left alone."""
+        try:
+            return ids_in((self.path / name).read_bytes().decode("utf-8", "replace"))
+        except OSError:
+            return set()
 
     def copy(self, name: str) -> Copy:
         """What was last written on a page."""
@@ -110,7 +125,8 @@ class Folder(NamedTuple):
             return Copy()
 
     def keep_copy(self, name: str, copy: Copy) -> None:
-        """Write down what is written on a page."""
+        """Write down what is written on a page; Trouble where that would lead out of the root."""
+        self.inside(self._copy_of(name))
         replace(self._copy_of(name), written.told(copy).encode())
 
     def _copy_of(self, name: str) -> Path:
@@ -136,8 +152,8 @@ class Folder(NamedTuple):
         mark = page.mark
         if text.removeprefix(BOM).strip() and (mark is None or (mark.space, mark.page) != (self.space, name)):
             whose = "has not been written by Reverie" if mark is None else f"is the page {mark.page} of {mark.space}"
-            raise Trouble(f"{path} {whose}: it is left alone. Give it another name, or put the first line of Reverie's "
-                          "page back, and there will be one for this space")
+            raise Trouble(f"{path} {whose}: it is left alone. Give it another name, or, if it is to be taken in, this "
+                          f"first line: {claimed(self.space, name)}")
         return Found(page, data, bom, look)
 
     def write(self, found: Found, page: Page) -> Look | None:
@@ -148,9 +164,14 @@ class Folder(NamedTuple):
             raise Trouble(f"{path} may not be written: it is left as it is")
         data = ((BOM if found.bom else "") + page.text).encode("utf-8")
         try:
-            return replace(path, data, lambda: bytes_of(path) == found.data)
+            return swapped(path, data, found.data)
         except OSError as err:
             raise Trouble(f"{path} cannot be written: {err.strerror or err}. Check who may write there") from err
+
+    def halves(self, names: Iterable[str]) -> list[Path]:
+        """What a process that died has left of these pages and of the hidden files: ours by name."""
+        beside = [half for name in names for half in (self.path / name).parent.glob(f".{Path(name).name}.*.part")]
+        return [half for half in (*beside, *self.hidden.glob(".*.json.*.part")) if _HALF.search(half.name)]
 
     def inside(self, path: Path) -> None:
         """Trouble if a file is a link, or lies beyond one that leads out of the root."""
@@ -172,37 +193,3 @@ def folder_name(segment: str) -> str:
 
 def _percent(found: re.Match[str]) -> str:
     return f"%{ord(found[0]):02x}"
-
-
-def look_of(path: Path) -> Look:
-    """How a file looks from outside."""
-    try:
-        seen = path.lstat()
-    except OSError:
-        return ABSENT
-    return (seen.st_mtime_ns, seen.st_size, seen.st_ino)
-
-
-def bytes_of(path: Path) -> bytes | None:
-    """What a file holds; None if it is not there."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-
-
-def replace(path: Path, data: bytes, still: Callable[[], bool] = lambda: True) -> Look | None:
-    """Put a file in the place of another, whole or not at all, if `still` says so just before. How it looks then."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    half = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with half.open("wb") as file:
-            half.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o600)
-            file.write(data)
-        look = look_of(half)    # a rename keeps it; what somebody saves right after looks otherwise
-        if not still():
-            return None
-        half.replace(path)
-    finally:
-        half.unlink(missing_ok=True)
-    return look

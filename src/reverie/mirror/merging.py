@@ -8,11 +8,11 @@ The comparison is made field by field, so that a new wording by one and a new ki
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from reverie.mirror.pages import Item, Page, written
+from reverie.mirror.pages import Block, Item, Page, as_prose, ids_in, written
 from reverie.mirror.places import Line
 from reverie.model import NOTHING
 
-MANY, SHARE, FEW = 10, 0.3, 3    # lines that go without a question: up to 10, 30 % of the page, or fewer than 3
+MANY, SHARE, FEW = 10, 0.3, 3    # lines that go without a question: up to 10 and 30 % of the page, or fewer than 3
 
 Lines = Mapping[str, Line]       # of one page, by the ids of the memories
 
@@ -40,6 +40,7 @@ class Merged(NamedTuple):
     fresh: tuple[Fresh, ...] = ()
     dropped: tuple[str, ...] = ()
     base: Lines = NOTHING        # what was written when the person began
+    old: bool = False            # when they began is too long ago to know: the base is the oldest one that is left
 
     def __bool__(self) -> bool:
         """Whether a person did anything that concerns a memory."""
@@ -56,13 +57,16 @@ def merge(base: Lines, page: Page, ours: Lines) -> Merged:
             continue
         if not item.id:
             fresh.append(Fresh(number, item.line))
-        elif not item.line.text.strip():
+        elif item.emptied:
             empty.add(item.id)
         else:
             there.add(item.id)
+            if not item.line.text.strip():
+                continue
             old = base.get(item.id, ours.get(item.id))
             if old is None or differing(old, item.line):
                 reworded.append(Reword(item.id, item.line, old))
+    there |= ids_in(page.text) - empty    # an id that stands elsewhere, in a heading say, was not deleted
     gone = [id for id in (*base, *sorted(empty - base.keys())) if id not in there]
     return Merged(page, tuple(reworded), tuple(fresh), tuple(id for id in gone if id in ours), base)
 
@@ -88,7 +92,8 @@ def identified(base: Lines, page: Page, ours: Lines) -> Page:
     """The page with each memory on one item at most; items without an id get that of the memory which says the same.
 
     An editor, a copy, or a crash before the ids were written may have left a line without its id. What the page has
-    lost comes first, then what the store has and the page has not got yet.
+    lost comes first, then what the store has and the page has not got yet. Of a line that stands there twice, a copy
+    under a heading of ours is a new line, one elsewhere is prose.
     """
     marked = {item.marked for item in page.items}
     if "" not in marked and len(marked) == len(page.items):
@@ -99,12 +104,16 @@ def identified(base: Lines, page: Page, ours: Lines) -> Page:
             if id not in marked and (id, line) not in (known := lost.setdefault(line.text, [])):
                 known.insert(0, (id, line))
     torn = _torn(base, page, marked)
+    under_ours = {item.marked for item in page.items if item.line.heading}
     taken: set[str] = set()
-    blocks = list(page.blocks)
+    blocks: list[Block] = list(page.blocks)
     for number, item in enumerate(blocks):
         if not isinstance(item, Item):
             continue
         id, line = item.marked, item.line
+        if not line.heading and (id in taken or id in under_ours):
+            blocks[number] = as_prose(item)
+            continue
         if not id and number == len(blocks) - 1 and torn:
             id, line = torn
         elif not id:
@@ -132,5 +141,6 @@ def _torn(base: Lines, page: Page, marked: set[str]) -> tuple[str, Line] | None:
 
 
 def doubtful(dropped: int, written: int, blank: bool) -> bool:
-    """Whether so many lines are gone that an accident is likely: a page emptied, cut off, or deleted."""
-    return bool(dropped) and (blank or dropped > MANY or (dropped >= FEW and dropped > SHARE * written))
+    """Whether so many lines are gone, or all, that an accident is likely: a page emptied, cut off, or deleted."""
+    return bool(dropped) and (blank or dropped >= written or dropped > MANY or (
+        dropped >= FEW and dropped > SHARE * written))

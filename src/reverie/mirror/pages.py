@@ -1,9 +1,10 @@
 """A page as blocks: our first line, headings, items, and prose, which is everything else.
 
 An item is a bullet at the beginning of a line with the indented lines below it. It belongs to a memory if it carries
-the comment with the id; a bullet without one under a heading of ours is a new line; under somebody's own heading it is
-prose. A deeper heading belongs to the one above it. What stands in a fence or in a comment of several lines is prose,
-unless an id stands in it: then the fence was never closed where it should have been, and nothing must be lost.
+the comment with the id, and then it may have lost its bullet, have a number instead, be indented, or be wrapped. A
+bullet without one under a heading of ours is a new line; under somebody's own heading it is prose. A deeper heading
+belongs to the one above it. What stands in a fence or in a comment of several lines is prose, unless an id stands in
+it: then the fence was never closed where it should have been, and nothing must be lost.
 
 `"".join(block.raw …)` is the page again, to the byte, line ends included.
 """
@@ -18,9 +19,11 @@ from reverie.mirror.places import ID, Line, day_of, headings
 
 _BULLET = re.compile(r"[-*+][ \t]+(?=\S)|[-*+]$")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
-_FENCE = re.compile(r"```|~~~")
+_NUMBER = re.compile(r"\d{1,9}[.)][ \t]")
+_LOOSE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")    # before a line that an id makes an item all the same
+_FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$")         # CommonMark 4.5
 _ID = re.compile(rf"[ \t]*<!--[ \t]*({ID.pattern})[ \t]*-->")
-_TIME = re.compile(r"(\d\d:\d\d)(?:[ \t]+|$)")
+_TIME = re.compile(r"((?:[01]\d|2[0-3]):[0-5]\d)(?:[ \t]+|$)")
 _MARK = re.compile(r"<!-- reverie mirror (\S+) (\S+) ([0-9a-f]{8})\b.*-->")
 HINT = "change a line, delete it, or add “- …” under a heading: it is revised, forgotten, remembered"
 
@@ -50,6 +53,11 @@ class Item(NamedTuple):
     marked: str = ""
     id: str = ""
 
+    @property
+    def emptied(self) -> bool:
+        """Whether somebody has left nothing but the bullet and the id."""
+        return not self.line.text.strip() and bool(_BULLET.match(self.raw.strip()))
+
 
 class Prose(NamedTuple):
     """One line of somebody's own, or several that belong together."""
@@ -58,6 +66,16 @@ class Prose(NamedTuple):
 
 
 Block = Mark | Heading | Item | Prose
+
+
+def as_prose(item: Item) -> Prose:
+    """A bullet that is about no memory, without the comment that said it was."""
+    return Prose(_ID.sub("", item.raw))
+
+
+def ids_in(text: str) -> set[str]:
+    """The memories whose ids stand somewhere in a text."""
+    return {found[1] for found in _ID.finditer(text)}
 
 
 class Page(NamedTuple):
@@ -116,7 +134,7 @@ def _blocks(lines: Sequence[str], name: str) -> Iterator[Block]:
                 group = own
                 level = len(found[1]) if own else 0
             yield Heading(raw, group, bool(own))
-        elif found := _BULLET.match(bare):
+        elif found := _BULLET.match(bare) or (_LOOSE.match(bare) if _ID.search(bare) else None):
             more = _end_of_item(lines, at)
             yield _item(lines[at:more], bare[found.end():], group, name)
         else:
@@ -126,29 +144,54 @@ def _blocks(lines: Sequence[str], name: str) -> Iterator[Block]:
 
 
 def _end_of_item(lines: Sequence[str], at: int) -> int:
-    """Where the item that begins here ends: after its last indented line."""
-    end = ahead = at + 1
+    """Where the item that begins here ends: after its last indented line, or before one that is an item itself."""
+    marked = bool(_ID.search(lines[at]))
+    end = ahead = at + 1 if marked else _end_of_wrapped(lines, at + 1)
+    marked = marked or end > at + 1
     while ahead < len(lines):
-        if lines[ahead].strip("\r\n \t"):
-            if lines[ahead][0] not in " \t":
+        line = lines[ahead]
+        if line.strip("\r\n \t"):
+            if line[0] not in " \t":
                 break
+            if _ID.search(line):
+                if marked or _BULLET.match(line.strip()):
+                    break
+                marked = True
             end = ahead + 1
         ahead += 1
     return end
 
 
+def _end_of_wrapped(lines: Sequence[str], at: int) -> int:
+    """Where an item ends that goes on here without indentation up to its id; `at` if it does not."""
+    for ahead in range(at, len(lines)):
+        bare = lines[ahead].rstrip("\r\n")
+        if not bare.strip() or any(begins.match(bare) for begins in (_BULLET, _NUMBER, _HEADING, _FENCE)):
+            break
+        if _ID.search(bare):
+            return at if _BULLET.match(bare.lstrip()) else ahead + 1
+    return at
+
+
 def _end_of_closed(lines: Sequence[str], at: int) -> int:
     """Where a fence or a comment that begins here ends; the next line for all else, and for what is never closed."""
-    fence = _FENCE.match(lines[at])
+    fence = _FENCE.match(lines[at].rstrip("\r\n"))
     if not fence and not (lines[at].startswith("<!--") and "-->" not in lines[at]):
         return at + 1
+    mark = (fence[1] or fence[2]) if fence else ""
     for ahead in range(at + 1, len(lines)):
         line = lines[ahead]
         if _ID.search(line):
             return at + 1
-        if line.startswith(fence[0]) if fence else "-->" in line:
+        if closes(mark, line) if mark else "-->" in line:
             return ahead + 1
     return at + 1
+
+
+def closes(fence: str, line: str) -> bool:
+    """Whether a line closes a fence: bare, of the same characters, at least as many (CommonMark 4.5)."""
+    bare = line.strip()
+    return len(bare) >= len(fence) and not bare.strip(fence[0]) and len(line) - len(line.lstrip(" ")) < 4
 
 
 def _item(lines: Sequence[str], first: str, group: str, name: str) -> Block:
@@ -157,7 +200,8 @@ def _item(lines: Sequence[str], first: str, group: str, name: str) -> Block:
     ids = [found[1] for line in told for found in _ID.finditer(line)]
     if not ids and not group:
         return Prose(raw)
-    told = [_ID.sub("", line) for line in told] if ids else told
+    if ids:    # an id that was wrapped into a line of its own leaves none
+        told = [_ID.sub("", line) for n, line in enumerate(told) if not n or not _ID.fullmatch(line.strip())]
     time = _TIME.match(told[0]) if day_of(name) else None
     if time:
         told[0] = told[0][time.end():]
@@ -177,6 +221,11 @@ def written(line: Line, id: str, ending: str = "\n") -> str:
 def marked(space: str, name: str, stamp: str) -> str:
     """Our first line."""
     return f"<!-- reverie mirror {quote(space, safe='/')} {quote(name, safe='/')} {stamp}: {HINT} -->"
+
+
+def claimed(space: str, name: str) -> str:
+    """The first line by which a person makes a page of their own one of ours."""
+    return f"<!-- reverie mirror {quote(space, safe='/')} {quote(name, safe='/')} {'0' * 8} -->"
 
 
 def stamp_of(lines: Iterable[tuple[str, Line]]) -> str:

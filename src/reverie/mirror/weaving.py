@@ -8,7 +8,7 @@ the first one that comes after it in our order. Weaving twice gives the same.
 from collections.abc import Mapping
 
 from reverie.mirror.merging import Lines, differing
-from reverie.mirror.pages import Block, Heading, Item, Mark, Page, Prose, marked, parse, stamp_of, written
+from reverie.mirror.pages import Block, Heading, Item, Mark, Page, Prose, ids_in, marked, parse, stamp_of, written
 from reverie.mirror.places import day_of, headings
 
 
@@ -17,7 +17,7 @@ def woven(page: Page, space: str, ours: Lines) -> Page:
     page = page if page.text.strip() else blank(space, page.name)
     ending = page.ending
     blocks = [kept for block in page.blocks if (kept := renewed(block, ours, ending)) is not None]
-    there = {block.id for block in blocks if isinstance(block, Item)}
+    there = {id for block in blocks if isinstance(block, Item) for id in (block.id, block.marked)}
     for heading in headings(page.name):
         missing = [Item(written(line, id, ending), line, id, id) for id, line in ours.items()
                    if line.heading == heading and id not in there]
@@ -40,7 +40,8 @@ def renewed(block: Block, ours: Lines, ending: str) -> Block | None:
     line = ours.get(block.id)
     if line is None or block.line.heading not in ("", line.heading):
         return None
-    if block.marked == block.id and (block.line.text, block.line.time) == (line.text, line.time):
+    same = (block.line.text, block.line.time) == (line.text, line.time)
+    if same and block.marked == block.id and len(ids_in(block.raw)) == 1:
         return block
     return Item(written(line, block.id, ending), line._replace(heading=block.line.heading), block.id, block.id)
 

@@ -13,7 +13,7 @@ from reverie.mirror.pages import stamp_of
 from reverie.mirror.places import Line
 from reverie.model import NOTHING
 
-KEPT = 100    # states of a page; older ones count as the oldest
+KEPT = 100    # states of a page; of older ones it is not known what stood there
 
 
 class Copy(NamedTuple):
@@ -22,9 +22,10 @@ class Copy(NamedTuple):
     stamp: str = ""
     lines: Lines = NOTHING
     before: tuple[tuple[str, dict[str, Line | None]], ...] = ()    # stamp, what else its lines were; None: not there
+    erased: frozenset[str] = frozenset()    # fingerprints of the ids of purged memories that stood here
 
     def at(self, stamp: str) -> Lines:
-        """The lines of a state; those of the newest one if it is not known."""
+        """The lines of a state; those of the oldest one that is left if it is not known."""
         lines = dict(self.lines)
         if stamp == self.stamp:
             return lines
@@ -35,7 +36,11 @@ class Copy(NamedTuple):
                     lines.pop(id, None)
             if older == stamp:
                 return lines
-        return dict(self.lines)
+        return lines
+
+    def knows(self, stamp: str) -> bool:
+        """Whether it can tell that state; a copy of nothing does not miss any."""
+        return not self.stamp or stamp == self.stamp or any(older == stamp for older, _ in self.before)
 
     def then(self, lines: Lines) -> "Copy":
         """The copy once these lines are written."""
@@ -44,18 +49,25 @@ class Copy(NamedTuple):
             return self._replace(lines=lines)
         delta = {id: self.lines.get(id) for id in (*self.lines, *lines) if self.lines.get(id) != lines.get(id)}
         before = ((self.stamp, delta), *self.before)[:KEPT] if self.stamp else ()
-        return Copy(stamp, lines, before)
+        return Copy(stamp, lines, before, self.erased)
 
     def without(self, ids: Iterable[str]) -> "Copy":
-        """The copy without any trace of these memories."""
+        """The copy without anything of these memories but that some stood here."""
         gone = set(ids)
+        stood = gone & {id for lines in (self.lines, *(delta for _, delta in self.before)) for id in lines}
         return Copy(self.stamp, {id: line for id, line in self.lines.items() if id not in gone}, tuple(
-            (stamp, {id: line for id, line in delta.items() if id not in gone}) for stamp, delta in self.before))
+            (stamp, {id: line for id, line in delta.items() if id not in gone}) for stamp, delta in self.before),
+            self.erased | {_print_of(id) for id in stood})
+
+    def purged(self, ids: Iterable[str]) -> set[str]:
+        """Those of these memories that stood here and were purged: an old buffer does not bring them back."""
+        return {id for id in ids if _print_of(id) in self.erased} if self.erased else set()
 
 
 def told(copy: Copy) -> str:
     """A copy as JSON."""
-    return json.dumps({"stamp": copy.stamp, "lines": dict(copy.lines), "before": copy.before}, ensure_ascii=True)
+    return json.dumps({"stamp": copy.stamp, "lines": dict(copy.lines), "before": copy.before,
+                       "erased": sorted(copy.erased)}, ensure_ascii=True)
 
 
 def read(text: str) -> Copy:
@@ -63,9 +75,15 @@ def read(text: str) -> Copy:
     try:
         value = json.loads(text)
         return Copy(str(value["stamp"]), _lines(value["lines"]), tuple(
-            (str(stamp), {id: line and Line(*line) for id, line in delta.items()}) for stamp, delta in value["before"]))
+            (str(stamp), {id: line and Line(*line) for id, line in delta.items()}) for stamp, delta in value["before"]),
+            frozenset(map(str, value.get("erased", ()))))
     except (ValueError, KeyError, TypeError, AttributeError):
         return Copy()
+
+
+def _print_of(id: str) -> str:
+    from reverie.words import fingerprint
+    return fingerprint(id).hex()[:16]
 
 
 def _lines(value: dict[str, Any]) -> dict[str, Line]:

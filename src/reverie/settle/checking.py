@@ -61,10 +61,10 @@ def rid(folder: Folder, ids: set[str], texts: set[str]) -> list[Path]:
                     looks[name] = look    # nothing else waits on it
         except (Trouble, OSError):
             unreached.append(folder.path / name)
-    for half in folder.path.rglob(".*.part"):
+    for half in folder.halves(state.looks):
         half.unlink(missing_ok=True)
     try:
         folder.keep_state(state._replace(looks=looks))
-    except OSError:
+    except (Trouble, OSError):
         unreached.append(folder.hidden)
     return unreached

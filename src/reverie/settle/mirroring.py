@@ -1,8 +1,8 @@
 """The mirror kept in step: what people wrote is taken in, what the store says is written, never in a caller's path.
 
 `follow` runs at the end of a step of settling and looks first whether anything is to be done: an event after the
-cursor, a page that looks otherwise than when it was written (one `stat` a page). `mirrored` is for who asks, here and
-now. Between processes the lease MIRROR says who is at it.
+cursor, a page that looks otherwise than when it was written, or a new one (one `stat` a page). `mirrored` is for who
+asks, here and now. Between processes the lease MIRROR says who is at it.
 
 A space is done in one go: read the pages concerned, compare (`mirror.merging`), apply what people did as one event
 `mirror`, which `undo` takes back, then write (`mirror.weaving`). If the store or a page was altered meanwhile, it is
@@ -19,11 +19,12 @@ from typing import NamedTuple
 
 from reverie import clock
 from reverie.config import Settings
-from reverie.errors import StoreBusy
+from reverie.errors import StoreBusy, StoreError
 from reverie.mirror.files import Folder
-from reverie.model import Memory, Record, lineage
+from reverie.mirror.swapping import ABSENT, look_of
+from reverie.model import Record, lineage
 from reverie.settle.reading import Work
-from reverie.settle.syncing import Mirrored, Order, synced
+from reverie.settle.syncing import Mirrored, Order, left_alone, synced
 from reverie.store import UNLOGGED, Problem, Store
 
 MIRROR = "mirror"            # the lease and the cursor
@@ -31,6 +32,7 @@ LEASE_SECONDS = 30.0
 PATIENCE = 60.0              # seconds that somebody who asks for it waits for another one at it
 QUIET = 1.5                  # seconds that a page must have been left alone (CONSTANTS: watch debounce, 1500 ms)
 SPACES = "mirror_spaces"     # meta: where there are pages
+ROOTS = "mirror_roots"       # meta: folders in which the mirror is, or was before it was moved or switched off
 
 
 class Question(NamedTuple):
@@ -67,7 +69,7 @@ def follow(work: Work) -> int:
         if not store.acquire(MIRROR, holder, LEASE_SECONDS, work.now):
             return 0
         try:
-            done = [in_step(work, root, space, Order(afresh=stale)) for space in sorted(spaces)]
+            done = [attempted(work, root, space, Order(afresh=stale)) for space in sorted(spaces)]
         except BaseException:
             store.release(MIRROR, holder)
             raise
@@ -88,10 +90,10 @@ def mirrored(work: Work, spaces: Iterable[str] | None, order: Order, now: Callab
     with alone(work.store, now):
         some = known(work.store) | living(work.store) if spaces is None else set(spaces)
         stale = bool(work.store.meta(UNLOGGED))
-        done = [in_step(work, root, space, order._replace(afresh=order.afresh or stale)) for space in sorted(some)]
+        done = [attempted(work, root, space, order._replace(afresh=order.afresh or stale)) for space in sorted(some)]
         if stale and spaces is None:
             work.store.set_meta(UNLOGGED, "")
-        return done
+        return [one._replace(troubles=(*one.troubles, *left_behind(work, one.space))) for one in done]
 
 
 @contextmanager
@@ -108,14 +110,32 @@ def alone(store: Store, now: Callable[[], float]) -> Iterator[None]:
         store.release(MIRROR, holder)
 
 
+def attempted(work: Work, root: Path, space: str, order: Order) -> Mirrored:
+    """One space; what goes wrong in it, foreseen or not, is written down and told, and stops no other one.
+
+    Only trouble of the store is everybody's: StoreError.
+    """
+    try:
+        return in_step(work, root, space, order)
+    except StoreError:
+        raise
+    except Exception as err:    # a page holds whatever people and programs put there
+        folder = Folder(root, space)
+        why = (f"{folder.path} could not be brought in step ({type(err).__name__}: {err}): its pages are left as they "
+               "are. Take back your last edit there, then run: reverie mirror")
+        return Mirrored(space, folder.path, troubles=left_alone(folder, why))
+
+
 def in_step(work: Work, root: Path, space: str, order: Order) -> Mirrored:
     """One space; where memory is switched off its pages are let be."""
     folder = Folder(root, space)
     if work.settings.is_off(space):
         return Mirrored(space, folder.path)
     done = synced(work, folder, order)
-    if space not in (there := known(work.store)) and folder.hidden.is_dir():
-        work.store.set_meta(SPACES, json.dumps(sorted({*there, space})))
+    if folder.hidden.is_dir():
+        for name, one in ((SPACES, space), (ROOTS, str(root))):
+            if one not in (there := listed(work.store, name)):
+                work.store.set_meta(name, json.dumps(sorted({*there, one})))
     return done
 
 
@@ -138,19 +158,39 @@ def spaces_of(records: Iterable[Record], store: Store) -> set[str]:
 def touched(folder: Folder) -> bool:
     """Whether a page looks otherwise than when the space was last in step."""
     state = folder.state()
-    return folder.looks(state.looks) != state.looks
+    return folder.looks({*state.looks, *folder.days()}) != state.looks
 
 
 def fresh(folder: Folder, now: float) -> bool:
     """Whether somebody is just writing a page: it was altered a moment ago, by somebody else."""
     state = folder.state()
-    return any(look != state.looks[name] and abs(now - look[0] / 1e9) < QUIET
-               for name, look in folder.looks(state.looks).items())
+    return any(look != state.looks.get(name) and abs(now - look[0] / 1e9) < QUIET
+               for name, look in folder.looks({*state.looks, *folder.days()}).items())
 
 
 def known(store: Store) -> set[str]:
     """Spaces that have pages."""
-    return set(json.loads(store.meta(SPACES) or "[]"))
+    return listed(store, SPACES)
+
+
+def listed(store: Store, name: str) -> set[str]:
+    """What is noted under a name."""
+    return set(json.loads(store.meta(name) or "[]"))
+
+
+def former(settings: Settings, store: Store) -> list[Path]:
+    """Folders in which the mirror was before it was moved or switched off; their pages follow the store no longer."""
+    return [] if store.url != settings.url else sorted(
+        Path(root) for root in listed(store, ROOTS) - {str(root_of(settings, store))})
+
+
+def left_behind(work: Work, space: str) -> list[str]:
+    """Pages of a space that somebody has edited in a folder in which the mirror is no longer."""
+    folders = [Folder(root, space) for root in former(work.settings, work.store)]
+    return [f"{folder.path / name} was edited, but the mirror is no longer there: nothing of it was taken in. Copy "
+            f"what you want to keep to the page where the mirror is now, then delete {folder.path}"
+            for folder in folders for name, look in folder.state().looks.items()
+            if look_of(folder.path / name) not in (look, ABSENT)]
 
 
 def living(store: Store) -> set[str]:
@@ -173,30 +213,27 @@ def seen_from(space: str, asked: Iterable[Question]) -> list[Question]:
 
 def problems(work: Work, repair: bool) -> list[Problem]:
     """Pages that cannot be followed, or do not say what the store says although nothing is waiting; see `verify`."""
-    from reverie.settle.checking import checked
-    root = root_of(work.settings, work.store)
+    from reverie.settle.checking import WHAT, checked
+    root, spaces = root_of(work.settings, work.store), sorted(known(work.store))
+    behind = [Problem(WHAT, why) for space in spaces for why in left_behind(work, space)]
     if root is None or work.store.meta(UNLOGGED):    # then it has not followed yet
-        return []
-    return [problem for space in sorted(known(work.store)) if not work.settings.is_off(space)
-            for problem in checked(work, Folder(root, space), repair)]
+        return behind
+    return behind + [problem for space in spaces if not work.settings.is_off(space)
+                     for problem in checked(work, Folder(root, space), repair)]
 
 
 def erased(work: Work, ids: Iterable[str], texts: Iterable[str], now: Callable[[], float]) -> tuple[Path, ...]:
-    """Take memories out of every page and copy, whatever waits there. Returns files that may still hold them."""
-    root = root_of(work.settings, work.store)
-    if root is None or not (spaces := sorted(known(work.store))):
+    """Take memories out of every page and copy, whatever waits there, also where the mirror was before.
+
+    Returns files that may still hold them, and folders of before that are not there, or not there just now.
+    """
+    root, before = root_of(work.settings, work.store), former(work.settings, work.store)
+    roots = [one for one in (root, *before) if one is not None and one.is_dir()]
+    if not (spaces := sorted(known(work.store))):
         return ()
     from reverie.settle.checking import rid
     gone, said = set(ids), {text.strip() for text in texts}
     with alone(work.store, now):
-        return tuple(path for space in spaces for path in rid(Folder(root, space), gone, said))
-
-
-def ever_said(store: Store, memories: Iterable[Memory]) -> set[str]:
-    """Every text that these memories ever had."""
-    found = set()
-    for memory in memories:
-        found.add(memory.text)
-        for record in store.history(memory.id):
-            found.update(str(values["text"]) for values in (record.before, record.after) if values.get("text"))
-    return found
+        return (*(one for one in before if not one.is_dir()), *(
+            path for one in roots for space in spaces if (folder := Folder(one, space)).hidden.is_dir()
+            for path in rid(folder, gone, said)))

@@ -16,10 +16,12 @@ from reverie.errors import BadInput
 from reverie.kinds import is_talk, kind_of
 from reverie.lifecycle.intake import built, equipped, rewritten
 from reverie.mirror.merging import Fresh, Lines, Merged, Reword, clashes, differing
+from reverie.mirror.pages import Item
 from reverie.mirror.places import SAID, Line, at_of, day_of, kind_under, moment, place
 from reverie.model import TRUST, Add, Change, Memory, Retire, Revise, revised
 from reverie.settle.reading import Work
 from reverie.settle.restoring import restoring
+from reverie.store import Store
 
 SAID_SO = "user_stated"
 NOON = "12:00"           # when something was, on a day of which no time is told
@@ -36,8 +38,9 @@ class Obeyed(NamedTuple):
     revived: int = 0
     clashes: tuple[str, ...] = ()                 # ids that the program had altered meanwhile
     settled: tuple[tuple[str, ...], ...] = ()
-    refused: tuple[str, ...] = ()                 # why a line could not be taken in
-
+    refused: tuple[tuple[str, str], ...] = ()     # (page, why a line could not be taken in)
+    held: frozenset[tuple[str, int]] = frozenset()     # (page, block) of these lines
+    prose: frozenset[tuple[str, int]] = frozenset()    # (page, block) that are about no memory of this space
 
 
 def obeyed(work: Work, space: str, pages: Sequence[tuple[Merged, Lines]]) -> Obeyed:
@@ -61,7 +64,9 @@ def together(some: Sequence[Obeyed]) -> Obeyed:
         sum(one.forgotten for one in some), sum(one.revived for one in some),
         tuple(chain.from_iterable(one.clashes for one in some)),
         tuple(chain.from_iterable(one.settled for one in some)),
-        tuple(chain.from_iterable(one.refused for one in some)))
+        tuple(chain.from_iterable(one.refused for one in some)),
+        frozenset(chain.from_iterable(one.held for one in some)),
+        frozenset(chain.from_iterable(one.prose for one in some)))
 
 
 def altered_meanwhile(pages: Iterable[tuple[Merged, Lines]]) -> list[str]:
@@ -70,11 +75,14 @@ def altered_meanwhile(pages: Iterable[tuple[Merged, Lines]]) -> list[str]:
 
 
 def one(work: Work, space: str, merged: Merged, wish: Reword, memory: Memory | None, ours: Lines) -> Obeyed:
-    """An item with an id. One of nobody, or of another space that was never on this page, is a new line."""
+    """An item with an id. One of nobody, or of another space that was never on this page, is a new line, or prose."""
     page = merged.page.name
+    block = next(n for n, item in enumerate(merged.page.blocks) if isinstance(item, Item) and item.id == wish.id)
     if memory is None or (memory.space != space and wish.base is None):
-        block = next(n for n, item in enumerate(merged.page.blocks) if getattr(item, "id", "") == wish.id)
-        return kept(work, space, page, Fresh(block, wish.line)) if wish.line.heading else Obeyed()
+        return kept(work, space, page, Fresh(block, wish.line)) if wish.line.heading else Obeyed(
+            prose=frozenset({(page, block)}))
+    if merged.old and wish.line.text in ever_said(work.store, [memory]):
+        return Obeyed()                   # it stands there from before
     changes, settled = ([], []) if memory.active else restoring(work.store, memory, work.now)
     back = memory if memory.active else revised(memory, changes[0].fields) if isinstance(
         changes[0], Revise) else memory
@@ -83,12 +91,28 @@ def one(work: Work, space: str, merged: Merged, wish: Reword, memory: Memory | N
         if fields:
             changes = [*changes, stated(work, back, fields)]
     except BadInput as err:
-        return Obeyed(refused=(f"{page}: {err}",))
+        return refusal(page, block, err)
     if not changes:
         return Obeyed()
     return Obeyed(tuple(changes), (memory.id,), revised=1, revived=0 if memory.active else 1,
                   clashes=(memory.id,) if clashes(wish, ours.get(wish.id)) else (),
                   settled=tuple(tuple(pair) for pair in settled))
+
+
+def refusal(page: str, block: int, err: BadInput) -> Obeyed:
+    """An item that cannot be taken in stands as it is, until somebody alters it, and it is told why."""
+    return Obeyed(refused=((page, f"A line cannot be taken in and stays as it is, and what was remembered stays too: "
+                                  f"{err}"),), held=frozenset({(page, block)}))
+
+
+def ever_said(store: Store, memories: Iterable[Memory]) -> set[str]:
+    """Every text that these memories ever had."""
+    found = set()
+    for memory in memories:
+        found.add(memory.text)
+        for record in store.history(memory.id):
+            found.update(str(values["text"]) for values in (record.before, record.after) if values.get("text"))
+    return found
 
 
 def wanted(memory: Memory, page: str, wish: Reword) -> dict[str, object]:
@@ -130,5 +154,5 @@ def kept(work: Work, space: str, page: str, fresh: Fresh) -> Obeyed:
                       at=at_of(page, told, work.now), provenance=SAID_SO)
         memory = equipped(plain, work.now, work.zone)
     except BadInput as err:
-        return Obeyed(refused=(f"{page}: {err}",))
+        return refusal(page, fresh.block, err)
     return Obeyed((Add(memory),), (memory.id,), {(page, fresh.block): memory.id})

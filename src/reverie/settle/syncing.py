@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reverie.errors import Conflict, NotFound
-from reverie.mirror.files import HIDDEN, Folder, Found, Look, State, Trouble
+from reverie.mirror.files import HIDDEN, Folder, Found, State, Trouble
 from reverie.mirror.merging import Merged, doubtful, merge
-from reverie.mirror.pages import Item, Page
+from reverie.mirror.pages import Block, Item, Page, as_prose
 from reverie.mirror.places import LONG, Line, place
-from reverie.mirror.weaving import woven
+from reverie.mirror.swapping import Look
+from reverie.mirror.weaving import without, woven
 from reverie.mirror.written import Copy
 from reverie.model import Event, Filter, Memory, Record, revised
 from reverie.settle.obeying import Obeyed, obeyed
@@ -83,12 +84,12 @@ def synced(work: Work, folder: Folder, order: Order) -> Mirrored:
 def one_round(work: Work, folder: Folder, order: Order) -> tuple[Mirrored, bool]:
     """One round, and whether something was altered meanwhile, so that another one is needed."""
     store, state, seq = work.store, folder.state(), work.store.last_event()
-    afresh = order.afresh or state.seq < 0 or state.seq > seq
-    looks = folder.looks(state.looks)
+    afresh = order.afresh or state.seq < 0 or state.seq > seq or HIDDEN in state.troubles
+    looks = folder.looks({*state.looks, *folder.days()})
     records = [] if afresh else store.altered_after(state.seq)
     there = {m.id: m for m in store.get(list(dict.fromkeys(r.memory_id for r in records)))}
-    names = ({name for name, look in looks.items() if look != state.looks[name]}
-             | concerned(records, there, folder.space) | (state.held if order.retry else set())
+    names = ({name for name, look in looks.items() if look != state.looks.get(name)}
+             | concerned(records, there, folder.space) | (state.held - {HIDDEN} if order.retry else set())
              | ({LONG} if order.begin and LONG not in state.looks else set()))
     copies = {name: folder.copy(name) for name in names}
     # A page that did not follow the store for a while, or whose copy is gone: what was altered lately is not enough.
@@ -98,13 +99,17 @@ def one_round(work: Work, folder: Folder, order: Order) -> tuple[Mirrored, bool]
     if afresh:
         names |= {*state.looks, *(spot.page for m in memories if m.active and (spot := place(m)))}
     if not names:
+        if HIDDEN in state.troubles:
+            left = {name: why for name, why in state.troubles.items() if name != HIDDEN}
+            state = state._replace(troubles=left, seq=-1)
         if state.seq < seq and folder.hidden.is_dir():
-            folder.keep_state(state._replace(seq=seq))
+            state = state._replace(troubles={**state.troubles, **noted(folder, state._replace(seq=seq))})
         return untouched(folder, state), False
     looks |= folder.looks(names)
     desk, troubles = laid_out(folder, {name: copies.get(name) or folder.copy(name) for name in names}, memories,
                               None if all_of_them else there)
-    desk, questions = asked(desk, order.forget)
+    elsewhere = {id for name in {*state.troubles, *troubles} - desk.keys() for id in folder.ids(name)}
+    desk, questions = asked(desk, elsewhere, order.forget)
     return settled_with(work, folder, order, Round(state, seq, looks, desk, questions, troubles))
 
 
@@ -147,8 +152,9 @@ def laid_out(folder: Folder, copies: Mapping[str, Copy], memories: Sequence[Memo
         ours = lines.get(name, {})
         if altered is not None:
             ours = {**{id: line for id, line in copy.lines.items() if id not in altered or id in ours}, **ours}
-        base = copy.lines if found.blank else copy.at(found.page.mark.stamp if found.page.mark else "")
-        desk[name] = Sheet(found, copy, ours, merge(base, found.page, ours))
+        stamp = copy.stamp if found.blank or not found.page.mark else found.page.mark.stamp
+        page = without(found.page, copy.purged(item.marked for item in found.page.items), set())
+        desk[name] = Sheet(found, copy, ours, merge(copy.at(stamp), page, ours)._replace(old=not copy.knows(stamp)))
     return desk, troubles
 
 
@@ -161,18 +167,20 @@ def by_page(space: str, memories: Iterable[Memory]) -> dict[str, dict[str, Line]
     return found
 
 
-def asked(desk: dict[str, Sheet], forget: bool | None) -> tuple[dict[str, Sheet], dict[str, tuple[int, int]]]:
+def asked(desk: dict[str, Sheet], elsewhere: set[str],
+          forget: bool | None) -> tuple[dict[str, Sheet], dict[str, tuple[int, int]]]:
     """The desk without the pages about which somebody has to be asked, and the questions.
 
-    A line that is gone here and stands on another page was moved. Of a page of which many lines are gone nothing is
-    taken in before somebody has said whether they were deleted.
+    A line that is gone here and stands on another page, or `elsewhere`, was moved. Of a page of which many lines are
+    gone nothing is taken in before somebody has said whether they were deleted, nor of one that was loaded so long ago
+    that it is not known whether they stood there.
     """
-    moved = {item.id for sheet in desk.values() for item in sheet.merged.page.items if item.line.text.strip()}
+    moved = elsewhere | {item.id for sheet in desk.values() for item in sheet.merged.page.items if not item.emptied}
     left, questions = {}, {}
     for name, sheet in desk.items():
         dropped = tuple(id for id in sheet.merged.dropped if id not in moved)
         written = sum(id in sheet.ours for id in sheet.merged.base)
-        if doubtful(len(dropped), written, sheet.found.blank):
+        if doubtful(len(dropped), written, sheet.found.blank) or (dropped and sheet.merged.old):
             if forget is None:
                 questions[name] = (len(dropped), written)
                 continue
@@ -204,23 +212,46 @@ def settled_with(work: Work, folder: Folder, order: Order, found: Round) -> tupl
         seq = event if event == seq + 1 else seq
     desk = renewed(store, folder.space, found.desk, edits)
     looks, pages, troubles, again = put(folder, desk, order)
-    troubles = {**found.troubles, **troubles}
-    seen = found.desk.keys() | found.questions.keys() | troubles.keys()
-    again = again or bool(edits.ids and by_page(folder.space, store.get(sorted(set(edits.ids)))).keys() - seen)
+    troubles = {**refused(folder, edits), **found.troubles, **troubles}
+    seen = found.desk.keys() | found.questions.keys() | troubles.keys() | {HIDDEN}
+    if event and not again:    # pages that were not on the desk, on which these memories stand now or stood before
+        edited = {memory.id: memory for memory in store.get(sorted(set(edits.ids)))}
+        again = bool(concerned(store.altered_after(found.seq), edited, folder.space) - seen)
     state = State(found.seq if again else seq, {**found.looks, **looks},
                   {**{n: q for n, q in found.state.questions.items() if n not in seen}, **found.questions},
                   {**{n: t for n, t in found.state.troubles.items() if n not in seen}, **troubles})
     if pages or troubles or folder.hidden.is_dir():
-        try:
-            folder.keep_state(state)
-        except OSError as err:
-            troubles[HIDDEN] = cannot_be_written(folder, err)
+        troubles |= noted(folder, state)
     return Mirrored(
         folder.space, folder.path, new=len(edits.fresh), revised=edits.revised, forgotten=edits.forgotten,
         revived=edits.revived, pages=tuple(pages), clashes=edits.clashes,
         questions=tuple((name, *counts) for name, counts in state.questions.items()),
-        troubles=(*dict.fromkeys((*state.troubles.values(), *troubles.values())), *edits.refused),
+        troubles=tuple(dict.fromkeys((*state.troubles.values(), *troubles.values()))),
         events=(event,) if event else ()), again
+
+
+def refused(folder: Folder, edits: Obeyed) -> dict[str, str]:
+    """What could not be taken in, by page."""
+    return {page: f"{folder.path / page}: {' '.join(why for name, why in edits.refused if name == page)}"
+            for page, _ in edits.refused}
+
+
+def left_alone(folder: Folder, why: str) -> tuple[str, ...]:
+    """Write down why a whole space is left alone; what is wrong with it."""
+    state = folder.state()
+    troubles = {**state.troubles, HIDDEN: why}
+    return (*troubles.values(), *noted(folder, state._replace(troubles=troubles)).values())
+
+
+def noted(folder: Folder, state: State) -> dict[str, str]:
+    """Write down how a space stands; what is in the way of that."""
+    try:
+        folder.keep_state(state)
+    except OSError as err:
+        return {HIDDEN: cannot_be_written(folder, err)}
+    except Trouble as trouble:
+        return {HIDDEN: str(trouble)}
+    return {}
 
 
 def cannot_be_written(folder: Folder, err: OSError) -> str:
@@ -247,13 +278,19 @@ def renewed(store: Store, space: str, desk: Mapping[str, Sheet], edits: Obeyed) 
     after = {}
     for name, sheet in desk.items():
         ours = {id: line for id, line in sheet.ours.items() if id not in edits.ids or id in lines.get(name, {})}
-        blocks = tuple(block._replace(id=edits.fresh[name, number])
-                       if isinstance(block, Item) and (name, number) in edits.fresh else block
-                       for number, block in enumerate(sheet.merged.page.blocks)) if edits.fresh else (
-                           sheet.merged.page.blocks)
+        blocks = tuple(decided(block, (name, number), edits) for number, block in enumerate(sheet.merged.page.blocks))
         after[name] = sheet._replace(ours={**ours, **lines.get(name, {})},
                                      merged=sheet.merged._replace(page=Page(name, blocks)))
     return after
+
+
+def decided(block: Block, spot: tuple[str, int], edits: Obeyed) -> Block:
+    """A block with the memory that was made of it; as prose if it is about none, as it stands if it was refused."""
+    if not isinstance(block, Item):
+        return block
+    if spot in edits.held:
+        return block._replace(id="")
+    return as_prose(block) if spot in edits.prose else block._replace(id=edits.fresh.get(spot, block.id))
 
 
 def put(folder: Folder, desk: Mapping[str, Sheet],

@@ -6,10 +6,9 @@ hundred commands in a row start one process, not a hundred; should it never come
 itself.
 
 Before it leaves it sleeps, if it is time (`settle.bedtime`); if only quiet is wanting for that, it waits for it with
-the model unloaded. It leaves when it was idle for `settings.idle` seconds (0: no worker is ever started), on SIGTERM or
-SIGINT, when its lease was taken, when its home is gone, and when a newer Reverie has altered the
-database. Nothing depends on it: texts wait, words find them
-meanwhile.
+the model unloaded. It leaves when it was idle for `settings.idle` seconds (0: no worker is ever started), on SIGTERM
+or SIGINT, when its lease was taken, when its home is gone, when config.toml was altered (the next one goes by it), and
+when a newer Reverie has altered the database. Nothing depends on it: texts wait, words find them meanwhile.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reverie import clock
+from reverie.background import changed_at
 from reverie.errors import ReverieError
 from reverie.settle import LEASE, LEASE_SECONDS, Settled, leave_word, one_step, work_left
 from reverie.settle.bedtime import coming, nap, outlook
@@ -95,6 +95,7 @@ class Worker:
         self.done = Settled()
         self._stop = threading.Event()
         self._home = identity(mind.settings.home)
+        self._config = changed_at(mind.settings)
         self._renewed = 0.0
 
     def stop(self, *_: object) -> None:
@@ -118,9 +119,9 @@ class Worker:
         return self.done
 
     def going(self) -> bool:
-        """Whether nobody said stop, the home is still the one we came to, and its database one that we know."""
+        """Whether nobody said stop, home and settings are still those we came with, and the database one we know."""
         return (not self._stop.is_set() and identity(self.mind.settings.home) == self._home
-                and self.mind.store.current())  # fmt: skip
+                and changed_at(self.mind.settings) == self._config and self.mind.store.current())  # fmt: skip
 
     def hold(self) -> bool:
         """Take or renew the lease."""
