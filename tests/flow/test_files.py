@@ -423,6 +423,67 @@ def test_a_folder_of_two_spaces_stays_for_the_other(known, notes):
     assert [] == known.search_files("heron", space=SPACE)
 
 
+def holding(home, word):
+    """The files of a home in which a word stands."""
+    return sorted(path.name for path in home.rglob("*") if path.is_file() and word in path.read_bytes())
+
+
+def test_what_is_removed_leaves_the_file_of_the_index(tmp_path, known, notes):
+    """C60: "erased" means that its words stand neither in the tables, nor in FTS5's segments, nor in the journal."""
+    (notes / "one.md").write_text("The zyxquartzmill is closed.\n")
+    known.sync_files(space=SPACE)
+    known.settle()
+    assert holding(tmp_path / "home" / "cache", b"yxquartz")
+    known.remove_folder(notes, space=SPACE)
+    assert [] == holding(tmp_path / "home" / "cache", b"yxquartz")
+
+
+def test_what_is_purged_is_found_in_no_page_and_no_version(tmp_path, clock):
+    """CC-4, X20: neither by searching files nor in the bytes of the home; the rest of the page stays and is found."""
+    home = tmp_path / "home"
+    with memory(home, now=clock) as mind:
+        gone = mind.remember("The heron nests behind the zyxquartzmill.", space=SPACE)
+        mind.remember("The osprey nests on the crane.", space=SPACE)
+        mind.mirror(SPACE)
+        mind.sync_files(space=SPACE)
+        mind.settle()
+        mind.update_file("MEMORY.md", "- The plover nests on the gravel.", space=SPACE)
+        assert mind.search_files("zyxquartzmill", space=SPACE)
+        assert {"reverie-files-1.db-wal", "MEMORY.md"} <= set(holding(home, b"yxquartz"))
+        assert holding(home / "versions", b"yxquartz")
+        assert mind.purge(gone.id).unreached == ()
+        assert [] == holding(home, b"yxquartz")
+        mind.sync_files(space=SPACE)
+        assert [] == holding(home, b"yxquartz")
+        assert [] == mind.search_files("zyxquartzmill", space=SPACE, mode="words")
+        assert found(mind, "osprey crane", mode="words")
+        assert [] == mind.verify()
+
+
+def test_a_version_of_the_users_own_file_is_named_not_erased(tmp_path, known, notes):
+    """X20, CC-74: what a purge leaves because it is not ours, it says; a short text counts as a whole line only."""
+    written = known.update_file("deploy.md", "The relay is called curlew, on port nine.", space=SPACE)
+    known.update_file("deploy.md", "more", space=SPACE)
+    short = known.remember("relay", space=SPACE)
+    assert known.purge(short.id).unreached == ()
+    [left] = known.purge(written.memory.id).unreached
+    assert left.parent.parent == tmp_path / "home" / "versions"
+    known.restore_file("deploy.md", space=SPACE)
+    assert "curlew" in (notes / "deploy.md").read_text()
+
+
+def test_an_index_that_somebody_reads_is_named(tmp_path, clock):
+    """X20: while another process reads an older state, the journal keeps it, and the purge says so."""
+    with memory(tmp_path / "home", now=clock) as mind:
+        gone = mind.remember("The heron nests behind the zyxquartzmill.", space=SPACE)
+        mind.mirror(SPACE)
+        mind.sync_files(space=SPACE)
+        with closing(sqlite3.connect(mind.store.files.path, isolation_level=None)) as db:
+            db.execute("begin")
+            db.execute("select count(*) from chunk").fetchone()
+            assert mind.purge(gone.id).unreached == (Path(mind.store.files.path),)
+
+
 def test_reveries_own_files_are_no_notes(tmp_path, known):
     """The home, what is above it, and what is no folder are refused with what to do; off is off."""
     for path in (tmp_path / "home", tmp_path / "home" / "cache", tmp_path, tmp_path / "none"):

@@ -2,16 +2,15 @@
 
 A version is kept in the home under the hash of its bytes, readable by its owner only: it is the user's file as it was,
 secrets and all. The event log says which file had which bytes when (`events_of`), so versions can be listed and
-brought back (CC-74). Nothing is ever thrown away here.
+brought back (CC-74). Nothing is ever thrown away here but by a purge, and that only of the mirror's own pages.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from reverie.model import Event
 from reverie.privacy import MARK, redact
 
 VERB = "file"              # of the events that tell of a file written
+MOST = 100_000             # of them that are looked at
 MODES = ("append", "replace")
 ABSENT = ""                # the hash of a file that was not there
 
@@ -65,6 +65,23 @@ def kept(home: Path, name: str) -> bytes:
     if hashed(data) != name:
         raise NotFound(f"The version {name} in {folder(home)} is damaged")
     return data
+
+
+def erase(home: Path, events: Iterable[Event], ours: Callable[[str], bool],
+          repeats: Callable[[bytes], bool]) -> list[Path]:
+    """Erase the versions of files of ours that repeat something; returns those of other files that do."""
+    whose: dict[object, list[str]] = {}
+    for event in events:
+        whose.setdefault(event.payload.get("before"), []).append(str(event.payload.get("path")))
+    left = []
+    for place in sorted(folder(home).glob("*/*")):
+        if not repeats(place.read_bytes()):
+            continue
+        if place.name in whose and all(map(ours, whose[place.name])):
+            place.unlink(missing_ok=True)
+        else:
+            left.append(place)
+    return left
 
 
 def listed(events: Iterable[Event], path: str) -> list[Version]:
@@ -122,8 +139,3 @@ def write(place: Path, data: bytes, mode: int | None = None) -> None:
         half.replace(place)
     finally:
         half.unlink(missing_ok=True)
-
-
-def day_of(at: float) -> str:
-    """The day of a moment, in UTC: the name of its log."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie import clock
-from reverie.errors import BadInput, Conflict, NotFound, StoreBusy
+from reverie.errors import BadInput, Conflict, NotFound
 from reverie.lifecycle.asked import question, whole
 from reverie.lifecycle.intake import built, checked_text
 from reverie.mind.keep import Keeping
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from reverie.search.files import Passage
     from reverie.store.files import Count
 
-LEASE = "files"          # of who brings the index up to date: the work is done once
-LEASE_SECONDS = 60.0
-PATIENCE = 600.0         # seconds that a sync waits for another one
-MOST_VERSIONS = 100_000  # events of written files that are looked at
 MOST_KEPT = 4_000        # characters of a text written to a file that its memory holds; the file has the rest
 
 
@@ -94,7 +90,7 @@ class Filing(Keeping, Living):
         if wanted not in self._roots(home):
             raise NotFound(f"{wanted.path} is not among the folders of {home}. `reverie files list` shows them")
         self.store.append([roots.event(wanted, False, self._now())])
-        if not any(event.payload.get("path") == wanted.path for event in self._watching()):
+        if not any(event.payload.get("path") == wanted.path for event in roots.watched(self.store)):
             self.store.files.forget(wanted.path)
         return self._folder(wanted)
 
@@ -112,23 +108,16 @@ class Filing(Keeping, Living):
         Another process that is at it is waited for.
         """
         from reverie.files.index import Synced, synced
+        from reverie.settle.filing import PATIENCE, indexing
         roots = self._roots(self._writable(space))
         end = None if within is None else clock.ticks() + within
-        holder = clock.new_id("sync")
-
-        def going() -> bool:
-            return ((end is None or clock.ticks() < end)
-                    and self.store.acquire(LEASE, holder, LEASE_SECONDS, self._now()))
-
         done = Synced()
-        self._wait_for(holder, PATIENCE if within is None else within)
-        try:
+        with indexing(self.store, self._now, PATIENCE if within is None else within) as ours:
             if afresh:
                 self.store.files.clear()
             for root in {root.path: root for root in roots}.values():    # one of two spaces once
-                done = done.plus(synced(self.store.files, root, clock.now, progress or quiet, going))
-        finally:
-            self.store.release(LEASE, holder)
+                done = done.plus(synced(self.store.files, root, clock.now, progress or quiet,
+                                        lambda: (end is None or clock.ticks() < end) and ours()))
         return done
 
     def search_files(self, query: str, *, space: str | None = None, limit: int = 10,
@@ -202,7 +191,7 @@ class Filing(Keeping, Living):
         """What a file was each time before Reverie wrote to it, the latest first."""
         from reverie.files import versions
         _, place = self._place(path, space)
-        events = self.store.events(verbs=(versions.VERB,), newest=True, limit=MOST_VERSIONS)
+        events = self.store.events(verbs=(versions.VERB,), newest=True, limit=versions.MOST)
         return versions.listed(events, str(place))
 
     def restore_file(self, path: str | Path, version: int | None = None, *, space: str | None = None) -> Written:
@@ -232,13 +221,6 @@ class Filing(Keeping, Living):
         from reverie.settle.mirroring import root_of
         root = root_of(self.settings, self.store)
         return Pages(root, space).path if root else None
-
-    def _watching(self) -> list[Event]:
-        """For each folder that anybody has, the event that added it."""
-        from reverie.files import roots
-        last = {(event.space, event.payload.get("path")): event
-                for event in self.store.events(verbs=(roots.VERB,), limit=roots.MOST)}
-        return [event for event in last.values() if event.payload.get("watched")]
 
     def _folder(self, root: Root) -> Folder:
         from reverie.settle.embedding import model_of
@@ -289,14 +271,6 @@ class Filing(Keeping, Living):
             synced(self.store.files, root, clock.now, quiet, lambda: True)
         else:
             renew(self.store.files, root, place.relative_to(root.path).as_posix(), clock.now)
-
-    def _wait_for(self, holder: str, patience: float) -> None:
-        """Take the lease, waiting for whoever syncs now."""
-        end = clock.ticks() + patience
-        while not self.store.acquire(LEASE, holder, LEASE_SECONDS, self._now()):
-            if clock.ticks() > end:
-                raise StoreBusy("Another process is indexing files and was not done in time. Try again later")
-            clock.sleep(0.05)
 
 
 def quiet(_stage: str, _done: int, _total: int | None) -> None:

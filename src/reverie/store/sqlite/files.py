@@ -130,12 +130,18 @@ class SqliteFiles:
 
     def forget(self, root: str) -> int:
         gone = self.drop(root, list(self.known(root)))
-        if self._there():
-            with self._connections().writing() as db:
-                tidy(db, 0)
-            with self._lock:
-                self._matrix = None
+        self.scrub()
         return gone
+
+    def scrub(self) -> bool:
+        if not self._there():
+            return True
+        with self._connections().writing() as db:
+            tidy(db, 0)
+            db.execute("insert into words (words) values ('optimize')")    # deleted words leave the segments
+        with self._lock:
+            self._matrix = None
+        return self._connections().checkpoint()
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, np.ndarray]) -> None:
         rows = [(model, hash, part, vector.astype("<f4").tobytes())
@@ -144,6 +150,10 @@ class SqliteFiles:
             db.executemany("insert or ignore into vector (model, hash, part, vec) values (?, ?, ?, ?)", rows)
 
     # Reading
+
+    def roots(self) -> list[str]:
+        with self._reading() as db:
+            return [] if db is None else [root for (root,) in db.execute("select distinct root from file order by 1")]
 
     def known(self, root: str) -> dict[str, Indexed]:
         with self._reading() as db:
