@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.errors import BadInput, Disabled, NotFound
+from reverie.errors import BadInput, Disabled, NotFound, StoreBusy
 from reverie.files.index import planned
 from reverie.files.walk import Seen, Walked
 from reverie.settle import one_step
@@ -545,13 +545,63 @@ def test_nothing_outside_the_folders_is_read_or_written(tmp_path, known, notes):
 
 def test_a_note_is_an_episode_and_a_line_of_todays_log(tmp_path, known):
     """C93, C94: appended to the day's log, kept as an episodic memory, found in both."""
-    memory = known.save_note("Met Ann about the relay.", space=SPACE)
+    memory, path, why = known.save_note("Met Ann about the relay.", space=SPACE)
     known.save_note("Ann agreed.", space=SPACE)
     log = tmp_path / "home" / "spaces" / "me" / "demo" / "memory" / "2025-10-09.md"
     assert ["- 08:53 Met Ann about the relay.", "- 08:53 Ann agreed."] == [
         line.partition(" <!--")[0] for line in log.read_text().splitlines() if "mem_" in line]
-    assert (memory.kind, known.get(memory.id)) == ("event", [memory])
+    assert (memory.kind, known.get(memory.id), path, why) == ("event", [memory], str(log), "")
     assert found(known, "Ann relay", mode="words")[0][0] == "2025-10-09.md"
+
+
+def own_page(log):
+    log.parent.mkdir(parents=True)
+    log.write_text("My own diary.\n")
+
+
+def no_lines(log):
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join(line for line in lines if "mem_" not in line))
+
+
+@pytest.mark.parametrize(("spoil", "why"), [(own_page, "has not been written by Reverie"),
+                                            (no_lines, "12 of 12 lines are gone")])
+def test_a_note_that_the_log_does_not_take_says_so(tmp_path, known, spoil, why):
+    """C93: the memory is kept, the page is left alone, and the answer says that and why."""
+    log = tmp_path / "home" / "spaces" / "me" / "demo" / "memory" / "2025-10-09.md"
+    if spoil is no_lines:
+        for number in range(12):
+            known.save_note(f"Note {number} of the relay.", space=SPACE)
+    spoil(log)
+    before = log.read_text()
+    noted = known.save_note("Met Ann.", space=SPACE)
+    assert noted.path is None
+    assert why in noted.why
+    assert (known.get(noted.memory.id), log.read_text()) == ([noted.memory], before)
+
+
+def test_a_note_says_that_a_page_is_write_protected(known, monkeypatch):
+    """C93: as above, for a page that may be read only, one that is just being written, and a disk that is full."""
+    known.save_note("Met Ann.", space=SPACE)
+    monkeypatch.setattr("reverie.mirror.files.os.access", lambda *_: False)
+    assert "may not be written" in known.save_note("Met Bob.", space=SPACE).why
+    monkeypatch.undo()
+    for error in (StoreBusy("Another process is at the mirror"), OSError(28, "No space left on device")):
+        def fails(*_, error=error, **__):
+            raise error
+        monkeypatch.setattr(known, "mirror", fails)
+        noted = known.save_note(f"Met {error}.", space=SPACE)
+        assert (noted.path, known.get(noted.memory.id)) == (None, [noted.memory])
+        assert noted.why in str(error)
+
+
+def test_a_note_without_a_mirror_says_so(tmp_path, clock):
+    """C93, on the command line too."""
+    with memory(tmp_path / "other", now=clock, mirror="off") as mind:
+        assert "switched off" in mind.save_note("Met Ann.", space=SPACE).why
+    home = toy_home(tmp_path, mirror="off")
+    told = invoked("files", "note", "Met Ann.", "--home", str(home), "--space", SPACE).stdout
+    assert "remembered; the day's page was not written: the Markdown mirror is switched off" in told
 
 
 def test_a_name_that_could_be_in_two_folders_is_asked_about(tmp_path, known, notes):

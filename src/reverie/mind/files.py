@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie import clock
-from reverie.errors import BadInput, Conflict, NotFound
+from reverie.errors import BadInput, Conflict, NotFound, StoreBusy
 from reverie.lifecycle.asked import question, whole
 from reverie.lifecycle.intake import built, checked_text
 from reverie.mind.keep import Keeping
@@ -51,6 +51,14 @@ class Written(NamedTuple):
     path: str
     memory: Memory | None
     version: int
+
+
+class Noted(NamedTuple):
+    """A note: the memory that is kept, and the page that tells of it."""
+
+    memory: Memory
+    path: str | None     # None: no page was written
+    why: str = ""        # then, why not
 
 
 class Filing(Keeping, Living):
@@ -157,18 +165,20 @@ class Filing(Keeping, Living):
         some = every[start - 1:None if lines is None else start - 1 + lines]
         return Excerpt(str(place), start, start + len(some) - 1, len(every), "\n".join(some))
 
-    def save_note(self, text: str, *, space: str | None = None, **more: Any) -> Memory:
+    def save_note(self, text: str, *, space: str | None = None, **more: Any) -> Noted:
         """Keep what happened: an episode in memory, and an entry in today's log, `memory/YYYY-MM-DD.md` (UTC).
 
-        Further names are those of `remember`; the kind is "event" unless told otherwise.
+        Further names are those of `remember`; the kind is "event" unless told otherwise. The memory is kept even if the
+        log cannot be written just now (it is somebody's own file, waits for an answer, is write-protected, or there is
+        no mirror); the answer says why.
         """
         from reverie.files.roots import own
         home = self._writable(space)
         memory = self.remember(text, space=home, **{"kind": "event", **more})
-        self.mirror(home)
+        noted = self._noted(memory)
         if folder := self._mirror_of(home):
             self._index(own(folder, home))
-        return memory
+        return noted
 
     def update_file(self, path: str | Path, text: str, mode: str = "append", *, space: str | None = None,
                     **more: Any) -> Written:
@@ -210,6 +220,26 @@ class Filing(Keeping, Living):
         return self._write(root, place, lambda _: data, "restore", None)
 
     # How
+
+    def _noted(self, memory: Memory) -> Noted:
+        """Bring the mirror in step, and look whether a page tells of a memory now."""
+        from reverie.mirror.files import bytes_of
+        from reverie.mirror.places import place
+        folder, spot = self._mirror_of(memory.space), place(memory)
+        if folder is None or spot is None:
+            return Noted(memory, None, "the Markdown mirror is switched off" if spot else "no page tells of its kind")
+        try:
+            done = self.mirror(memory.space)
+            if memory.id.encode() in (bytes_of(folder / spot.page) or b""):
+                return Noted(memory, str(folder / spot.page))
+        except (StoreBusy, OSError) as err:
+            return Noted(memory, None, str(err))
+        asked = [f"{gone:,} of {of:,} lines are gone from it: were they deleted? "
+                 "`reverie mirror --yes` forgets them, `--no` writes them anew"
+                 for one in done for page, gone, of in one.questions if page == spot.page]
+        troubles = [told for one in done for told in one.troubles]
+        here = [told for told in troubles if spot.page in told]
+        return Noted(memory, None, (*asked, *here, *troubles, "somebody is writing it just now")[0])
 
     def _roots(self, space: str) -> list[Root]:
         from reverie.files.roots import roots
