@@ -540,6 +540,20 @@ def test_nothing_outside_the_folders_is_read_or_written(tmp_path, known, notes):
     assert not (tmp_path / "home" / "versions").exists()
 
 
+def test_an_odd_line_of_an_ignore_file_is_skipped_and_told(known, notes):
+    """A111: as in git, lines that are no pattern say nothing; the others hold, and so does the folder."""
+    (notes / ".gitignore").write_text("!\nsecret.md\n\\\n")
+    (notes / "sub").mkdir()
+    (notes / "sub" / ".gitignore").write_text("/\n!\nother.md\n")
+    for name in ("secret.md", "sub/other.md", "sub/plain.md"):
+        (notes / name).write_text("The plover.\n")
+    done = known.sync_files(space=SPACE)
+    assert done.skipped == {"ignored": 2, "hidden": 2, "lines of ignore files that are no pattern": 3}
+    assert [path for path, *_ in found(known, "plover", mode="words")] == ["plain.md"]
+    with pytest.raises(BadInput, match="is ignored"):
+        known.read_file("secret.md", space=SPACE)
+
+
 # Writing
 
 
