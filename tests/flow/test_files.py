@@ -674,6 +674,22 @@ def test_line_breaks_and_modes_stay(known, notes):
     assert place.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize(("old", "new"), [
+    (b"one\r\ntwo\nthree\r\n", b"four\r\nfive\r\n"),
+    (b"one\ntwo\r\nthree\n", b"four\nfive\n"),
+    (b"\xef\xbb\xbfone\rtwo\r\nthree\rlast", b"\rfour\rfive\r"),
+    (b"one\r", b"four\rfive\r"),
+    (b"\xef\xbb\xbf", b"four\nfive\n"),
+    (b"one\r\ntwo\n", b"four\nfive\n"),
+])
+def test_appending_leaves_mixed_line_ends_as_they_are(known, notes, old, new):
+    """C95: the old bytes stay, whatever their line ends; the new lines end as most of the old ones do, or LF."""
+    place = notes / "mixed.md"
+    place.write_bytes(old)
+    known.update_file(place, "four\r\nfive", space=SPACE)
+    assert place.read_bytes() == old + new
+
+
 def test_secrets_are_not_written_and_not_lost(known, notes):
     """A secret in the text is taken out; a mark is not put in a secret's place; what is not UTF-8 is left alone."""
     place = notes / "keys.md"

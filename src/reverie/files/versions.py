@@ -22,6 +22,7 @@ from reverie.privacy import MARK, redact
 VERB = "file"              # of the events that tell of a file written
 MOST = 100_000             # of them that are looked at
 MODES = ("append", "replace")
+BOM = "\ufeff"             # a file may begin with it
 ABSENT = ""                # the hash of a file that was not there
 
 
@@ -94,7 +95,8 @@ def listed(events: Iterable[Event], path: str) -> list[Version]:
 def altered(old: bytes | None, text: str, mode: str) -> bytes:
     """A file's bytes after text was appended to it or put in its place; secrets are taken out of the text first.
 
-    Appended text begins on a line of its own, ends with a line break, and has the file's own kind of line breaks.
+    Appended text begins on a line of its own and ends with a line break; new lines end as most of the file's do. What
+    it is appended to stays as it is, byte for byte.
     """
     if mode not in MODES:
         raise BadInput(f"{mode!r} is not a way of updating a file; there are {', '.join(MODES)}")
@@ -104,9 +106,17 @@ def altered(old: bytes | None, text: str, mode: str) -> bytes:
                        "Use mode=\"append\", or edit the file by hand")
     clean = redact(text, keep_lines=True)[0].replace("\r\n", "\n")
     clean = clean if clean.endswith("\n") else clean + "\n"
-    if mode == "append":
-        clean = before.replace("\r\n", "\n") + ("\n" if before and not before.endswith("\n") else "") + clean
-    return (clean.replace("\n", "\r\n") if "\r\n" in before else clean).encode("utf-8", "replace")
+    kept = (old or b"") if mode == "append" else b""
+    if kept and not before.endswith(("\n", "\r", BOM)):
+        clean = "\n" + clean
+    return kept + clean.replace("\n", line_end(before)).encode("utf-8", "replace")
+
+
+def line_end(text: str) -> str:
+    """How most lines of a text end: LF, CR LF or CR; LF where as many do."""
+    both = text.count("\r\n")
+    ends = {"\n": text.count("\n") - both, "\r\n": both, "\r": text.count("\r") - both}
+    return max(ends, key=lambda end: ends[end])
 
 
 def utf8(data: bytes) -> str:
