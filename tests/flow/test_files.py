@@ -334,6 +334,52 @@ def test_an_index_that_is_lost_comes_back(tmp_path, known, notes, clock):
             assert found(mind, "heron") == [("deploy.md", 1, 3)]
 
 
+def test_an_index_that_is_deleted_meanwhile_is_begun_anew(tmp_path, known, notes, clock):
+    """C64: whoever has it open goes on with the file that is there, also for vectors, and sees what others write."""
+    known.settle()
+    place = Path(known.store.files.path)
+    for tail in ("", "-wal", "-shm"):
+        place.with_name(place.name + tail).unlink(missing_ok=True)
+    assert [] == known.search_files("heron", space=SPACE)
+    with memory(tmp_path / "home", now=clock) as other:
+        other.sync_files(space=SPACE)
+        assert found(known, "heron") == [("deploy.md", 1, 3)]
+        (notes / "new.md").write_text("The relay is called curlew.\n")
+        known.sync_files(space=SPACE)
+        known.settle()
+        assert found(other, "curlew")[0][0] == "new.md"
+        assert known.folders(space=SPACE)[0].indexed == other.folders(space=SPACE)[0].indexed
+        assert other.folders(space=SPACE)[0].indexed.waiting == 0
+    assert [] == known.verify()
+
+
+def test_an_index_that_is_begun_afresh_stays_everybodys(tmp_path, known, notes, clock):
+    """C64: `afresh` in another process leaves the file in its place; who has it open sees what is new in it."""
+    known.settle()
+    with memory(tmp_path / "home", now=clock) as other:
+        assert found(other, "heron")
+        before = Path(known.store.files.path).stat().st_ino
+        assert known.sync_files(space=SPACE, afresh=True).indexed == 2
+        assert Path(known.store.files.path).stat().st_ino == before
+        assert found(other, "heron", mode="words") == [("deploy.md", 1, 3)]
+        (notes / "new.md").write_text("The relay is called curlew.\n")
+        other.sync_files(space=SPACE)
+        assert found(known, "curlew")[0][0] == "new.md"
+        known.settle()
+        assert found(other, "relay curlew", mode="dense")[0][0] == "new.md"
+
+
+def test_a_thread_that_reads_is_not_disturbed_by_another_file(known):
+    """C64: a connection that is in use when the file is replaced is let go of, not closed under its reader."""
+    index = known.store.files
+    with index._reading() as db:
+        rows = db.execute("select num from chunk")
+        first = rows.fetchone()
+        Path(index.path).unlink()
+        assert index.roots() == []
+        assert len(rows.fetchall()) + len([first]) > 1
+
+
 def test_an_index_that_does_not_hold_together_is_found_and_mended(known):
     """C64: `verify` looks at the index too; `repair` throws it away, and the next sync makes it again."""
     assert [] == known.verify()
@@ -343,6 +389,9 @@ def test_an_index_that_does_not_hold_together_is_found_and_mended(known):
     assert known.verify(repair=True)[0].repaired
     assert known.sync_files(space=SPACE).indexed == 2
     assert [] == known.verify()
+    with closing(sqlite3.connect(known.store.files.path)) as db, db:
+        db.execute("drop table vector")
+    assert known.sync_files(space=SPACE, afresh=True).indexed == 2
 
 
 def test_a_sync_that_was_cut_short_goes_on(tmp_path, clock):

@@ -152,7 +152,7 @@ class FileIndex(Protocol):
         ...
 
     def clear(self) -> None:
-        """Throw the whole index away; the next write begins it anew. For one that is damaged, too."""
+        """Empty the whole index, for all who have it open; one that cannot be emptied is thrown away."""
         ...
 
     def close(self) -> None:
