@@ -753,6 +753,55 @@ def test_secrets_are_not_written_and_not_lost(known, notes):
     assert (notes / "latin.md").read_bytes() == b"caf\xe9\n"
 
 
+TOKEN = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"
+
+
+def test_a_secret_in_a_name_is_not_written_down(tmp_path, known, notes):
+    """CC-73: neither in events and memories, nor in the index; what may be, is, and what may not, says so."""
+    with pytest.raises(BadInput, match="name holds a secret"):
+        known.update_file(f"{TOKEN}.md", "hi", space=SPACE)
+    assert not (notes / f"{TOKEN}.md").exists()
+    (notes / f"{TOKEN}.md").write_text("The relay is called curlew.\n")
+    for _ in range(2):
+        assert known.sync_files(space=SPACE).skipped == {"a secret in its name": 1}
+    with pytest.raises(BadInput, match="name holds a secret"):
+        known.update_file(f"{TOKEN}.md", "hi", "replace", space=SPACE)
+    assert [] == known.search_files("curlew", space=SPACE, mode="words")
+    assert [] == holding(tmp_path / "home", TOKEN.encode())
+
+
+@pytest.mark.parametrize("name", ["deploy.md/x.md", "a" * 300 + ".md", "a/" * 3_000 + "b.md", "nul\0.md", "\ud800.md"])
+def test_a_name_that_no_file_can_have_is_refused(known, notes, name):
+    """CC-73, CC-67: an error of ours that names the file, for reading, writing and history; nothing is kept."""
+    before = known.stats().memories
+    for verb in (known.read_file, lambda path, **more: known.update_file(path, "text", **more), known.file_history):
+        with pytest.raises(BadInput):
+            verb(name, space=SPACE)
+        with pytest.raises(BadInput):
+            verb(str(notes / name), space=SPACE)
+        with pytest.raises(BadInput):
+            verb("~nobody-has-this-name/x.md", space=SPACE)
+    assert known.stats().memories == before
+
+
+def test_a_file_that_may_not_be_read_or_written_is_named(known, notes, monkeypatch):
+    """CC-74: by its own name, not by that of the half-written one beside it; nothing is changed."""
+    def denied(*_, **__):
+        raise PermissionError(13, "Permission denied", str(notes / ".deploy.md.1.part"))
+    before = known.stats().memories
+    with monkeypatch.context() as patch:
+        patch.setattr("reverie.files.versions.os.open", denied)
+        with pytest.raises(BadInput, match=r"/deploy\.md cannot be written: Permission denied"):
+            known.update_file("deploy.md", "more", space=SPACE)
+        with pytest.raises(BadInput, match=r"/deploy\.md cannot be read: Permission denied"):
+            known.read_file("deploy.md", space=SPACE)
+    with monkeypatch.context() as patch:
+        patch.setattr("reverie.mind.files.os.access", lambda *_: False)
+        with pytest.raises(BadInput, match=r"/deploy\.md is write-protected"):
+            known.update_file("deploy.md", "more", space=SPACE)
+    assert (known.stats().memories, known.file_history("deploy.md", space=SPACE)) == (before, [])
+
+
 def test_a_write_that_fails_leaves_everything_as_it_was(known, notes, monkeypatch):
     """CC-74: the file, the memories and the history; one intention, one transaction."""
     def full(*_):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from errno import EACCES, ENAMETOOLONG, EPERM, EROFS
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie import clock
 from reverie.errors import BadInput, Conflict, NotFound, StoreBusy
 from reverie.lifecycle.asked import question, whole
-from reverie.lifecycle.intake import built, checked_text
+from reverie.lifecycle.intake import built, checked_text, private
 from reverie.mind.keep import Keeping
 from reverie.mind.live import Living
 from reverie.model import Add, Event, Memory, lineage
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from reverie.search.files import Passage
     from reverie.store.files import Count
 
+DENIED = (EACCES, EPERM, EROFS, ENAMETOOLONG)     # why a file may not be written, as the system says it
 MOST_KEPT = 4_000        # characters of a text written to a file that its memory holds; the file has the rest
 
 
@@ -72,7 +74,6 @@ class Filing(Keeping, Living):
         what holds Reverie's home or lies in it.
         """
         from reverie.files import roots
-        from reverie.lifecycle.intake import private
         home = self._writable(space)
         real = os.path.realpath(Path(path).expanduser())
         if not Path(real).is_dir():
@@ -161,6 +162,8 @@ class Filing(Keeping, Living):
             content = read(place, clock.now())
         except FileNotFoundError as err:
             raise NotFound(f"There is no file {place}") from err
+        except OSError as err:
+            raise BadInput(f"{place} cannot be read: {err.strerror or err}. Check who may read it") from err
         every = lines_of(redact(content.text, keep_lines=True)[0]) if content.text else []
         some = every[start - 1:None if lines is None else start - 1 + lines]
         return Excerpt(str(place), start, start + len(some) - 1, len(every), "\n".join(some))
@@ -257,6 +260,16 @@ class Filing(Keeping, Living):
         return Folder(*root, root.there, self.store.files.count([root.path], model_of(self.embedder)))
 
     def _place(self, path: str | Path, space: str | None) -> tuple[Root, Path]:
+        """The root that a path lies in and the file's place. BadInput for what no file can be called, too."""
+        try:
+            return self._admitted(path, space)
+        except BadInput:
+            raise
+        except (OSError, ValueError, RuntimeError) as err:     # too long, within a file, with a NUL, of no such user
+            why = getattr(err, "strerror", None) or str(err)
+            raise BadInput(f"{ascii(str(path))[:200]} is no file that could be read or written: {why}") from err
+
+    def _admitted(self, path: str | Path, space: str | None) -> tuple[Root, Path]:
         """The root that a path lies in and the file's place. An existing file wins; the nearest root does."""
         from reverie.files.roots import OWN
         from reverie.files.walk import admitted, inside
@@ -276,6 +289,23 @@ class Filing(Keeping, Living):
     def _write(self, root: Root, place: Path, change: Callable[[bytes | None], bytes], why: str,
                memory: Memory | None) -> Written:
         """Write a file, with its version before and what is remembered: all of it or, but for that version, nothing."""
+        if private(str(place)) != str(place):
+            raise BadInput("That file's name holds a secret. Paths are written down as they are; rename it first")
+        if place.exists() and not os.access(place, os.W_OK):
+            raise BadInput(f"{place} is write-protected: nothing was changed")
+        try:
+            seq = self._written(root, place, change, why, memory)
+        except OSError as err:
+            if err.errno not in DENIED:
+                raise
+            raise BadInput(f"{place} cannot be written: {err.strerror}. Nothing was changed. Check who may write to it "
+                           "and to its folder") from err
+        self._index(root, place)
+        return Written(str(place), memory, seq)
+
+    def _written(self, root: Root, place: Path, change: Callable[[bytes | None], bytes], why: str,
+                 memory: Memory | None) -> int:
+        """How `_write` does it; the number of the event."""
         from reverie.files import versions
         with self.store.alone():
             old = versions.current(place)
@@ -288,8 +318,7 @@ class Filing(Keeping, Living):
                 raise Conflict(f"{place} was changed by somebody else just now. Look at it again, then repeat")
             place.parent.mkdir(parents=True, exist_ok=True)
             versions.write(place, new)
-        self._index(root, place)
-        return Written(str(place), memory, seq)
+        return seq
 
     def _index(self, root: Root, place: Path | None = None) -> None:
         """Bring the index of what was just written up to date; without a place, of the whole root.
