@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.errors import BadInput, Disabled, NotFound
+from reverie.errors import BadInput, Disabled, NotFound, StoreBusy
 from reverie.files.index import planned
 from reverie.files.walk import Seen, Walked
 from reverie.settle import one_step
@@ -334,6 +334,52 @@ def test_an_index_that_is_lost_comes_back(tmp_path, known, notes, clock):
             assert found(mind, "heron") == [("deploy.md", 1, 3)]
 
 
+def test_an_index_that_is_deleted_meanwhile_is_begun_anew(tmp_path, known, notes, clock):
+    """C64: whoever has it open goes on with the file that is there, also for vectors, and sees what others write."""
+    known.settle()
+    place = Path(known.store.files.path)
+    for tail in ("", "-wal", "-shm"):
+        place.with_name(place.name + tail).unlink(missing_ok=True)
+    assert [] == known.search_files("heron", space=SPACE)
+    with memory(tmp_path / "home", now=clock) as other:
+        other.sync_files(space=SPACE)
+        assert found(known, "heron") == [("deploy.md", 1, 3)]
+        (notes / "new.md").write_text("The relay is called curlew.\n")
+        known.sync_files(space=SPACE)
+        known.settle()
+        assert found(other, "curlew")[0][0] == "new.md"
+        assert known.folders(space=SPACE)[0].indexed == other.folders(space=SPACE)[0].indexed
+        assert other.folders(space=SPACE)[0].indexed.waiting == 0
+    assert [] == known.verify()
+
+
+def test_an_index_that_is_begun_afresh_stays_everybodys(tmp_path, known, notes, clock):
+    """C64: `afresh` in another process leaves the file in its place; who has it open sees what is new in it."""
+    known.settle()
+    with memory(tmp_path / "home", now=clock) as other:
+        assert found(other, "heron")
+        before = Path(known.store.files.path).stat().st_ino
+        assert known.sync_files(space=SPACE, afresh=True).indexed == 2
+        assert Path(known.store.files.path).stat().st_ino == before
+        assert found(other, "heron", mode="words") == [("deploy.md", 1, 3)]
+        (notes / "new.md").write_text("The relay is called curlew.\n")
+        other.sync_files(space=SPACE)
+        assert found(known, "curlew")[0][0] == "new.md"
+        known.settle()
+        assert found(other, "relay curlew", mode="dense")[0][0] == "new.md"
+
+
+def test_a_thread_that_reads_is_not_disturbed_by_another_file(known):
+    """C64: a connection that is in use when the file is replaced is let go of, not closed under its reader."""
+    index = known.store.files
+    with index._reading() as db:
+        rows = db.execute("select num from chunk")
+        first = rows.fetchone()
+        Path(index.path).unlink()
+        assert index.roots() == []
+        assert len(rows.fetchall()) + len([first]) > 1
+
+
 def test_an_index_that_does_not_hold_together_is_found_and_mended(known):
     """C64: `verify` looks at the index too; `repair` throws it away, and the next sync makes it again."""
     assert [] == known.verify()
@@ -343,6 +389,9 @@ def test_an_index_that_does_not_hold_together_is_found_and_mended(known):
     assert known.verify(repair=True)[0].repaired
     assert known.sync_files(space=SPACE).indexed == 2
     assert [] == known.verify()
+    with closing(sqlite3.connect(known.store.files.path)) as db, db:
+        db.execute("drop table vector")
+    assert known.sync_files(space=SPACE, afresh=True).indexed == 2
 
 
 def test_a_sync_that_was_cut_short_goes_on(tmp_path, clock):
@@ -423,6 +472,67 @@ def test_a_folder_of_two_spaces_stays_for_the_other(known, notes):
     assert [] == known.search_files("heron", space=SPACE)
 
 
+def holding(home, word):
+    """The files of a home in which a word stands."""
+    return sorted(path.name for path in home.rglob("*") if path.is_file() and word in path.read_bytes())
+
+
+def test_what_is_removed_leaves_the_file_of_the_index(tmp_path, known, notes):
+    """C60: "erased" means that its words stand neither in the tables, nor in FTS5's segments, nor in the journal."""
+    (notes / "one.md").write_text("The zyxquartzmill is closed.\n")
+    known.sync_files(space=SPACE)
+    known.settle()
+    assert holding(tmp_path / "home" / "cache", b"yxquartz")
+    known.remove_folder(notes, space=SPACE)
+    assert [] == holding(tmp_path / "home" / "cache", b"yxquartz")
+
+
+def test_what_is_purged_is_found_in_no_page_and_no_version(tmp_path, clock):
+    """CC-4, X20: neither by searching files nor in the bytes of the home; the rest of the page stays and is found."""
+    home = tmp_path / "home"
+    with memory(home, now=clock) as mind:
+        gone = mind.remember("The heron nests behind the zyxquartzmill.", space=SPACE)
+        mind.remember("The osprey nests on the crane.", space=SPACE)
+        mind.mirror(SPACE)
+        mind.sync_files(space=SPACE)
+        mind.settle()
+        mind.update_file("MEMORY.md", "- The plover nests on the gravel.", space=SPACE)
+        assert mind.search_files("zyxquartzmill", space=SPACE)
+        assert {"reverie-files-1.db-wal", "MEMORY.md"} <= set(holding(home, b"yxquartz"))
+        assert holding(home / "versions", b"yxquartz")
+        assert mind.purge(gone.id).unreached == ()
+        assert [] == holding(home, b"yxquartz")
+        mind.sync_files(space=SPACE)
+        assert [] == holding(home, b"yxquartz")
+        assert [] == mind.search_files("zyxquartzmill", space=SPACE, mode="words")
+        assert found(mind, "osprey crane", mode="words")
+        assert [] == mind.verify()
+
+
+def test_a_version_of_the_users_own_file_is_named_not_erased(tmp_path, known, notes):
+    """X20, CC-74: what a purge leaves because it is not ours, it says; a short text counts as a whole line only."""
+    written = known.update_file("deploy.md", "The relay is called curlew, on port nine.", space=SPACE)
+    known.update_file("deploy.md", "more", space=SPACE)
+    short = known.remember("relay", space=SPACE)
+    assert known.purge(short.id).unreached == ()
+    [left] = known.purge(written.memory.id).unreached
+    assert left.parent.parent == tmp_path / "home" / "versions"
+    known.restore_file("deploy.md", space=SPACE)
+    assert "curlew" in (notes / "deploy.md").read_text()
+
+
+def test_an_index_that_somebody_reads_is_named(tmp_path, clock):
+    """X20: while another process reads an older state, the journal keeps it, and the purge says so."""
+    with memory(tmp_path / "home", now=clock) as mind:
+        gone = mind.remember("The heron nests behind the zyxquartzmill.", space=SPACE)
+        mind.mirror(SPACE)
+        mind.sync_files(space=SPACE)
+        with closing(sqlite3.connect(mind.store.files.path, isolation_level=None)) as db:
+            db.execute("begin")
+            db.execute("select count(*) from chunk").fetchone()
+            assert mind.purge(gone.id).unreached == (Path(mind.store.files.path),)
+
+
 def test_reveries_own_files_are_no_notes(tmp_path, known):
     """The home, what is above it, and what is no folder are refused with what to do; off is off."""
     for path in (tmp_path / "home", tmp_path / "home" / "cache", tmp_path, tmp_path / "none"):
@@ -479,18 +589,82 @@ def test_nothing_outside_the_folders_is_read_or_written(tmp_path, known, notes):
     assert not (tmp_path / "home" / "versions").exists()
 
 
+def test_an_odd_line_of_an_ignore_file_is_skipped_and_told(known, notes):
+    """A111: as in git, lines that are no pattern say nothing; the others hold, and so does the folder."""
+    (notes / ".gitignore").write_text("!\nsecret.md\n\\\n")
+    (notes / "sub").mkdir()
+    (notes / "sub" / ".gitignore").write_text("/\n!\nother.md\n")
+    for name in ("secret.md", "sub/other.md", "sub/plain.md"):
+        (notes / name).write_text("The plover.\n")
+    done = known.sync_files(space=SPACE)
+    assert done.skipped == {"ignored": 2, "hidden": 2, "lines of ignore files that are no pattern": 3}
+    assert [path for path, *_ in found(known, "plover", mode="words")] == ["plain.md"]
+    with pytest.raises(BadInput, match="is ignored"):
+        known.read_file("secret.md", space=SPACE)
+
+
 # Writing
 
 
 def test_a_note_is_an_episode_and_a_line_of_todays_log(tmp_path, known):
     """C93, C94: appended to the day's log, kept as an episodic memory, found in both."""
-    memory = known.save_note("Met Ann about the relay.", space=SPACE)
+    memory, path, why = known.save_note("Met Ann about the relay.", space=SPACE)
     known.save_note("Ann agreed.", space=SPACE)
     log = tmp_path / "home" / "spaces" / "me" / "demo" / "memory" / "2025-10-09.md"
     assert ["- 08:53 Met Ann about the relay.", "- 08:53 Ann agreed."] == [
         line.partition(" <!--")[0] for line in log.read_text().splitlines() if "mem_" in line]
-    assert (memory.kind, known.get(memory.id)) == ("event", [memory])
+    assert (memory.kind, known.get(memory.id), path, why) == ("event", [memory], str(log), "")
     assert found(known, "Ann relay", mode="words")[0][0] == "2025-10-09.md"
+
+
+def own_page(log):
+    log.parent.mkdir(parents=True)
+    log.write_text("My own diary.\n")
+
+
+def no_lines(log):
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join(line for line in lines if "mem_" not in line))
+
+
+@pytest.mark.parametrize(("spoil", "why"), [(own_page, "has not been written by Reverie"),
+                                            (no_lines, "12 of 12 lines are gone")])
+def test_a_note_that_the_log_does_not_take_says_so(tmp_path, known, spoil, why):
+    """C93: the memory is kept, the page is left alone, and the answer says that and why."""
+    log = tmp_path / "home" / "spaces" / "me" / "demo" / "memory" / "2025-10-09.md"
+    if spoil is no_lines:
+        for number in range(12):
+            known.save_note(f"Note {number} of the relay.", space=SPACE)
+    spoil(log)
+    before = log.read_text()
+    noted = known.save_note("Met Ann.", space=SPACE)
+    assert noted.path is None
+    assert why in noted.why
+    assert (known.get(noted.memory.id), log.read_text()) == ([noted.memory], before)
+
+
+def test_a_note_says_that_a_page_is_write_protected(known, monkeypatch):
+    """C93: as above, for a page that may be read only, one that is just being written, and a disk that is full."""
+    known.save_note("Met Ann.", space=SPACE)
+    monkeypatch.setattr("reverie.mirror.files.os.access", lambda *_: False)
+    assert "may not be written" in known.save_note("Met Bob.", space=SPACE).why
+    monkeypatch.undo()
+    for error in (StoreBusy("Another process is at the mirror"), OSError(28, "No space left on device")):
+        def fails(*_, error=error, **__):
+            raise error
+        monkeypatch.setattr(known, "mirror", fails)
+        noted = known.save_note(f"Met {error}.", space=SPACE)
+        assert (noted.path, known.get(noted.memory.id)) == (None, [noted.memory])
+        assert noted.why in str(error)
+
+
+def test_a_note_without_a_mirror_says_so(tmp_path, clock):
+    """C93, on the command line too."""
+    with memory(tmp_path / "other", now=clock, mirror="off") as mind:
+        assert "switched off" in mind.save_note("Met Ann.", space=SPACE).why
+    home = toy_home(tmp_path, mirror="off")
+    told = invoked("files", "note", "Met Ann.", "--home", str(home), "--space", SPACE).stdout
+    assert "remembered; the day's page was not written: the Markdown mirror is switched off" in told
 
 
 def test_a_name_that_could_be_in_two_folders_is_asked_about(tmp_path, known, notes):
@@ -549,6 +723,22 @@ def test_line_breaks_and_modes_stay(known, notes):
     assert place.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize(("old", "new"), [
+    (b"one\r\ntwo\nthree\r\n", b"four\r\nfive\r\n"),
+    (b"one\ntwo\r\nthree\n", b"four\nfive\n"),
+    (b"\xef\xbb\xbfone\rtwo\r\nthree\rlast", b"\rfour\rfive\r"),
+    (b"one\r", b"four\rfive\r"),
+    (b"\xef\xbb\xbf", b"four\nfive\n"),
+    (b"one\r\ntwo\n", b"four\nfive\n"),
+])
+def test_appending_leaves_mixed_line_ends_as_they_are(known, notes, old, new):
+    """C95: the old bytes stay, whatever their line ends; the new lines end as most of the old ones do, or LF."""
+    place = notes / "mixed.md"
+    place.write_bytes(old)
+    known.update_file(place, "four\r\nfive", space=SPACE)
+    assert place.read_bytes() == old + new
+
+
 def test_secrets_are_not_written_and_not_lost(known, notes):
     """A secret in the text is taken out; a mark is not put in a secret's place; what is not UTF-8 is left alone."""
     place = notes / "keys.md"
@@ -561,6 +751,55 @@ def test_secrets_are_not_written_and_not_lost(known, notes):
     with pytest.raises(BadInput, match="UTF-8"):
         known.update_file("latin.md", "more", space=SPACE)
     assert (notes / "latin.md").read_bytes() == b"caf\xe9\n"
+
+
+TOKEN = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"
+
+
+def test_a_secret_in_a_name_is_not_written_down(tmp_path, known, notes):
+    """CC-73: neither in events and memories, nor in the index; what may be, is, and what may not, says so."""
+    with pytest.raises(BadInput, match="name holds a secret"):
+        known.update_file(f"{TOKEN}.md", "hi", space=SPACE)
+    assert not (notes / f"{TOKEN}.md").exists()
+    (notes / f"{TOKEN}.md").write_text("The relay is called curlew.\n")
+    for _ in range(2):
+        assert known.sync_files(space=SPACE).skipped == {"a secret in its name": 1}
+    with pytest.raises(BadInput, match="name holds a secret"):
+        known.update_file(f"{TOKEN}.md", "hi", "replace", space=SPACE)
+    assert [] == known.search_files("curlew", space=SPACE, mode="words")
+    assert [] == holding(tmp_path / "home", TOKEN.encode())
+
+
+@pytest.mark.parametrize("name", ["deploy.md/x.md", "a" * 300 + ".md", "a/" * 3_000 + "b.md", "nul\0.md", "\ud800.md"])
+def test_a_name_that_no_file_can_have_is_refused(known, notes, name):
+    """CC-73, CC-67: an error of ours that names the file, for reading, writing and history; nothing is kept."""
+    before = known.stats().memories
+    for verb in (known.read_file, lambda path, **more: known.update_file(path, "text", **more), known.file_history):
+        with pytest.raises(BadInput):
+            verb(name, space=SPACE)
+        with pytest.raises(BadInput):
+            verb(str(notes / name), space=SPACE)
+        with pytest.raises(BadInput):
+            verb("~nobody-has-this-name/x.md", space=SPACE)
+    assert known.stats().memories == before
+
+
+def test_a_file_that_may_not_be_read_or_written_is_named(known, notes, monkeypatch):
+    """CC-74: by its own name, not by that of the half-written one beside it; nothing is changed."""
+    def denied(*_, **__):
+        raise PermissionError(13, "Permission denied", str(notes / ".deploy.md.1.part"))
+    before = known.stats().memories
+    with monkeypatch.context() as patch:
+        patch.setattr("reverie.files.versions.os.open", denied)
+        with pytest.raises(BadInput, match=r"/deploy\.md cannot be written: Permission denied"):
+            known.update_file("deploy.md", "more", space=SPACE)
+        with pytest.raises(BadInput, match=r"/deploy\.md cannot be read: Permission denied"):
+            known.read_file("deploy.md", space=SPACE)
+    with monkeypatch.context() as patch:
+        patch.setattr("reverie.mind.files.os.access", lambda *_: False)
+        with pytest.raises(BadInput, match=r"/deploy\.md is write-protected"):
+            known.update_file("deploy.md", "more", space=SPACE)
+    assert (known.stats().memories, known.file_history("deploy.md", space=SPACE)) == (before, [])
 
 
 def test_a_write_that_fails_leaves_everything_as_it_was(known, notes, monkeypatch):

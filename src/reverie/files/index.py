@@ -91,6 +91,10 @@ def put(index: FileIndex, root: Root, files: Iterable[Seen], known: Mapping[str,
     left: list[str] = []
     size = 0
     for file in files:
+        if redact(file.path)[1]:
+            skipped["a secret in its name"] += 1
+            left += [file.path] if file.path in known else []
+            continue
         try:
             content = read(Path(root.path, file.path), now())
         except FileNotFoundError:

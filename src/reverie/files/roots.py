@@ -51,6 +51,12 @@ def added(events: Iterable[Event], spaces: Sequence[str]) -> list[Root]:
     return [root for root, watched in found.items() if watched]
 
 
+def watched(store: Store) -> list[Event]:
+    """For each folder that anybody has, the event that added it."""
+    last = {(event.space, event.payload.get("path")): event for event in store.events(verbs=(VERB,), limit=MOST)}
+    return [event for event in last.values() if event.payload.get("watched")]
+
+
 def own(folder: Path, space: str) -> Root:
     """The folder of a space's mirror."""
     return Root(os.path.realpath(folder), space, own=True)

@@ -2,16 +2,15 @@
 
 A version is kept in the home under the hash of its bytes, readable by its owner only: it is the user's file as it was,
 secrets and all. The event log says which file had which bytes when (`events_of`), so versions can be listed and
-brought back (CC-74). Nothing is ever thrown away here.
+brought back (CC-74). Nothing is ever thrown away here but by a purge, and that only of the mirror's own pages.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +20,9 @@ from reverie.model import Event
 from reverie.privacy import MARK, redact
 
 VERB = "file"              # of the events that tell of a file written
+MOST = 100_000             # of them that are looked at
 MODES = ("append", "replace")
+BOM = "\ufeff"             # a file may begin with it
 ABSENT = ""                # the hash of a file that was not there
 
 
@@ -67,6 +68,23 @@ def kept(home: Path, name: str) -> bytes:
     return data
 
 
+def erase(home: Path, events: Iterable[Event], ours: Callable[[str], bool],
+          repeats: Callable[[bytes], bool]) -> list[Path]:
+    """Erase the versions of files of ours that repeat something; returns those of other files that do."""
+    whose: dict[object, list[str]] = {}
+    for event in events:
+        whose.setdefault(event.payload.get("before"), []).append(str(event.payload.get("path")))
+    left = []
+    for place in sorted(folder(home).glob("*/*")):
+        if not repeats(place.read_bytes()):
+            continue
+        if place.name in whose and all(map(ours, whose[place.name])):
+            place.unlink(missing_ok=True)
+        else:
+            left.append(place)
+    return left
+
+
 def listed(events: Iterable[Event], path: str) -> list[Version]:
     """The versions of a file, in the order of events."""
     return [Version(event.seq, path, event.at, str(event.payload.get("mode", "")),
@@ -77,7 +95,8 @@ def listed(events: Iterable[Event], path: str) -> list[Version]:
 def altered(old: bytes | None, text: str, mode: str) -> bytes:
     """A file's bytes after text was appended to it or put in its place; secrets are taken out of the text first.
 
-    Appended text begins on a line of its own, ends with a line break, and has the file's own kind of line breaks.
+    Appended text begins on a line of its own and ends with a line break; new lines end as most of the file's do. What
+    it is appended to stays as it is, byte for byte.
     """
     if mode not in MODES:
         raise BadInput(f"{mode!r} is not a way of updating a file; there are {', '.join(MODES)}")
@@ -87,9 +106,17 @@ def altered(old: bytes | None, text: str, mode: str) -> bytes:
                        "Use mode=\"append\", or edit the file by hand")
     clean = redact(text, keep_lines=True)[0].replace("\r\n", "\n")
     clean = clean if clean.endswith("\n") else clean + "\n"
-    if mode == "append":
-        clean = before.replace("\r\n", "\n") + ("\n" if before and not before.endswith("\n") else "") + clean
-    return (clean.replace("\n", "\r\n") if "\r\n" in before else clean).encode("utf-8", "replace")
+    kept = (old or b"") if mode == "append" else b""
+    if kept and not before.endswith(("\n", "\r", BOM)):
+        clean = "\n" + clean
+    return kept + clean.replace("\n", line_end(before)).encode("utf-8", "replace")
+
+
+def line_end(text: str) -> str:
+    """How most lines of a text end: LF, CR LF or CR; LF where as many do."""
+    both = text.count("\r\n")
+    ends = {"\n": text.count("\n") - both, "\r\n": both, "\r": text.count("\r") - both}
+    return max(ends, key=lambda end: ends[end])
 
 
 def utf8(data: bytes) -> str:
@@ -122,8 +149,3 @@ def write(place: Path, data: bytes, mode: int | None = None) -> None:
         half.replace(place)
     finally:
         half.unlink(missing_ok=True)
-
-
-def day_of(at: float) -> str:
-    """The day of a moment, in UTC: the name of its log."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")

@@ -5,18 +5,20 @@ Text that people write counts (`SUFFIXES`, `NAMES`), up to 2 MB a file. What is 
 belongs to; a folder that somebody added counts even if the repository ignores it. Symbolic links below the root are
 neither followed nor read: no file outside the root can be reached through one (CC-73).
 
-What is left out is counted, with the reason. A folder that cannot be opened is reported, not taken for empty.
+What is left out is counted, with the reason, and so are lines of ignore files that are no pattern (git skips them
+too). A folder that cannot be opened is reported, not taken for empty.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie.errors import BadInput, NotFound
 from reverie.files.roots import OWN, Root
@@ -35,6 +37,7 @@ MOST_BYTES = 2_000_000     # of one file: what is larger is data or a log
 BINARY = 8_192             # bytes in which a NUL says that it is no text
 MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)    # no link, no waiting for a pipe
+ODD = "lines of ignore files that are no pattern"
 FRESH = 2.0                # seconds in which a second change may leave the same stamp
 
 
@@ -69,7 +72,15 @@ class Content(NamedTuple):
     stamp: Stamp
 
 
-Rules = tuple[tuple[str, "GitIgnoreSpec"], ...]    # (folder from the top, what its ignore files say), outermost first
+class Rule(NamedTuple):
+    """What the ignore files in one folder say."""
+
+    folder: str            # from the top
+    spec: GitIgnoreSpec
+    odd: int = 0           # lines that are no pattern
+
+
+Rules = tuple[Rule, ...]   # outermost first
 
 
 class Ground(NamedTuple):
@@ -86,6 +97,7 @@ def walked(root: Root) -> Walked:
     found = Walked([], Counter(), [])
     ground = ground_of(root)
     waiting = [("", ground.rules)]
+    odd = sum(rule.odd for rule in ground.rules)
     while waiting:
         folder, rules = waiting.pop()
         try:
@@ -97,10 +109,12 @@ def walked(root: Root) -> Walked:
             found.unreadable.append(folder)
             continue
         if folder and any(entry.name in IGNORES for entry in listed):
-            rules = (*rules, *rules_of(root, folder, ground))
+            more = rules_of(root, folder, ground)
+            rules, odd = (*rules, *more), odd + sum(rule.odd for rule in more)
         waiting += [(path, rules) for path in sorted(looked_at(root, folder, listed, ground.within, rules, found),
                                                      reverse=True)]
     found.files.sort()
+    found.skipped[ODD] += odd
     return found
 
 
@@ -163,9 +177,9 @@ def stamp_of(what: os.stat_result) -> Stamp:
 
 def ignored(path: str, is_folder: bool, rules: Rules) -> bool:
     """Whether ignore files name a path; the innermost one that says anything decides, as in git."""
-    for folder, spec in reversed(rules):
-        inner = path[len(folder) + 1:] if folder else path
-        said = spec.check_file(f"{inner}/" if is_folder else inner).include
+    for rule in reversed(rules):
+        inner = path[len(rule.folder) + 1:] if rule.folder else path
+        said = rule.spec.check_file(f"{inner}/" if is_folder else inner).include
         if said is not None:
             return said
     return False
@@ -207,10 +221,20 @@ def read_rules(top: Path, folder: str) -> Rules:
             continue
         except OSError:
             lines.append("*")
-    if not lines:
-        return ()
+    return (rule_of(folder, lines),) if lines else ()
+
+
+def rule_of(folder: str, lines: Sequence[str]) -> Rule:
+    """Lines as a rule; those that are no pattern (`!`, `name\\`, `[z-a]`) name nothing, as in git."""
     from pathspec import GitIgnoreSpec
-    return ((folder, GitIgnoreSpec.from_lines(lines)),)
+    patterns: list[Any] = []
+    odd = 0
+    for line in lines:
+        try:
+            patterns += GitIgnoreSpec.from_lines([line]).patterns
+        except (ValueError, re.error):
+            odd += 1
+    return Rule(folder, GitIgnoreSpec(patterns), odd)
 
 
 def inside(root: Root, path: Path) -> str | None:

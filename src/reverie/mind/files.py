@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from errno import EACCES, ENAMETOOLONG, EPERM, EROFS
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie import clock
 from reverie.errors import BadInput, Conflict, NotFound, StoreBusy
 from reverie.lifecycle.asked import question, whole
-from reverie.lifecycle.intake import built, checked_text
+from reverie.lifecycle.intake import built, checked_text, private
 from reverie.mind.keep import Keeping
 from reverie.mind.live import Living
 from reverie.model import Add, Event, Memory, lineage
@@ -22,10 +23,7 @@ if TYPE_CHECKING:
     from reverie.search.files import Passage
     from reverie.store.files import Count
 
-LEASE = "files"          # of who brings the index up to date: the work is done once
-LEASE_SECONDS = 60.0
-PATIENCE = 600.0         # seconds that a sync waits for another one
-MOST_VERSIONS = 100_000  # events of written files that are looked at
+DENIED = (EACCES, EPERM, EROFS, ENAMETOOLONG)     # why a file may not be written, as the system says it
 MOST_KEPT = 4_000        # characters of a text written to a file that its memory holds; the file has the rest
 
 
@@ -57,6 +55,14 @@ class Written(NamedTuple):
     version: int
 
 
+class Noted(NamedTuple):
+    """A note: the memory that is kept, and the page that tells of it."""
+
+    memory: Memory
+    path: str | None     # None: no page was written
+    why: str = ""        # then, why not
+
+
 class Filing(Keeping, Living):
     """The verbs about files."""
 
@@ -68,7 +74,6 @@ class Filing(Keeping, Living):
         what holds Reverie's home or lies in it.
         """
         from reverie.files import roots
-        from reverie.lifecycle.intake import private
         home = self._writable(space)
         real = os.path.realpath(Path(path).expanduser())
         if not Path(real).is_dir():
@@ -94,7 +99,7 @@ class Filing(Keeping, Living):
         if wanted not in self._roots(home):
             raise NotFound(f"{wanted.path} is not among the folders of {home}. `reverie files list` shows them")
         self.store.append([roots.event(wanted, False, self._now())])
-        if not any(event.payload.get("path") == wanted.path for event in self._watching()):
+        if not any(event.payload.get("path") == wanted.path for event in roots.watched(self.store)):
             self.store.files.forget(wanted.path)
         return self._folder(wanted)
 
@@ -112,23 +117,16 @@ class Filing(Keeping, Living):
         Another process that is at it is waited for.
         """
         from reverie.files.index import Synced, synced
+        from reverie.settle.filing import PATIENCE, indexing
         roots = self._roots(self._writable(space))
         end = None if within is None else clock.ticks() + within
-        holder = clock.new_id("sync")
-
-        def going() -> bool:
-            return ((end is None or clock.ticks() < end)
-                    and self.store.acquire(LEASE, holder, LEASE_SECONDS, self._now()))
-
         done = Synced()
-        self._wait_for(holder, PATIENCE if within is None else within)
-        try:
+        with indexing(self.store, self._now, PATIENCE if within is None else within) as ours:
             if afresh:
                 self.store.files.clear()
             for root in {root.path: root for root in roots}.values():    # one of two spaces once
-                done = done.plus(synced(self.store.files, root, clock.now, progress or quiet, going))
-        finally:
-            self.store.release(LEASE, holder)
+                done = done.plus(synced(self.store.files, root, clock.now, progress or quiet,
+                                        lambda: (end is None or clock.ticks() < end) and ours()))
         return done
 
     def search_files(self, query: str, *, space: str | None = None, limit: int = 10,
@@ -164,22 +162,26 @@ class Filing(Keeping, Living):
             content = read(place, clock.now())
         except FileNotFoundError as err:
             raise NotFound(f"There is no file {place}") from err
+        except OSError as err:
+            raise BadInput(f"{place} cannot be read: {err.strerror or err}. Check who may read it") from err
         every = lines_of(redact(content.text, keep_lines=True)[0]) if content.text else []
         some = every[start - 1:None if lines is None else start - 1 + lines]
         return Excerpt(str(place), start, start + len(some) - 1, len(every), "\n".join(some))
 
-    def save_note(self, text: str, *, space: str | None = None, **more: Any) -> Memory:
+    def save_note(self, text: str, *, space: str | None = None, **more: Any) -> Noted:
         """Keep what happened: an episode in memory, and an entry in today's log, `memory/YYYY-MM-DD.md` (UTC).
 
-        Further names are those of `remember`; the kind is "event" unless told otherwise.
+        Further names are those of `remember`; the kind is "event" unless told otherwise. The memory is kept even if the
+        log cannot be written just now (it is somebody's own file, waits for an answer, is write-protected, or there is
+        no mirror); the answer says why.
         """
         from reverie.files.roots import own
         home = self._writable(space)
         memory = self.remember(text, space=home, **{"kind": "event", **more})
-        self.mirror(home)
+        noted = self._noted(memory)
         if folder := self._mirror_of(home):
             self._index(own(folder, home))
-        return memory
+        return noted
 
     def update_file(self, path: str | Path, text: str, mode: str = "append", *, space: str | None = None,
                     **more: Any) -> Written:
@@ -202,7 +204,7 @@ class Filing(Keeping, Living):
         """What a file was each time before Reverie wrote to it, the latest first."""
         from reverie.files import versions
         _, place = self._place(path, space)
-        events = self.store.events(verbs=(versions.VERB,), newest=True, limit=MOST_VERSIONS)
+        events = self.store.events(verbs=(versions.VERB,), newest=True, limit=versions.MOST)
         return versions.listed(events, str(place))
 
     def restore_file(self, path: str | Path, version: int | None = None, *, space: str | None = None) -> Written:
@@ -222,6 +224,26 @@ class Filing(Keeping, Living):
 
     # How
 
+    def _noted(self, memory: Memory) -> Noted:
+        """Bring the mirror in step, and look whether a page tells of a memory now."""
+        from reverie.mirror.files import bytes_of
+        from reverie.mirror.places import place
+        folder, spot = self._mirror_of(memory.space), place(memory)
+        if folder is None or spot is None:
+            return Noted(memory, None, "the Markdown mirror is switched off" if spot else "no page tells of its kind")
+        try:
+            done = self.mirror(memory.space)
+            if memory.id.encode() in (bytes_of(folder / spot.page) or b""):
+                return Noted(memory, str(folder / spot.page))
+        except (StoreBusy, OSError) as err:
+            return Noted(memory, None, str(err))
+        asked = [f"{gone:,} of {of:,} lines are gone from it: were they deleted? "
+                 "`reverie mirror --yes` forgets them, `--no` writes them anew"
+                 for one in done for page, gone, of in one.questions if page == spot.page]
+        troubles = [told for one in done for told in one.troubles]
+        here = [told for told in troubles if spot.page in told]
+        return Noted(memory, None, (*asked, *here, *troubles, "somebody is writing it just now")[0])
+
     def _roots(self, space: str) -> list[Root]:
         from reverie.files.roots import roots
         return roots(self.store, lineage(space), self._mirror_of)
@@ -233,18 +255,21 @@ class Filing(Keeping, Living):
         root = root_of(self.settings, self.store)
         return Pages(root, space).path if root else None
 
-    def _watching(self) -> list[Event]:
-        """For each folder that anybody has, the event that added it."""
-        from reverie.files import roots
-        last = {(event.space, event.payload.get("path")): event
-                for event in self.store.events(verbs=(roots.VERB,), limit=roots.MOST)}
-        return [event for event in last.values() if event.payload.get("watched")]
-
     def _folder(self, root: Root) -> Folder:
         from reverie.settle.embedding import model_of
         return Folder(*root, root.there, self.store.files.count([root.path], model_of(self.embedder)))
 
     def _place(self, path: str | Path, space: str | None) -> tuple[Root, Path]:
+        """The root that a path lies in and the file's place. BadInput for what no file can be called, too."""
+        try:
+            return self._admitted(path, space)
+        except BadInput:
+            raise
+        except (OSError, ValueError, RuntimeError) as err:     # too long, within a file, with a NUL, of no such user
+            why = getattr(err, "strerror", None) or str(err)
+            raise BadInput(f"{ascii(str(path))[:200]} is no file that could be read or written: {why}") from err
+
+    def _admitted(self, path: str | Path, space: str | None) -> tuple[Root, Path]:
         """The root that a path lies in and the file's place. An existing file wins; the nearest root does."""
         from reverie.files.roots import OWN
         from reverie.files.walk import admitted, inside
@@ -264,6 +289,23 @@ class Filing(Keeping, Living):
     def _write(self, root: Root, place: Path, change: Callable[[bytes | None], bytes], why: str,
                memory: Memory | None) -> Written:
         """Write a file, with its version before and what is remembered: all of it or, but for that version, nothing."""
+        if private(str(place)) != str(place):
+            raise BadInput("That file's name holds a secret. Paths are written down as they are; rename it first")
+        if place.exists() and not os.access(place, os.W_OK):
+            raise BadInput(f"{place} is write-protected: nothing was changed")
+        try:
+            seq = self._written(root, place, change, why, memory)
+        except OSError as err:
+            if err.errno not in DENIED:
+                raise
+            raise BadInput(f"{place} cannot be written: {err.strerror}. Nothing was changed. Check who may write to it "
+                           "and to its folder") from err
+        self._index(root, place)
+        return Written(str(place), memory, seq)
+
+    def _written(self, root: Root, place: Path, change: Callable[[bytes | None], bytes], why: str,
+                 memory: Memory | None) -> int:
+        """How `_write` does it; the number of the event."""
         from reverie.files import versions
         with self.store.alone():
             old = versions.current(place)
@@ -276,8 +318,7 @@ class Filing(Keeping, Living):
                 raise Conflict(f"{place} was changed by somebody else just now. Look at it again, then repeat")
             place.parent.mkdir(parents=True, exist_ok=True)
             versions.write(place, new)
-        self._index(root, place)
-        return Written(str(place), memory, seq)
+        return seq
 
     def _index(self, root: Root, place: Path | None = None) -> None:
         """Bring the index of what was just written up to date; without a place, of the whole root.
@@ -289,14 +330,6 @@ class Filing(Keeping, Living):
             synced(self.store.files, root, clock.now, quiet, lambda: True)
         else:
             renew(self.store.files, root, place.relative_to(root.path).as_posix(), clock.now)
-
-    def _wait_for(self, holder: str, patience: float) -> None:
-        """Take the lease, waiting for whoever syncs now."""
-        end = clock.ticks() + patience
-        while not self.store.acquire(LEASE, holder, LEASE_SECONDS, self._now()):
-            if clock.ticks() > end:
-                raise StoreBusy("Another process is indexing files and was not done in time. Try again later")
-            clock.sleep(0.05)
 
 
 def quiet(_stage: str, _done: int, _total: int | None) -> None:

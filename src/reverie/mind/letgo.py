@@ -81,11 +81,13 @@ class LettingGo(Base):
     def purge(self, ids: Sequence[str] | str) -> Purged:
         """Erase for good: text, words, vectors, history, events that repeat it, also in the mirror and daily backups.
 
+        What the index of files and the versions of the mirror's pages hold of it is erased too; your own files are not.
+
         The wordings that were merged into a memory say the same, so they go with it (`wordings` lists them), and
         `erased` counts them. Cannot be undone. `unreached` names the files of the home that may still hold it.
         """
         from reverie import backups
-        from reverie.settle import mirroring
+        from reverie.settle import mirroring, purging
         from reverie.settle.obeying import ever_said
         from reverie.settle.reading import Work
         memories = (*self._all(ids), *self.wordings(ids))
@@ -94,6 +96,6 @@ class LettingGo(Base):
         erased = self.store.purge(gone)
         self._leaving += gone
         self._withdraw()
-        left = mirroring.erased(Work(self.store, self.embedder, self.settings, self._now()), gone, said,
-                                self._now)
+        work = Work(self.store, self.embedder, self.settings, self._now())
+        left = (*mirroring.erased(work, gone, said, self._now), *purging.unfiled(work, gone, said, self._now))
         return backups.Purged(erased, (*backups.purge(self.settings, self.store, gone), *left))

@@ -39,6 +39,11 @@ class Shape(NamedTuple):
 _B64 = r"[A-Za-z0-9+/]"
 # Begins a word, also after an escaped newline.
 _FREE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-F][0-9A-F]))"
+# The same, asked behind one letter or three: a pattern that begins with letters is searched far faster, and these
+# two are tried on nearly every text.
+_FREE_1, _FREE_3 = (
+    rf"(?:(?<![A-Za-z0-9]{letters})|(?<=\\[nrt]{letters})|(?<=%[0-9A-F][0-9A-F]{letters}))" for letters in (".", "...")
+)
 _PEM_BODY = r"(?:[^-]++|-(?!----))*+"
 _PEM_LINES = (
     r"(?:(?:\\[nr]|[\s>\"'+,|])*"
@@ -130,7 +135,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape(
         "discord-token",
         (".",),
-        rf"{_FREE}[MNO][A-Za-z0-9_-]{{22,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,45}}(?![A-Za-z0-9_-])",
+        rf"[MNO]{_FREE_1}[A-Za-z0-9_-]{{22,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,45}}(?![A-Za-z0-9_-])",
         is_random,
     ),
     Shape(
@@ -215,7 +220,7 @@ SHAPES: tuple[Shape, ...] = (
         rf"{_FREE}(?:ntn_[A-Za-z0-9]{{40,}}|secret_(?=[A-Za-z]*\d)[A-Za-z0-9]{{40,}})",
         is_varied,
     ),
-    Shape("airtable-token", ("pat",), rf"{_FREE}pat[A-Za-z0-9]{{14}}\.[a-f0-9]{{64}}", is_varied),
+    Shape("airtable-token", ("pat",), rf"pat{_FREE_3}[A-Za-z0-9]{{14}}\.[a-f0-9]{{64}}", is_varied),
     Shape(
         "supabase-key",
         ("sbp_", "sb_secret_"),

@@ -1,4 +1,5 @@
-"""Chunks of files get their vectors when no memory waits for one: a few at a time, so that a turn is never held up.
+"""Who may index files now, and chunks without a vector: they get it when no memory waits for one, a few at a time, so
+that a turn is never held up.
 
 A model may read less than a chunk holds: all-MiniLM-L6-v2 reads 256 tokens, some 1,100 characters, and says nothing
 of the rest. So a long chunk is embedded in two halves, and the nearer one counts. What that is worth is measured by
@@ -7,14 +8,42 @@ of the rest. So a long chunk is embedded in two halves, and the nearer one count
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import accumulate
 
+from reverie import clock
 from reverie.embed import Embedder
+from reverie.errors import StoreBusy
 from reverie.settle.embedding import model_of
 from reverie.settle.reading import Work
 from reverie.store import Store
 
 WHOLE = 1_000            # characters that every model reads at once
+LEASE = "files"          # of who brings the index up to date: the work is done once
+LEASE_SECONDS = 60.0
+PATIENCE = 600.0         # seconds that a sync waits for another one
+
+
+@contextmanager
+def indexing(store: Store, now: Callable[[], float], patience: float) -> Iterator[Callable[[], bool]]:
+    """Nobody else brings the index up to date; who does is waited for, so many seconds, then StoreBusy.
+
+    Gives a function that holds on to it and says whether it is still ours.
+    """
+    holder, end = clock.new_id("sync"), clock.ticks() + patience
+
+    def ours() -> bool:
+        return store.acquire(LEASE, holder, LEASE_SECONDS, now())
+
+    while not ours():
+        if clock.ticks() > end:
+            raise StoreBusy("Another process is indexing files and was not done in time. Try again later")
+        clock.sleep(0.05)
+    try:
+        yield ours
+    finally:
+        store.release(LEASE, holder)
 
 
 def embed_chunks(store: Store, embedder: Embedder, size: int) -> int:

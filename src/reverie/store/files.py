@@ -85,6 +85,12 @@ class Count(NamedTuple):
 class FileIndex(Protocol):
     """Files, their chunks, the words in them and their vectors."""
 
+    path: str                 # of its database
+
+    def roots(self) -> list[str]:
+        """The roots of which anything is indexed."""
+        ...
+
     def known(self, root: str) -> dict[str, Indexed]:
         """The files of a root, by path."""
         ...
@@ -102,7 +108,14 @@ class FileIndex(Protocol):
         ...
 
     def forget(self, root: str) -> int:
-        """Forget a root with all its files, and the vectors that nothing needs any longer. Returns the chunks."""
+        """Forget a root with all its files, and `scrub`. Returns the chunks."""
+        ...
+
+    def scrub(self) -> bool:
+        """Erase what was dropped for good: words and vectors that nothing needs any longer, also in the journal.
+
+        False if another process is reading just now, so that the journal may still hold something.
+        """
         ...
 
     def words(self, terms: Sequence[str], roots: Sequence[str], limit: int) -> list[tuple[int, float]]:
@@ -139,7 +152,7 @@ class FileIndex(Protocol):
         ...
 
     def clear(self) -> None:
-        """Throw the whole index away; the next write begins it anew. For one that is damaged, too."""
+        """Empty the whole index, for all who have it open; one that cannot be emptied is thrown away."""
         ...
 
     def close(self) -> None:

@@ -218,13 +218,15 @@ class Connections:
         finally:
             db.close()
 
-    def checkpoint(self) -> None:
-        """Move the journal into the file and empty it, as far as other readers allow."""
+    def checkpoint(self) -> bool:
+        """Move the journal into the file and empty it, as far as other readers allow; whether it is empty now."""
         with self._lock, suppress(sqlite3.Error):    # the next one will
             if not self.private and not self._owner:
                 self.writer.execute("pragma busy_timeout = 1000")
-                self.writer.execute("pragma wal_checkpoint(truncate)")
+                busy = self.writer.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
                 self.writer.execute(f"pragma busy_timeout = {int(PATIENCE * 1000)}")
+                return not busy
+        return self.private
 
     def one(self, sql: str, args: Any = ()) -> Any:
         """The first row, or None."""

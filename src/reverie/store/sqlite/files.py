@@ -2,7 +2,8 @@
 
 The protocol's docstrings hold; here is only how. Words are a contentless FTS5 table: a row is taken out by telling it
 again what was in it, which `searchable` works out from the chunk. A file that SQLite finds damaged when it is opened is
-put away and begun anew: everything in it can be read again from the files.
+thrown away and begun anew: everything in it can be read again from the files. A file that somebody deleted or replaced
+while we had it open is let go of at the next call, and the one that is there now is taken.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reverie.errors import StoreDamaged
+from reverie.errors import StoreBusy, StoreDamaged, StoreError, StoreReadOnly
 from reverie.store.files import Chunk, Count, Difference, Entry, Found, Indexed, Stamp
 from reverie.store.sqlite.connection import Connections
 from reverie.store.sqlite.migrate import statements
@@ -43,6 +44,12 @@ CHECKS = (
     "select count(*) from words_docsize",    # FTS5's own table, one row for each row
     "select count(*) from chunk c where not exists (select 1 from file f where f.num = c.file)",
 )
+EMPTYING = (
+    "insert into words (words) values ('delete-all')",
+    "delete from vector",
+    "delete from chunk",
+    "delete from file",
+)
 LAST = "select seq from sqlite_sequence where name = 'chunk'"
 
 
@@ -60,6 +67,7 @@ class SqliteFiles:
     def __init__(self, path: str) -> None:
         self.path = path
         self._opened: Connections | None = None
+        self._which: tuple[int, int] | None = None      # device and inode of the file that is open
         self._lock = threading.RLock()
         self._matrix: Matrix | None = None
         self._embedded: dict[str, int] = {}     # model → number up to which every chunk has a vector
@@ -67,16 +75,20 @@ class SqliteFiles:
     # Opening
 
     def _there(self) -> bool:
-        return self._opened is not None or (self.path != ":memory:" and Path(self.path).is_file())
+        return self._opened is not None if self.path == ":memory:" else Path(self.path).is_file()
 
     def _connections(self) -> Connections:
         with self._lock:
+            if self._opened is not None and self._which != which(self.path):
+                self._opened = self._matrix = None      # not closed: another thread may be reading
+                self._embedded.clear()
             if self._opened is None:
                 try:
                     self._opened = opened(self.path)
                 except StoreDamaged:
-                    self.clear()
+                    self._throw_away()
                     self._opened = opened(self.path)
+                self._which = which(self.path)
             return self._opened
 
     @contextmanager
@@ -89,6 +101,22 @@ class SqliteFiles:
             yield db
 
     def clear(self) -> None:
+        if not self._there():
+            return
+        try:
+            with self._connections().writing() as db:
+                for sql in EMPTYING:
+                    db.execute(sql)
+            self._connections().checkpoint()
+        except (StoreBusy, StoreReadOnly):
+            raise
+        except StoreError:           # damaged, or too full a disk to write down that it is empty
+            self._throw_away()
+        with self._lock:
+            self._matrix = None
+            self._embedded.clear()
+
+    def _throw_away(self) -> None:
         with self._lock:
             self.close()
             for tail in ("-wal", "-shm", ""):
@@ -130,12 +158,18 @@ class SqliteFiles:
 
     def forget(self, root: str) -> int:
         gone = self.drop(root, list(self.known(root)))
-        if self._there():
-            with self._connections().writing() as db:
-                tidy(db, 0)
-            with self._lock:
-                self._matrix = None
+        self.scrub()
         return gone
+
+    def scrub(self) -> bool:
+        if not self._there():
+            return True
+        with self._connections().writing() as db:
+            tidy(db, 0)
+            db.execute("insert into words (words) values ('optimize')")    # deleted words leave the segments
+        with self._lock:
+            self._matrix = None
+        return self._connections().checkpoint()
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, np.ndarray]) -> None:
         rows = [(model, hash, part, vector.astype("<f4").tobytes())
@@ -144,6 +178,10 @@ class SqliteFiles:
             db.executemany("insert or ignore into vector (model, hash, part, vec) values (?, ?, ?, ?)", rows)
 
     # Reading
+
+    def roots(self) -> list[str]:
+        with self._reading() as db:
+            return [] if db is None else [root for (root,) in db.execute("select distinct root from file order by 1")]
 
     def known(self, root: str) -> dict[str, Indexed]:
         with self._reading() as db:
@@ -242,6 +280,15 @@ class SqliteFiles:
                 db.execute("select num, hash, vec from vector where model = ? and num > ? order by num",
                            (model, self._matrix.last)))
             return self._matrix
+
+
+def which(path: str) -> tuple[int, int] | None:
+    """Which file is in this place: its device and inode; None where there is none."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def opened(path: str) -> Connections:

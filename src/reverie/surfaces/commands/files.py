@@ -123,12 +123,14 @@ def show(
 def note(desk: Desk, text: Words) -> None:
     """Write what happened into today's log, and keep it as an episode."""
     with desk.mind() as mind:
-        memory = mind.save_note(reading.given_or_stdin(text), space=desk.space, provenance="user_stated")
+        noted = mind.save_note(reading.given_or_stdin(text), space=desk.space, provenance="user_stated")
         hand_over(desk, mind)
     if desk.json:
-        say.document({"memory": say.as_json(memory)})
+        say.document({**noted._asdict(), "memory": say.as_json(noted.memory)})
+    elif noted.path:
+        say.tell(f"{noted.memory.id}  written into today's log.")
     else:
-        say.tell(f"{memory.id}  written into today's log.")
+        say.tell(f"{noted.memory.id}  remembered; the day's page was not written: {noted.why}")
 
 
 def update(

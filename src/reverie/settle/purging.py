@@ -1,0 +1,84 @@
+"""What is erased for good leaves the index of files and the versions of the mirror's pages too.
+
+The mirror says what memory says, so its pages are taken out of the index, read anew, and what went is scrubbed from
+the index's file. A version of a page cannot be altered, for its name is its hash: one that repeats what is erased goes
+as a whole. The user's own files, and what they were before, are the user's: their versions are only named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from reverie import clock
+from reverie.errors import StoreError
+from reverie.files import roots, versions
+from reverie.files.index import synced
+from reverie.mirror.files import Folder
+from reverie.settle.filing import indexing
+from reverie.settle.mirroring import known, root_of
+from reverie.settle.reading import Work
+
+PATIENCE = 60.0          # seconds that whoever indexes now is waited for
+CHANCE = 20              # characters; a shorter text may stand in an unrelated line by chance
+
+
+def unfiled(work: Work, ids: Iterable[str], texts: Iterable[str], now: Callable[[], float]) -> tuple[Path, ...]:
+    """Erase memories from the index and from versions of pages. Returns files that may still hold them."""
+    index, root = work.store.files, work.settings.mirror_root
+    pages = None if root is None else os.path.realpath(root)
+    try:
+        with indexing(work.store, now, PATIENCE) as ours:
+            reindexed(work, pages, ours)
+            scrubbed = index.scrub()
+    except StoreError:
+        scrubbed = False
+    events = work.store.events(verbs=(versions.VERB,), limit=versions.MOST)
+    left = versions.erase(work.settings.home, events, lambda path: pages is not None and inside(path, pages),
+                          repeating(set(ids), texts))
+    return (*left, *(() if scrubbed else (Path(index.path),)))
+
+
+def reindexed(work: Work, pages: str | None, ours: Callable[[], bool]) -> None:
+    """Take the mirror's pages out of the index and read those anew that are there; equal chunks keep their vectors."""
+    index, watched = work.store.files, {str(event.payload.get("path")) for event in roots.watched(work.store)}
+    there = index.roots()
+    for root in there:
+        index.drop(root, [path for path in index.known(root) if root not in watched or (
+            pages is not None and inside(os.path.join(root, path), pages))])    # noqa: PTH118 - names, not places
+    for own in own_roots(work):
+        if own.path in there:
+            synced(index, own, clock.now, lambda *_: None, ours)
+
+
+def own_roots(work: Work) -> list[roots.Root]:
+    """The mirrors of all spaces that have pages."""
+    top = root_of(work.settings, work.store)
+    return [roots.own(Folder(top, space).path, space) for space in sorted(known(work.store))] if top else []
+
+
+def inside(path: str, folder: str) -> bool:
+    """Whether a path lies in a folder, going by its name."""
+    return Path(path).is_relative_to(folder)
+
+
+def repeating(ids: set[str], texts: Iterable[str]) -> Callable[[bytes], bool]:
+    """Whether a file repeats memories: an id, a text as a passage, a short text as a whole line."""
+    said = {folded(text) for text in texts} - {""}
+    marked, long = [id.encode() for id in ids], [text for text in said if len(text) >= CHANCE]
+
+    def repeats(data: bytes) -> bool:
+        if any(id in data for id in marked):
+            return True
+        text = data.decode("utf-8", "replace")
+        whole = folded(text)
+        return (any(passage in whole for passage in long)
+                or not said.isdisjoint(folded(line.strip(" \t-*+")) for line in text.splitlines()))
+
+    return repeats
+
+
+def folded(text: str) -> str:
+    """A text, letter case and white space apart."""
+    return " ".join(text.lower().split())
