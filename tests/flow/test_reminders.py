@@ -7,7 +7,7 @@ import pytest
 
 from reverie.attention import FRESH_FOR
 from reverie.errors import BadInput, Disabled
-from reverie.lifecycle.intention import reminder_of
+from reverie.lifecycle.intention import altered, reminder_of
 from reverie.model import Event
 from reverie.settle.reminding import CLAIM
 from reverie.testing import SPACE, memory, said
@@ -338,6 +338,35 @@ def test_a_turn_does_not_wait_for_a_store_that_is_busy(tmp_path, clock):
             assert other.due(space=SPACE)
         assert companion.wait(20)
         assert mind.due(space=SPACE) == []
+
+
+def test_an_odd_recurrence_loses_no_turn_and_blocks_nobody(mind, clock):
+    """From a file or an older version: the turn it is given with is kept, once is all, and others come."""
+    odd = mind.remind("Odd", when="in 1 minute", space=SPACE)
+    with mind.store.alone():
+        mind.store.apply([altered(odd, clock(), {"every": "every 99999999999 days at 09:00"})],
+                         Event("revise", SPACE, clock()))
+    mind.remind("Often", every="every 20 minutes", space=SPACE)
+    with mind.companion(f"{SPACE}/s1") as companion:
+        blocks = [later(companion, f"work {n}", clock, 1_300) for n in range(4)]
+    assert given(blocks) == ["Odd", "Often", "Often", "Often"]
+    assert len(mind.store.events(verbs=("turn",))) == 4
+
+
+def test_a_turn_is_not_lost_for_its_reminder(mind, clock, monkeypatch):
+    """Whatever goes wrong in firing, what was said is written down, and the trouble is told."""
+    mind.remind("Call Ann", when="in 1 minute", space=SPACE)
+    clock.tick(120)
+
+    def broken(*_):
+        raise OverflowError("date value out of range")
+    monkeypatch.setattr("reverie.background.fire", broken)
+    with mind.companion(f"{SPACE}/s1") as companion:
+        assert given([turn(companion, "hello")]) == ["Call Ann"]
+        assert "date value out of range" in companion.trouble
+    assert [event.payload["messages"][0]["text"] for event in mind.store.events(verbs=("turn",))] == ["hello"]
+    failed, = mind.store.events(verbs=("failed",))
+    assert failed.payload["error"] == "OverflowError: a reminder that was given could not be marked as given"
 
 
 # From what people say

@@ -147,7 +147,25 @@ def test_details_that_make_no_sense_are_as_if_not_said():
     assert after(bad, fired(bad, NOON)).details["status"] == "triggered"
 
 
-@pytest.mark.parametrize("details", [{"priority": 2}, {"priority": "high"}, {"status": "lost"}, {"when": "soon"},
+@pytest.mark.parametrize("every", ["every 5 days", "every 0 minutes", "every 0 days at 09:00", "every 3 weeks at 99:99",
+                                   "every 99999999999 days at 09:00"])
+def test_an_odd_recurrence_is_given_once(every):
+    """From a file that somebody else wrote: it is due, fires, and does not recur."""
+    odd = reminder(when=NOON, zone="UTC", every=every)
+    given_ = after(odd, fired(odd, NOON))
+    assert (len(due([odd], NOON)), due([given_], NOON + 1e8)) == (1, [])
+
+
+def test_one_that_cannot_come_again_is_given_once():
+    """After the calendar's last day: it fires, stays in the list, and says how often it was meant."""
+    last = reminder(when=NOON, zone="UTC", every="0 9 * * *")
+    given_ = after(last, fired(last, 253_402_290_000.0))
+    assert not waits(given_) and given_.details["status"] == "triggered"
+    assert given_.details["was_every"] == "0 9 * * *" and "every" not in given_.details
+
+
+@pytest.mark.parametrize("details", [{"every": "every 99999999999 days"}, {"when": 9.98e10, "every": "every 520 weeks"},
+                                     {"priority": 2}, {"priority": "high"}, {"status": "lost"}, {"when": "soon"},
                                      {"when": 1.7e12}, {"when": "yesterday"}, {"every": "banana"},
                                      {"when": 1.0, "zone": "Mars"}])
 def test_what_cannot_be_kept_is_refused(details):

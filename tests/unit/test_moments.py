@@ -9,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.errors import BadInput
-from reverie.lifecycle.moments import ahead, first_of, following, moment_at, recurring, told, understood, wall_of
+from reverie.lifecycle.intake import FARTHEST
+from reverie.lifecycle.moments import (
+    ahead,
+    first_of,
+    following,
+    is_rule,
+    moment_at,
+    recurring,
+    told,
+    understood,
+    wall_of,
+)
 
 BERLIN, NEW_YORK, LORD_HOWE = "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"
 ZONES = (BERLIN, NEW_YORK, LORD_HOWE, "UTC", "Asia/Kathmandu", "America/Sao_Paulo")
@@ -145,10 +156,35 @@ def test_phrases_that_recur(phrase):
 
 
 @pytest.mark.parametrize("phrase", ["", "every banana", "every 0 days", "0 9 30 2 *", "99 9 * * *", "every 2 months",
-                                    "every hour at 9", "every monday at 25:00", "every day at 9 banana", "* * *"])
+                                    "every hour at 9", "every monday at 25:00", "every day at 9 banana", "* * *",
+                                    "every 99999999999 days", "every 99999999999999999 minutes", "every 1000000 weeks"])
 def test_what_does_not_recur_is_refused(phrase):
     with pytest.raises(BadInput):
         recurring(phrase, NOW, BERLIN)
+
+
+@pytest.mark.parametrize("rule", ["every 5 days", "every 0 minutes", "every 0 days at 09:00", "every 3 weeks at 99:99",
+                                  "every 2 hours at 09:00", "every 99999999999 days at 09:00", "every 3 days at 24:00",
+                                  "every ٣ days at 09:00", "* * * * * *"])
+def test_what_has_no_next_time_is_no_rule(rule):
+    """A rule is what `following` can go on with: an imported file may say anything."""
+    assert not is_rule(rule)
+
+
+@given(st.from_regex(r"every [0-9]{1,12} (minute|hour|day|week)s?( at [0-9]{2}:[0-9]{2})?", fullmatch=True)
+       | st.from_regex(r"[0-9*/,L-]{1,4}( [0-9*/,L-]{1,4}){4}", fullmatch=True) | st.text(max_size=20),
+       st.floats(0, FARTHEST), st.floats(0, FARTHEST), st.sampled_from(ZONES))
+def test_every_rule_goes_on(rule, last, now, zone):
+    """Whatever is a rule has a next time, from any moment that a reminder can have."""
+    if is_rule(rule):
+        assert following(rule, last, now, zone) > max(last, now)
+
+
+def test_after_the_last_year_there_is_no_next_time():
+    """Told as BadInput, whatever the calendar raises."""
+    for rule in ("0 9 * * *", "every 2 days at 09:00", "every 1 days at 09:00"):
+        with pytest.raises(BadInput, match="no next time"):
+            following(rule, NOW, 253_402_290_000.0, "UTC")
 
 
 rules = st.sampled_from(sorted({*EVERY.values(), "*/15 * * * *", "30 2 * * *", "45 1 * * 0", "every 90 minutes"}))

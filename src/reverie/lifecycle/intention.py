@@ -11,6 +11,7 @@ and of the documents this grew from:
 | `priority` | 0 to 1, 0.5 unless said otherwise (CONSTANTS: prospective priority) |
 | `status` | pending → triggered → done or cancelled |
 | `fired_at` | when it was last given to somebody |
+| `was_every` | how it recurred, of what has no next time any more |
 
 Always true: only what waits is due, by priority, then by time, then by id (CC-67). What has time and triggers is due by
 whichever comes first. Firing is a compare-and-set: `still` tells whether a reminder stands as it was when it was found
@@ -23,6 +24,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
@@ -138,7 +140,9 @@ def fired(memory: Memory, now: float) -> Revise:
     one = reminder_of(memory)
     more: dict[str, Any] = {"status": TRIGGERED, "fired_at": now}
     if one.every and one.when is not None:
-        more["when"] = following(one.every, one.when, now, one.zone)
+        with suppress(BadInput):
+            return altered(memory, now, {**more, "when": following(one.every, one.when, now, one.zone)})
+        more |= {"every": None, "was_every": one.every}     # it cannot come again: told once, it stays in the list
     return altered(memory, now, more)
 
 
@@ -171,8 +175,10 @@ def reopened(memory: Memory) -> dict[str, Any]:
 
 
 def altered(memory: Memory, now: float, more: Mapping[str, Any]) -> Revise:
-    """The change that puts these values among the details."""
-    return Revise(id=memory.id, fields={"details": {**memory.details, **more}, "updated_at": now})
+    """The change that puts these values among the details; None takes one away."""
+    taken = {name for name, value in more.items() if value is None}
+    details = {name: value for name, value in {**memory.details, **more}.items() if name not in taken}
+    return Revise(id=memory.id, fields={"details": details, "updated_at": now})
 
 
 def intended(memory: Memory) -> Memory:
@@ -209,6 +215,8 @@ def timed(said: Mapping[str, Any], now: float, zone: str) -> dict[str, Any]:
         found["when"] = first_of(found["every"], now, zone)
     if "when" in said:
         found["when"] = float(said["when"]) if is_moment(said["when"]) else ahead(said["when"], now, zone)
+    if every and not is_moment(following(found["every"], found["when"], now, zone)):
+        raise BadInput(f"{every!r} from {told(found['when'], zone)} never comes a second time")
     return found
 
 

@@ -15,7 +15,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.errors import BadInput
 from reverie.lifecycle.intake import FARTHEST
@@ -32,6 +32,8 @@ LATE = ("afternoon", "evening", "tonight", "night")    # "tonight at 8" is 20:00
 LONGEST = 120            # characters of a phrase
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 UNITS = {"minute": 60.0, "hour": 3_600.0}              # time that passes; days and weeks are the wall's
+STEPS = {**UNITS, "day": 86_400.0, "week": 7 * 86_400.0}
+LONGEST_STEP = 3_660 * 86_400.0                        # seconds: what comes less often than every ten years is a slip
 
 _PART = re.compile(r"\b(?:(?:at|in the|this) )?(morning|noon|midday|afternoon|evening|tonight|night|midnight)\b")
 _CLOCK = re.compile(r"(?:\b(?:at|by) |@ ?)?\b(?:(?P<hour>\d{1,2})[:.h](?P<minute>\d\d)(?: ?(?P<half>[ap])\.?m\b\.?)?"
@@ -51,7 +53,7 @@ _EVERY = re.compile(
     rf"(?:every|each) (?:(?P<count>\d+|other|second) )?(?:(?P<unit>minute|min|hour|day|weekday|workday|weekend|week|"
     rf"month)s?(?: on (?:the )?(?P<of>\d{{1,2}}(?:st|nd|rd|th)?|last day|{_WEEKDAY}))?"
     rf"|(?P<days>{_WEEKDAY}s?(?:(?:, and|,| and| &) ?{_WEEKDAY}s?)*))")
-_INTERVAL = re.compile(r"every (\d+) (minute|hour|day|week)s(?: at (\d\d:\d\d))?")
+_INTERVAL = re.compile(r"every ([1-9]\d{0,9}) (?:(minute|hour)s|(day|week)s at ((?:[01]\d|2[0-3]):[0-5]\d))", re.ASCII)
 _PLAINER = (("half an hour", "30 minutes"), ("daily", "every day"), ("weekly", "every week"),
             ("hourly", "every hour"), ("monthly", "every month"), ("o'clock", ""), ("eod", "today at 17:00"),
             ("end of day", "today at 17:00"), ("@daily", "every day"))
@@ -244,9 +246,9 @@ def rule_of(found: re.Match[str], at: time | None, here: Wall, text: str) -> str
         day = "L" if of.startswith("last") else re.sub(r"\D", "", of) or str(here.day)
         return checked_cron(f"{clock.minute} {clock.hour} {day} * *", text)
     if unit in UNITS and not of:
-        return f"every {count} {unit}s"
+        return checked_interval(f"every {count} {unit}s", text)
     if unit in ("day", "week") and not of:
-        return f"every {count} {unit}s at {clock:%H:%M}"
+        return checked_interval(f"every {count} {unit}s at {clock:%H:%M}", text)
     raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
 
 
@@ -265,36 +267,67 @@ def checked_cron(expression: str, text: str) -> str:
     return expression
 
 
+class Interval(NamedTuple):
+    """Every so many minutes or hours, or so many days or weeks at a time of day."""
+
+    many: int
+    unit: str
+    at: time | None = None       # of days and weeks
+
+
+def interval_of(rule: str) -> Interval | None:
+    """The interval that a rule is; None for cron, and for what comes less often than every ten years."""
+    found = _INTERVAL.fullmatch(rule)
+    if found is None or int(found[1]) * STEPS[found[2] or found[3]] > LONGEST_STEP:
+        return None
+    return Interval(int(found[1]), found[2] or found[3], time.fromisoformat(found[4]) if found[4] else None)
+
+
+def checked_interval(rule: str, text: str) -> str:
+    """An interval that a person lives to see twice."""
+    if interval_of(rule) is None:
+        raise BadInput(f"{text!r} is longer than ten years. {RECURS}")
+    return rule
+
+
 def is_rule(rule: str) -> bool:
     """Whether it is a rule as `recurring` gives them."""
     try:
-        return bool(_INTERVAL.fullmatch(rule) or checked_cron(rule, rule))
+        return interval_of(rule) is not None or bool(_CRON.fullmatch(rule) and checked_cron(rule, rule))
     except BadInput:
         return False
 
 
 def following(rule: str, last: float, now: float, zone: str) -> float:
-    """The first moment of a rule after both its last one and now: what was missed meanwhile does not come again."""
-    after = max(last, now)
-    if interval := _INTERVAL.fullmatch(rule):
-        count, unit, at = int(interval[1]), interval[2], interval[3]
-        if unit in UNITS:
-            step = count * UNITS[unit]
-            return last + step * ((after - last) // step + 1)
-        days = count * (7 if unit == "week" else 1)
-        start = datetime.combine(wall_of(last, zone).date(), time.fromisoformat(at))
-        times = max(0, (wall_of(after, zone) - start).days // days)
-        walls: Iterator[Wall] = (start + timedelta(days=days * n) for n in range(times, times + 3))
-    else:
+    """The first moment of a rule after both its last one and now: what was missed meanwhile does not come again.
+
+    BadInput if there is none, as after the last year that a calendar knows.
+    """
+    try:
+        return next(at for at in moments_of(rule, last, max(last, now), zone) if at > max(last, now))
+    except (StopIteration, ValueError, OverflowError, OSError) as err:
+        raise BadInput(f"{rule!r} has no next time after {max(last, now):.0f}. {RECURS}") from err
+
+
+def moments_of(rule: str, last: float, after: float, zone: str) -> Iterator[float]:
+    """Moments of a rule in their order, from one that is at most a day after `after`'s."""
+    interval = interval_of(rule)
+    if interval is None:
         from cronsim import CronSim
-        walls = CronSim(rule, wall_of(after, zone) - timedelta(days=1))
-    return next(at for wall in walls if (at := moment_at(wall, zone)) > after)
+        return (moment_at(wall, zone) for wall in CronSim(rule, wall_of(after, zone) - timedelta(days=1)))
+    if interval.at is None:
+        step = interval.many * UNITS[interval.unit]
+        return iter((last + step * ((after - last) // step + 1),))
+    days = interval.many * (7 if interval.unit == "week" else 1)
+    start = datetime.combine(wall_of(last, zone).date(), interval.at)
+    times = max(0, (wall_of(after, zone) - start).days // days)
+    return (moment_at(start + timedelta(days=days * n), zone) for n in range(times, times + 3))
 
 
 def first_of(rule: str, now: float, zone: str) -> float:
     """The first moment of a rule from now on. An interval of minutes or hours begins now, one of days at its hour."""
-    interval = _INTERVAL.fullmatch(rule)
-    if interval and interval[2] not in UNITS:
-        wall = datetime.combine(wall_of(now, zone).date(), time.fromisoformat(interval[3]))
+    interval = interval_of(rule)
+    if interval and interval.at:
+        wall = datetime.combine(wall_of(now, zone).date(), interval.at)
         return moment_at(wall, zone) if moment_at(wall, zone) > now else moment_at(wall + timedelta(days=1), zone)
     return following(rule, now, now, zone)
