@@ -178,3 +178,22 @@ def test_what_was_understood_is_told_back():
     details = completed({"every": "every weekday at 8:30", "zone": "Europe/Berlin"}, NOON, lambda: "UTC")
     assert meant(reminder(triggers=patterns_for(["auth.py"]), **details)) == (
         "Friday 2025-10-10 08:30 Europe/Berlin, then by cron 30 8 * * 1-5, when the context meets auth.py")
+
+
+@pytest.mark.parametrize(("said", "understood"), [
+    ({"every": "2 weeks", "when": "2025-10-17 14:00"}, "Friday 2025-10-17 14:00 UTC, then every 2 weeks at 14:00"),
+    ({"every": "weekday", "when": "2025-10-13 14:30"}, "Monday 2025-10-13 14:30 UTC, then by cron 30 14 * * 1-5"),
+    ({"every": "month", "when": "2025-12-03 10:00"}, "Wednesday 2025-12-03 10:00 UTC, then by cron 0 10 3 * *"),
+    ({"every": "day at 8", "when": "2025-10-17 14:00"}, "Friday 2025-10-17 14:00 UTC, then by cron 0 8 * * *"),
+    ({"every": "2 weeks"}, "Thursday 2025-10-09 09:00 UTC, then every 2 weeks at 09:00")])
+def test_what_the_words_for_how_often_leave_open_is_as_the_first_time(said, understood):
+    """C39: a first time at 14:00 means 14:00 each time, unless another hour is said."""
+    details = completed({**said, "zone": "UTC"}, NOON, lambda: "UTC")
+    assert meant(reminder(**details)) == understood
+    assert meant(reminder(**completed(details, NOON, lambda: "UTC"))) == understood
+
+
+def test_that_shorter_months_are_passed_over_is_told():
+    """Whoever says "on the 31st" hears what that means."""
+    details = completed({"every": "every month on the 31st", "zone": "UTC"}, NOON, lambda: "UTC")
+    assert meant(reminder(**details)).endswith("then by cron 0 9 31 * *, only in months that have this day")

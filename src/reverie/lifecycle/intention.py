@@ -31,7 +31,18 @@ from typing import Any, NamedTuple
 from reverie.errors import BadInput
 from reverie.kinds import INTENTION, PENDING
 from reverie.lifecycle.intake import FARTHEST
-from reverie.lifecycle.moments import ahead, first_of, following, is_rule, is_zone, recurring, told, zone_of
+from reverie.lifecycle.moments import (
+    MORNING,
+    ahead,
+    first_of,
+    following,
+    is_rule,
+    is_zone,
+    recurring,
+    told,
+    wall_of,
+    zone_of,
+)
 from reverie.model import Change, Hit, Memory, Retire, Revise
 from reverie.patterns import EXPRESSION, TOOL, Scene, meets
 
@@ -65,6 +76,9 @@ FITS: dict[str, Callable[[Any], bool]] = {
     "fired_at": is_moment,
 }
 """What each detail must be to count: one bad line of an imported file must not stop the others from being due."""
+
+
+LATE_IN_MONTH = re.compile(r"\S+ \S+ (?:29|30|31) \S+ \S+")     # cron passes over the months that are shorter
 
 
 class Reminder(NamedTuple):
@@ -210,11 +224,12 @@ def timed(said: Mapping[str, Any], now: float, zone: str) -> dict[str, Any]:
     """When, in which zone and how often, from what was said of them. A first time may be said of what recurs."""
     zone_of(zone)
     found: dict[str, Any] = {"zone": zone}
-    if every := said.get("every"):
-        found["every"] = recurring(every, now, zone)
-        found["when"] = first_of(found["every"], now, zone)
     if "when" in said:
         found["when"] = float(said["when"]) if is_moment(said["when"]) else ahead(said["when"], now, zone)
+    if every := said.get("every"):
+        first = wall_of(found["when"], zone) if "when" in found else None
+        found["every"] = recurring(every, found.get("when", now), zone, first.time() if first else MORNING)
+        found.setdefault("when", first_of(found["every"], now, zone))
     if every and not is_moment(following(found["every"], found["when"], now, zone)):
         raise BadInput(f"{every!r} from {told(found['when'], zone)} never comes a second time")
     return found
@@ -226,6 +241,7 @@ def meant(memory: Memory) -> str:
     parts = [told(one.when, one.zone)] if one.when is not None else []
     if one.every:
         parts.append(f"then {one.every}" if one.every.startswith("every") else f"then by cron {one.every}")
+        parts += ["only in months that have this day"] if LATE_IN_MONTH.fullmatch(one.every) else []
     parts += [f"when the context meets {', '.join(map(shown, memory.triggers))}"] if memory.triggers else []
     return ", ".join(parts) or "nothing calls for it"
 
