@@ -70,6 +70,21 @@ def test_one_that_is_not_completed_stays(mind, clock):
         (one.id, "triggered") for one in some]
 
 
+def test_an_old_one_comes_however_many_there_are(mind, clock):
+    """C45, C56: thousands that were kept after it hide none, nor do those that were given and not said to be done."""
+    old = mind.remind("The old one", when="in 3 days", space=SPACE)
+    mind.remember_many([{"text": f"Later {n}", "kind": "intention", "details": {"when": "in 300 days"}}
+                        for n in range(1_500)], space=SPACE)
+    gone = {"when": clock() - 60, "status": "triggered"}
+    mind.remember_many([{"text": f"Given {n}", "kind": "intention", "details": gone} for n in range(700)], space=SPACE)
+    clock.tick(days=4)
+    assert [hit.memory.id for hit in mind.due(space=SPACE)] == [old.id]
+    assert len(mind.reminders(space=SPACE)) == 2_201
+    assert mind.reminders(space=SPACE, status=["pending"])[0].id == old.id
+    mind.done(old.id)
+    assert [one.id for one in mind.reminders(space=SPACE, status=["done"])] == [old.id]
+
+
 def test_every_step_can_be_undone(mind, clock):
     """Fired, done, snoozed: each is an event and can be taken back; what is restored waits again."""
     one = mind.remind("Call Ann", when="in 1 hour", space=SPACE)

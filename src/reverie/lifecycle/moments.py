@@ -15,6 +15,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.errors import BadInput
@@ -73,6 +74,7 @@ def zone_of(name: str) -> ZoneInfo:
                        "where all are missing, pip install tzdata") from err
 
 
+@lru_cache(maxsize=1_000)
 def is_zone(name: str) -> bool:
     """Whether a time zone is known here."""
     try:
@@ -316,6 +318,7 @@ def checked_interval(rule: str, text: str) -> str:
     return rule
 
 
+@lru_cache(maxsize=1_000)
 def is_rule(rule: str) -> bool:
     """Whether it is a rule as `recurring` gives them."""
     try:
