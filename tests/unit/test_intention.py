@@ -19,6 +19,7 @@ from reverie.lifecycle.intention import (
     still,
     waits,
 )
+from reverie.lifecycle.moments import following
 from reverie.model import Retire, revised
 from reverie.patterns import about_to_run, meets, spoken
 from reverie.testing import NOON, a_memory
@@ -135,6 +136,40 @@ def test_snoozed():
     assert (due([later], NOON + 1_199), len(due([later], NOON + 1_200))) == ([], 1)
     with pytest.raises(BadInput, match="which has passed"):
         snoozed(one, "yesterday", NOON)
+
+
+def test_snoozing_moves_one_time_of_a_series():
+    """C44: a stand-up every other Monday, put off to Wednesday, comes again on its Monday; so does it where it was
+
+    put off twice, done meanwhile, or put off after it was given."""
+    every, first = {"zone": "UTC", "every": "every 2 weeks at 09:00"}, 1_760_346_000.0    # Monday 2025-10-13 09:00
+    fortnight, two_days = 14 * 86_400.0, 2 * 86_400.0
+    one = reminder(when=first, **every)
+    off = after(one, snoozed(one, first + two_days, NOON))
+    twice = after(off, snoozed(off, first + two_days + 60, NOON))
+    for late in (off, twice):
+        assert reminder_of(after(late, fired(late, first + two_days + 60))).when == first + fortnight
+        assert reminder_of(after(late, *ended(late, "done", first + 60))).when == first + fortnight
+        assert reminder_of(after(late, fired(late, first + fortnight + two_days))).when == first + 2 * fortnight
+    given_ = after(one, fired(one, first))
+    again = after(given_, snoozed(given_, "in 20 minutes", first))
+    assert [reminder_of(again).when, reminder_of(again).status] == [first + 1_200, "pending"]
+    on = after(again, fired(again, first + 1_200))
+    assert reminder_of(on).when == first + fortnight and "resumes" not in on.details
+
+
+@given(RULES, ZONES, st.lists(st.tuples(st.booleans(), st.floats(60, 40 * 86_400)), max_size=8))
+def test_a_series_keeps_its_rhythm_however_often_it_is_put_off(rule, zone, steps):
+    """Whatever is put off in between, a reminder that was given is due next when its series says."""
+    series = memory = reminder(**completed({"every": rule, "zone": zone}, NOON, lambda: "UTC"))
+    now, start = NOON, reminder_of(series).when
+    for put_off, seconds in steps:
+        if put_off:
+            memory = after(memory, snoozed(memory, now + seconds, now))
+        now += seconds
+        if due([memory], now):
+            memory = after(memory, fired(memory, now))
+            assert reminder_of(memory).when == max(following(rule, start, now, zone), start)
 
 
 def test_details_that_make_no_sense_are_as_if_not_said():

@@ -11,6 +11,7 @@ and of the documents this grew from:
 | `priority` | 0 to 1, 0.5 unless said otherwise (CONSTANTS: prospective priority) |
 | `status` | pending → triggered → done or cancelled |
 | `fired_at` | when it was last given to somebody |
+| `resumes` | when a series goes on of which one time was put off by `snooze` |
 | `was_every` | how it recurred, of what has no next time any more |
 
 Always true: only what waits is due, by priority, then by time, then by id (CC-67). What has time and triggers is due by
@@ -74,6 +75,7 @@ FITS: dict[str, Callable[[Any], bool]] = {
     "every": lambda value: isinstance(value, str) and is_rule(value),
     "priority": is_number,
     "fired_at": is_moment,
+    "resumes": is_moment,
 }
 """What each detail must be to count: one bad line of an imported file must not stop the others from being due."""
 
@@ -90,6 +92,7 @@ class Reminder(NamedTuple):
     every: str = ""
     priority: float = PRIORITY
     fired_at: float | None = None
+    resumes: float | None = None
 
 
 def reminder_of(memory: Memory) -> Reminder:
@@ -155,9 +158,19 @@ def fired(memory: Memory, now: float) -> Revise:
     more: dict[str, Any] = {"status": TRIGGERED, "fired_at": now}
     if one.every and one.when is not None:
         with suppress(BadInput):
-            return altered(memory, now, {**more, "when": following(one.every, one.when, now, one.zone)})
+            return altered(memory, now, {**more, "when": next_time(one, now), "resumes": None})
         more |= {"every": None, "was_every": one.every}     # it cannot come again: told once, it stays in the list
     return altered(memory, now, more)
+
+
+def next_time(one: Reminder, now: float) -> float:
+    """When one that recurs is due again after this time: BadInput if never. The rhythm is the series', not that of a
+
+    time that was put off.
+    """
+    if one.resumes is not None and one.resumes > now:
+        return one.resumes
+    return following(one.every, one.resumes or one.when or now, now, one.zone)
 
 
 def ended(memory: Memory, how: str, now: float) -> list[Change]:
@@ -167,19 +180,23 @@ def ended(memory: Memory, how: str, now: float) -> list[Change]:
         raise BadInput(f"{memory.id} is {memory.retired_why or 'retired'} already. `reverie restore {memory.id}` "
                        "brings it back")
     if how == "done" and one.every and one.when is not None:
-        when = one.when if one.status == TRIGGERED else following(one.every, one.when, now, one.zone)
-        return [altered(memory, now, {"status": PENDING, "when": when})]
+        when = one.when if one.status == TRIGGERED else next_time(one, now)
+        return [altered(memory, now, {"status": PENDING, "when": when, "resumes": None})]
     return [altered(memory, now, {"status": ENDS[how]}), Retire(id=memory.id, at=now, why=ENDS[how])]
 
 
 def snoozed(memory: Memory, until: When, now: float) -> Revise:
-    """It is due later, whatever it was."""
+    """It is due later, whatever it was. Of what recurs one time is put off; the series goes on as it would have."""
     one = reminder_of(intended(memory))
     if not memory.active:
         raise BadInput(f"{memory.id} does not count any more. `reverie restore {memory.id}` brings it back")
     if until is None:
         raise BadInput("Until when? Say for instance “in 20 minutes” or “tomorrow at 9”")
-    return altered(memory, now, {"status": PENDING, "when": ahead(until, now, one.zone)})
+    when, resumes = ahead(until, now, one.zone), None
+    if one.every and one.when is not None:
+        missed = one.resumes is None and one.status == PENDING
+        resumes = next_time(one, now) if missed else one.resumes or one.when
+    return altered(memory, now, {"status": PENDING, "when": when, "resumes": resumes})
 
 
 def reopened(memory: Memory) -> dict[str, Any]:
