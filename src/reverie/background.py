@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Protocol
 from reverie import clock, config
 from reverie.attention import FRESH_FOR, replaces
 from reverie.config import Settings
-from reverie.conversation import Conversation, Turn, end_of, event_of, take_back
+from reverie.conversation import Conversation, Turn, end_of, event_of, heard_in, take_back
 from reverie.embed import Embedder
 from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly
-from reverie.messages import Said
 from reverie.model import Event, Hit
 from reverie.settle import LEASE, LEASE_SECONDS, one_step
 from reverie.settle.aside import Aside
@@ -318,7 +317,7 @@ class Background:
         if turn.given:
             attention.given(turn.given, turn.at)
         attention.dropped(turn.dropped)
-        conversation.window.extend(Said(m["role"], m["text"]) for m in event.payload["messages"])
+        conversation.window.extend(heard_in(turn, event))
         self._unprepared[conversation] = turn.at
 
     def _prepare_one(self) -> None:

@@ -250,6 +250,29 @@ def test_a_file_that_is_touched_calls_for_it(mind, clock):
     assert [block.ids for block in blocks] == [(), (), (), (one.id,), (two.id,)]
 
 
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+def test_a_long_command_calls_for_it_too(mind, clock, shape):
+    """C40: a script with a file in it, as agents write them; its secrets are in no window and in no log."""
+    one = mind.remind("Bump the tag", commands=["git push*"], space=SPACE)
+    secret = "ghp_" + "a1B2" * 9
+    command = "cat > notes.txt <<'EOF'\n" + "a line of text\n" * 60 + f"EOF\nexport T={secret}; git push -u origin main"
+    arguments = {"command": command, "timeout": 5}
+    ask = {"role": "assistant", "content": [{"type": "tool_use", "name": "Bash", "input": arguments}]} \
+        if shape == "anthropic" else {"role": "assistant", "content": None, "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "Bash", "arguments": json.dumps(arguments)}}]}
+    history, blocks = [], []
+    with mind.companion(f"{SPACE}/s1") as companion:
+        for message in (*said("hello"), ask, *said("thanks")):
+            history.append(message)
+            clock.tick(60)
+            blocks.append(companion.turn(list(history)))
+            assert companion.wait(20)
+        heard = str(companion.conversation.window)
+    assert [block.ids for block in blocks] == [(), (), (one.id,)]
+    assert "git push -u origin main" in heard and secret not in heard
+    assert "a line of text" not in "".join(map(str, mind.store.events()))
+
+
 def test_a_block_that_waited_too_long_swallows_nothing(mind, clock):
     """Stale: it is not given, so it has not fired, and comes with the next one."""
     one = mind.remind("Call Ann", when="in 1 minute", space=SPACE)

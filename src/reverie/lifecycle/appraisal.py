@@ -72,7 +72,8 @@ RULES: tuple[Rule, ...] = (
         r"breaking)\b",
         r"\bwhy do you (?:keep|always|never)\b", r"\bdo you keep\b",
         r"\bdid you even (?:read|look|listen|test|run|try|check|open|compile|think)\b", r"\bwhy (?:would|did) you\b.*!",
-        r"\b(?:your|those) .{0,20}\bwere (?:all )?wrong\b", r"\bnothing (?:\w+ )?you\b(?!.*\b(?:should|may|must|can)\b)",
+        r"\b(?:your|those) .{0,20}\bwere (?:all )?wrong\b",
+        r"\bnothing (?:\w+ )?you\b(?!.*\b(?:should|may|must|can)\b)",
         r"\bwas working before you\b",
         r"(?<!to )\bstop (?:it|guessing|rewriting|changing|doing|making|touching|ignoring|apologi[sz]ing|adding|lying|"
         r"pretending)\b", r"\bjust do (?:what|as) i\b", r"\bfor once\b(?!-)",

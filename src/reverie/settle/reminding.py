@@ -58,7 +58,8 @@ def scenes_of(window: Iterable[Said]) -> list[Scene]:
     for said in window:
         if said.role in ("user", "assistant") and (text := without_injections(said.text)).strip():
             calls = tools_in(text) if said.role == "assistant" else []
-            scenes += [spoken(text), *(about_to_run(tool, given) for tool, given in calls)]
+            scenes += [spoken(text), *(about_to_run(tool, given) for tool, given in calls),
+                       *(about_to_run(tool, command) for tool, command in said.ran)]
     return scenes
 
 
