@@ -13,6 +13,7 @@ from reverie.lifecycle.intention import (
     fired,
     meant,
     patterns_for,
+    plain_path,
     reminder_of,
     shown,
     snoozed,
@@ -97,7 +98,12 @@ def test_a_context_calls_for_it():
      ["oauth.py", "auth.pyc", "my-auth.py"]),
     ("src/*.py", ["src/a.py"], ["src/x/a.py", "src/a.pyi"]),
     ("src/**", ["src/x/a.py"], ["asrc/x"]),
-    ("a?.md", ["a1.md"], ["a.md", "a/.md"])])
+    ("a?.md", ["a1.md"], ["a.md", "a/.md"]),
+    ("docs/**", ["see docs/index.md", "docs/a/b.md", "rm -r docs/"], ["mydocs/a", "docs"]),
+    ("src/[ab].py", ["src/a.py", "src/b.py"], ["src/c.py", "src/ab.py"]),
+    ("v[0-9].md", ["v7.md"], ["vx.md"]), ("v[!0-9].md", ["vx.md"], ["v7.md", "v/.md", "v .md"]),
+    ("app/[id]/page.tsx", ["app/[id]/page.tsx"], ["app/x/page.tsx"]), ("a[z-a].md", ["a[z-a].md"], ["ab.md"]),
+    ("x[ab][c].py", ["xac.py"], ["xab.py"]), ("a[.md", ["a[.md"], ["a.md"])])
 def test_globs_of_paths(glob, meant_, not_meant):
     pattern, = patterns_for([glob])
     assert all(meets(pattern, spoken(text)) for text in meant_)
@@ -105,9 +111,31 @@ def test_globs_of_paths(glob, meant_, not_meant):
     assert shown(pattern) == glob
 
 
-@given(st.text(min_size=1, max_size=20).filter(str.strip))
+@pytest.mark.parametrize(("written", "plain"), [("./src/a.py", "src/a.py"), ("docs/", "docs/**"), (".env", ".env"),
+                                                (" ././a/ ", "a/**"), ("/etc/hosts", "/etc/hosts"), ("../a", "../a")])
+def test_paths_are_taken_as_they_are_written_in_a_project(written, plain):
+    """A folder means what is in it; ./ means nothing."""
+    assert patterns_for([written]) == patterns_for([plain])
+
+
+@pytest.mark.parametrize("nothing", ["", " ", ".", "./"])
+def test_what_nothing_can_meet_is_refused(nothing):
+    """Rather than a reminder that never comes."""
+    with pytest.raises(BadInput, match="names no file"):
+        patterns_for([nothing])
+
+
+def test_no_command_and_no_words_are_refused():
+    """Nothing could call for it."""
+    for commands, topics in (([""], []), ([], [" "])):
+        with pytest.raises(BadInput, match=r"names no command|are no words"):
+            patterns_for(commands=commands, topics=topics)
+
+
+@given(st.text(min_size=1, max_size=20).filter(lambda text: text.strip().strip("./")))
 def test_any_glob_and_words_make_a_pattern_that_can_be_met(text):
-    """No text breaks the pattern it becomes, and words meet themselves."""
+    """No text breaks the pattern it becomes, and words meet themselves; brackets are told back as they were written."""
+    assert "[" not in text or shown(patterns_for([text])[0]).count("[") == plain_path(text).count("[")
     for pattern in patterns_for([text], [text], [text]):
         meets(pattern, about_to_run("Bash", text))
     if text.isalnum() and text.isascii():

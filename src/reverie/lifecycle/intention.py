@@ -268,6 +268,7 @@ def patterns_for(files: Sequence[str] = (), commands: Sequence[str] = (), topics
     return [*map(path_pattern, files), *map(command_pattern, commands), *map(topic_pattern, topics)]
 
 
+_CLASS = r"\[!?[^\[\]\s/\\]+\]"    # [ab], [a-z], [!0-9]
 WILD = {"**/": r"(?:\S*/)?", "**": r"\S*", "*": r"[^\s/]*", "?": r"[^\s/]"}    # in a glob of paths
 PATH, WORDS = (r"(?<![\w.-])", r"(?![\w-])"), (r"(?<!\w)", r"(?!\w)")           # what stands around them
 
@@ -277,21 +278,48 @@ def path_pattern(glob: str) -> str:
 
     A name without its folder is met in any: `auth.py` in src/auth.py, but not in oauth.py.
     """
-    pieces = re.split(r"(\*\*/|\*\*|\*|\?)", glob.strip())
-    return EXPRESSION + "".join(WILD.get(piece) or re.escape(piece) for piece in pieces).join(PATH)
+    pieces = re.split(rf"(\*\*/|\*\*|\*|\?|{_CLASS})", plain_path(glob))
+    return EXPRESSION + "".join(WILD.get(piece) or class_pattern(piece) for piece in pieces).join(PATH)
+
+
+def plain_path(glob: str) -> str:
+    """A glob of paths as one writes it in a project: without ./ before it; a folder means all that is in it."""
+    path = re.sub(r"^(?:\./+)+", "", glob.strip())
+    if not path.strip("."):
+        raise BadInput(f"{glob!r} names no file. Write for instance src/auth.py, auth.py or src/**")
+    return f"{path}**" if path.endswith("/") else path
+
+
+def class_pattern(piece: str) -> str:
+    """A piece of a glob as an expression: [ab] is one of these letters, or itself, as in app/[id]/page.tsx."""
+    if not re.fullmatch(_CLASS, piece):
+        return re.escape(piece)
+    letters = "^" * (piece[1] == "!") + re.sub(r"([\[&~|^])", r"\\\1", piece[1:-1].removeprefix("!"))
+    try:
+        re.compile(f"[{letters}]")
+    except re.error:                          # letters that are in no order: [z-a]
+        return re.escape(piece)
+    return rf"(?:{re.escape(piece)}|(?![\s/])[{letters}])"
 
 
 def command_pattern(glob: str) -> str:
     """A pattern that meets a command which a tool is given; one that begins with `tool:` is taken as it is."""
+    if not glob.strip():
+        raise BadInput(f"{glob!r} names no command. Write for instance git push*, or tool:Bash for whatever it runs")
     return glob.strip() if glob.strip().startswith(TOOL) else f"{TOOL}*({glob.strip().rstrip('*')}*)"
 
 
 def topic_pattern(words: str) -> str:
     """A pattern that meets these words, each whole; a pattern of another form is taken as it is."""
     said = words.strip()
+    if not said:
+        raise BadInput(f"{words!r} are no words that a conversation could be about")
     if said.startswith((EXPRESSION, TOOL)) or "*" in said or "?" in said:
         return said
     return EXPRESSION + r"\s+".join(map(re.escape, said.split())).join(WORDS)
+
+
+_EITHER = re.compile(r"\(\?:(\\\[\S+?\\\])\|\(\?!\[\\s/\]\)\[\S+?(?<!\\)\]\)")      # what `class_pattern` writes
 
 
 def shown(pattern: str) -> str:
@@ -301,5 +329,5 @@ def shown(pattern: str) -> str:
             inner = pattern[len(EXPRESSION + before):-len(after)].replace(r"\s+", " ")
             for written, expression in WILD.items():
                 inner = inner.replace(expression, written)
-            return re.sub(r"\\(.)", r"\1", inner)
+            return re.sub(r"\\(.)", r"\1", _EITHER.sub(r"\1", inner))
     return pattern
