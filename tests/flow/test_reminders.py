@@ -170,6 +170,15 @@ def test_a_reminder_needs_a_when_and_a_place(mind):
     assert off.due(space=SPACE) == []
 
 
+def test_a_zone_is_a_name(mind):
+    """Also in the details of what is remembered."""
+    for zone in (5, 1.5, [1], "Mars"):
+        with pytest.raises(BadInput, match="not a time zone"):
+            mind.remind("Call Ann", when="tomorrow", zone=zone, space=SPACE)
+    with pytest.raises(BadInput, match="not a time zone"):
+        mind.remember("Call Ann", kind="intention", details={"when": "tomorrow", "zone": 5}, space=SPACE)
+
+
 def test_reminders_are_of_their_space(mind, clock):
     """CC-11: those of a project and of the user; another project's are its own."""
     for space in ("me", SPACE, "me/other", f"{SPACE}/s1"):

@@ -143,6 +143,7 @@ def test_an_empty_trigger_is_met_by_nothing():
 def test_a_scratch_pad_lies_in_its_conversation():
     """C13, CC-64: one space for each conversation, below the project; odd names are told apart."""
     assert "me/demo/s1" == scratch.space_of("me/demo", "s1") == scratch.space_of("me/demo/s1", "s1")
+    assert "me/x/x" == scratch.space_of("me/x", "x")          # the project is not the conversation's own
     odd = [scratch.space_of("me/demo", name) for name in ("a b", "a/b", "..", "x" * 300)]
     assert 4 == len(set(odd))
     assert all(one.startswith("me/demo/") and one.count("/") == 2 for one in odd)

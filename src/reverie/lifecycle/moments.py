@@ -69,7 +69,7 @@ def zone_of(name: str) -> ZoneInfo:
     from zoneinfo import ZoneInfo
     try:
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as err:
+    except (KeyError, ValueError, OSError, TypeError, AttributeError) as err:
         raise BadInput(f"{name!r} is not a time zone that this machine knows. Name one such as Europe/Berlin or UTC; "
                        "where all are missing, pip install tzdata") from err
 
