@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 
-from bench.appraisal.cases import HELD_OUT, SEEN
+from bench.appraisal.cases import AFRESH, HELD_OUT, SEEN, TRICKY
 from bench.common import save, table
 from reverie.lifecycle.appraisal import appraised
 
@@ -59,14 +59,15 @@ def main() -> None:
     tellers: dict[str, Teller] = {"reverie": ours, "keywords": keywords}
     if find_spec("vaderSentiment"):
         tellers |= {"VADER ±0.05": vader(0.05), "VADER ±0.4": vader(0.4)}
-    parts = {"held out": HELD_OUT, "seen": SEEN}
+    parts = {"held out": HELD_OUT, "seen": SEEN, "tricky": TRICKY, "afresh": AFRESH}
     result = {part: {name: measured(tell, cases) for name, tell in tellers.items()} for part, cases in parts.items()}
     for part, figures in result.items():
         print(f"\n{part}: {len(parts[part])} sentences")
         table([[name, *values.values()] for name, values in figures.items()],
               ["", "precision", "recall", "false alarms"])
     if "--list" in sys.argv:
-        print(*(f"{label} but {ours(text)}: {text}" for text, label in SEEN if ours(text) != label), sep="\n")
+        missed = [(text, label) for text, label in (*SEEN, *TRICKY) if ours(text) != label]
+        print(*(f"{label} but {ours(text)}: {text}" for text, label in missed), sep="\n")
     save("appraisal", {"sentences": {part: len(cases) for part, cases in parts.items()}, **result})
 
 

@@ -13,16 +13,16 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from reverie import clock, config
 from reverie.attention import FRESH_FOR, replaces
 from reverie.config import Settings
-from reverie.conversation import Conversation, Turn, compact_of, end_of, event_of, take_back
+from reverie.conversation import Conversation, Turn, compact_of, end_of, event_of, heard_in, take_back
 from reverie.embed import Embedder
 from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly
-from reverie.messages import Said
 from reverie.model import Event, Hit
 from reverie.settle import LEASE, LEASE_SECONDS, one_step
 from reverie.settle.aside import Aside
@@ -279,16 +279,17 @@ class Background:
         return events
 
     def _alone(self, turn: Turn) -> Event | None:
-        """One turn in the log, or, if it cannot be written, that it could not."""
+        """One turn in the log, without its reminders if it must be, or else that it could not be written."""
         try:
             return self._written([turn])[0]
         except LATER:
             raise
         except Exception as err:
             self.trouble = f"{type(err).__name__}: {err}"
-            self.store.append([Event(verb="failed", space=turn.session.space, session=turn.session.attention.session,
-                                     at=self._now(), payload={"error": f"{type(err).__name__}: a turn was lost"})])
-            return None
+            lost = "a reminder that was given could not be marked as given" if turn.due else "a turn was lost"
+            self.store.append([Event("failed", turn.session.space, self._now(), turn.session.attention.session,
+                                     {"error": f"{type(err).__name__}: {lost}"})])
+            return self._alone(replace(turn, due=())) if turn.due else None
 
     def _finish(self, turns: Sequence[Turn], events: Sequence[Event | None]) -> None:
         """These are written. Only now they leave the queue: a failed write is tried again."""
@@ -319,7 +320,7 @@ class Background:
         if turn.given:
             attention.given(turn.given, turn.at)
         attention.dropped(turn.dropped)
-        conversation.window.extend(Said(m["role"], m["text"]) for m in event.payload["messages"])
+        conversation.window.extend(heard_in(turn, event))
         self._unprepared[conversation] = turn.at
 
     def _prepare_one(self) -> None:

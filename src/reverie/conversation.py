@@ -18,7 +18,7 @@ from reverie.model import Event, Memory
 from reverie.settle.condensing import Told
 from reverie.settle.leaving import Gone
 from reverie.settle.preparing import WINDOW_MESSAGES
-from reverie.settle.spoken import redacted
+from reverie.settle.spoken import redacted, shortened
 from reverie.window import Block
 
 
@@ -80,6 +80,12 @@ def event_of(turn: Turn) -> Event:
         payload["own"] = True
     return Event(verb="turn", space=conversation.space, session=conversation.attention.session, at=turn.at,
                  payload=payload)
+
+
+def heard_in(turn: Turn, event: Event) -> list[Said]:
+    """The messages of a turn as they were written down, with their long commands: without secrets too."""
+    return [Said(written["role"], written["text"], ran=tuple((tool, shortened(command)) for tool, command in said.ran))
+            for written, said in zip(event.payload["messages"], turn.said, strict=True)]
 
 
 def end_of(turn: Turn, verb: str = "session_end") -> Event:

@@ -24,6 +24,7 @@ GAP = "\n…\n"
 DEPTH = 4                      # lists within lists in one message
 LOOK, TAILS = 60, 40           # newest messages that are compared, and prints kept of the turn before
 SHOWN, ARGUMENTS = 300, 12      # characters of one argument of a tool's call that are shown, and how many arguments
+COMMANDS = ("command", "cmd", "script")         # arguments that a shell is given
 ROLE = 200                     # characters of a role that are looked at
 TEXT_PARTS = (None, "", "text", "input_text")    # types of parts that are the speaker's own words
 
@@ -32,11 +33,12 @@ Print = int
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of a conversation. `place` is its number there, where that is known."""
+    """One message of a conversation. `place` is its number there, where that is known. `ran` is never written down."""
 
     role: str
     text: str
     place: int = 0
+    ran: tuple[tuple[str, str], ...] = ()    # tools and commands that are too long to be shown in the text
 
 
 def trimmed(text: str) -> str:
@@ -102,11 +104,26 @@ def arguments(given: Any) -> Mapping[Any, Any]:
 
 def calls_of(message: Any) -> str:
     """What a message in OpenAI's shape asks of tools, a line for each call."""
+    return "\n".join(called(named(f, "name"), named(f, "arguments")) for f in functions_of(message))
+
+
+def functions_of(message: Any) -> list[Any]:
+    """The functions that a message in OpenAI's shape calls."""
     calls = named(message, "tool_calls")
-    if not isinstance(calls, (list, tuple)):
-        return ""
-    functions = [named(call, "function") for call in calls[:LOOK]]
-    return "\n".join(called(named(f, "name"), named(f, "arguments")) for f in functions if f is not None)
+    found = [named(call, "function") for call in calls[:LOOK]] if isinstance(calls, (list, tuple)) else []
+    return [function for function in found if function is not None]
+
+
+def long_commands(message: Any) -> tuple[tuple[str, str], ...]:
+    """The commands in a message that are too long to be shown, as a script with a file in it is: (tool, command)."""
+    content = named(message, "content")
+    parts = content if isinstance(content, (list, tuple)) else ()
+    asked = [(named(part, "name"), named(part, "input")) for part in parts if named(part, "type") == "tool_use"]
+    asked += [(named(f, "name"), named(f, "arguments")) for f in functions_of(message)]
+    return tuple((tool, trimmed(value)) for tool, given in asked
+                 if isinstance(tool, str) and tool and short(tool) and not (isinstance(given, str) and short(given))
+                 for name, value in arguments(given).items()
+                 if name in COMMANDS and isinstance(value, str) and not short(value))
 
 
 def named(thing: Any, name: str) -> Any:
@@ -118,7 +135,8 @@ def said_by(message: Any, place: int) -> list[Said]:
     """What one message says: its speaker's words, and in a user's message, apart from them, what tools answered."""
     role, content = role_of(message), named(message, "content")
     if role != "user" or not isinstance(content, (list, tuple)):
-        return [Said(role, "\n".join(filter(None, (text_of(content), calls_of(message)))), place)]
+        return [Said(role, "\n".join(filter(None, (text_of(content), calls_of(message)))), place,
+                     long_commands(message) if role == "assistant" else ())]
     own = [part for part in content if named(part, "type") in TEXT_PARTS and isinstance(named(part, "text"), str)]
     tools = text_of([part for part in content if not any(part is mine for mine in own)])
     words = text_of(own)

@@ -107,6 +107,33 @@ def test_the_companion_sets_and_clears_working_memory(home, clock):
     assert not home.held("s1", space=SPACE)
 
 
+def test_a_conversation_that_is_named_like_its_project_shows_its_pad_to_nobody(mind):
+    """C10, C11: not to the project's other conversations; with and without the reader's part."""
+    mind.hold("the zeppelin secret", session="x", space="me/x")
+    mind.record("turn", {"messages": [{"role": "user", "text": "go on with it"}], "first": 0}, space="me/x",
+                session="x")
+    mind.settle()
+    assert mind.held("x", space="me/x").turn == "go on with it"
+    assert mind.recall("zeppelin secret", space="me/x/other", types=["working"]) == []
+    assert mind.recall("zeppelin secret", space="me/x", types=["working"]) == []
+    assert len(mind.recall("zeppelin secret", space="me/x/x", types=["working"])) == 1
+
+
+def test_the_span_it_was_given_stays(clock):
+    """C11: five minutes are five minutes after the last turn, a longer one stays longer."""
+    for minutes in (5, 60, 600):
+        with memory(now=clock) as mind:
+            mind.hold("a", session="s1", space=SPACE, minutes=minutes)
+            clock.tick(60)
+            mind.record("turn", {"messages": [{"role": "user", "text": "hello there"}], "first": 0}, space=SPACE,
+                        session="s1")
+            mind.settle()
+            held = mind.held("s1", space=SPACE)
+            assert (held.content, held.turn, held.until) == ("a", "hello there", clock() + 60 * minutes)
+            clock.tick(60 * minutes)
+            assert not mind.held("s1", space=SPACE)
+
+
 def test_two_pads_of_one_moment_become_one(mind):
     """CC-64: one for each conversation, also after an agent and the reader made one each at the same moment."""
     own = f"{SPACE}/s1"
@@ -462,3 +489,14 @@ def test_the_command_line_has_all_of_it(tmp_path):
     assert "Deployed heron" not in run("list", "--type", "procedural")
     assert "memory type" in invoked("--home", str(home), "recall", "a", "--type", "odd", code=2).stderr
     assert "not a day" in invoked("--home", str(home), "journal", "someday", code=2).stderr
+
+
+def test_what_is_no_answer_is_refused(mind):
+    """An outcome is yes or no, an emotion a word."""
+    how = mind.teach("Roll back", ["git revert HEAD"], space=SPACE)
+    for worked in ("no", 1, None):
+        with pytest.raises(BadInput, match="True or False"):
+            mind.outcome(how.id, worked=worked)
+    for emotion in (None, 5):
+        with pytest.raises(BadInput, match="emotion="):
+            mind.feelings(emotion=emotion, space=SPACE)

@@ -7,7 +7,7 @@ import pytest
 
 from reverie.attention import FRESH_FOR
 from reverie.errors import BadInput, Disabled
-from reverie.lifecycle.intention import reminder_of
+from reverie.lifecycle.intention import altered, reminder_of
 from reverie.model import Event
 from reverie.settle.reminding import CLAIM
 from reverie.testing import SPACE, memory, said
@@ -68,6 +68,21 @@ def test_one_that_is_not_completed_stays(mind, clock):
     mind.sleep()
     assert [(m.id, reminder_of(m).status) for m in mind.reminders(space=SPACE)] == [
         (one.id, "triggered") for one in some]
+
+
+def test_an_old_one_comes_however_many_there_are(mind, clock):
+    """C45, C56: thousands that were kept after it hide none, nor do those that were given and not said to be done."""
+    old = mind.remind("The old one", when="in 3 days", space=SPACE)
+    mind.remember_many([{"text": f"Later {n}", "kind": "intention", "details": {"when": "in 300 days"}}
+                        for n in range(1_500)], space=SPACE)
+    gone = {"when": clock() - 60, "status": "triggered"}
+    mind.remember_many([{"text": f"Given {n}", "kind": "intention", "details": gone} for n in range(700)], space=SPACE)
+    clock.tick(days=4)
+    assert [hit.memory.id for hit in mind.due(space=SPACE)] == [old.id]
+    assert len(mind.reminders(space=SPACE)) == 2_201
+    assert mind.reminders(space=SPACE, status=["pending"])[0].id == old.id
+    mind.done(old.id)
+    assert [one.id for one in mind.reminders(space=SPACE, status=["done"])] == [old.id]
 
 
 def test_every_step_can_be_undone(mind, clock):
@@ -155,6 +170,15 @@ def test_a_reminder_needs_a_when_and_a_place(mind):
     assert off.due(space=SPACE) == []
 
 
+def test_a_zone_is_a_name(mind):
+    """Also in the details of what is remembered."""
+    for zone in (5, 1.5, [1], "Mars"):
+        with pytest.raises(BadInput, match="not a time zone"):
+            mind.remind("Call Ann", when="tomorrow", zone=zone, space=SPACE)
+    with pytest.raises(BadInput, match="not a time zone"):
+        mind.remember("Call Ann", kind="intention", details={"when": "tomorrow", "zone": 5}, space=SPACE)
+
+
 def test_reminders_are_of_their_space(mind, clock):
     """CC-11: those of a project and of the user; another project's are its own."""
     for space in ("me", SPACE, "me/other", f"{SPACE}/s1"):
@@ -233,6 +257,29 @@ def test_a_file_that_is_touched_calls_for_it(mind, clock):
             blocks.append(companion.turn(list(history)))
             assert companion.wait(20)
     assert [block.ids for block in blocks] == [(), (), (), (one.id,), (two.id,)]
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+def test_a_long_command_calls_for_it_too(mind, clock, shape):
+    """C40: a script with a file in it, as agents write them; its secrets are in no window and in no log."""
+    one = mind.remind("Bump the tag", commands=["git push*"], space=SPACE)
+    secret = "ghp_" + "a1B2" * 9
+    command = "cat > notes.txt <<'EOF'\n" + "a line of text\n" * 60 + f"EOF\nexport T={secret}; git push -u origin main"
+    arguments = {"command": command, "timeout": 5}
+    ask = {"role": "assistant", "content": [{"type": "tool_use", "name": "Bash", "input": arguments}]} \
+        if shape == "anthropic" else {"role": "assistant", "content": None, "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "Bash", "arguments": json.dumps(arguments)}}]}
+    history, blocks = [], []
+    with mind.companion(f"{SPACE}/s1") as companion:
+        for message in (*said("hello"), ask, *said("thanks")):
+            history.append(message)
+            clock.tick(60)
+            blocks.append(companion.turn(list(history)))
+            assert companion.wait(20)
+        heard = str(companion.conversation.window)
+    assert [block.ids for block in blocks] == [(), (), (one.id,)]
+    assert "git push -u origin main" in heard and secret not in heard
+    assert "a line of text" not in "".join(map(str, mind.store.events()))
 
 
 def test_a_block_that_waited_too_long_swallows_nothing(mind, clock):
@@ -338,6 +385,34 @@ def test_a_turn_does_not_wait_for_a_store_that_is_busy(tmp_path, clock):
             assert other.due(space=SPACE)
         assert companion.wait(20)
         assert mind.due(space=SPACE) == []
+
+
+def test_an_odd_recurrence_loses_no_turn_and_blocks_nobody(mind, clock):
+    """From a file or an older version: the turn it is given with is kept, once is all, and others come."""
+    odd = mind.remind("Odd", when="in 1 minute", space=SPACE)
+    with mind.store.alone():
+        mind.store.apply([altered(odd, clock(), {"every": "every 99999999999 days at 09:00"})],
+                         Event("revise", SPACE, clock()))
+    mind.remind("Often", every="every 20 minutes", space=SPACE)
+    with mind.companion(f"{SPACE}/s1") as companion:
+        blocks = [later(companion, f"work {n}", clock, 1_300) for n in range(4)]
+    assert given(blocks) == ["Odd", "Often", "Often", "Often"]
+    assert len(mind.store.events(verbs=("turn",))) == 4
+
+
+def test_a_turn_is_not_lost_for_its_reminder(mind, clock, monkeypatch):
+    """Whatever goes wrong in firing, what was said is written down, and the failure too."""
+    mind.remind("Call Ann", when="in 1 minute", space=SPACE)
+    clock.tick(120)
+
+    def broken(*_):
+        raise OverflowError("date value out of range")
+    monkeypatch.setattr("reverie.background.fire", broken)
+    with mind.companion(f"{SPACE}/s1") as companion:
+        assert given([turn(companion, "hello")]) == ["Call Ann"]
+    assert [event.payload["messages"][0]["text"] for event in mind.store.events(verbs=("turn",))] == ["hello"]
+    failed, = mind.store.events(verbs=("failed",))
+    assert failed.payload["error"] == "OverflowError: a reminder that was given could not be marked as given"
 
 
 # From what people say

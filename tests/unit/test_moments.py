@@ -9,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.errors import BadInput
-from reverie.lifecycle.moments import ahead, first_of, following, moment_at, recurring, told, understood, wall_of
+from reverie.lifecycle.intake import FARTHEST
+from reverie.lifecycle.moments import (
+    ahead,
+    first_of,
+    following,
+    is_rule,
+    moment_at,
+    recurring,
+    told,
+    understood,
+    wall_of,
+)
 
 BERLIN, NEW_YORK, LORD_HOWE = "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"
 ZONES = (BERLIN, NEW_YORK, LORD_HOWE, "UTC", "Asia/Kathmandu", "America/Sao_Paulo")
@@ -28,11 +39,21 @@ MEANT = {
     "in two weeks at 10:00": "Saturday 2026-12-05 10:00", "the day after tomorrow": "Monday 2026-11-23 09:00",
     "3 December at 8:30": "Thursday 2026-12-03 08:30", "Dec 24 2027": "Friday 2027-12-24 09:00",
     "end of day": "Saturday 2026-11-21 17:00", "2026-12-03": "Thursday 2026-12-03 09:00",
+    "tonight at 12": "Sunday 2026-11-22 00:00", "at 12 tonight": "Sunday 2026-11-22 00:00",
+    "tonight at 1": "Sunday 2026-11-22 01:00", "tonight at 00:30": "Sunday 2026-11-22 00:30",
+    "tonight at 12am": "Sunday 2026-11-22 00:00", "at 2 in the night": "Sunday 2026-11-22 02:00",
+    "friday night at 12": "Saturday 2026-11-28 00:00", "friday night at 1:15": "Saturday 2026-11-28 01:15",
+    "tomorrow at 12 at night": "Monday 2026-11-23 00:00", "tonight at 5": "Saturday 2026-11-21 17:00",
+    "friday night": "Friday 2026-11-27 20:00", "tomorrow at 12": "Sunday 2026-11-22 12:00",
+    "tomorrow afternoon at 12": "Sunday 2026-11-22 12:00",
+    "9 o'clock": "Sunday 2026-11-22 09:00", "tomorrow at 9 o'clock": "Sunday 2026-11-22 09:00",
+    "tomorrow 8 o’clock": "Sunday 2026-11-22 08:00", "by 5 o'clock pm": "Saturday 2026-11-21 17:00",
     "2026-12-03 08:30": "Thursday 2026-12-03 08:30", "2026-12-03T08:30+00:00": "Thursday 2026-12-03 09:30",
 }
 REFUSED = ("", "soon", "banana", "tomorrow at 25:00", "13pm", "9", "2027", "november", "03/04/2027", "3.12.2026",
            "on the 3rd", "monday 9am or tuesday", "tomorrow at 9 banana", "before christmas", "in the future",
-           "tomorrow 9 EST", "30 February", "x" * 1_000, "in 99999999 days")
+           "tomorrow 9 EST", "30 February", "x" * 1_000, "in 99999999 days",
+           "tonight at 12pm", "tomorrow evening at 12", "25 o'clock")
 
 
 @pytest.mark.parametrize("phrase", MEANT)
@@ -46,6 +67,31 @@ def test_what_could_mean_anything_is_refused(phrase):
     """Nothing is guessed: what is not understood as a whole, or in two ways, is no time."""
     with pytest.raises(BadInput, match="tomorrow at 9"):
         ahead(phrase, NOW, BERLIN)
+
+
+TODAY = {    # said on Friday, 20 November 2026, at eight o'clock
+    "friday at 14:00": "Friday 2026-11-20 14:00", "friday": "Friday 2026-11-20 09:00",
+    "this Friday at 5pm": "Friday 2026-11-20 17:00", "Friday evening": "Friday 2026-11-20 18:00",
+    "20 November at 14:00": "Friday 2026-11-20 14:00", "November 20": "Friday 2026-11-20 09:00",
+    "friday night at 1": "Saturday 2026-11-21 01:00",
+    "friday at 7:30": "Friday 2026-11-27 07:30", "20 November at 7:30": "Saturday 2027-11-20 07:30",
+    "next friday at 14:00": "Friday 2026-11-27 14:00", "thursday": "Thursday 2026-11-26 09:00",
+    "saturday": "Saturday 2026-11-21 09:00", "19 November": "Friday 2027-11-19 09:00",
+    "21 November": "Saturday 2026-11-21 09:00", "20 november 2027": "Saturday 2027-11-20 09:00",
+}
+
+
+@pytest.mark.parametrize("phrase", TODAY)
+def test_a_day_that_is_today_means_today_while_that_is_to_come(phrase):
+    """C39: on a Friday morning "Friday 14:00" is this afternoon, and "next Friday" next week."""
+    now = moment_at(datetime(2026, 11, 20, 8), BERLIN)
+    assert told(ahead(phrase, now, BERLIN), BERLIN) == f"{TODAY[phrase]} {BERLIN}"
+
+
+def test_in_the_small_hours_the_night_is_this_one():
+    """After midnight "tonight at 2" is two hours away."""
+    now = moment_at(datetime(2026, 11, 21, 0, 30), BERLIN)
+    assert told(ahead("tonight at 2", now, BERLIN), BERLIN) == f"Saturday 2026-11-21 02:00 {BERLIN}"
 
 
 @pytest.mark.parametrize("phrase", ["yesterday", "today at 9", "2020-01-01", "this morning"])
@@ -132,6 +178,7 @@ EVERY = {
     "every other day at 10": "every 2 days at 10:00", "every 2 weeks": "every 2 weeks at 09:00",
     "every 20 minutes": "every 20 minutes", "hourly": "every 1 hours", "every week on friday": "0 9 * * 5",
     "every month on the 3rd at 10:00": "0 10 3 * *", "every month on the last day": "0 9 L * *",
+    "every month on the 31st": "0 9 31 * *", "every month": "0 9 21 * *",
     "30 8 * * 1-5": "30 8 * * 1-5", "0 9 * * mon": "0 9 * * mon",
 }
 
@@ -144,11 +191,47 @@ def test_phrases_that_recur(phrase):
     assert first_of(rule, NOW, BERLIN) > NOW
 
 
+def test_every_month_from_a_day_that_some_months_have_not():
+    """Said on the 29th or later it means the last day: no month is passed over."""
+    at, days = moment_at(datetime(2027, 1, 31, 8), BERLIN), []
+    rule = recurring("every month", at, BERLIN)
+    for _ in range(4):
+        at = following(rule, at, at, BERLIN)
+        days.append(f"{wall_of(at, BERLIN):%m-%d}")
+    assert days == ["01-31", "02-28", "03-31", "04-30"]
+
+
 @pytest.mark.parametrize("phrase", ["", "every banana", "every 0 days", "0 9 30 2 *", "99 9 * * *", "every 2 months",
-                                    "every hour at 9", "every monday at 25:00", "every day at 9 banana", "* * *"])
+                                    "every hour at 9", "every monday at 25:00", "every day at 9 banana", "* * *",
+                                    "every day at 2 at night", "every friday night at 12",
+                                    "every 99999999999 days", "every 99999999999999999 minutes", "every 1000000 weeks"])
 def test_what_does_not_recur_is_refused(phrase):
     with pytest.raises(BadInput):
         recurring(phrase, NOW, BERLIN)
+
+
+@pytest.mark.parametrize("rule", ["every 5 days", "every 0 minutes", "every 0 days at 09:00", "every 3 weeks at 99:99",
+                                  "every 2 hours at 09:00", "every 99999999999 days at 09:00", "every 3 days at 24:00",
+                                  "every ٣ days at 09:00", "* * * * * *"])
+def test_what_has_no_next_time_is_no_rule(rule):
+    """A rule is what `following` can go on with: an imported file may say anything."""
+    assert not is_rule(rule)
+
+
+@given(st.from_regex(r"every [0-9]{1,12} (minute|hour|day|week)s?( at [0-9]{2}:[0-9]{2})?", fullmatch=True)
+       | st.from_regex(r"[0-9*/,L-]{1,4}( [0-9*/,L-]{1,4}){4}", fullmatch=True) | st.text(max_size=20),
+       st.floats(0, FARTHEST), st.floats(0, FARTHEST), st.sampled_from(ZONES))
+def test_every_rule_goes_on(rule, last, now, zone):
+    """Whatever is a rule has a next time, from any moment that a reminder can have."""
+    if is_rule(rule):
+        assert following(rule, last, now, zone) > max(last, now)
+
+
+def test_after_the_last_year_there_is_no_next_time():
+    """Told as BadInput, whatever the calendar raises."""
+    for rule in ("0 9 * * *", "every 2 days at 09:00", "every 1 days at 09:00"):
+        with pytest.raises(BadInput, match="no next time"):
+            following(rule, NOW, 253_402_290_000.0, "UTC")
 
 
 rules = st.sampled_from(sorted({*EVERY.values(), "*/15 * * * *", "30 2 * * *", "45 1 * * 0", "every 90 minutes"}))

@@ -143,6 +143,7 @@ def test_an_empty_trigger_is_met_by_nothing():
 def test_a_scratch_pad_lies_in_its_conversation():
     """C13, CC-64: one space for each conversation, below the project; odd names are told apart."""
     assert "me/demo/s1" == scratch.space_of("me/demo", "s1") == scratch.space_of("me/demo/s1", "s1")
+    assert "me/x/x" == scratch.space_of("me/x", "x")          # the project is not the conversation's own
     odd = [scratch.space_of("me/demo", name) for name in ("a b", "a/b", "..", "x" * 300)]
     assert 4 == len(set(odd))
     assert all(one.startswith("me/demo/") and one.count("/") == 2 for one in odd)
@@ -185,7 +186,9 @@ def test_what_is_beyond_the_capacity_is_the_least_retained(rows, most):
 @pytest.mark.parametrize(("text", "emotion"), [
     ("Thanks!", "satisfaction"), ("It finally works, thank you!", "joy"), ("Phew, the data is back.", "relief"),
     ("I told you not to touch that file", "frustration"), ("it's still broken", "frustration"),
-    ("WHY DO YOU KEEP DELETING MY COMMENTS", "frustration"), ("damn it, that branch is gone", "frustration"),
+    ("WHY DO YOU KEEP DELETING MY COMMENTS", "frustration"), ("sigh.", "frustration"), ("Wow, that was fast", "joy"),
+    ("how many times do I have to say it", "frustration"), ("the API is back at last", "joy"), ("I owe you one", "joy"),
+    ("damn it, that branch is gone", "frustration"),
 ])
 def test_what_the_user_feels_is_told_from_their_words(text, emotion):
     """C50."""
@@ -197,6 +200,13 @@ def test_what_the_user_feels_is_told_from_their_words(text, emotion):
     "Thanks! Could you also bump the version?", "the log says: CRITICAL ERROR: DISK FULL", "run the tests again",
     "Translate 'thank you very much' into German", "set MAX_RETRIES AND DEFAULT_TIMEOUT AND BASE_URL", "",
     "```\nfuck\n```", "is damn-vulnerable-app in the compose file?",
+    "the finally clause works", "use try/finally, then the loop runs", "At last count the queue works",
+    "Is the API back at last", "Yes, run it!", "yes! please do", "omg.py is the module name", "I'm happy with either",
+    "make it much better", "Make the page so much faster", "wow, 5 errors", "How many times should I retry?",
+    "how many times do I call init?", "DO NOT PUSH TO MAIN", "the worst case I have is n^2",
+    "what the heck is a monad?",
+    "Do you always run tests first?", "did you even know Rust has traits?", "It still fails when offline",
+    "Seriously consider Rust", "sigh function (sigmoid)", "for once-only init", "I owe you a review",
 ])
 def test_what_only_looks_like_a_feeling_is_none(text):
     """C50: errors that are reported, openings of requests, quotations and constants."""

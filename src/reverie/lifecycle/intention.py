@@ -11,6 +11,8 @@ and of the documents this grew from:
 | `priority` | 0 to 1, 0.5 unless said otherwise (CONSTANTS: prospective priority) |
 | `status` | pending → triggered → done or cancelled |
 | `fired_at` | when it was last given to somebody |
+| `resumes` | when a series goes on of which one time was put off by `snooze` |
+| `was_every` | how it recurred, of what has no next time any more |
 
 Always true: only what waits is due, by priority, then by time, then by id (CC-67). What has time and triggers is due by
 whichever comes first. Firing is a compare-and-set: `still` tells whether a reminder stands as it was when it was found
@@ -23,13 +25,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
 from reverie.kinds import INTENTION, PENDING
 from reverie.lifecycle.intake import FARTHEST
-from reverie.lifecycle.moments import ahead, first_of, following, is_rule, is_zone, recurring, told, zone_of
+from reverie.lifecycle.moments import (
+    MORNING,
+    ahead,
+    first_of,
+    following,
+    is_rule,
+    is_zone,
+    recurring,
+    told,
+    wall_of,
+    zone_of,
+)
 from reverie.model import Change, Hit, Memory, Retire, Revise
 from reverie.patterns import EXPRESSION, TOOL, Scene, meets
 
@@ -61,8 +75,12 @@ FITS: dict[str, Callable[[Any], bool]] = {
     "every": lambda value: isinstance(value, str) and is_rule(value),
     "priority": is_number,
     "fired_at": is_moment,
+    "resumes": is_moment,
 }
 """What each detail must be to count: one bad line of an imported file must not stop the others from being due."""
+
+
+LATE_IN_MONTH = re.compile(r"\S+ \S+ (?:29|30|31) \S+ \S+")     # cron passes over the months that are shorter
 
 
 class Reminder(NamedTuple):
@@ -74,6 +92,7 @@ class Reminder(NamedTuple):
     every: str = ""
     priority: float = PRIORITY
     fired_at: float | None = None
+    resumes: float | None = None
 
 
 def reminder_of(memory: Memory) -> Reminder:
@@ -138,8 +157,20 @@ def fired(memory: Memory, now: float) -> Revise:
     one = reminder_of(memory)
     more: dict[str, Any] = {"status": TRIGGERED, "fired_at": now}
     if one.every and one.when is not None:
-        more["when"] = following(one.every, one.when, now, one.zone)
+        with suppress(BadInput):
+            return altered(memory, now, {**more, "when": next_time(one, now), "resumes": None})
+        more |= {"every": None, "was_every": one.every}     # it cannot come again: told once, it stays in the list
     return altered(memory, now, more)
+
+
+def next_time(one: Reminder, now: float) -> float:
+    """When one that recurs is due again after this time: BadInput if never. The rhythm is the series', not that of a
+
+    time that was put off.
+    """
+    if one.resumes is not None and one.resumes > now:
+        return one.resumes
+    return following(one.every, one.resumes or one.when or now, now, one.zone)
 
 
 def ended(memory: Memory, how: str, now: float) -> list[Change]:
@@ -149,19 +180,23 @@ def ended(memory: Memory, how: str, now: float) -> list[Change]:
         raise BadInput(f"{memory.id} is {memory.retired_why or 'retired'} already. `reverie restore {memory.id}` "
                        "brings it back")
     if how == "done" and one.every and one.when is not None:
-        when = one.when if one.status == TRIGGERED else following(one.every, one.when, now, one.zone)
-        return [altered(memory, now, {"status": PENDING, "when": when})]
+        when = one.when if one.status == TRIGGERED else next_time(one, now)
+        return [altered(memory, now, {"status": PENDING, "when": when, "resumes": None})]
     return [altered(memory, now, {"status": ENDS[how]}), Retire(id=memory.id, at=now, why=ENDS[how])]
 
 
 def snoozed(memory: Memory, until: When, now: float) -> Revise:
-    """It is due later, whatever it was."""
+    """It is due later, whatever it was. Of what recurs one time is put off; the series goes on as it would have."""
     one = reminder_of(intended(memory))
     if not memory.active:
         raise BadInput(f"{memory.id} does not count any more. `reverie restore {memory.id}` brings it back")
     if until is None:
         raise BadInput("Until when? Say for instance “in 20 minutes” or “tomorrow at 9”")
-    return altered(memory, now, {"status": PENDING, "when": ahead(until, now, one.zone)})
+    when, resumes = ahead(until, now, one.zone), None
+    if one.every and one.when is not None:
+        missed = one.resumes is None and one.status == PENDING
+        resumes = next_time(one, now) if missed else one.resumes or one.when
+    return altered(memory, now, {"status": PENDING, "when": when, "resumes": resumes})
 
 
 def reopened(memory: Memory) -> dict[str, Any]:
@@ -171,8 +206,10 @@ def reopened(memory: Memory) -> dict[str, Any]:
 
 
 def altered(memory: Memory, now: float, more: Mapping[str, Any]) -> Revise:
-    """The change that puts these values among the details."""
-    return Revise(id=memory.id, fields={"details": {**memory.details, **more}, "updated_at": now})
+    """The change that puts these values among the details; None takes one away."""
+    taken = {name for name, value in more.items() if value is None}
+    details = {name: value for name, value in {**memory.details, **more}.items() if name not in taken}
+    return Revise(id=memory.id, fields={"details": details, "updated_at": now})
 
 
 def intended(memory: Memory) -> Memory:
@@ -204,11 +241,14 @@ def timed(said: Mapping[str, Any], now: float, zone: str) -> dict[str, Any]:
     """When, in which zone and how often, from what was said of them. A first time may be said of what recurs."""
     zone_of(zone)
     found: dict[str, Any] = {"zone": zone}
-    if every := said.get("every"):
-        found["every"] = recurring(every, now, zone)
-        found["when"] = first_of(found["every"], now, zone)
     if "when" in said:
         found["when"] = float(said["when"]) if is_moment(said["when"]) else ahead(said["when"], now, zone)
+    if every := said.get("every"):
+        first = wall_of(found["when"], zone) if "when" in found else None
+        found["every"] = recurring(every, found.get("when", now), zone, first.time() if first else MORNING)
+        found.setdefault("when", first_of(found["every"], now, zone))
+    if every and not is_moment(following(found["every"], found["when"], now, zone)):
+        raise BadInput(f"{every!r} from {told(found['when'], zone)} never comes a second time")
     return found
 
 
@@ -218,6 +258,7 @@ def meant(memory: Memory) -> str:
     parts = [told(one.when, one.zone)] if one.when is not None else []
     if one.every:
         parts.append(f"then {one.every}" if one.every.startswith("every") else f"then by cron {one.every}")
+        parts += ["only in months that have this day"] if LATE_IN_MONTH.fullmatch(one.every) else []
     parts += [f"when the context meets {', '.join(map(shown, memory.triggers))}"] if memory.triggers else []
     return ", ".join(parts) or "nothing calls for it"
 
@@ -227,6 +268,7 @@ def patterns_for(files: Sequence[str] = (), commands: Sequence[str] = (), topics
     return [*map(path_pattern, files), *map(command_pattern, commands), *map(topic_pattern, topics)]
 
 
+_CLASS = r"\[!?[^\[\]\s/\\]+\]"    # [ab], [a-z], [!0-9]
 WILD = {"**/": r"(?:\S*/)?", "**": r"\S*", "*": r"[^\s/]*", "?": r"[^\s/]"}    # in a glob of paths
 PATH, WORDS = (r"(?<![\w.-])", r"(?![\w-])"), (r"(?<!\w)", r"(?!\w)")           # what stands around them
 
@@ -236,21 +278,48 @@ def path_pattern(glob: str) -> str:
 
     A name without its folder is met in any: `auth.py` in src/auth.py, but not in oauth.py.
     """
-    pieces = re.split(r"(\*\*/|\*\*|\*|\?)", glob.strip())
-    return EXPRESSION + "".join(WILD.get(piece) or re.escape(piece) for piece in pieces).join(PATH)
+    pieces = re.split(rf"(\*\*/|\*\*|\*|\?|{_CLASS})", plain_path(glob))
+    return EXPRESSION + "".join(WILD.get(piece) or class_pattern(piece) for piece in pieces).join(PATH)
+
+
+def plain_path(glob: str) -> str:
+    """A glob of paths as one writes it in a project: without ./ before it; a folder means all that is in it."""
+    path = re.sub(r"^(?:\./+)+", "", glob.strip())
+    if not path.strip("."):
+        raise BadInput(f"{glob!r} names no file. Write for instance src/auth.py, auth.py or src/**")
+    return f"{path}**" if path.endswith("/") else path
+
+
+def class_pattern(piece: str) -> str:
+    """A piece of a glob as an expression: [ab] is one of these letters, or itself, as in app/[id]/page.tsx."""
+    if not re.fullmatch(_CLASS, piece):
+        return re.escape(piece)
+    letters = "^" * (piece[1] == "!") + re.sub(r"([\[&~|^])", r"\\\1", piece[1:-1].removeprefix("!"))
+    try:
+        re.compile(f"[{letters}]")
+    except re.error:                          # letters that are in no order: [z-a]
+        return re.escape(piece)
+    return rf"(?:{re.escape(piece)}|(?![\s/])[{letters}])"
 
 
 def command_pattern(glob: str) -> str:
     """A pattern that meets a command which a tool is given; one that begins with `tool:` is taken as it is."""
+    if not glob.strip():
+        raise BadInput(f"{glob!r} names no command. Write for instance git push*, or tool:Bash for whatever it runs")
     return glob.strip() if glob.strip().startswith(TOOL) else f"{TOOL}*({glob.strip().rstrip('*')}*)"
 
 
 def topic_pattern(words: str) -> str:
     """A pattern that meets these words, each whole; a pattern of another form is taken as it is."""
     said = words.strip()
+    if not said:
+        raise BadInput(f"{words!r} are no words that a conversation could be about")
     if said.startswith((EXPRESSION, TOOL)) or "*" in said or "?" in said:
         return said
     return EXPRESSION + r"\s+".join(map(re.escape, said.split())).join(WORDS)
+
+
+_EITHER = re.compile(r"\(\?:(\\\[\S+?\\\])\|\(\?!\[\\s/\]\)\[\S+?(?<!\\)\]\)")      # what `class_pattern` writes
 
 
 def shown(pattern: str) -> str:
@@ -260,5 +329,5 @@ def shown(pattern: str) -> str:
             inner = pattern[len(EXPRESSION + before):-len(after)].replace(r"\s+", " ")
             for written, expression in WILD.items():
                 inner = inner.replace(expression, written)
-            return re.sub(r"\\(.)", r"\1", inner)
+            return re.sub(r"\\(.)", r"\1", _EITHER.sub(r"\1", inner))
     return pattern

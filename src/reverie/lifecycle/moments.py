@@ -15,7 +15,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.errors import BadInput
 from reverie.lifecycle.intake import FARTHEST
@@ -29,9 +30,12 @@ MORNING = time(9)        # a day without a time of day
 PARTS = {"morning": time(9), "noon": time(12), "midday": time(12), "afternoon": time(14), "evening": time(18),
          "tonight": time(20), "night": time(20), "midnight": time(0)}
 LATE = ("afternoon", "evening", "tonight", "night")    # "tonight at 8" is 20:00
+NIGHT, SMALL = ("tonight", "night"), 5                 # "tonight at 1" is the next day's, as any hour before 5 is
 LONGEST = 120            # characters of a phrase
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 UNITS = {"minute": 60.0, "hour": 3_600.0}              # time that passes; days and weeks are the wall's
+STEPS = {**UNITS, "day": 86_400.0, "week": 7 * 86_400.0}
+LONGEST_STEP = 3_660 * 86_400.0                        # seconds: what comes less often than every ten years is a slip
 
 _PART = re.compile(r"\b(?:(?:at|in the|this) )?(morning|noon|midday|afternoon|evening|tonight|night|midnight)\b")
 _CLOCK = re.compile(r"(?:\b(?:at|by) |@ ?)?\b(?:(?P<hour>\d{1,2})[:.h](?P<minute>\d\d)(?: ?(?P<half>[ap])\.?m\b\.?)?"
@@ -43,18 +47,21 @@ _PASSING = re.compile(rf"(?:in )?(?:{_AMOUNT} ?(?:hours?|hrs?|h|minutes?|mins?|m
 _AHEAD = re.compile(rf"(?:in )?(?:{_AMOUNT} ?(?:days?|weeks?|months?|years?)(?:,? and |,? ?))+(?: ?from now)?")
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]*\.?"
 _WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?"
-_DAY = re.compile(rf"today|(?:the )?day after tomorrow|tomorrow|(?:(?:next|this|coming) )?{_WEEKDAY}|next week|"
-                  rf"next month|(?:(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}|"
-                  rf"{_MONTH} (?:the )?\d{{1,2}}(?:st|nd|rd|th)?)(?:,? \d{{4}})?|yesterday")
+_NAMED = (rf"(?:this )?{_WEEKDAY}|(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}|"
+          rf"{_MONTH} (?:the )?\d{{1,2}}(?:st|nd|rd|th)?")      # today too, if that is its name
+_DAY = re.compile(rf"today|(?:the )?day after tomorrow|tomorrow|(?:(?:next|coming) )?{_WEEKDAY}|next week|"
+                  rf"next month|(?:{_NAMED})(?:,? \d{{4}})?|yesterday")
+_TODAY_TOO = re.compile(_NAMED)
 _CRON = re.compile(r"(?:[\d*/,LlW#?-]|[a-z]{3}\b)+(?: (?:[\d*/,LlW#?-]|[a-z]{3}\b)+){4}", re.IGNORECASE)
 _EVERY = re.compile(
     rf"(?:every|each) (?:(?P<count>\d+|other|second) )?(?:(?P<unit>minute|min|hour|day|weekday|workday|weekend|week|"
     rf"month)s?(?: on (?:the )?(?P<of>\d{{1,2}}(?:st|nd|rd|th)?|last day|{_WEEKDAY}))?"
     rf"|(?P<days>{_WEEKDAY}s?(?:(?:, and|,| and| &) ?{_WEEKDAY}s?)*))")
-_INTERVAL = re.compile(r"every (\d+) (minute|hour|day|week)s(?: at (\d\d:\d\d))?")
+_INTERVAL = re.compile(r"every ([1-9]\d{0,9}) (?:(minute|hour)s|(day|week)s at ((?:[01]\d|2[0-3]):[0-5]\d))", re.ASCII)
 _PLAINER = (("half an hour", "30 minutes"), ("daily", "every day"), ("weekly", "every week"),
-            ("hourly", "every hour"), ("monthly", "every month"), ("o'clock", ""), ("eod", "today at 17:00"),
+            ("hourly", "every hour"), ("monthly", "every month"), ("eod", "today at 17:00"),
             ("end of day", "today at 17:00"), ("@daily", "every day"))
+_OCLOCK = re.compile(r"(?:\b(?:at|by) )?\b(\d{1,2}) ?o['’]clock\b")
 
 
 def zone_of(name: str) -> ZoneInfo:
@@ -62,11 +69,12 @@ def zone_of(name: str) -> ZoneInfo:
     from zoneinfo import ZoneInfo
     try:
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as err:
+    except (KeyError, ValueError, OSError, TypeError, AttributeError) as err:
         raise BadInput(f"{name!r} is not a time zone that this machine knows. Name one such as Europe/Berlin or UTC; "
                        "where all are missing, pip install tzdata") from err
 
 
+@lru_cache(maxsize=1_000)
 def is_zone(name: str) -> bool:
     """Whether a time zone is known here."""
     try:
@@ -104,7 +112,7 @@ def plain(text: str) -> str:
     found = " ".join(text.lower().split())
     for said, meant in _PLAINER:
         found = re.sub(rf"(?<!\w){re.escape(said)}(?!\w)", meant, found)
-    return " ".join(found.split())
+    return _OCLOCK.sub(r"at \1", found)
 
 
 EXAMPLES = ('Say for instance "tomorrow at 9", "in 20 minutes", "next Monday 14:00", "3 December at 8:30" or '
@@ -152,16 +160,26 @@ def of_phrase(text: str, now: float, zone: str) -> float:
         there = day_of(phrase, datetime.fromtimestamp(now, UTC).replace(tzinfo=None))
         return there.replace(tzinfo=UTC).timestamp() if there else refused(text)
     here = wall_of(now, zone)
-    day, at = apart(phrase, text)
+    day, at, over = apart(phrase, text)
     if not day:
-        wall = datetime.combine(here.date(), at or MORNING)
-        return moment_at(wall, zone) if moment_at(wall, zone) > now else moment_at(wall + timedelta(days=1), zone)
-    there = day_of(day, here) if _DAY.fullmatch(day) or _AHEAD.fullmatch(day) else None
+        return soonest(here, at or MORNING, now, zone)
+    known = _DAY.fullmatch(day) or _AHEAD.fullmatch(day)
+    there = day_of(day, here) if known else None
     if there is None:
         return refused(text)
     if at is None:
         at = here.time().replace(second=0, microsecond=0) if _AHEAD.fullmatch(day) else MORNING
-    return moment_at(datetime.combine(there.date(), at), zone)
+    days = [there]
+    if _TODAY_TOO.fullmatch(day) and (first := day_of(day, here - timedelta(days=1))):
+        days.insert(0, first)
+    found = [moment_at(datetime.combine(day.date(), at) + timedelta(days=over), zone) for day in days]
+    return next((at for at in found if at > now), found[-1])
+
+
+def soonest(here: Wall, at: time, now: float, zone: str) -> float:
+    """The next time that the wall's clock shows this."""
+    wall = datetime.combine(here.date(), at)
+    return moment_at(wall, zone) if moment_at(wall, zone) > now else moment_at(wall + timedelta(days=1), zone)
 
 
 def refused(text: str) -> float:
@@ -169,8 +187,16 @@ def refused(text: str) -> float:
     raise BadInput(f"{text!r} is not understood as a time. {EXAMPLES}")
 
 
-def apart(phrase: str, text: str) -> tuple[str, time | None]:
-    """(the day, the time of day) of a phrase; either may be missing."""
+class Parts(NamedTuple):
+    """The day and the time of day of a phrase, either of which may be missing."""
+
+    day: str = ""
+    at: time | None = None
+    over: bool = False       # it lies in the small hours of the next day: "Friday night at 1"
+
+
+def apart(phrase: str, text: str) -> Parts:
+    """What a phrase says of the day, and what of the time of day."""
     clocks, parts = list(_CLOCK.finditer(phrase)), list(_PART.finditer(phrase))
     if len(clocks) > 1 or len(parts) > 1:
         refused(text)
@@ -180,21 +206,21 @@ def apart(phrase: str, text: str) -> tuple[str, time | None]:
     day = re.sub(r"^(?:on|by|at)\b|[\s,]+(?:on|at|by)$", "", " ".join(rest.split()).strip(" ,")).strip(" ,")
     if not day and at is None:
         refused(text)
-    today = part == "tonight" or re.search(r"\bthis (?:morning|afternoon|evening)\b", phrase)
-    return day or ("today" if today else ""), at
+    over = part in NIGHT and at is not None and at.hour < SMALL
+    today = not over and (part == "tonight" or re.search(r"\bthis (?:morning|afternoon|evening)\b", phrase))
+    return Parts(day or ("today" if today else ""), at, over)
 
 
 def clock_of(found: re.Match[str], part: str, text: str) -> time:
-    """A time of day: 14:00, 9am, "at 9", "at 8 in the evening"."""
-    hour = int(found["hour"] or found["hour2"] or found["hour3"])
-    half = found["half"] or found["half2"] or ("p" if part in LATE and hour < 12 else "")
-    if half and not 1 <= hour <= 12:
+    """A time of day: 14:00, 9am, "at 9", "at 8 in the evening", "tonight at 12", which is midnight."""
+    hour, minute = int(found["hour"] or found["hour2"] or found["hour3"]), int(found["minute"] or 0)
+    said = found["half"] or found["half2"] or ""
+    small = part in NIGHT and (hour == 12 or hour < SMALL)
+    half = said or ("a" if small and hour else "p" if part in LATE and 0 < hour < 12 else "")
+    if (half and not 1 <= hour <= 12) or hour > 23 or minute > 59 or (hour == 12 and (
+            part == "evening" or (part in NIGHT and said == "p"))):
         refused(text)
-    hour = hour % 12 + 12 * (half == "p") if half else hour
-    minute = int(found["minute"] or 0)
-    if hour > 23 or minute > 59:
-        refused(text)
-    return time(hour, minute)
+    return time(hour % 12 + 12 * (half == "p") if half else hour, minute)
 
 
 def day_of(phrase: str, here: Wall) -> Wall | None:
@@ -205,8 +231,11 @@ def day_of(phrase: str, here: Wall) -> Wall | None:
     return found if found is not None and found.tzinfo is None else None
 
 
-def recurring(text: str, now: float, zone: str) -> str:
-    """How it recurs, in one of two forms: cron ("30 8 * * 1-5") or "every 2 weeks at 09:00"."""
+def recurring(text: str, now: float, zone: str, at: time = MORNING) -> str:
+    """How it recurs, in one of two forms: cron ("30 8 * * 1-5") or "every 2 weeks at 09:00".
+
+    `now` says which day of the month is meant, and `at` which time of day, where the words do not.
+    """
     phrase = plain(text)
     if _CRON.fullmatch(cron := " ".join(text.split())):
         return checked_cron(cron, text)
@@ -215,10 +244,12 @@ def recurring(text: str, now: float, zone: str) -> str:
     rest = phrase[found.end():].strip(" ,") if found else ""
     if found is None:
         raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
-    at = apart(rest, text) if rest else ("", None)
-    if at[0]:
-        raise BadInput(f"{at[0]!r} in {text!r} is not understood. {RECURS}")
-    return rule_of(found, at[1], wall_of(now, zone), text)
+    said = apart(rest, text) if rest else Parts()
+    if said.day or said.over:
+        raise BadInput(f"{said.day or rest!r} in {text!r} is not understood. {RECURS}")
+    if said.at and found["unit"] in ("minute", "min", "hour"):
+        raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+    return rule_of(found, said.at or at, wall_of(now, zone), text)
 
 
 RECURS = ('Say for instance "every weekday at 8:30", "every Monday and Thursday at 9", "every 2 hours", '
@@ -226,12 +257,11 @@ RECURS = ('Say for instance "every weekday at 8:30", "every Monday and Thursday 
 _CRON_DAYS = {"day": "*", "weekday": "1-5", "workday": "1-5", "weekend": "0,6"}
 
 
-def rule_of(found: re.Match[str], at: time | None, here: Wall, text: str) -> str:
+def rule_of(found: re.Match[str], clock: time, here: Wall, text: str) -> str:
     """The rule of a phrase that recurs."""
     unit, of = {"min": "minute"}.get(found["unit"] or "", found["unit"]), found["of"] or ""
     count = {"other": 2, "second": 2}.get(found["count"] or "1") or int(found["count"] or 1)
-    clock = at or MORNING
-    if count < 1 or (at and unit in UNITS):
+    if count < 1:
         raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
     if found["days"] and count == 1:
         days = sorted({(day_number(name) + 1) % 7 for name in re.findall(_WEEKDAY, found["days"])})
@@ -241,12 +271,12 @@ def rule_of(found: re.Match[str], at: time | None, here: Wall, text: str) -> str
     if unit in _CRON_DAYS and count == 1 and not of:
         return f"{clock.minute} {clock.hour} * * {_CRON_DAYS[unit]}"
     if unit == "month" and count == 1 and not re.fullmatch(_WEEKDAY, of):
-        day = "L" if of.startswith("last") else re.sub(r"\D", "", of) or str(here.day)
+        day = "L" if of.startswith("last") else re.sub(r"\D", "", of) or (str(here.day) if here.day < 29 else "L")
         return checked_cron(f"{clock.minute} {clock.hour} {day} * *", text)
     if unit in UNITS and not of:
-        return f"every {count} {unit}s"
+        return checked_interval(f"every {count} {unit}s", text)
     if unit in ("day", "week") and not of:
-        return f"every {count} {unit}s at {clock:%H:%M}"
+        return checked_interval(f"every {count} {unit}s at {clock:%H:%M}", text)
     raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
 
 
@@ -265,36 +295,68 @@ def checked_cron(expression: str, text: str) -> str:
     return expression
 
 
+class Interval(NamedTuple):
+    """Every so many minutes or hours, or so many days or weeks at a time of day."""
+
+    many: int
+    unit: str
+    at: time | None = None       # of days and weeks
+
+
+def interval_of(rule: str) -> Interval | None:
+    """The interval that a rule is; None for cron, and for what comes less often than every ten years."""
+    found = _INTERVAL.fullmatch(rule)
+    if found is None or int(found[1]) * STEPS[found[2] or found[3]] > LONGEST_STEP:
+        return None
+    return Interval(int(found[1]), found[2] or found[3], time.fromisoformat(found[4]) if found[4] else None)
+
+
+def checked_interval(rule: str, text: str) -> str:
+    """An interval that a person lives to see twice."""
+    if interval_of(rule) is None:
+        raise BadInput(f"{text!r} is longer than ten years. {RECURS}")
+    return rule
+
+
+@lru_cache(maxsize=1_000)
 def is_rule(rule: str) -> bool:
     """Whether it is a rule as `recurring` gives them."""
     try:
-        return bool(_INTERVAL.fullmatch(rule) or checked_cron(rule, rule))
+        return interval_of(rule) is not None or bool(_CRON.fullmatch(rule) and checked_cron(rule, rule))
     except BadInput:
         return False
 
 
 def following(rule: str, last: float, now: float, zone: str) -> float:
-    """The first moment of a rule after both its last one and now: what was missed meanwhile does not come again."""
-    after = max(last, now)
-    if interval := _INTERVAL.fullmatch(rule):
-        count, unit, at = int(interval[1]), interval[2], interval[3]
-        if unit in UNITS:
-            step = count * UNITS[unit]
-            return last + step * ((after - last) // step + 1)
-        days = count * (7 if unit == "week" else 1)
-        start = datetime.combine(wall_of(last, zone).date(), time.fromisoformat(at))
-        times = max(0, (wall_of(after, zone) - start).days // days)
-        walls: Iterator[Wall] = (start + timedelta(days=days * n) for n in range(times, times + 3))
-    else:
+    """The first moment of a rule after both its last one and now: what was missed meanwhile does not come again.
+
+    BadInput if there is none, as after the last year that a calendar knows.
+    """
+    try:
+        return next(at for at in moments_of(rule, last, max(last, now), zone) if at > max(last, now))
+    except (StopIteration, ValueError, OverflowError, OSError) as err:
+        raise BadInput(f"{rule!r} has no next time after {max(last, now):.0f}. {RECURS}") from err
+
+
+def moments_of(rule: str, last: float, after: float, zone: str) -> Iterator[float]:
+    """Moments of a rule in their order, from one that is at most a day after `after`'s."""
+    interval = interval_of(rule)
+    if interval is None:
         from cronsim import CronSim
-        walls = CronSim(rule, wall_of(after, zone) - timedelta(days=1))
-    return next(at for wall in walls if (at := moment_at(wall, zone)) > after)
+        return (moment_at(wall, zone) for wall in CronSim(rule, wall_of(after, zone) - timedelta(days=1)))
+    if interval.at is None:
+        step = interval.many * UNITS[interval.unit]
+        return iter((last + step * ((after - last) // step + 1),))
+    days = interval.many * (7 if interval.unit == "week" else 1)
+    start = datetime.combine(wall_of(last, zone).date(), interval.at)
+    times = max(0, (wall_of(after, zone) - start).days // days)
+    return (moment_at(start + timedelta(days=days * n), zone) for n in range(times, times + 3))
 
 
 def first_of(rule: str, now: float, zone: str) -> float:
     """The first moment of a rule from now on. An interval of minutes or hours begins now, one of days at its hour."""
-    interval = _INTERVAL.fullmatch(rule)
-    if interval and interval[2] not in UNITS:
-        wall = datetime.combine(wall_of(now, zone).date(), time.fromisoformat(interval[3]))
+    interval = interval_of(rule)
+    if interval and interval.at:
+        wall = datetime.combine(wall_of(now, zone).date(), interval.at)
         return moment_at(wall, zone) if moment_at(wall, zone) > now else moment_at(wall + timedelta(days=1), zone)
     return following(rule, now, now, zone)

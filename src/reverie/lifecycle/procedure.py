@@ -107,6 +107,8 @@ def tried(memory: Memory, worked: bool, now: float) -> Revise:
     """It was followed and worked, or did not."""
     if memory.kind != KIND:
         raise BadInput(f"{memory.id} is a {memory.kind}; outcomes belong to a {KIND}")
+    if not isinstance(worked, bool):
+        raise BadInput(f"worked={worked!r} must be True or False")
     record = after(record_of(memory), worked)
     details = {**memory.details, "worked": record.worked, "failed": record.failed, "rate": record.rate}
     fields: dict[str, Any] = {"details": details, "updated_at": now}

@@ -40,12 +40,17 @@ class Held(NamedTuple):
 
 
 def space_of(home: str, session: str) -> str:
-    """A conversation's own space: below the project, or the space itself if it is the conversation's."""
+    """A conversation's own space: below the project, or the space itself if it is the conversation's.
+
+    A project that is named like the conversation is still a project, which others read too: only what lies below one
+    ("me/demo/s1", not "me/demo") can be a conversation's own.
+    """
     if not session.strip():
         raise BadInput("Working memory belongs to a conversation; say which: session=…")
     name = session if SEGMENT.fullmatch(session) and session not in (".", "..") else \
         f"{_ODD.sub('-', session)[:100]}-{fingerprint(session).hex()[:8]}"
-    return home if home.rpartition("/")[2] == name else f"{home}/{name}"
+    own = home.count("/") > 1 and home.rpartition("/")[2] == name
+    return home if own else f"{home}/{name}"
 
 
 def checked_content(content: object) -> Any:

@@ -226,8 +226,8 @@ class Filing(Keeping, Living):
 
     def _noted(self, memory: Memory) -> Noted:
         """Bring the mirror in step, and look whether a page tells of a memory now."""
-        from reverie.mirror.files import bytes_of
         from reverie.mirror.places import place
+        from reverie.mirror.swapping import bytes_of
         folder, spot = self._mirror_of(memory.space), place(memory)
         if folder is None or spot is None:
             return Noted(memory, None, "the Markdown mirror is switched off" if spot else "no page tells of its kind")

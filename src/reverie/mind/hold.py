@@ -24,8 +24,8 @@ class Holding(Base):
         """Set the working memory of a conversation: the scratch pad of its current task, a text or a JSON object.
 
         There is one for each conversation and this replaces what it held; the user's last words, which Reverie notes
-        there by itself, stay. It ends by itself after `minutes` (at most a day), with the conversation, with a task
-        that is recorded as done, or by `release`. It survives a crash, and no other conversation sees it.
+        there by itself, stay. It ends by itself `minutes` (at most a day) after the last turn, with the conversation,
+        with a task that is recorded as done, or by `release`. It survives a crash, and no other conversation sees it.
         """
         from reverie.settle.holding import pads_in, spare
         where, name = self._pad_of(space, session, writing=True)
@@ -90,6 +90,8 @@ class Holding(Base):
     def feelings(self, *, minimum: str = "low", emotion: str = "", space: str | None = None,
                  limit: int = 20) -> list[Memory]:
         """Memories that are felt at least so strongly, newest first; `emotion`: only this one."""
+        if not isinstance(emotion, str):
+            raise BadInput(f"emotion={emotion!r} must be a text")
         least, plain = feeling.checked_intensity(minimum), emotion.strip().lower()
         where = Filter(spaces=lineage(self._space(space)), having=feeling.FIELD, limit=MOST_FELT)
         found = [memory for memory in self.store.browse(where) if feeling.is_felt(memory, least, plain)]

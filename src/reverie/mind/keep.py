@@ -107,8 +107,8 @@ class Keeping(Base):
         details = {**more.pop("details", {}), "priority": priority, "zone": zone, "every": every}
         if when is not None:
             details["when"] = ahead(when, self._now(), zone or self._zone())
-        return self.remember(text, kind=INTENTION, triggers=triggers, details=details,
-                             files=[path for path in paths if not set("*?") & set(path)], **more)
+        plain = [path for path in map(intention.plain_path, paths) if not set("*?[") & set(path)]
+        return self.remember(text, kind=INTENTION, triggers=triggers, details=details, files=plain, **more)
 
     def _built(self, item: Mapping[str, Any], place: int, default: str, now: float) -> Memory:
         try:

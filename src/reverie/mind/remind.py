@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from reverie.errors import BadInput
-from reverie.kinds import INTENTION
 from reverie.lifecycle.asked import question, texts
 from reverie.mind.base import Base, alone
-from reverie.model import Filter, Hit, Memory, lineage
+from reverie.model import Hit, Memory
 from reverie.patterns import about_to_run, spoken
 
 if TYPE_CHECKING:
@@ -54,8 +53,8 @@ class Reminding(Base):
         wanted = texts(status, "status")
         if unknown := set(wanted) - set(intention.STATUSES):
             raise BadInput(f"{', '.join(sorted(unknown))} is no status; there are {', '.join(intention.STATUSES)}")
-        found = self.store.browse(Filter(spaces=lineage(self._space(space)), kinds=(INTENTION,), active=None,
-                                         limit=reminding.LOOKED_AT))
+        over = {intention.DONE, intention.CANCELLED}.intersection(wanted)
+        found = reminding.intentions(self.store, self._space(space), active=None if over else True)
         return sorted((one for one in found if intention.status_of(one) in wanted), key=intention.coming)
 
     def done(self, id: str) -> Memory:

@@ -1,8 +1,9 @@
 """Working memory follows its conversation: the user's last words are noted, and it is cleared when all is done.
 
-A reader of the log like the others, so nobody's turn waits for it (C15, C76). What an agent put there stays; its hour
-begins anew with each turn. It is cleared when the conversation ends, or when a task in it is recorded as done or
-failed. A turn that is read later than its hour, as when a backlog is learned from, sets nothing.
+A reader of the log like the others, so nobody's turn waits for it (C15, C76). What an agent put there stays; its hour,
+or the span that the agent gave it, begins anew with each turn. It is cleared when the conversation ends, or when a task
+in it is recorded as done or failed. A turn that is read later than an hour, as when a backlog is learned from, sets
+nothing.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ def noted(pads: Sequence[Memory], event: Event, space: str, turn: str) -> Decisi
     """The user's last words in the scratch pad, with what an agent put there."""
     old = pads[0] if pads else None
     kept = scratch.held_by(old, event.at) if old else scratch.Held()
-    minutes = max(scratch.MINUTES, (kept.until - event.at) / 60.0)
-    new = scratch.pad(old.id if old else clock.new_id(), event.at, space, event.session, kept.content, turn, minutes)
+    at, minutes = max(event.at, kept.at), (kept.until - kept.at) / 60.0 if kept else scratch.MINUTES
+    new = scratch.pad(old.id if old else clock.new_id(), at, space, event.session, kept.content, turn, minutes)
     if old is None:
         return Decision([Add(new)])
     return Decision([Revise(old.id, scratch.replaced(old, new)), *spare(pads, event.at)], pads)

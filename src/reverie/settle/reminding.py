@@ -12,7 +12,7 @@ not lost. A process that is killed after it gave a block, before the turn is wri
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from reverie.attention import FRESH_FOR
 from reverie.config import Settings
@@ -26,14 +26,27 @@ from reverie.patterns import Scene, about_to_run, spoken
 from reverie.store import Store
 
 AT_ONCE = 3                   # reminders in one block: the most urgent; the others come with the next turns
-LOOKED_AT = 1_000             # newest intentions of a space and those above it
+PAGE = 1_000                  # intentions read at once
 LAST_TURNS = 30               # newest turns among which the project's last one is looked for
 CLAIM = FRESH_FOR + 60.0      # seconds: as long as a block may wait, and a minute to write down that it was given
 
 
 def waiting(store: Store, space: str) -> list[Memory]:
-    """Intentions that count in a space and above it."""
-    return store.browse(Filter(spaces=lineage(space), kinds=(INTENTION,), limit=LOOKED_AT))
+    """Intentions in a space and above it that are still to fire."""
+    return [memory for memory in intentions(store, space) if intention.waits(memory)]
+
+
+def intentions(store: Store, space: str, *, active: bool | None = True) -> Iterator[Memory]:
+    """All intentions in a space and above it, newest first: one that was kept years ago may be due today.
+
+    Page by page; sleep bounds how many a space holds (`kinds.CAPACITY`). `active`: None for those that are over too.
+    """
+    where = Filter(spaces=lineage(space), kinds=(INTENTION,), active=active, limit=PAGE)
+    while page := store.browse(where):
+        yield from page
+        if len(page) < PAGE:
+            return
+        where = where._replace(after=page[-1].id)
 
 
 def scenes_of(window: Iterable[Said]) -> list[Scene]:
@@ -45,7 +58,8 @@ def scenes_of(window: Iterable[Said]) -> list[Scene]:
     for said in window:
         if said.role in ("user", "assistant") and (text := without_injections(said.text)).strip():
             calls = tools_in(text) if said.role == "assistant" else []
-            scenes += [spoken(text), *(about_to_run(tool, given) for tool, given in calls)]
+            scenes += [spoken(text), *(about_to_run(tool, given) for tool, given in calls),
+                       *(about_to_run(tool, command) for tool, command in said.ran)]
     return scenes
 
 
