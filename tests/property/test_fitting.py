@@ -17,16 +17,18 @@ words = st.integers(1, 400).map(lambda n: " ".join(f"word{i % 17}x{n % 29}" for 
 
 @st.composite
 def openai(draw):
-    """A conversation in OpenAI's shape, calls answered in any order, perhaps with a system prompt."""
+    """A conversation in OpenAI's shape: calls answered in any order, ids perhaps missing or the same again."""
     found = [{"role": draw(st.sampled_from(["system", "developer"])), "content": draw(words)}] * draw(st.integers(0, 1))
     for n in range(draw(st.integers(1, 9))):
         found += [{"role": "user", "content": draw(words)} for _ in range(draw(st.integers(1, 2)))]
         for m in range(draw(st.integers(0, 3))):
-            ids = [f"call{n}.{m}.{k}" for k in range(draw(st.integers(1, 3)))]
+            name = draw(st.sampled_from(["", "call", f"call{n}.{m}.{{}}"]))
+            ids = [name.format(k) for k in range(draw(st.integers(1, 3)))]
             found.append({"role": "assistant", "content": draw(st.none() | words), "tool_calls": [
-                {"id": id, "type": "function", "function": {"name": "read", "arguments": '{"path": "a.py"}'}}
-                for id in ids]})
-            found += [{"role": "tool", "tool_call_id": id, "content": draw(words)} for id in draw(st.permutations(ids))]
+                {**({"id": id} if id else {}), "type": "function",
+                 "function": {"name": "read", "arguments": '{"path": "a.py"}'}} for id in ids]})
+            found += [{"role": "tool", **({"tool_call_id": id} if id else {}), "content": draw(words)}
+                      for id in draw(st.permutations(ids))]
         found.append({"role": "assistant", "content": draw(words)})
     return found
 
@@ -57,12 +59,16 @@ wishes = st.tuples(st.integers(50, 6_000), st.sampled_from(sorted(STRATEGIES))).
 
 def legal(messages):
     """Whether a provider takes it: each call is answered at once and in full, and no answer lacks its call."""
-    open: set[str] = set()
+    open: list[str] = []
     for message in messages:
-        answers = answers_to(message)
-        if not answers <= open or (open and not answers):
-            return False
-        open = (open - answers) or call_ids(message)
+        for answer in answers_to(message):
+            if answer not in open:
+                return False
+            open.remove(answer)
+        if not answers_to(message):
+            if open:
+                return False
+            open = call_ids(message)
     return not open
 
 

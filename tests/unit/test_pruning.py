@@ -151,6 +151,31 @@ def test_an_answer_without_a_call_and_a_call_without_an_answer_stay():
     assert any(m is messages[1] for m in kept) and any(m is messages[2] for m in kept)
 
 
+def calls_without_ids(count, parallel=2, **named):
+    """Rounds of a question, parallel calls and their answers, as local models give them: no ids, or the same again."""
+    messages = [said("user", "go")]
+    for n in range(count):
+        call = {"type": "function", "function": {"name": "run", "arguments": "{}"}, **named}
+        answer = {"tool_call_id": named["id"]} if named else {}
+        messages += [said("user", f"round {n} " + "word " * 20), said("assistant", None, tool_calls=[call] * parallel)]
+        messages += [said("tool", f"answer {n} " + "line " * 30, **answer) for _ in range(parallel)]
+    return messages
+
+
+@pytest.mark.parametrize("named", [{}, {"id": "call_0"}])
+def test_parallel_calls_without_ids_leave_with_all_their_answers(named):
+    """Issue 4, window: an answer never stands without its call, also where ids are missing or the same again."""
+    fitted = fit(calls_without_ids(20, **named), Wish(1_000), NOON)
+    roles = "".join(message["role"][0] for message in fitted.messages)
+    assert fitted.plan.going and roles.count("t") == 2 * roles.count("a") == 2 * roles.count("att")
+
+
+def test_calls_without_ids_that_lack_an_answer_stay():
+    """Issue 4, window: two calls and one answer are no pair, whatever their ids."""
+    messages = [*calls_without_ids(1)[:-1], *chat(30)]
+    assert all(any(m is kept for kept in fit(messages, Wish(600), NOON).messages) for m in messages[2:4])
+
+
 def test_tokens_are_counted_in_full():
     """A tool's input, parallel results and pictures take room too; nothing is cut before it is counted."""
     parts = [{"type": "tool_use", "id": "t1", "name": "Write", "input": {"content": "y" * 40_000}}]

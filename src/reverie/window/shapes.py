@@ -8,6 +8,7 @@ afterwards (`mended`).
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from json import dumps
@@ -21,6 +22,7 @@ OVERHEAD = 4             # tokens that a message takes beside its text
 PICTURE = 1_500          # tokens of a picture or a document whose size is not known (Anthropic: 1,600 at most)
 LATEST = 4               # newest messages that stay whatever they weigh
 DEPTH = 4
+NAMELESS = ""            # stands for the id of a call or an answer that has none
 TOOLS = ("tool", "function")
 SPEAKERS = ("user", "assistant")
 SYSTEMS = ("system", "developer")
@@ -50,14 +52,14 @@ def item_of(messages: Sequence[Any], span: range, known: Callable[[int], Known],
     """The messages of a span as one item."""
     some = [messages[place] for place in span]
     facts = [known(place) for place in span]
-    tool = calls(some[0]) if len(some) > 1 else {}
+    tool = list(dict.fromkeys(calls(some[0]))) if len(some) > 1 else []
     texts = [text_of(message) for message in some]
     weights = [weight(message, text, tokenizer) for message, text in zip(some, texts, strict=True)]
     answers = [part for message in some for part in (answered(message) if tool else plain_answer(message))]
     name = str(span[0]) if len(span) == 1 else f"{span[0]}-{span[-1]}"
     stays = sticky or ("marked" if any(fact.sticky for fact in facts) else "")
     return Item(name, tuple(span), type_of(some, tool), "\n".join(texts), tokens=sum(weights),
-                at=max(fact.at for fact in facts), task=facts[-1].task, sticky=stays, tool="; ".join(tool.values()),
+                at=max(fact.at for fact in facts), task=facts[-1].task, sticky=stays, tool="; ".join(tool),
                 answers=len(answers), result=sum(map(tokenizer.count, answers)))
 
 
@@ -70,56 +72,83 @@ def weight(message: Any, text: str, tokenizer: Tokenizer) -> int:
 
 
 def groups(messages: Sequence[Any]) -> Iterator[tuple[range, bool]]:
-    """(places that belong together, whether nothing is missing in them), in order."""
+    """(places that belong together, whether nothing is missing in them), in order.
+
+    All answers that follow a call directly belong to it, also a second one to the same id: ids may be missing, or the
+    same again.
+    """
     place = 0
     while place < len(messages):
-        open = call_ids(messages[place])
-        end = place + 1
-        while open and end < len(messages) and (found := answers_to(messages[end])) & open:
-            open -= found
+        made = call_ids(messages[place])
+        end, came = place + 1, list[str]()
+        while made and end < len(messages) and pairs(made, found := answers_to(messages[end])):
+            came += found
             end += 1
-        yield range(place, end), not open and (end > place + 1 or not answers_to(messages[place]))
+        yield range(place, end), answers_all(made, came) if made else not answers_to(messages[place])
         place = end
 
 
-def calls(message: Any) -> dict[str, str]:
-    """What a message asks of tools: by the id of each call, a line that shows it."""
+def pairs(made: Sequence[str], came: Sequence[str]) -> bool:
+    """Whether some of these answers may belong to these calls; one without an id belongs to whatever stands before."""
+    return bool(came) and (NAMELESS in made or NAMELESS in came or not set(made).isdisjoint(came))
+
+
+def answers_all(made: Sequence[str], came: Sequence[str]) -> bool:
+    """Whether each call has its answer; where ids are missing, whether there are as many."""
+    if NAMELESS in made or NAMELESS in came:
+        return len(came) >= len(made)
+    return Counter(made) <= Counter(came)
+
+
+class Call(NamedTuple):
+    """A call of a tool as it stands in a message."""
+
+    id: str
+    tool: Any
+    given: Any               # a mapping, or its JSON
+
+
+def asked(message: Any) -> list[Call]:
+    """What a message asks of tools."""
     if role_of(message) != "assistant":
-        return {}
-    found = {}
+        return []
+    found = []
     for call in listed(named(message, "tool_calls")):
         function = named(call, "function") or named(call, "custom")
-        found[str(named(call, "id"))] = called(named(function, "name"), named(function, "arguments"))
-    for part in listed(named(message, "content")):
-        if named(part, "type") == "tool_use":
-            found[str(named(part, "id"))] = called(named(part, "name"), named(part, "input"))
+        found.append(Call(id_of(call, "id"), named(function, "name"), named(function, "arguments")))
+    found += [Call(id_of(part, "id"), named(part, "name"), named(part, "input"))
+              for part in listed(named(message, "content")) if named(part, "type") == "tool_use"]
     if (function := named(message, "function_call")) is not None:
-        found[f"function {named(function, 'name')}"] = called(named(function, "name"), named(function, "arguments"))
+        found.append(Call(f"function {named(function, 'name')}", named(function, "name"), named(function, "arguments")))
     return found
 
 
-def call_ids(message: Any) -> set[str]:
+def id_of(thing: Any, name: str) -> str:
+    """The id of a call, NAMELESS where it has none."""
+    return NAMELESS if (found := named(thing, name)) is None else str(found)
+
+
+def calls(message: Any) -> list[str]:
+    """What a message asks of tools, a line for each call."""
+    return [called(call.tool, call.given) for call in asked(message)]
+
+
+def call_ids(message: Any) -> list[str]:
     """The ids of the calls that a message makes."""
-    if role_of(message) != "assistant":
-        return set()
-    found = {str(named(call, "id")) for call in listed(named(message, "tool_calls"))}
-    found |= {str(named(part, "id")) for part in listed(named(message, "content")) if named(part, "type") == "tool_use"}
-    if (function := named(message, "function_call")) is not None:
-        found.add(f"function {named(function, 'name')}")
-    return found
+    return [call.id for call in asked(message)]
 
 
-def answers_to(message: Any) -> set[str]:
+def answers_to(message: Any) -> list[str]:
     """The ids of the calls that a message answers."""
     role = role_of(message)
     if role == "tool":
-        return {str(named(message, "tool_call_id"))}
+        return [id_of(message, "tool_call_id")]
     if role == "function":
-        return {f"function {named(message, 'name')}"}
+        return [f"function {named(message, 'name')}"]
     if role != "user":
-        return set()
-    return {str(named(part, "tool_use_id")) for part in listed(named(message, "content"))
-            if named(part, "type") == "tool_result"}
+        return []
+    return [id_of(part, "tool_use_id") for part in listed(named(message, "content"))
+            if named(part, "type") == "tool_result"]
 
 
 def answered(message: Any) -> list[str]:
@@ -199,7 +228,7 @@ def runs(items: Sequence[Item], going: set[int]) -> Iterator[list[int]]:
 # What is said
 
 
-def type_of(some: Sequence[Any], tool: dict[str, str]) -> str:
+def type_of(some: Sequence[Any], tool: Sequence[str]) -> str:
     """A key of TYPES, or what stands for it."""
     role = role_of(some[0])
     if not tool:
@@ -207,7 +236,7 @@ def type_of(some: Sequence[Any], tool: dict[str, str]) -> str:
                 "tool": "tool_result", "function": "tool_result"}.get(role, "unknown")
     if any(own_words(message) for message in some[1:]):
         return "user_message"
-    names = [line[1:].split(" ", 1)[0].rstrip("]") for line in tool.values()]
+    names = [line[1:].split(" ", 1)[0].rstrip("]") for line in tool]
     for pattern, type in ((PLANNING, "task_state"), (MAPPING, "graph_result"), (READING, "code_snippet")):
         if all(pattern.search(name) for name in names):
             return type
