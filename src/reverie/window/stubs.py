@@ -7,9 +7,10 @@ calls and results stay as they were, at a few tokens each. An assistant's answer
 from collections.abc import Mapping
 from typing import Any
 
-from reverie.messages import named, role_of
+from reverie.messages import item_type, named, role_of
 from reverie.window.items import Item
-from reverie.window.shapes import TOOLS, listed
+from reverie.window.parts import TOOLS, listed
+from reverie.window.shapes import IN_WORDS, plain_answer
 
 MOST_TOOL = 120          # characters of a call that a line shows
 OPENING = 200            # characters of an assistant's answer that stay
@@ -21,7 +22,8 @@ def stub(item: Item) -> str:
     if not item.tool:
         return f"{cut(item.text, OPENING)} [{item.result:,} tokens of this answer were {MOVED}]"
     what = f"result of {cut(item.tool[1:-1], MOST_TOOL)}" if item.answers == 1 else "result"
-    return f"[{what}, {item.result:,} tokens in all, was {MOVED}: recall it by its words]"
+    whole = f", without {item.pictures} picture{'s' * (item.pictures > 1)}" if item.pictures else ""
+    return f"[{what}, {item.result:,} tokens in all, was {MOVED}{whole}: recall it by its words]"
 
 
 def cut(text: str, most: int) -> str:
@@ -40,11 +42,14 @@ def shortened(message: Any, line: str) -> Any:
     content = named(message, "content")
     if any(named(part, "type") == "tool_result" for part in listed(content)):
         return {**message, "content": [with_line(part, line) for part in content]}
-    if role_of(message) in TOOLS or (role_of(message) == "assistant" and not named(message, "tool_calls")
-                                     and not named(message, "function_call")
-                                     and all(named(part, "type") == "text" for part in listed(content))):
+    if role_of(message) in TOOLS:
+        kind = item_type(message)
+        return {**message, "content" if kind is None else "output": line} if kind in (None, *IN_WORDS) else message
+    if not plain_answer(message):
+        return message
+    if isinstance(content, str) or named(content[0], "type") == "text":
         return {**message, "content": line}
-    return message
+    return {**message, "content": [{"type": "output_text", "text": line, "annotations": []}]}
 
 
 def with_line(part: Any, line: str) -> Any:
