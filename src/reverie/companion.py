@@ -29,13 +29,15 @@ from reverie.settle.reminding import at_start, let_go
 from reverie.store import Store
 from reverie.window import EMPTY, Block, render
 from reverie.window.course import Course, Place
-from reverie.window.fitting import Fitted, Wish, checked, fit
+from reverie.window.fitting import Fitted, Wish, as_before, checked, fit
 from reverie.window.items import Item
 from reverie.window.strategies import DEFAULT
 from reverie.window.stubs import is_stub
 from reverie.window.tokens import Quarter, Tokenizer
 
 MOST_NEW = 40            # messages of one turn that are taken in (CONSTANTS: extraction window)
+FULL = ("Too much waits to be written down, so nothing was taken out: it would be lost. Call again in a moment, or "
+        "wait for it: companion.wait()")
 
 
 class Companion:
@@ -94,14 +96,14 @@ class Companion:
         if self.closed:
             raise BadInput("This companion is closed; open another with mind.companion()")
         at = self._now() if now is None else finite(now)
-        wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky)
+        kept = not self._background.settings.is_off(self.space)
+        wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky, kept=kept)
         places = self._course.places(checked(messages), at, task)
         fitted = fit(messages, wish, at, lambda place: places[place].known, self._course.before)
-        self._course.went_on(messages, places, fitted)
         gone = tuple(gone_of(item, places) for item in fitted.leaving if not is_stub(item.text))
-        if gone and not self._background.settings.is_off(self.space) and not self._background.put(
-                Turn(self.conversation, (), 0, (), EMPTY, at, left=gone)):
-            self.dropped += 1
+        if gone and kept and not self._background.put(Turn(self.conversation, (), 0, (), EMPTY, at, left=gone)):
+            fitted = as_before(messages, wish, at, self._course.before, FULL)
+        self._course.went_on(messages, places, fitted)
         return fitted
 
     def _take(self, at: float) -> tuple[Block, Block]:

@@ -151,9 +151,29 @@ def test_a_closed_companion_fits_nothing(mind):
 def test_where_memory_is_off_it_fits_and_keeps_nothing(mind):
     """A window must not overflow because memory is switched off."""
     mind.settings = mind.settings._replace(off=(SPACE,))
+    said = talk()
+    said[25] = {"role": "assistant", "content": " ".join(f"shelf{n}" for n in range(800))}
     with mind.companion(space=SPACE, session="s1") as companion:
-        assert companion.fit(talk(), limit=1_000).plan.going
-    assert [] == excerpts(mind)
+        fitted = companion.fit(said, limit=3_000)
+    assert fitted.plan.going and [] == excerpts(mind)
+    lines = [m["content"] for m in fitted.messages if "tokens of this answer" in m["content"]]
+    assert lines and all("were left out]" in line and "memory" not in line for line in lines)
+
+
+def test_where_nothing_more_can_be_written_down_nothing_goes(mind, monkeypatch):
+    """CC-78: what leaves becomes memory; where the queue is full it stays for now, and that is said."""
+    said = talk()
+    with mind.companion(space=SPACE, session="s1") as companion:
+        first = companion.fit(said[:30], limit=1_000)
+        companion.wait()
+        with monkeypatch.context() as full:
+            full.setattr("reverie.background.QUEUE", 0)
+            held = companion.fit(said, limit=1_000)
+        assert [*first.messages, *said[30:]] == held.messages and () == held.plan.going
+        assert "nothing was taken out" in held.trouble and 0 == companion.dropped
+        after = companion.fit(said, limit=1_000)
+        assert after.plan.going and not after.trouble and companion.wait()
+    assert excerpts(mind)
 
 
 @pytest.mark.parametrize("name", ["rollback", "migration"])

@@ -9,7 +9,7 @@ the last time and takes the same out again, so that the prompt's beginning stays
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from math import isfinite
+from math import inf, isfinite
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -35,6 +35,7 @@ class Wish(NamedTuple):
     sticky: Callable[[Any], bool] | None = None      # messages that never go
     start: float = START
     down: float = DOWN
+    kept: bool = True                                # whether what leaves is kept in memory
 
 
 class Before(NamedTuple):
@@ -54,6 +55,7 @@ class Fitted(NamedTuple):
     messages: list[Any]
     plan: Plan
     before: Before = NOTHING
+    hindered: str = ""           # why nothing was taken out though it should have been
 
     @property
     def leaving(self) -> tuple[Item, ...]:
@@ -63,7 +65,7 @@ class Fitted(NamedTuple):
     @property
     def trouble(self) -> str:
         """What to do if it does not fit even so; else empty."""
-        return self.plan.trouble
+        return self.hindered or self.plan.trouble
 
 
 def fit(messages: Sequence[Any], wish: Wish, now: float, known: Callable[[int], Known] | None = None,
@@ -85,13 +87,18 @@ def fit(messages: Sequence[Any], wish: Wish, now: float, known: Callable[[int], 
     items = [item._replace(messages=tuple(there[place] for place in item.messages))
              for item in items_of(sent, lambda place: marked(facts(there[place]), sent[place], wish), wish.tokenizer)]
     made = plan(items, wish.limit, now, task=wish.task, strategy=wish.strategy, start=wish.start, down=wish.down,
-                alternate=takes_turns(sent), count=wish.tokenizer.count)
+                alternate=takes_turns(sent), kept=wish.kept, count=wish.tokenizer.count)
     gone = carried.gone | {place for one in made.going if not one.stub for place in one.item.messages}
     lines = {**carried.lines, **{place: one.stub for one in made.going if one.stub for place in one.item.messages}}
     kept = [shortened(message, lines[place]) if place in lines else message
             for place, message in enumerate(given) if place not in gone]
     prints = tuple(print_of_all(message) for message in given)
     return Fitted(kept, made, Before(prints, frozenset(gone), lines) if gone or lines else NOTHING)
+
+
+def as_before(messages: Sequence[Any], wish: Wish, now: float, before: Before, hindered: str) -> Fitted:
+    """The messages that are to be sent where nothing more may go for now."""
+    return fit(messages, wish._replace(start=inf), now, before=before)._replace(hindered=hindered)
 
 
 def checked(messages: Any) -> Sequence[Any]:

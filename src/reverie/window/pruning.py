@@ -70,14 +70,17 @@ class Step(NamedTuple):
 
 def plan(items: Sequence[Item], limit: int, now: float, *, task: str = "", strategy: str = DEFAULT,
          start: float = START, down: float = DOWN, alternate: bool = False, may_shorten: bool = True,
-         count: Callable[[str], int] = tokens) -> Plan:
-    """What goes, so that `down` of the limit is left; nothing below `start` of it."""
+         kept: bool = True, count: Callable[[str], int] = tokens) -> Plan:
+    """What goes, so that `down` of the limit is left; nothing below `start` of it.
+
+    `kept` tells whether what goes is kept in memory, for the lines that stand for it.
+    """
     chosen = wanted(strategy, limit)
     before = sum(item.tokens for item in items)
     if before < start * limit:
         return Plan(limit, before, before, prefix=before, strategy=strategy)
     worth = chosen.worth(Scene(items, now, task))
-    steps = steps_of(items, worth, count if chosen.stubs and may_shorten else None)
+    steps = steps_of(items, worth, count if chosen.stubs and may_shorten else None, kept=kept)
     goal = int(down * limit)
     best = spared(items, steps, before - goal, chosen) if chosen.steady else steps
     done = fewest(items, best, worth, before - goal, alternate=alternate)
@@ -95,7 +98,8 @@ def wanted(strategy: str, limit: int) -> Strategy:
     return STRATEGIES[strategy]
 
 
-def steps_of(items: Sequence[Item], worth: Sequence[float], count: Callable[[str], int] | None) -> list[Step]:
+def steps_of(items: Sequence[Item], worth: Sequence[float], count: Callable[[str], int] | None, *,
+             kept: bool = True) -> list[Step]:
     """All that may be done, the least worth first: with `count`, long results are shortened before their item goes."""
     steps = []
     for place, item in enumerate(items):
@@ -103,7 +107,7 @@ def steps_of(items: Sequence[Item], worth: Sequence[float], count: Callable[[str
             continue
         head = item.tokens
         if count and item.result >= STUB_FROM:
-            line = stub(item)
+            line = stub(item, kept=kept)
             saves = item.result - count(line) * item.answers
             if saves > item.result // 2:
                 steps.append(Step(worth[place], place, line, saves))

@@ -14,16 +14,18 @@ from reverie.window.shapes import IN_WORDS, plain_answer
 
 MOST_TOOL = 120          # characters of a call that a line shows
 OPENING = 200            # characters of an assistant's answer that stay
-MOVED = "moved to memory"
+MOVED, LEFT = "moved to memory", "left out"
+RECALL = ": recall it by its words"
 
 
-def stub(item: Item) -> str:
-    """The line that stands for an item's answers."""
+def stub(item: Item, *, kept: bool = True) -> str:
+    """The line that stands for an item's answers; `kept` tells whether they are in memory from now on."""
+    where = MOVED if kept else LEFT
     if not item.tool:
-        return f"{cut(item.text, OPENING)} [{item.result:,} tokens of this answer were {MOVED}]"
+        return f"{cut(item.text, OPENING)} [{item.result:,} tokens of this answer were {where}]"
     what = f"result of {cut(item.tool[1:-1], MOST_TOOL)}" if item.answers == 1 else "result"
     whole = f", without {item.pictures} picture{'s' * (item.pictures > 1)}" if item.pictures else ""
-    return f"[{what}, {item.result:,} tokens in all, was {MOVED}{whole}: recall it by its words]"
+    return f"[{what}, {item.result:,} tokens in all, was {where}{whole}{RECALL if kept else ''}]"
 
 
 def cut(text: str, most: int) -> str:
