@@ -32,7 +32,6 @@ from reverie.window.course import Course, Place
 from reverie.window.fitting import Fitted, Wish, as_before, checked, fit
 from reverie.window.items import Item
 from reverie.window.strategies import DEFAULT
-from reverie.window.stubs import is_stub
 from reverie.window.tokens import Quarter, Tokenizer
 
 MOST_NEW = 40            # messages of one turn that are taken in (CONSTANTS: extraction window)
@@ -100,7 +99,7 @@ class Companion:
         wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky, kept=kept)
         places = self._course.places(checked(messages), at, task)
         fitted = fit(messages, wish, at, lambda place: places[place].known, self._course.before)
-        gone = tuple(gone_of(item, places) for item in fitted.leaving if not is_stub(item.text))
+        gone = tuple(gone_of(item, places) for item in fitted.leaving if not item.line)
         if gone and kept and not self._background.put(Turn(self.conversation, (), 0, (), EMPTY, at, left=gone)):
             fitted = as_before(messages, wish, at, self._course.before, FULL)
         self._course.went_on(messages, places, fitted)

@@ -98,6 +98,37 @@ def test_it_comes_back_by_itself_in_its_own_conversation_only(mind, clock):
     assert FACT == mind.recall(asked["content"], space=SPACE, limit=1)[0].memory.text
 
 
+@pytest.mark.parametrize("end", ["[and all was moved to memory]", "[9 tokens of this answer were moved to memory]",
+                                 "[result of Read {}, 9 tokens in all, was moved to memory: recall it by its words]"])
+def test_what_only_looks_like_a_line_is_kept(mind, end):
+    """CC-78: what the user said is kept, however it ends; so is a long answer that ends by quoting such a line."""
+    said = talk()
+    said[4] = {"role": "user", "content": f"{FACT} {end}"}
+    said[7] = {"role": "assistant", "content": "As I saw it:\n" + "The gateway otter has four legs. " * 9 + f"\n{end}"}
+    with mind.companion(space=SPACE, session="s1") as companion:
+        fitted = companion.fit(said, limit=1_000, strategy="oldest")
+        companion.wait()
+    assert not any(said[4] is m or said[7] is m for m in fitted.messages)
+    texts = [m.text for m in excerpts(mind)]
+    assert any(FACT in text and end in text for text in texts) and any("otter" in text for text in texts)
+
+
+def test_lines_are_not_kept_again(mind):
+    """A line that leaves in the end is nothing that was said, whether the host goes on with it or passes everything."""
+    said = talk()
+    said[25] = {"role": "assistant", "content": " ".join(f"shelf{n}" for n in range(800))}
+    for goes_on in (True, False):
+        session = f"s{goes_on}"
+        with mind.companion(space=SPACE, session=session) as companion:
+            sent = companion.fit(said, limit=3_000).messages
+            assert any("tokens of this answer" in m["content"] for m in sent)
+            more = [*(sent if goes_on else said), *talk()[:8]]
+            after = companion.fit(more, limit=800, strategy="oldest").messages
+            assert not any("tokens of this answer" in m["content"] for m in after)
+            companion.wait()
+    assert excerpts(mind) and not any("tokens of this answer" in m.text for m in excerpts(mind))
+
+
 def test_what_leaves_teaches_nothing_twice(mind):
     """What the turn taught is one memory; the passage that left stands beside it and is not reconciled with it."""
     said = talk(fact="Noted.")

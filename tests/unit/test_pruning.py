@@ -6,11 +6,11 @@ from reverie.errors import BadInput
 from reverie.testing import NOON
 from reverie.window.fitting import NOTHING, Wish, fit
 from reverie.window.items import TYPES, Item
+from reverie.window.lines import MOVED
 from reverie.window.pruning import plan
 from reverie.window.relevance import relevance
 from reverie.window.shapes import Known, items_of
 from reverie.window.strategies import STRATEGIES
-from reverie.window.stubs import MOVED
 from reverie.window.tokens import Quarter, tokens
 
 

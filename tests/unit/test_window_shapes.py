@@ -9,9 +9,9 @@ from reverie.messages import Heard
 from reverie.testing import NOON
 from reverie.window.course import Place
 from reverie.window.fitting import Wish, fit
+from reverie.window.lines import MOVED
 from reverie.window.parts import PICTURE, content_text, text_of
 from reverie.window.shapes import Known, items_of
-from reverie.window.stubs import MOVED
 from reverie.window.tokens import Quarter, tokens
 
 WIDE = Wish(10**9)

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from reverie.errors import BadInput
 from reverie.window.items import Item
+from reverie.window.lines import stub
 from reverie.window.shapes import mended
 from reverie.window.strategies import DEFAULT, STRATEGIES, Scene, Strategy
-from reverie.window.stubs import stub
 from reverie.window.tokens import tokens
 
 START, DOWN = 0.80, 0.70     # shares of the limit

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from reverie.messages import REASONING, called, content_of, item_call, item_type, named, role_of
 from reverie.window.items import SYSTEM, Item
+from reverie.window.lines import is_line
 from reverie.window.parts import (
     OVERHEAD,
     SPEAKERS,
@@ -67,13 +68,15 @@ def item_of(messages: Sequence[Any], span: range, known: Callable[[int], Known],
     tool = list(dict.fromkeys(line for message in some for line in calls(message))) if len(some) > 1 else []
     texts = [text_of(message) for message in some]
     weights = [weight(message, text, tokenizer) for message, text in zip(some, texts, strict=True)]
-    answers = answers_in(some) if tool else plain_answer(some[0]) if len(some) == 1 else []
+    contents = answers_in(some) if tool else plain_answer(some[0]) if len(some) == 1 else []
+    answers = [content_text(content) for content in contents]
     name = str(span[0]) if len(span) == 1 else f"{span[0]}-{span[-1]}"
     stays = sticky or ("marked" if any(fact.sticky for fact in facts) else "")
     return Item(name, tuple(span), type_of(some, tool), "\n".join(texts), tokens=sum(weights),
                 at=max(fact.at for fact in facts), task=facts[-1].task, sticky=stays, tool="; ".join(tool),
-                answers=len(answers), pictures=sum(map(pictures, answers)),
-                result=sum(tokenizer.count(content_text(one)) + besides(one, tokenizer) for one in answers))
+                answers=len(answers), pictures=sum(map(pictures, contents)),
+                result=sum(map(tokenizer.count, answers)) + sum(besides(one, tokenizer) for one in contents),
+                line=bool(answers) and all(map(is_line, answers)))
 
 
 # What belongs together
