@@ -66,6 +66,20 @@ def test_what_leaves_is_kept_once(mind):
         assert texts and len(texts) == len(set(texts))
 
 
+def test_numbers_hold_where_a_host_puts_its_block_into_a_message(mind):
+    """D5: a message that held a block the last time is the same message: passages lead to what they are taken from."""
+    said = talk()
+    with mind.companion(space=SPACE, session="s1") as companion:
+        for end in range(1, 41, 2):
+            given = said[:end]
+            given[-1] = {**given[-1], "content": f"{given[-1]['content']}\n\nblock {end}"}
+            companion.fit(given, limit=1_000, strategy="oldest")
+        companion.wait()
+    found = next(m for m in excerpts(mind) if m.text == FACT)
+    assert (3, 3) == found.messages
+    assert all(m.text.startswith(f"Step {m.messages[0]}:") for m in excerpts(mind) if m.text.startswith("Step"))
+
+
 def test_secrets_are_taken_out(mind):
     """What leaves holds no secret when it is written down."""
     key = "sk-ant-api03-" + "Ab3dEf6hIj" * 9 + "AA"

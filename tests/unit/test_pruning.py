@@ -206,6 +206,37 @@ def test_the_same_is_taken_out_when_everything_is_passed_again():
     assert other.plan.going and other.before != NOTHING
 
 
+def with_block(messages, n):
+    """As a host passes it that puts its block into the last of the user's messages."""
+    last = max(place for place, message in enumerate(messages) if message["role"] == "user")
+    given = [*messages]
+    given[last] = {**messages[last], "content": f"{messages[last]['content']}\n\nblock {n}"}
+    return given
+
+
+def test_a_block_in_the_last_message_does_not_alter_the_beginning():
+    """The last question and the last message may differ the next time: what was taken out before is still out."""
+    messages, before = chat(119), NOTHING
+    pruned, last = 0, list[object]()
+    for n in range(40):
+        fitted = fit(with_block(messages, n), Wish(8_000), NOON, before=before)
+        pruned += bool(fitted.plan.going)
+        assert fitted.plan.going or last[:-1] == fitted.messages[:len(last) - 1]
+        last, before = fitted.messages, fitted.before
+        messages += [said("assistant", f"answer {n} " + "word " * 30), said("user", f"question {n} " + "word " * 30)]
+    assert 1 < pruned < 8
+
+
+def test_a_loop_of_calls_under_a_block_does_not_alter_the_beginning():
+    """The block stands in the question while tools are called, and no longer when the next one is asked."""
+    messages = chat(59)
+    first = fit(with_block(messages, 1), Wish(2_000), NOON)
+    loop = [*messages, *a_call("c1", "Run", "fine"), *a_call("c2", "Run", "fine"), said("assistant", "done")]
+    again = fit([*loop, said("user", "next")], Wish(2_000), NOON, before=first.before)
+    assert first.plan.going and () == again.plan.going
+    assert first.messages[:-1] == again.messages[:len(first.messages) - 1]
+
+
 def test_ours_keeps_what_tells_and_lets_chatter_go():
     """Rare words, names that later messages use: of equal length, the message with the facts stays."""
     chatter = "well that is really nice and it was so good to see you there again today my friend " * 2

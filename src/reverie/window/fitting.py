@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
-from reverie.messages import named, print_of
+from reverie.messages import named, print_of, role_of
 from reverie.window.items import Item
 from reverie.window.pruning import DOWN, START, Plan, plan, wanted
 from reverie.window.shapes import Known, answers_to, call_ids, items_of, takes_turns, text_of, weight
@@ -41,7 +41,7 @@ class Wish(NamedTuple):
 class Before(NamedTuple):
     """What a host passed the last time, and what of it had gone by then."""
 
-    prints: tuple[int, ...] = ()
+    prints: tuple[int | None, ...] = ()      # None of a message that may differ the next time
     gone: frozenset[int] = frozenset()
     lines: Mapping[int, str] = MappingProxyType({})
 
@@ -92,7 +92,8 @@ def fit(messages: Sequence[Any], wish: Wish, now: float, known: Callable[[int], 
     lines = {**carried.lines, **{place: one.stub for one in made.going if one.stub for place in one.item.messages}}
     kept = [shortened(message, lines[place]) if place in lines else message
             for place, message in enumerate(given) if place not in gone]
-    prints = tuple(print_of_all(message) for message in given)
+    loose = may_differ(given)
+    prints = tuple(None if place in loose else print_of_all(message) for place, message in enumerate(given))
     return Fitted(kept, made, Before(prints, frozenset(gone), lines) if gone or lines else NOTHING)
 
 
@@ -109,10 +110,21 @@ def checked(messages: Any) -> Sequence[Any]:
     return messages
 
 
-def same_beginning(messages: Sequence[Any], prints: Sequence[int]) -> bool:
+def same_beginning(messages: Sequence[Any], prints: Sequence[int | None]) -> bool:
     """Whether a conversation begins with what these are the prints of."""
     return len(prints) <= len(messages) and all(
-        print_of_all(message) == known for message, known in zip(messages, prints, strict=False))
+        known is None or print_of_all(message) == known for message, known in zip(messages, prints, strict=False))
+
+
+def may_differ(messages: Sequence[Any]) -> set[int]:
+    """The places of messages that a host may pass otherwise the next time: those into which it puts a block.
+
+    These are the last question, while it is worked on, and the last message. Both never go.
+    """
+    last = len(messages) - 1
+    question = next((place for place in range(last, -1, -1)
+                     if role_of(messages[place]) == "user" and not answers_to(messages[place])), last)
+    return {last, question} - {-1}
 
 
 def print_of_all(message: Any) -> int:
