@@ -83,7 +83,9 @@ def test_a_plan_that_cannot_fit_says_so():
     assert "takes 1,000 tokens and the limit is 500: raise the limit" in made.trouble
 
 
-@pytest.mark.parametrize(("limit", "strategy"), [(0, "ours"), (-5, "ours"), (100, "nonsense")])
+@pytest.mark.parametrize(("limit", "strategy"), [
+    (0, "ours"), (-5, "ours"), ("4000", "ours"), (None, "ours"), (float("nan"), "ours"), (float("inf"), "ours"),
+    (True, "ours"), (100, "nonsense"), (100, None), (100, ["ours"])])
 def test_what_is_no_limit_or_no_strategy_is_refused(limit, strategy):
     """Errors say what to do."""
     with pytest.raises(BadInput):

@@ -11,6 +11,7 @@ neighbours of one role appear that were not there. If what is sticky alone does 
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import NamedTuple
 
 from reverie.errors import BadInput
@@ -90,10 +91,10 @@ def plan(items: Sequence[Item], limit: int, now: float, *, task: str = "", strat
 
 
 def wanted(strategy: str, limit: int) -> Strategy:
-    """The row of that name."""
-    if strategy not in STRATEGIES:
+    """The row of that name; BadInput for what is none, and for what is no limit."""
+    if not isinstance(strategy, str) or strategy not in STRATEGIES:
         raise BadInput(f"{strategy!r} is not a strategy; there are {', '.join(STRATEGIES)}")
-    if limit <= 0:
+    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 < limit < inf:
         raise BadInput(f"limit={limit!r} must be a number of tokens above 0")
     return STRATEGIES[strategy]
 
