@@ -157,6 +157,8 @@ def said_by(message: Any, place: int) -> list[Said]:
 def role_of(message: Any) -> str:
     """Who speaks; a message that does not say, and is of no other type, is the user's."""
     role = named(message, "role")
+    if type(role) is str and len(role) <= ROLE:     # the usual case
+        return role
     if role is None:
         if kind := item_type(message):
             return ITEMS.get(kind, "other")

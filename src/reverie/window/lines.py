@@ -31,4 +31,4 @@ def cut(text: str, most: int) -> str:
 
 def is_line(text: str) -> bool:
     """Whether a text as a whole is what a line left of it: nothing is lost with it."""
-    return LINE.fullmatch(text) is not None
+    return text.endswith("]") and LINE.fullmatch(text) is not None

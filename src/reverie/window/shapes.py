@@ -196,7 +196,7 @@ def answered(message: Any) -> list[Any]:
 def plain_answer(message: Any) -> list[Any]:
     """What an assistant answered in words alone; nothing where there is more to its message than text."""
     content = named(message, "content")
-    if role_of(message) != "assistant" or not isinstance(message, Mapping) or calls(message):
+    if role_of(message) != "assistant" or not isinstance(message, Mapping) or asked(message):
         return []
     plain = isinstance(content, str) or all(named(part, "type") in WORDS for part in listed(content))
     return [content] if plain and content_text(content) else []
