@@ -21,7 +21,7 @@ from reverie.background import Background
 from reverie.conversation import Conversation, Turn, tell, told_lately
 from reverie.errors import BadInput, ReverieError
 from reverie.lifecycle.condense import strategies as condensing
-from reverie.lifecycle.condense.drafting import Condensed
+from reverie.lifecycle.condense.drafting import Condensed, untouched
 from reverie.messages import Said, text_of
 from reverie.model import lineage
 from reverie.search import Query, search
@@ -32,13 +32,14 @@ from reverie.settle.reminding import at_start, let_go
 from reverie.store import Store
 from reverie.window import EMPTY, Block, render
 from reverie.window.course import Course, Place
-from reverie.window.fitting import Fitted, Wish, checked, fit
+from reverie.window.fitting import Fitted, Wish, as_before, checked, fit
 from reverie.window.items import Item
 from reverie.window.strategies import DEFAULT
-from reverie.window.stubs import is_stub
 from reverie.window.tokens import Quarter, Tokenizer
 
 MOST_NEW = 40            # messages of one turn that are taken in (CONSTANTS: extraction window)
+FULL = ("Too much waits to be written down, so nothing was taken out: it would be lost. Call again in a moment, or "
+        "wait for it: companion.wait()")
 
 
 class Companion:
@@ -93,19 +94,21 @@ class Companion:
         `sticky` says stays; never a tool's call without its result. What goes is written down in the background and
         found by `recall`, and comes up by itself when it is spoken of again. Go on with what you were given, or pass
         the whole conversation each time. `task` names what is worked on: what belongs to it stays longer. Only decides
-        and returns, in milliseconds; `fitted.trouble` says so if even what has to stay does not fit.
+        and returns: in milliseconds, and in a tenth of a second for 1,000 messages when something goes.
+        `fitted.trouble` says so if even what has to stay does not fit, or if nothing can be written down just now. In a
+        space that is switched off what goes is left out and not kept.
         """
         if self.closed:
             raise BadInput("This companion is closed; open another with mind.companion()")
         at = self._now() if now is None else finite(now)
-        wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky)
+        kept = not self._background.settings.is_off(self.space)
+        wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky, kept=kept)
         places = self._course.places(checked(messages), at, task)
         fitted = fit(messages, wish, at, lambda place: places[place].known, self._course.before)
+        gone = tuple(gone_of(item, places) for item in fitted.leaving if not item.line)
+        if gone and kept and not self._background.put(Turn(self.conversation, (), 0, (), EMPTY, at, left=gone)):
+            fitted = as_before(messages, wish, at, self._course.before, FULL)
         self._course.went_on(messages, places, fitted)
-        gone = tuple(gone_of(item, places) for item in fitted.leaving if not is_stub(item.text))
-        if gone and not self._background.settings.is_off(self.space) and not self._background.put(
-                Turn(self.conversation, (), 0, (), EMPTY, at, left=gone)):
-            self.dropped += 1
         return fitted
 
     def condense(self, messages: Sequence[Any], *, limit: int, task: str = "", strategy: str = condensing.DEFAULT,
@@ -125,17 +128,20 @@ class Companion:
             raise BadInput("This companion is closed; open another with mind.companion()")
         at = self._now() if now is None else finite(now)
         places = self._course.places(checked(messages), at, task)
-        wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky, start=self._background.settings.condense_at)
+        kept = not self._background.settings.is_off(self.space)
+        wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky, start=self._background.settings.condense_at,
+                    kept=kept)
         numbers = [place.number for place in places]
         known = About(self.space, self.session, self._condensed, lambda place: places[place].known, numbers)
         made = condensed(messages, wish, known, at, self._background.llm if ask else None)
-        if made.done:
-            self._condensed = at
-            self._course.goes_on(messages, places, made.messages, made.origin)
-            gone = tuple(gone_of(item, places) for item in made.left if not is_stub(item.text))
-            if gone and not self._background.settings.is_off(self.space) and not self._background.put(
-                    Turn(self.conversation, (), 0, (), EMPTY, at, left=gone, told=told(made, numbers))):
-                self.dropped += 1
+        if not made.done:
+            return made
+        gone = tuple(gone_of(item, places) for item in made.left if not item.line)
+        if gone and kept and not self._background.put(
+                Turn(self.conversation, (), 0, (), EMPTY, at, left=gone, told=told(made, numbers))):
+            return untouched(messages, made, FULL)
+        self._condensed = at
+        self._course.goes_on(messages, places, made.messages, made.origin)
         return made
 
     def heed(self, messages: Sequence[Any], *, now: float | None = None) -> None:

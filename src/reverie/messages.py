@@ -1,6 +1,7 @@
 """A host's messages, read in the caller's path: who said what, and which of it is new.
 
-Taken are lists of messages in OpenAI or Anthropic shape, as mappings or as objects with the same names. What a tool
+Taken are lists of messages in OpenAI or Anthropic shape, as mappings or as objects with the same names; among them may
+be items of OpenAI's Responses, which have a type instead of a role: calls, outputs, what was thought. What a tool
 answered is never the user's word, whoever's message it stands in: it becomes a message of the role "tool". Everything
 here is a matter of microseconds; secrets are taken out later, in the background, so more is kept of a long message
 than will be written down: no cut may go through a secret that is still to be found.
@@ -27,6 +28,10 @@ SHOWN, ARGUMENTS = 300, 12      # characters of one argument of a tool's call th
 COMMANDS = ("command", "cmd", "script")         # arguments that a shell is given
 ROLE = 200                     # characters of a role that are looked at
 TEXT_PARTS = (None, "", "text", "input_text")    # types of parts that are the speaker's own words
+REASONING = "reasoning"
+CALLS = ("function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call")
+OUTPUTS = tuple(f"{call}_output" for call in CALLS)
+ITEMS = {REASONING: "assistant", **dict.fromkeys(CALLS, "assistant"), **dict.fromkeys(OUTPUTS, "tool")}
 
 Print = int
 
@@ -104,6 +109,8 @@ def arguments(given: Any) -> Mapping[Any, Any]:
 
 def calls_of(message: Any) -> str:
     """What a message in OpenAI's shape asks of tools, a line for each call."""
+    if (item := item_call(message)) is not None:
+        return called(*item)
     return "\n".join(called(named(f, "name"), named(f, "arguments")) for f in functions_of(message))
 
 
@@ -126,6 +133,27 @@ def long_commands(message: Any) -> tuple[tuple[str, str], ...]:
                  if name in COMMANDS and isinstance(value, str) and not short(value))
 
 
+def item_call(message: Any) -> tuple[Any, Any] | None:
+    """(tool, what it is given) of a call that is an item by itself, as in OpenAI's Responses."""
+    if (kind := item_type(message)) not in CALLS:
+        return None
+    given = next((value for name in ("arguments", "input", "action", "operation")
+                  if (value := named(message, name)) is not None), None)
+    return named(message, "name") or kind.removesuffix("_call"), given
+
+
+def item_type(message: Any) -> str | None:
+    """The type of what has no role; None of a message."""
+    kind = named(message, "type") if named(message, "role") is None else None
+    return kind if isinstance(kind, str) and kind != "message" else None
+
+
+def content_of(message: Any) -> Any:
+    """The content of a message; of what a tool gave back as an item by itself, its output."""
+    content = named(message, "content")
+    return named(message, "output") if content is None and item_type(message) in OUTPUTS else content
+
+
 def named(thing: Any, name: str) -> Any:
     """A value of a mapping or an attribute of an object; None where there is none."""
     return thing.get(name) if isinstance(thing, (dict, Mapping)) else getattr(thing, name, None)    # dict is quickest
@@ -133,7 +161,7 @@ def named(thing: Any, name: str) -> Any:
 
 def said_by(message: Any, place: int) -> list[Said]:
     """What one message says: its speaker's words, and in a user's message, apart from them, what tools answered."""
-    role, content = role_of(message), named(message, "content")
+    role, content = role_of(message), content_of(message)
     if role != "user" or not isinstance(content, (list, tuple)):
         return [Said(role, "\n".join(filter(None, (text_of(content), calls_of(message)))), place,
                      long_commands(message) if role == "assistant" else ())]
@@ -145,10 +173,14 @@ def said_by(message: Any, place: int) -> list[Said]:
 
 
 def role_of(message: Any) -> str:
-    """Who speaks; a message that does not say is the user's."""
-    if isinstance(message, (dict, Mapping)) and "role" not in message:
-        return "user"
+    """Who speaks; a message that does not say, and is of no other type, is the user's."""
     role = named(message, "role")
+    if type(role) is str and len(role) <= ROLE:     # the usual case
+        return role
+    if role is None:
+        if kind := item_type(message):
+            return ITEMS.get(kind, "other")
+        return "user" if isinstance(message, (dict, Mapping)) and "role" not in message else "other"
     role = getattr(role, "value", role)
     return role if isinstance(role, str) and len(role) <= ROLE else "other"
 
@@ -162,7 +194,8 @@ def listed(messages: Any) -> Sequence[Any]:
     if set(map(type, found[-LOOK:])) <= {dict}:     # the usual case, in a microsecond
         return found
     for message in found[-LOOK:]:
-        if not isinstance(message, Mapping) and not (hasattr(message, "role") and hasattr(message, "content")):
+        if not (isinstance(message, Mapping) or item_type(message) in ITEMS
+                or (hasattr(message, "role") and hasattr(message, "content"))):
             raise BadInput('turn() takes a list of messages such as [{"role": "user", "content": "…"}]; one of these '
                            f"is a {type(message).__name__}")
     return found
@@ -170,10 +203,11 @@ def listed(messages: Any) -> Sequence[Any]:
 
 def print_of(message: Any) -> Print:
     """What tells a message from others, cheaply."""
-    content = named(message, "content")
+    content = content_of(message)
     text = content if isinstance(content, str) else text_of(content)
     parts = len(content) if isinstance(content, (list, tuple)) else -1
-    return hash((role_of(message), parts, len(text), text[:200], text[-200:]))
+    call = named(message, "call_id") if content is None else None
+    return hash((role_of(message), parts, len(text), text[:200], text[-200:], call))
 
 
 @dataclass(slots=True)

@@ -66,6 +66,20 @@ def test_what_leaves_is_kept_once(mind):
         assert texts and len(texts) == len(set(texts))
 
 
+def test_numbers_hold_where_a_host_puts_its_block_into_a_message(mind):
+    """D5: a message that held a block the last time is the same message: passages lead to what they are taken from."""
+    said = talk()
+    with mind.companion(space=SPACE, session="s1") as companion:
+        for end in range(1, 41, 2):
+            given = said[:end]
+            given[-1] = {**given[-1], "content": f"{given[-1]['content']}\n\nblock {end}"}
+            companion.fit(given, limit=1_000, strategy="oldest")
+        companion.wait()
+    found = next(m for m in excerpts(mind) if m.text == FACT)
+    assert (3, 3) == found.messages
+    assert all(m.text.startswith(f"Step {m.messages[0]}:") for m in excerpts(mind) if m.text.startswith("Step"))
+
+
 def test_secrets_are_taken_out(mind):
     """What leaves holds no secret when it is written down."""
     key = "sk-ant-api03-" + "Ab3dEf6hIj" * 9 + "AA"
@@ -96,6 +110,37 @@ def test_it_comes_back_by_itself_in_its_own_conversation_only(mind, clock):
         clock.tick(minutes=1)
         assert FACT not in other.turn([asked, {"role": "user", "content": "hello?"}]).text
     assert FACT == mind.recall(asked["content"], space=SPACE, limit=1)[0].memory.text
+
+
+@pytest.mark.parametrize("end", ["[and all was moved to memory]", "[9 tokens of this answer were moved to memory]",
+                                 "[result of Read {}, 9 tokens in all, was moved to memory: recall it by its words]"])
+def test_what_only_looks_like_a_line_is_kept(mind, end):
+    """CC-78: what the user said is kept, however it ends; so is a long answer that ends by quoting such a line."""
+    said = talk()
+    said[4] = {"role": "user", "content": f"{FACT} {end}"}
+    said[7] = {"role": "assistant", "content": "As I saw it:\n" + "The gateway otter has four legs. " * 9 + f"\n{end}"}
+    with mind.companion(space=SPACE, session="s1") as companion:
+        fitted = companion.fit(said, limit=1_000, strategy="oldest")
+        companion.wait()
+    assert not any(said[4] is m or said[7] is m for m in fitted.messages)
+    texts = [m.text for m in excerpts(mind)]
+    assert any(FACT in text and end in text for text in texts) and any("otter" in text for text in texts)
+
+
+def test_lines_are_not_kept_again(mind):
+    """A line that leaves in the end is nothing that was said, whether the host goes on with it or passes everything."""
+    said = talk()
+    said[25] = {"role": "assistant", "content": " ".join(f"shelf{n}" for n in range(800))}
+    for goes_on in (True, False):
+        session = f"s{goes_on}"
+        with mind.companion(space=SPACE, session=session) as companion:
+            sent = companion.fit(said, limit=3_000).messages
+            assert any("tokens of this answer" in m["content"] for m in sent)
+            more = [*(sent if goes_on else said), *talk()[:8]]
+            after = companion.fit(more, limit=800, strategy="oldest").messages
+            assert not any("tokens of this answer" in m["content"] for m in after)
+            companion.wait()
+    assert excerpts(mind) and not any("tokens of this answer" in m.text for m in excerpts(mind))
 
 
 def test_what_leaves_teaches_nothing_twice(mind):
@@ -151,9 +196,29 @@ def test_a_closed_companion_fits_nothing(mind):
 def test_where_memory_is_off_it_fits_and_keeps_nothing(mind):
     """A window must not overflow because memory is switched off."""
     mind.settings = mind.settings._replace(off=(SPACE,))
+    said = talk()
+    said[25] = {"role": "assistant", "content": " ".join(f"shelf{n}" for n in range(800))}
     with mind.companion(space=SPACE, session="s1") as companion:
-        assert companion.fit(talk(), limit=1_000).plan.going
-    assert [] == excerpts(mind)
+        fitted = companion.fit(said, limit=3_000)
+    assert fitted.plan.going and [] == excerpts(mind)
+    lines = [m["content"] for m in fitted.messages if "tokens of this answer" in m["content"]]
+    assert lines and all("were left out]" in line and "memory" not in line for line in lines)
+
+
+def test_where_nothing_more_can_be_written_down_nothing_goes(mind, monkeypatch):
+    """CC-78: what leaves becomes memory; where the queue is full it stays for now, and that is said."""
+    said = talk()
+    with mind.companion(space=SPACE, session="s1") as companion:
+        first = companion.fit(said[:30], limit=1_000)
+        companion.wait()
+        with monkeypatch.context() as full:
+            full.setattr("reverie.background.QUEUE", 0)
+            held = companion.fit(said, limit=1_000)
+        assert [*first.messages, *said[30:]] == held.messages and () == held.plan.going
+        assert "nothing was taken out" in held.trouble and 0 == companion.dropped
+        after = companion.fit(said, limit=1_000)
+        assert after.plan.going and not after.trouble and companion.wait()
+    assert excerpts(mind)
 
 
 @pytest.mark.parametrize("name", ["rollback", "migration"])

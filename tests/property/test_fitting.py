@@ -1,12 +1,13 @@
-"""The context window over random legal conversations of both shapes: what stays is legal, and the same."""
+"""The context window over random legal conversations of all shapes: what stays is legal, and the same."""
 
 import copy
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from reverie.messages import item_type, role_of
 from reverie.window.fitting import Before, Wish, fit
 from reverie.window.shapes import answers_to, call_ids, takes_turns
 from reverie.window.strategies import STRATEGIES
@@ -14,19 +15,28 @@ from reverie.window.strategies import STRATEGIES
 NOON = 1_760_000_000.0
 words = st.integers(1, 400).map(lambda n: " ".join(f"word{i % 17}x{n % 29}" for i in range(n)))
 
+PICTURES = ({"type": "image", "source": {"type": "base64", "data": "iVBO" * 99}},
+            {"type": "image_url", "image_url": {}},
+            {"type": "document", "source": {"type": "base64", "data": "JVBE" * 99}, "title": "Tender"})
+parts = words.map(lambda text: {"type": "text", "text": text}) | st.sampled_from(PICTURES) | words.map(
+    lambda text: {"type": "document", "source": {"type": "text", "data": text}})
+contents = words | st.lists(parts, min_size=1, max_size=3)
+
 
 @st.composite
 def openai(draw):
-    """A conversation in OpenAI's shape, calls answered in any order, perhaps with a system prompt."""
+    """A conversation in OpenAI's shape: calls answered in any order, ids perhaps missing or the same again."""
     found = [{"role": draw(st.sampled_from(["system", "developer"])), "content": draw(words)}] * draw(st.integers(0, 1))
     for n in range(draw(st.integers(1, 9))):
-        found += [{"role": "user", "content": draw(words)} for _ in range(draw(st.integers(1, 2)))]
+        found += [{"role": "user", "content": draw(contents)} for _ in range(draw(st.integers(1, 2)))]
         for m in range(draw(st.integers(0, 3))):
-            ids = [f"call{n}.{m}.{k}" for k in range(draw(st.integers(1, 3)))]
+            name = draw(st.sampled_from(["", "call", f"call{n}.{m}.{{}}"]))
+            ids = [name.format(k) for k in range(draw(st.integers(1, 3)))]
             found.append({"role": "assistant", "content": draw(st.none() | words), "tool_calls": [
-                {"id": id, "type": "function", "function": {"name": "read", "arguments": '{"path": "a.py"}'}}
-                for id in ids]})
-            found += [{"role": "tool", "tool_call_id": id, "content": draw(words)} for id in draw(st.permutations(ids))]
+                {**({"id": id} if id else {}), "type": "function",
+                 "function": {"name": "read", "arguments": '{"path": "a.py"}'}} for id in ids]})
+            found += [{"role": "tool", **({"tool_call_id": id} if id else {}), "content": draw(words)}
+                      for id in draw(st.permutations(ids))]
         found.append({"role": "assistant", "content": draw(words)})
     return found
 
@@ -34,7 +44,7 @@ def openai(draw):
 @st.composite
 def anthropic(draw):
     """A conversation in Anthropic's shape: roles take turns strictly, results come in the next user message."""
-    found = [{"role": "user", "content": draw(words)}]
+    found = [{"role": "user", "content": draw(contents)}]
     for n in range(draw(st.integers(1, 14))):
         if draw(st.booleans()):
             ids = [f"toolu{n}.{k}" for k in range(draw(st.integers(1, 3)))]
@@ -43,39 +53,74 @@ def anthropic(draw):
                 *said, *({"type": "tool_use", "id": id, "name": "Read", "input": {"file": "a.py"}} for id in ids)]})
             more = [{"type": "text", "text": draw(words)}] * draw(st.integers(0, 1))
             found.append({"role": "user", "content": [
-                *({"type": "tool_result", "tool_use_id": id, "content": draw(words)} for id in ids), *more]})
+                *({"type": "tool_result", "tool_use_id": id, "content": draw(contents)} for id in ids), *more]})
         else:
             found.append({"role": "assistant", "content": [{"type": "text", "text": draw(words)}]})
-            found.append({"role": "user", "content": draw(words)})
+            found.append({"role": "user", "content": draw(contents)})
     return found
 
 
-conversations = openai() | anthropic()
+@st.composite
+def responses(draw):
+    """Items of OpenAI's Responses: calls side by side, some after what was thought and said, answers in any order."""
+    found = [{"role": "user", "content": draw(words)}]
+    for n in range(draw(st.integers(1, 14))):
+        if draw(st.booleans()):
+            found += [{"type": "reasoning", "id": f"rs{n}", "summary": [], "encrypted_content": "x" * 80}]
+        said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": draw(words)}]}
+        if draw(st.booleans()):
+            found += [said] * draw(st.integers(0, 1))
+            ids = [f"call{n}.{k}" for k in range(draw(st.integers(1, 3)))]
+            found += [{"type": "function_call", "call_id": id, "name": "run", "arguments": "{}"} for id in ids]
+            found += [{"type": "function_call_output", "call_id": id, "output": draw(contents)}
+                      for id in draw(st.permutations(ids))]
+        else:
+            found += [said, {"role": "user", "content": draw(contents)}]
+    return found
+
+
+conversations = openai() | anthropic() | responses()
 wishes = st.tuples(st.integers(50, 6_000), st.sampled_from(sorted(STRATEGIES))).map(
     lambda drawn: Wish(drawn[0], strategy=drawn[1]))
 
 
 def legal(messages):
     """Whether a provider takes it: each call is answered at once and in full, and no answer lacks its call."""
-    open: set[str] = set()
+    open: list[str] = []
     for message in messages:
-        answers = answers_to(message)
-        if not answers <= open or (open and not answers):
+        came, made = answers_to(message), call_ids(message)
+        if open and not came and not (made and item_type(message)):
             return False
-        open = (open - answers) or call_ids(message)
+        for answer in came:
+            if answer not in open:
+                return False
+            open.remove(answer)
+        open += made
     return not open
+
+
+def rests(messages):
+    """What each thought is followed by, up to where the user or a tool speaks: neither is taken without the other."""
+    found = {}
+    for place, message in enumerate(messages):
+        if item_type(message) == "reasoning":
+            rest = list(takewhile(lambda one: role_of(one) == "assistant", messages[place + 1:]))
+            found[message["id"]] = [(one.get("type"), one.get("call_id")) for one in rest]
+    return found
 
 
 @given(conversations, wishes)
 def test_what_stays_is_legal_and_in_order(messages, wish):
-    """Issue 4, window: no call without its result, roles in order, the first message the user's."""
+    """Issue 4, window: no call without its result or what was thought, roles in order, the first message the user's."""
     assume(legal(messages))
     before = copy.deepcopy(messages)
     fitted = fit(messages, wish, NOON)
     assert before == messages
     assert legal(fitted.messages)
-    roles = [m["role"] for m in fitted.messages if m["role"] not in ("system", "developer")]
+    roles = [role_of(m) for m in fitted.messages if role_of(m) not in ("system", "developer")]
     assert "user" == roles[0]
+    there = rests(messages)
+    assert all(rest[:len(there[id])] == there[id] for id, rest in rests(fitted.messages).items())
     if takes_turns(messages):
         assert all(a != b for a, b in pairwise(roles))
 
@@ -89,7 +134,8 @@ def test_what_stays_is_the_same_objects(messages, wish):
     kept = [place for place in range(len(messages)) if place not in gone]
     assert len(kept) == len(fitted.messages)
     for place, message in zip(kept, fitted.messages, strict=True):
-        assert message is messages[place] or (place in lines and message["role"] == messages[place]["role"])
+        assert message is messages[place] or (place in lines and {**message, "content": 0, "output": 0} == {
+            **messages[place], "content": 0, "output": 0})
 
 
 @given(conversations, wishes)

@@ -6,11 +6,11 @@ from reverie.errors import BadInput
 from reverie.testing import NOON
 from reverie.window.fitting import NOTHING, Wish, fit
 from reverie.window.items import TYPES, Item
+from reverie.window.lines import MOVED
 from reverie.window.pruning import plan
 from reverie.window.relevance import relevance
 from reverie.window.shapes import Known, items_of
 from reverie.window.strategies import STRATEGIES
-from reverie.window.stubs import MOVED
 from reverie.window.tokens import Quarter, tokens
 
 
@@ -83,7 +83,9 @@ def test_a_plan_that_cannot_fit_says_so():
     assert "takes 1,000 tokens and the limit is 500: raise the limit" in made.trouble
 
 
-@pytest.mark.parametrize(("limit", "strategy"), [(0, "ours"), (-5, "ours"), (100, "nonsense")])
+@pytest.mark.parametrize(("limit", "strategy"), [
+    (0, "ours"), (-5, "ours"), ("4000", "ours"), (None, "ours"), (float("nan"), "ours"), (float("inf"), "ours"),
+    (True, "ours"), (100, "nonsense"), (100, None), (100, ["ours"])])
 def test_what_is_no_limit_or_no_strategy_is_refused(limit, strategy):
     """Errors say what to do."""
     with pytest.raises(BadInput):
@@ -151,6 +153,31 @@ def test_an_answer_without_a_call_and_a_call_without_an_answer_stay():
     assert any(m is messages[1] for m in kept) and any(m is messages[2] for m in kept)
 
 
+def calls_without_ids(count, parallel=2, **named):
+    """Rounds of a question, parallel calls and their answers, as local models give them: no ids, or the same again."""
+    messages = [said("user", "go")]
+    for n in range(count):
+        call = {"type": "function", "function": {"name": "run", "arguments": "{}"}, **named}
+        answer = {"tool_call_id": named["id"]} if named else {}
+        messages += [said("user", f"round {n} " + "word " * 20), said("assistant", None, tool_calls=[call] * parallel)]
+        messages += [said("tool", f"answer {n} " + "line " * 30, **answer) for _ in range(parallel)]
+    return messages
+
+
+@pytest.mark.parametrize("named", [{}, {"id": "call_0"}])
+def test_parallel_calls_without_ids_leave_with_all_their_answers(named):
+    """Issue 4, window: an answer never stands without its call, also where ids are missing or the same again."""
+    fitted = fit(calls_without_ids(20, **named), Wish(1_000), NOON)
+    roles = "".join(message["role"][0] for message in fitted.messages)
+    assert fitted.plan.going and roles.count("t") == 2 * roles.count("a") == 2 * roles.count("att")
+
+
+def test_calls_without_ids_that_lack_an_answer_stay():
+    """Issue 4, window: two calls and one answer are no pair, whatever their ids."""
+    messages = [*calls_without_ids(1)[:-1], *chat(30)]
+    assert all(any(m is kept for kept in fit(messages, Wish(600), NOON).messages) for m in messages[2:4])
+
+
 def test_tokens_are_counted_in_full():
     """A tool's input, parallel results and pictures take room too; nothing is cut before it is counted."""
     parts = [{"type": "tool_use", "id": "t1", "name": "Write", "input": {"content": "y" * 40_000}}]
@@ -179,6 +206,37 @@ def test_the_same_is_taken_out_when_everything_is_passed_again():
     assert [*first.messages, {"role": "user", "content": "more"}] == again.messages
     other = fit([said("user", "another talk"), *messages[1:]], Wish(2_000), NOON, before=first.before)
     assert other.plan.going and other.before != NOTHING
+
+
+def with_block(messages, n):
+    """As a host passes it that puts its block into the last of the user's messages."""
+    last = max(place for place, message in enumerate(messages) if message["role"] == "user")
+    given = [*messages]
+    given[last] = {**messages[last], "content": f"{messages[last]['content']}\n\nblock {n}"}
+    return given
+
+
+def test_a_block_in_the_last_message_does_not_alter_the_beginning():
+    """The last question and the last message may differ the next time: what was taken out before is still out."""
+    messages, before = chat(119), NOTHING
+    pruned, last = 0, list[object]()
+    for n in range(40):
+        fitted = fit(with_block(messages, n), Wish(8_000), NOON, before=before)
+        pruned += bool(fitted.plan.going)
+        assert fitted.plan.going or last[:-1] == fitted.messages[:len(last) - 1]
+        last, before = fitted.messages, fitted.before
+        messages += [said("assistant", f"answer {n} " + "word " * 30), said("user", f"question {n} " + "word " * 30)]
+    assert 1 < pruned < 8
+
+
+def test_a_loop_of_calls_under_a_block_does_not_alter_the_beginning():
+    """The block stands in the question while tools are called, and no longer when the next one is asked."""
+    messages = chat(59)
+    first = fit(with_block(messages, 1), Wish(2_000), NOON)
+    loop = [*messages, *a_call("c1", "Run", "fine"), *a_call("c2", "Run", "fine"), said("assistant", "done")]
+    again = fit([*loop, said("user", "next")], Wish(2_000), NOON, before=first.before)
+    assert first.plan.going and () == again.plan.going
+    assert first.messages[:-1] == again.messages[:len(first.messages) - 1]
 
 
 def test_ours_keeps_what_tells_and_lets_chatter_go():

@@ -21,8 +21,8 @@ from reverie.messages import Said, role_of
 from reverie.model import Add, Event, Filter
 from reverie.settle.learning import home_of
 from reverie.window.fitting import Wish, checked
+from reverie.window.lines import cut
 from reverie.window.shapes import Known, text_of, weight
-from reverie.window.stubs import cut
 
 if TYPE_CHECKING:
     from reverie.llm import Llm

@@ -1,7 +1,8 @@
 """The context window: what the agent is shown of its memory, and what of its conversation stays when room is short.
 
-`block` renders what is injected. `fitting` makes a conversation fit: `shapes` reads messages as items, `relevance` and
-`strategies` say how much each is worth, `pruning` decides what goes, `stubs` what stands in its place. All pure.
+`block` renders what is injected. `fitting` makes a conversation fit: `parts` reads what messages say, `shapes` takes
+them as items, `relevance` and `strategies` say how much each is worth, `pruning` decides what goes, `stubs` puts a line
+in its place, in the words of `lines`. All pure.
 """
 
 from reverie.window.block import (

@@ -9,12 +9,12 @@ the last time and takes the same out again, so that the prompt's beginning stays
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from math import isfinite
+from math import inf, isfinite
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
-from reverie.messages import named, print_of
+from reverie.messages import named, print_of, role_of
 from reverie.window.items import Item
 from reverie.window.pruning import DOWN, START, Plan, plan, wanted
 from reverie.window.shapes import Known, answers_to, call_ids, items_of, takes_turns, text_of, weight
@@ -35,12 +35,13 @@ class Wish(NamedTuple):
     sticky: Callable[[Any], bool] | None = None      # messages that never go
     start: float = START
     down: float = DOWN
+    kept: bool = True                                # whether what leaves is kept in memory
 
 
 class Before(NamedTuple):
     """What a host passed the last time, and what of it had gone by then."""
 
-    prints: tuple[int, ...] = ()
+    prints: tuple[int | None, ...] = ()      # None of a message that may differ the next time
     gone: frozenset[int] = frozenset()
     lines: Mapping[int, str] = MappingProxyType({})
 
@@ -54,6 +55,7 @@ class Fitted(NamedTuple):
     messages: list[Any]
     plan: Plan
     before: Before = NOTHING
+    hindered: str = ""           # why nothing was taken out though it should have been
 
     @property
     def leaving(self) -> tuple[Item, ...]:
@@ -63,7 +65,7 @@ class Fitted(NamedTuple):
     @property
     def trouble(self) -> str:
         """What to do if it does not fit even so; else empty."""
-        return self.plan.trouble
+        return self.hindered or self.plan.trouble
 
 
 def fit(messages: Sequence[Any], wish: Wish, now: float, known: Callable[[int], Known] | None = None,
@@ -85,13 +87,19 @@ def fit(messages: Sequence[Any], wish: Wish, now: float, known: Callable[[int], 
     items = [item._replace(messages=tuple(there[place] for place in item.messages))
              for item in items_of(sent, lambda place: marked(facts(there[place]), sent[place], wish), wish.tokenizer)]
     made = plan(items, wish.limit, now, task=wish.task, strategy=wish.strategy, start=wish.start, down=wish.down,
-                alternate=takes_turns(sent), count=wish.tokenizer.count)
+                alternate=takes_turns(sent), kept=wish.kept, count=wish.tokenizer.count)
     gone = carried.gone | {place for one in made.going if not one.stub for place in one.item.messages}
     lines = {**carried.lines, **{place: one.stub for one in made.going if one.stub for place in one.item.messages}}
     kept = [shortened(message, lines[place]) if place in lines else message
             for place, message in enumerate(given) if place not in gone]
-    prints = tuple(print_of_all(message) for message in given)
+    loose = may_differ(given)
+    prints = tuple(None if place in loose else print_of_all(message) for place, message in enumerate(given))
     return Fitted(kept, made, Before(prints, frozenset(gone), lines) if gone or lines else NOTHING)
+
+
+def as_before(messages: Sequence[Any], wish: Wish, now: float, before: Before, hindered: str) -> Fitted:
+    """The messages that are to be sent where nothing more may go for now."""
+    return fit(messages, wish._replace(start=inf), now, before=before)._replace(hindered=hindered)
 
 
 def checked(messages: Any) -> Sequence[Any]:
@@ -102,10 +110,21 @@ def checked(messages: Any) -> Sequence[Any]:
     return messages
 
 
-def same_beginning(messages: Sequence[Any], prints: Sequence[int]) -> bool:
+def same_beginning(messages: Sequence[Any], prints: Sequence[int | None]) -> bool:
     """Whether a conversation begins with what these are the prints of."""
     return len(prints) <= len(messages) and all(
-        print_of_all(message) == known for message, known in zip(messages, prints, strict=False))
+        known is None or print_of_all(message) == known for message, known in zip(messages, prints, strict=False))
+
+
+def may_differ(messages: Sequence[Any]) -> set[int]:
+    """The places of messages that a host may pass otherwise the next time: those into which it puts a block.
+
+    These are the last question, while it is worked on, and the last message. Both never go.
+    """
+    last = len(messages) - 1
+    question = next((place for place in range(last, -1, -1)
+                     if role_of(messages[place]) == "user" and not answers_to(messages[place])), last)
+    return {last, question} - {-1}
 
 
 def print_of_all(message: Any) -> int:

@@ -35,6 +35,8 @@ class Item(NamedTuple):
     tool: str = ""                        # of a tool's call: its name and what it was given, on one line
     answers: int = 0                      # messages of it that may be shortened: what tools or the assistant answered
     result: int = 0                       # tokens of these answers
+    pictures: int = 0                     # pictures in them, and documents that are no text
+    line: bool = False                    # whether lines are all that is left of these answers: they are kept already
 
     @property
     def places(self) -> int:

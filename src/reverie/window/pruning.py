@@ -11,13 +11,14 @@ neighbours of one role appear that were not there. If what is sticky alone does 
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import NamedTuple
 
 from reverie.errors import BadInput
 from reverie.window.items import Item
+from reverie.window.lines import stub
 from reverie.window.shapes import mended
 from reverie.window.strategies import DEFAULT, STRATEGIES, Scene, Strategy
-from reverie.window.stubs import stub
 from reverie.window.tokens import tokens
 
 START, DOWN = 0.80, 0.70     # shares of the limit
@@ -70,14 +71,17 @@ class Step(NamedTuple):
 
 def plan(items: Sequence[Item], limit: int, now: float, *, task: str = "", strategy: str = DEFAULT,
          start: float = START, down: float = DOWN, alternate: bool = False, may_shorten: bool = True,
-         count: Callable[[str], int] = tokens) -> Plan:
-    """What goes, so that `down` of the limit is left; nothing below `start` of it."""
+         kept: bool = True, count: Callable[[str], int] = tokens) -> Plan:
+    """What goes, so that `down` of the limit is left; nothing below `start` of it.
+
+    `kept` tells whether what goes is kept in memory, for the lines that stand for it.
+    """
     chosen = wanted(strategy, limit)
     before = sum(item.tokens for item in items)
     if before < start * limit:
         return Plan(limit, before, before, prefix=before, strategy=strategy)
     worth = chosen.worth(Scene(items, now, task))
-    steps = steps_of(items, worth, count if chosen.stubs and may_shorten else None)
+    steps = steps_of(items, worth, count if chosen.stubs and may_shorten else None, kept=kept)
     goal = int(down * limit)
     best = spared(items, steps, before - goal, chosen) if chosen.steady else steps
     done = fewest(items, best, worth, before - goal, alternate=alternate)
@@ -87,15 +91,16 @@ def plan(items: Sequence[Item], limit: int, now: float, *, task: str = "", strat
 
 
 def wanted(strategy: str, limit: int) -> Strategy:
-    """The row of that name."""
-    if strategy not in STRATEGIES:
+    """The row of that name; BadInput for what is none, and for what is no limit."""
+    if not isinstance(strategy, str) or strategy not in STRATEGIES:
         raise BadInput(f"{strategy!r} is not a strategy; there are {', '.join(STRATEGIES)}")
-    if limit <= 0:
+    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 < limit < inf:
         raise BadInput(f"limit={limit!r} must be a number of tokens above 0")
     return STRATEGIES[strategy]
 
 
-def steps_of(items: Sequence[Item], worth: Sequence[float], count: Callable[[str], int] | None) -> list[Step]:
+def steps_of(items: Sequence[Item], worth: Sequence[float], count: Callable[[str], int] | None, *,
+             kept: bool = True) -> list[Step]:
     """All that may be done, the least worth first: with `count`, long results are shortened before their item goes."""
     steps = []
     for place, item in enumerate(items):
@@ -103,7 +108,7 @@ def steps_of(items: Sequence[Item], worth: Sequence[float], count: Callable[[str
             continue
         head = item.tokens
         if count and item.result >= STUB_FROM:
-            line = stub(item)
+            line = stub(item, kept=kept)
             saves = item.result - count(line) * item.answers
             if saves > item.result // 2:
                 steps.append(Step(worth[place], place, line, saves))

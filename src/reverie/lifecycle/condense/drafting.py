@@ -89,6 +89,12 @@ class Condensed(NamedTuple):
         return bool(self.left)
 
 
+def untouched(messages: Sequence[Any], made: Condensed, trouble: str) -> Condensed:
+    """The messages as they were, where what was `made` of them cannot be: `trouble` tells why and what to do."""
+    return Condensed(list(messages), made.before, made.before, made.goal, made.strategy,
+                     origin=tuple(range(len(messages))), why="nothing was taken out", trouble=trouble)
+
+
 def draft(messages: Sequence[Any], wish: Wish, now: float, *, known: Callable[[int], Known] | None = None,
           numbers: Sequence[int] = (), session: str = "") -> Draft:
     """What leaves so that `wish.down` of the limit is left, by `wish.strategy`.
@@ -133,7 +139,8 @@ class Going(NamedTuple):
 def leaving(items: Sequence[Item], wish: Wish, row: Strategy, goal: int, now: float, *, alternate: bool) -> Going:
     """What goes, so that `goal` tokens are left. A summary that is there always goes: the new one takes it in."""
     made = plan(items, wish.limit, now, task=wish.task, strategy=row.stays or "oldest", start=0.0,
-                down=max(0, goal) / wish.limit if row.stays else 0.0, alternate=alternate, may_shorten=row.stubs)
+                down=max(0, goal) / wish.limit if row.stays else 0.0, alternate=alternate, may_shorten=row.stubs,
+                kept=wish.kept)
     gone = {one.item.messages for one in made.going if not one.stub}
     whole = {place for place, item in enumerate(items) if item.messages in gone or (
         item.text.startswith(MARK) and is_summary(item.text) and not item.sticky)}
