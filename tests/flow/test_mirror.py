@@ -712,7 +712,7 @@ def test_an_old_buffer_does_not_bring_a_purged_memory_back(mind):
     sync(mind)
     buffer = text(mind)
     mind.purge([one.id])
-    page(mind).write_text(buffer.replace("80", "443"))
+    page(mind).write_text(buffer.replace("is 80", "is 443"))
     sync(mind)
 
     assert alive(mind).keys() == {"Port is 443."}

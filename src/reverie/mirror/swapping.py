@@ -91,11 +91,16 @@ def placed(half: Path, path: Path, data: bytes, old: bytes | None) -> bool:
 
 
 def put_back(half: Path, path: Path, ours: bytes) -> None:
-    """Exchange them again; if a still later save stood there by then, that one holds."""
-    for _ in range(2):
-        renamed(half, path, EXCHANGE if path.exists() else NO_REPLACE)
-        if bytes_of(half) == ours:
-            return
+    """Exchange them again; what was added to ours by then is added there, and a later save of the whole holds."""
+    renamed(half, path, EXCHANGE if path.exists() else NO_REPLACE)
+    later = bytes_of(half) or ours
+    if later == ours:
+        return
+    if later.startswith(ours):
+        with path.open("ab") as file:
+            file.write(later[len(ours):])
+    else:
+        renamed(half, path, EXCHANGE)
 
 
 def being_written(path: Path) -> bool:
