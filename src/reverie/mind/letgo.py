@@ -88,7 +88,7 @@ class LettingGo(Base):
         """
         from reverie import backups
         from reverie.settle import mirroring, purging
-        from reverie.settle.obeying import ever_said
+        from reverie.settle.mirroring.obeying import ever_said
         from reverie.settle.reading import Work
         memories = (*self._all(ids), *self.wordings(ids))
         gone = [memory.id for memory in memories]

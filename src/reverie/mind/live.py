@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from reverie.mind.talk import Talk
     from reverie.settle import Settled
     from reverie.settle.listening import Learned
+    from reverie.settle.mirroring.syncing import Mirrored
     from reverie.settle.sleeping import Slept
-    from reverie.settle.syncing import Mirrored
     from reverie.window.fitting import Fitted
     from reverie.window.tokens import Tokenizer
 
@@ -123,7 +123,7 @@ class Living(Base):
         `undo` takes back. An empty list where there is no mirror.
         """
         from reverie.settle.mirroring import mirrored
-        from reverie.settle.syncing import Order
+        from reverie.settle.mirroring.syncing import Order
         spaces = None if space is None else (self._writable(space),)
         return mirrored(self.work, spaces, Order(forget, afresh, retry=True, begin=space is not None), self._now)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reverie.lifecycle.condense.drafting import Condensed
     from reverie.mind import Mind
     from reverie.settle import Settled
-    from reverie.settle.syncing import Mirrored
+    from reverie.settle.mirroring.syncing import Mirrored
     from reverie.window.tokens import Tokenizer
 
 LATELY = 5               # episodes that a conversation begins with

@@ -23,8 +23,8 @@ from reverie.errors import StoreBusy, StoreError
 from reverie.mirror.files import Folder
 from reverie.mirror.swapping import ABSENT, look_of
 from reverie.model import Record, lineage
+from reverie.settle.mirroring.syncing import Mirrored, Order, left_alone, synced
 from reverie.settle.reading import Work
-from reverie.settle.syncing import Mirrored, Order, left_alone, synced
 from reverie.store import UNLOGGED, Problem, Store
 
 MIRROR = "mirror"            # the lease and the cursor
@@ -213,7 +213,7 @@ def seen_from(space: str, asked: Iterable[Question]) -> list[Question]:
 
 def problems(work: Work, repair: bool) -> list[Problem]:
     """Pages that cannot be followed, or do not say what the store says although nothing is waiting; see `verify`."""
-    from reverie.settle.checking import WHAT, checked
+    from reverie.settle.mirroring.checking import WHAT, checked
     root, spaces = root_of(work.settings, work.store), sorted(known(work.store))
     behind = [Problem(WHAT, why) for space in spaces for why in left_behind(work, space)]
     if root is None or work.store.meta(UNLOGGED):    # then it has not followed yet
@@ -231,7 +231,7 @@ def erased(work: Work, ids: Iterable[str], texts: Iterable[str], now: Callable[[
     roots = [one for one in (root, *before) if one is not None and one.is_dir()]
     if not (spaces := sorted(known(work.store))):
         return ()
-    from reverie.settle.checking import rid
+    from reverie.settle.mirroring.checking import rid
     gone, said = set(ids), {text.strip() for text in texts}
     with alone(work.store, now):
         return (*(one for one in before if not one.is_dir()), *(

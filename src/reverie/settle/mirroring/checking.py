@@ -7,8 +7,8 @@ from pathlib import Path
 from reverie.mirror.files import Folder, Trouble
 from reverie.mirror.weaving import differences, without
 from reverie.model import Filter
+from reverie.settle.mirroring.syncing import EVERY, Order, by_page, synced
 from reverie.settle.reading import Work
-from reverie.settle.syncing import EVERY, Order, by_page, synced
 from reverie.store import Problem
 
 WHAT = "mirror"

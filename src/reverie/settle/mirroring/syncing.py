@@ -15,7 +15,7 @@ from reverie.mirror.swapping import Look
 from reverie.mirror.weaving import without, woven
 from reverie.mirror.written import Copy
 from reverie.model import Event, Filter, Memory, Record, revised
-from reverie.settle.obeying import Obeyed, obeyed
+from reverie.settle.mirroring.obeying import Obeyed, obeyed
 from reverie.settle.reading import Work
 from reverie.store import Store
 
