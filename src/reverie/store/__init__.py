@@ -203,6 +203,15 @@ class Store(Protocol):
         """Events after a number, oldest first; with `newest`, the last ones, newest first."""
         ...
 
+    def happened(self, verbs: Sequence[str], *, space: str = "", containing: Sequence[str] = (),
+                 since: float | None = None, until: float | None = None, limit: int = 1000) -> list[Event]:
+        """Events of these verbs in a space, above it and below it, by when they happened, newest first.
+
+        Every text of `containing` must occur in the payload; ASCII letters of either case. Both ends of the range from
+        `since` to `until` belong to it.
+        """
+        ...
+
     def talks(self, verbs: Sequence[str], *, space: str = "", containing: Sequence[str] = (),
               limit: int = 100) -> list[Talk]:
         """Conversations with events of these verbs in a space or below it, the latest first.

@@ -191,6 +191,12 @@ class SqliteStore:
         with self._db.reading() as db:
             return read.events(db, after=after, verbs=verbs, session=session, space=space, newest=newest, limit=limit)
 
+    def happened(self, verbs: Sequence[str], *, space: str = "", containing: Sequence[str] = (),
+                 since: float | None = None, until: float | None = None, limit: int = 1000) -> list[Event]:
+        from reverie.store.sqlite.log import happened
+        with self._db.reading() as db:
+            return happened(db, verbs, space, containing, since, until, limit)
+
     def talks(self, verbs: Sequence[str], *, space: str = "", containing: Sequence[str] = (),
               limit: int = 100) -> list[Talk]:
         with self._db.reading() as db:
