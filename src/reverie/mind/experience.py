@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from reverie import clock
+from reverie import clock, config
 from reverie.lifecycle.asked import question, texts, whole
 from reverie.lifecycle.experience import deeds as deed
 from reverie.lifecycle.intake import Moment, moment, moment_then, private
 from reverie.mind.base import Base
-from reverie.model import Event
+from reverie.model import Event, Filter, lineage
 
 if TYPE_CHECKING:
+    from reverie.lifecycle.experience.remedies import Suggestion
+    from reverie.lifecycle.experience.together import Together
+    from reverie.lifecycle.experience.workflows import Workflow
     from reverie.recorder import Recorder
+    from reverie.settle.chronicling import Chronicle
 
 F = TypeVar("F", bound=Callable[..., Any])
-LOOKED_AT = 100_000      # newest deeds that statistics look at
+LOOKED_AT = 100_000      # newest deeds that statistics and co-edits look at
+MOST_LEARNED = 10_000    # newest lessons among which a remedy is looked for
+RUNS = 5_000             # newest runs of tools in which workflows are looked for
+RENAMED = "renames"      # stands in the payload of a commit that renamed something
 
 
 class Experiencing(Base):
@@ -30,7 +38,8 @@ class Experiencing(Base):
 
         Returns at once and never raises: a thread of Reverie's own writes it, without secrets, and no more than 4,000
         characters of an answer. Without `ok`, it went well unless there is an `error`. What could not be written is
-        counted in `unrecorded`. Where memory is switched off nothing is written.
+        counted in `unrecorded`. Where memory is switched off nothing is written. Tools of coding agents that read or
+        edit one file (Read, Edit, Write, …) are recorded as touching it as well.
         """
         went = not error if ok is None else ok
         self._hand_over(deed.TOOL, lambda: deed.tool_payload(
@@ -54,7 +63,7 @@ class Experiencing(Base):
         `lines` are the first and the last line, `summary` says in words what changed. Paths are best given as the
         repository has them. Returns at once; BadInput for another operation.
         """
-        payload = deed.file_payload(path, operation, lines, summary, ok, task)
+        payload = deed.file_payload(in_repository(path), operation, lines, summary, ok, task)
         self._hand_over(deed.FILE, lambda: payload, space, session)
 
     def record_task(self, task: str, outcome: str = deed.STARTED, *, summary: str = "", error: str = "",
@@ -98,6 +107,56 @@ class Experiencing(Base):
         return deed.practice(self.store.happened((deed.TOOL, deed.FILE), space=self._space(space), since=since,
                                                   limit=LOOKED_AT))
 
+    def suggest_fix(self, error: str, *, space: str | None = None, limit: int = 3) -> list[Suggestion]:
+        """What once made this error go away, the likeliest first: what was run and changed, when, how often it worked.
+
+        `error` may be all that a command printed. Only remedies of the same error count, whatever its paths, numbers
+        and times; where none is known, or it failed more often than it worked, the list is empty. `feedback` on the
+        memory of a suggestion, and `forget`, work as for any other.
+        """
+        from reverie.lifecycle.experience import remedies
+        self._flush()
+        most = max(0, whole(limit))
+        learned = self.store.browse(Filter(spaces=lineage(self._space(space)), kinds=(remedies.KIND,),
+                                           limit=MOST_LEARNED))
+        return remedies.suggestions(private(question(error, "error")), learned)[:most]
+
+    def coedited(self, path: str, *, space: str | None = None, limit: int = 10) -> list[Together]:
+        """Files that change together with this one, those that do it most first, as far as the log knows.
+
+        Together is: in one commit, in one task, or within 300 seconds; on three occasions at least. Old habits count
+        less, each occasion half after 180 days. The path is that within the repository, as git has it.
+        """
+        from reverie.lifecycle.experience.together import names, renames, together, touches
+        self._flush()
+        home, most = self._space(space), max(0, whole(limit))
+        moved = renames(self.store.happened((deed.COMMIT,), space=home, containing=[RENAMED], limit=LOOKED_AT))
+        wanted = in_repository(question(path, "path"))
+        found = {event.seq: event for name in names(wanted, moved) for event in self.store.happened(
+            (deed.COMMIT,), space=home, containing=[name], limit=LOOKED_AT)}
+        edits = self.store.happened((deed.FILE,), space=home, limit=LOOKED_AT)
+        return together(wanted, touches([*found.values(), *edits], moved), self._now())[:most]
+
+    def workflows(self, *, space: str | None = None, limit: int = 10) -> list[Workflow]:
+        """Commands that were run one after the other in at least three tasks or conversations, the most frequent first.
+
+        When a task ends, new ones become procedures that wait in `pending`; `curate(id, "validated")` approves one.
+        """
+        from reverie.lifecycle.experience.workflows import workflows
+        self._flush()
+        most = max(0, whole(limit))
+        return workflows(self.store.happened((deed.TOOL,), space=self._space(space), limit=RUNS))[:most]
+
+    def learn_git(self, path: str | Path = "", *, space: str | None = None) -> Chronicle:
+        """Take in the history of the repository at `path` (default: the working directory): each commit is a deed.
+
+        The next time only what is new is taken in. Merges are passed over; of a commit of more than 50 files only
+        renames are kept. Messages are kept without secrets. Nothing of the repository is run. BadInput where there is
+        no history.
+        """
+        from reverie.settle.chronicling import chronicled
+        return chronicled(self.work, config.here() / Path(path).expanduser(), self._writable(space))
+
     def _flush(self) -> None:
         """What was recorded in this process is in the log."""
         if self._recorder is not None:
@@ -108,8 +167,12 @@ class Experiencing(Base):
         recorder = self._written_by()
         try:
             home = self._space(space)
-            if not self.settings.is_off(home):
-                recorder.put(Event(verb=verb, space=home, at=self._now(), session=private(session), payload=payload()))
+            if self.settings.is_off(home):
+                return
+            event = Event(verb=verb, space=home, at=self._now(), session=private(session), payload=payload())
+            recorder.put(event)
+            if verb == deed.TOOL and (file := deed.touched(event.payload)) is not None:
+                recorder.put(event._replace(verb=deed.FILE, payload={**file, "path": in_repository(file["path"])}))
         except Exception as err:    # a tool must not fail because nobody could write down that it ran (CC-75)
             recorder.lost, recorder.trouble = recorder.lost + 1, f"{type(err).__name__}: {err}"
 
@@ -118,6 +181,12 @@ class Experiencing(Base):
             from reverie.recorder import Recorder
             self._recorder = Recorder(self.store.append)
         return self._recorder
+
+
+def in_repository(path: str) -> str:
+    """A path as the repository of the working directory has it, if it lies in there."""
+    root = f"{config.project_root(config.here()).as_posix()}/"
+    return deed.plain_path(path).removeprefix(root) if isinstance(path, str) else path
 
 
 class Recording:

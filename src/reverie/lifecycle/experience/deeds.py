@@ -123,7 +123,7 @@ def parameters_of(event: Event) -> list[str]:
 
 def task_of(event: Event) -> str:
     """The piece of work that a deed belongs to; empty if that is not said."""
-    return str(event.payload.get("task") or "")
+    return task_in(event.payload)
 
 
 def command_of(event: Event) -> str:
@@ -138,24 +138,32 @@ def error_of(event: Event) -> str:
 
 
 def edited(event: Event) -> list[str]:
-    """Paths that a deed changed, if it went well: of a `file`, of a tool that edits, of a commit."""
+    """Paths that a deed changed, if it went well: a `file` that was, and the files of a commit."""
     payload = event.payload
     if event.verb == COMMIT:
         return [str(row[0]) for row in payload.get("files") or () if row]
-    if payload.get("ok") is False or payload.get("error"):
-        return []
-    if event.verb == FILE:
-        changed = payload.get("path") and payload.get("operation") in CHANGING
-        return [plain_path(str(payload["path"]))] if changed else []
-    if event.verb == TOOL and str(payload.get("tool")).lower() in EDITORS:
-        given = payload.get("parameters")
-        paths = [given.get(name) for name in GIVEN_PATH] if isinstance(given, Mapping) else []
-        return [plain_path(path) for path in paths if isinstance(path, str) and path.strip()][:1]
-    return []
+    changed = event.verb == FILE and payload.get("ok") is not False and payload.get("operation") in CHANGING
+    return [plain_path(str(payload["path"]))] if changed and payload.get("path") else []
 
 
-EDITORS = frozenset(("edit", "write", "multiedit", "notebookedit", "str_replace_based_edit_tool", "apply_patch",
-                     "edit_file", "write_file", "create_file"))
+def touched(payload: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a run of a tool that reads or edits one file did to it, as the payload of a `file`."""
+    operation, given = FILE_TOOLS.get(str(payload.get("tool")).lower()), payload.get("parameters")
+    paths = [given.get(name) for name in GIVEN_PATH] if isinstance(given, Mapping) else []
+    path = next((path for path in paths if isinstance(path, str) and path.strip()), None)
+    return file_payload(path, operation, None, "", payload.get("ok") is True, task_in(payload)) if (
+        operation and path) else None
+
+
+FILE_TOOLS = {"read": "read", "view": "read", "read_file": "read", "edit": "edit", "multiedit": "edit",
+              "notebookedit": "edit", "str_replace_based_edit_tool": "edit", "edit_file": "edit", "write": "write",
+              "write_file": "write", "create_file": "create"}
+"""Tools of coding agents that touch one file, and what they do to it. In small letters."""
+
+
+def task_in(payload: Mapping[str, Any]) -> str:
+    """The piece of work that a payload names."""
+    return str(payload.get("task") or "")
 
 
 class ToolStats(NamedTuple):

@@ -67,7 +67,7 @@ MARKS = tuple((re.compile(pattern), mark) for pattern, mark in (
      r"php|sh|txt|md|csv|cfg|ini|lock|log|sql|db|xml|html|css|mk|cmake|sqlite3?|pl|pm|patch|diff|whl|gz|zip)\b",
      "<path>"),
     (r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b", "<hash>"),
-    (r"(?<![\w<])[-+]?\d[\d_,]*(?:\.\d+)*(?:e[-+]?\d+)?(?:ns|us|µs|ms|s|m|h|[KMG]i?B|B|%)?(?![\w>])", "<n>"),
+    (r"(?<![\w<])[-+]?v?\d[\d_,]*(?:\.\d+)*(?:e[-+]?\d+)?(?:ns|us|µs|ms|s|m|h|[KMG]i?B|B|%)?(?![\w>])", "<n>"),
 ))
 PLACE = re.compile(r"<path>(?:[:(,]<n>)+\)?")
 WIDE = re.compile(r"\s+")
@@ -132,7 +132,7 @@ def likeness(one: Signature, other: Signature) -> float:
     if one.code != other.code or names_of(one.key) != names_of(other.key):
         return 0.0
     ones, others = set(words_of(one.key)), set(words_of(other.key))
-    share = len(ones & others) / len(ones | others)
+    share = len(ones & others) / max(1, len(ones | others))
     return share if share >= ALIKE else 0.0
 
 
