@@ -75,5 +75,5 @@ def within(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
 
 def told(key: tuple[str, ...], some: dict[str, Sequence[tuple[str, str, float]]]) -> Workflow:
     """A workflow as it was last run."""
-    last = max(some.values(), key=lambda run: run[-1][2])
+    last = sorted(some.values(), key=lambda run: run[-1][2])[-1]
     return Workflow(tuple(step[1] for step in last), len(some), last[-1][2], key)
