@@ -53,6 +53,9 @@ CODE = re.compile(r"\b([A-Za-z_]\w*(?:Error|Exception|Interrupt|Warning|Exit))\b
                   r"\b(E[A-Z]{3,}\d*|[A-Z]{1,4}\d{3,4})\b|\[([a-z]+(?:-[a-z]+)+|-W[\w=-]+|syntax|misc|operator|index)\]\s*$")
 
 QUOTED = re.compile(r"'([^'\n]{1,300})'|\"([^\"\n]{1,300})\"|`([^`\n]{1,300})`|‘([^’\n]{1,300})’|“([^”\n]{1,300})”")
+# These messages quote a value that was met, not a name.
+VALUED = re.compile(r"((?:invalid literal|could not convert|invalid value|invalid choice|time data|unable to parse|"
+                    r"cannot parse|not a git repository)[^'\"\n]{0,60}?)(?:'[^'\n]*'|\"[^\"\n]*\")")
 MARKS = tuple((re.compile(pattern), mark) for pattern, mark in (
     (r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)]+", "<url>"),
     (r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<id>"),
@@ -102,7 +105,7 @@ def last_of_python(found: list[str], telling: re.Pattern[str]) -> list[str]:
 @lru_cache(maxsize=4_096)
 def normal(line: str) -> str:
     """A line with marks in place of all that changes from run to run."""
-    line = QUOTED.sub(quoted, line[:4 * MOST_LINE])
+    line = QUOTED.sub(quoted, VALUED.sub(r"\1'<text>'", line[:4 * MOST_LINE]))
     for pattern, mark in MARKS:
         line = pattern.sub(mark, line)
     line = PLACE.sub("<path>", line)
