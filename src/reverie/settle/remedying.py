@@ -18,7 +18,7 @@ from reverie.model import Add, Event, Filter, Memory
 from reverie.settle.experiencing import project_of
 from reverie.settle.reading import Decision, Reader, Work
 
-REACH = 2_000            # numbers of the log that are looked back for a failure
+REACH = 300              # numbers of the log that are looked back for a failure
 LOOKED_AT = 2_000        # newest runs of tools in which workflows are looked for
 MOST_KNOWN = 5_000       # remedies, and procedures, of a space
 NAME = "remedy"
