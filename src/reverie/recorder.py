@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from reverie.lifecycle.intake import cleaned
 from reverie.model import Event
@@ -40,16 +41,31 @@ class Recorder:
                 self.lost, self.trouble = self.lost + 1, f"more than {MOST:,} events waited to be written"
                 return
             self._waiting.append(event)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="reverie-recorder", daemon=False)
-                self._thread.start()
-            else:
+            if self._works():
                 self._changed.notify_all()
+            else:
+                self._start()
 
     def flush(self, within: float = 30.0) -> bool:
         """Wait until everything is written; whether it is."""
         with self._changed:
+            alone = not self._works()
+        if alone:               # no thread could be started: the program is about to end, or has forked
+            while self._waiting:
+                self._write([self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))])
+            return True
+        with self._changed:
             return self._changed.wait_for(lambda: not self._waiting and not self._busy, within)
+
+    def _works(self) -> bool:
+        """Whether there is a thread; after a fork the parent's is none of ours."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._run, name="reverie-recorder", daemon=False)
+        with suppress(RuntimeError):    # the interpreter is shutting down: `flush` writes what waits
+            thread.start()
+            self._thread, self._busy = thread, False
 
     def _run(self) -> None:
         while (batch := self._taken()) is not None:

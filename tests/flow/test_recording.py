@@ -4,11 +4,13 @@ import asyncio
 import contextlib
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from reverie.errors import BadInput, StoreBusy
 from reverie.testing import SPACE, memory
+from tests.helpers import until
 
 pytestmark = pytest.mark.words_only
 
@@ -117,6 +119,25 @@ def test_trouble_with_recording_is_never_the_tools(mind, monkeypatch):
     assert mind.deeds(space=SPACE) == []
     lost, why = mind.unrecorded
     assert lost == 3 and "StoreBusy" in why
+
+
+def test_without_a_thread_closing_writes(mind, monkeypatch):
+    """Where no thread can be started any more, nobody notices, and the next flush writes (CC-75)."""
+    def refuse(_thread):
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    mind.record_tool("bash", {"command": "ls"}, space=SPACE)
+    assert mind.store.events() == []
+    assert len(mind.deeds(space=SPACE)) == 1
+
+
+def test_its_thread_ends_by_itself(mind):
+    """A while after the last run nothing of the recorder is left, and the next run is written all the same (CC-75)."""
+    for _ in range(2):
+        mind.record_tool("bash", {"command": "ls"}, space=SPACE)
+        until(lambda: not [one for one in threading.enumerate() if one.name == "reverie-recorder"])
+    assert len(mind.store.events(verbs=["tool"])) == 2
 
 
 def test_nothing_is_recorded_where_memory_is_off():
