@@ -403,6 +403,14 @@ def test_conversations_are_listed_with_what_they_hold(store):
     assert store.talks(("turn", "tool"), limit=1)[0].session == "s4"
 
 
+def test_events_between_two_numbers(store):
+    """Without either end, oldest or newest first."""
+    first, *_, last = store.append([an_event("tool") for _ in range(5)])
+    between = [event.seq for event in store.events(after=first, before=last)]
+    assert between == list(range(first + 1, last))
+    assert [event.seq for event in store.events(before=last, newest=True, limit=2)] == between[:0:-1]
+
+
 def test_deeds_are_looked_through(store):
     """By verb, space (above and below, never beside), words as they were written, and time; newest first (D7, D11)."""
     rows = [("tool", "me/demo", 30.0, "make test"), ("tool", "me/demo/s", 10.0, 'say "häh" C:\\x'),

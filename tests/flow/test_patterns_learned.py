@@ -29,7 +29,7 @@ def overcome(mind, clock, command="python app.py", remedy="pip install pyyaml", 
 
 
 def test_a_past_fix_is_suggested_with_its_evidence(mind, clock):
-    """The same error elsewhere, with other numbers, finds what was run, how often, when (D10, D12, CC-79)."""
+    """The same error elsewhere, with other numbers, finds what was run, how often, when (D10, D14, CC-79)."""
     overcome(mind, clock)
     overcome(mind, clock, session="t", place=("other/place", 77))
     [found] = mind.suggest_fix(MISSING.format("tmp/x", 912), space=SPACE)
@@ -49,7 +49,7 @@ def test_an_unrelated_error_gets_none(mind, clock):
 
 
 def test_a_remedy_that_stops_working_is_withdrawn(mind, clock):
-    """Each time that the same error comes back after it, it is believed less; below one half it is no advice (D12)."""
+    """Each time that the same error comes back after it, it is believed less; below one half it is no advice (D10)."""
     overcome(mind, clock)
     for n in range(2):
         run(mind, clock, "python app.py", MISSING.format("a", 1), f"again {n}")
@@ -89,7 +89,7 @@ def test_nothing_is_learned_from_doing_nothing(mind, clock):
 
 
 def test_what_was_forgotten_is_not_suggested_or_learned_again(mind, clock):
-    """A remedy is a memory: forgetting it holds (D14, CC-79)."""
+    """A remedy is a memory: forgetting it holds (CC-79)."""
     overcome(mind, clock)
     mind.forget(mind.suggest_fix(MISSING, space=SPACE)[0].memory.id)
     overcome(mind, clock)

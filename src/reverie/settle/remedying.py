@@ -18,7 +18,7 @@ from reverie.model import Add, Event, Filter, Memory
 from reverie.settle.experiencing import project_of
 from reverie.settle.reading import Decision, Reader, Work
 
-REACH = 300              # numbers of the log that are looked back for a failure
+REACH = 20_000           # numbers of the log that are looked back for a failure
 LOOKED_AT = 2_000        # newest runs of tools in which workflows are looked for
 MOST_KNOWN = 5_000       # remedies, and procedures, of a space
 NAME = "remedy"
@@ -47,9 +47,8 @@ def remedied(work: Work, event: Event) -> Decision:
 
 def before(work: Work, event: Event) -> list[Event]:
     """The deeds of the same conversation before this one, oldest first."""
-    some = work.store.events(after=max(0, event.seq - REACH), verbs=(TOOL, FILE), session=event.session,
-                             space=event.space, limit=REACH)
-    return [one for one in some if one.seq < event.seq]
+    return work.store.events(after=max(0, event.seq - REACH), before=event.seq, verbs=(TOOL, FILE),
+                             session=event.session, space=event.space, newest=True, limit=remedies.MOST_DEEDS)[::-1]
 
 
 def recurring(work: Work, event: Event, home: str) -> Decision:

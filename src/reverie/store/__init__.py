@@ -198,9 +198,10 @@ class Store(Protocol):
         """
         ...
 
-    def events(self, *, after: int = 0, verbs: Sequence[str] = (), session: str | None = None,
-               space: str | None = None, newest: bool = False, limit: int = 1000) -> list[Event]:
-        """Events after a number, oldest first; with `newest`, the last ones, newest first."""
+    def events(self, *, after: int = 0, before: int | None = None, verbs: Sequence[str] = (),
+               session: str | None = None, space: str | None = None, newest: bool = False,
+               limit: int = 1000) -> list[Event]:
+        """Events between two numbers, without these, oldest first; with `newest`, the last ones, newest first."""
         ...
 
     def happened(self, verbs: Sequence[str], *, space: str = "", containing: Sequence[str] = (),
