@@ -40,6 +40,7 @@ def test_fix_reads_an_error_from_stdin(home):
         "pkill server"]
     assert answer(home, "fix", "KeyError: 'x'") == {"suggestions": []}
     assert "No fix" in told(home, "fix", "KeyError: 'x'").stderr
+    assert "Address already in use" in told(home, "fix", "--known").stdout
 
 
 def test_statistics_and_history(home):

@@ -62,6 +62,16 @@ def test_a_remedy_that_stops_working_is_withdrawn(mind, clock):
     assert mind.suggest_fix(MISSING, space=SPACE) == []
 
 
+def test_the_commonest_errors_are_listed_first(mind, clock):
+    """What is known of errors, by how often it was tried (D12)."""
+    overcome(mind, clock, "python other.py", "touch data.csv", "x")
+    for session in "ab":
+        overcome(mind, clock, session=session)
+    assert [(one.ran, one.worked) for one in mind.known_fixes(space=SPACE)] == [
+        (("pip install pyyaml",), 2), (("touch data.csv",), 1)]
+    assert len(mind.known_fixes(space=SPACE, limit=1)) == 1
+
+
 def test_what_was_edited_is_the_remedy(mind, clock):
     """Edits count, looking does not; a failed edit and an edit of another conversation are none (D10)."""
     run(mind, clock, "make", "parse.c:3:5: error: 'lenght' undeclared (first use in this function)")

@@ -12,7 +12,7 @@ from reverie.lifecycle.asked import question, texts, whole
 from reverie.lifecycle.experience import deeds as deed
 from reverie.lifecycle.intake import Moment, moment, moment_then, private
 from reverie.mind.base import Base
-from reverie.model import Event, Filter, lineage
+from reverie.model import Event, Filter, Memory, lineage
 
 if TYPE_CHECKING:
     from reverie.lifecycle.experience.remedies import Suggestion
@@ -116,10 +116,17 @@ class Experiencing(Base):
         """
         from reverie.lifecycle.experience import remedies
         self._flush()
-        most = max(0, whole(limit))
-        learned = self.store.browse(Filter(spaces=lineage(self._space(space)), kinds=(remedies.KIND,),
-                                           limit=MOST_LEARNED))
-        return remedies.suggestions(private(question(error, "error")), learned)[:most]
+        return remedies.suggestions(private(question(error, "error")), self._learned(space, ""))[:max(0, whole(limit))]
+
+    def known_fixes(self, *, space: str | None = None, limit: int = 20) -> list[Suggestion]:
+        """What made errors go away so far, with its record: of the errors that were met most often first."""
+        from reverie.lifecycle.experience import remedies
+        return remedies.commonest(self._learned(space, remedies.REMEDY))[:max(0, whole(limit))]
+
+    def _learned(self, space: str | None, having: str) -> list[Memory]:
+        """The newest lessons that can be seen from a space."""
+        return self.store.browse(Filter(spaces=lineage(self._space(space)), kinds=("learning",), having=having,
+                                        limit=MOST_LEARNED))
 
     def coedited(self, path: str, *, space: str | None = None, limit: int = 10) -> list[Together]:
         """Files that change together with this one, those that do it most first, as far as the log knows.

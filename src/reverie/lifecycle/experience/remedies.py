@@ -156,16 +156,27 @@ def suggestions(error: str, learned: Iterable[Memory]) -> list[Suggestion]:
     return sorted(found, key=lambda one: (-one.likeness * one.chance, -one.last_at, one.memory.id))
 
 
+def commonest(learned: Iterable[Memory]) -> list[Suggestion]:
+    """All remedies with a record, of the errors met most often first (D12)."""
+    kept = [(memory, record_of(memory)) for memory in learned if record_of(memory)]
+    found = [weighed(memory, record, 1.0) for memory, record in kept]
+    return sorted(found, key=lambda one: (-one.worked - one.failed, -one.last_at, one.memory.id))
+
+
+def weighed(memory: Memory, record: Mapping[str, Any], alike: float) -> Suggestion:
+    """A remedy with its record."""
+    worked, failed = number(record.get("worked")), number(record.get("failed"))
+    ran, changed, events = (tuple(record.get(name) or ()) for name in ("ran", "changed", "events"))
+    return Suggestion(memory, alike, chance(worked, failed), worked, failed, tuple(map(str, ran)),
+                      tuple(map(str, changed)), float(record.get("last_at") or memory.at), tuple(map(number, events)))
+
+
 def suggestion(asked: Signature, line: Signature, memory: Memory) -> Suggestion | None:
     """What a memory has to say about an error, if anything."""
     record = record_of(memory)
     if isinstance(key := record.get("key"), str):
         alike = likeness(asked, Signature(key, str(record.get("code") or ""), ""))
-        worked, failed = number(record.get("worked")), number(record.get("failed"))
-        ran, changed, events = (tuple(record.get(name) or ()) for name in ("ran", "changed", "events"))
-        return Suggestion(memory, alike, chance(worked, failed), worked, failed, tuple(map(str, ran)),
-                          tuple(map(str, changed)), float(record.get("last_at") or memory.at),
-                          tuple(map(number, events))) if alike else None
+        return weighed(memory, record, alike) if alike else None
     if (said := SAID.search(memory.text)) is None:
         return None
     known = signature(said["error"].rstrip("…"))

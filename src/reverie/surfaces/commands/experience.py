@@ -31,11 +31,13 @@ def fix(
         typer.Argument(metavar="ERROR", help="What a command printed; nothing or “-” reads it from stdin."),
     ] = None,
     limit: Limit = 3,
+    known: Annotated[bool, typer.Option("--known", help="List what is known, of the commonest errors first.")] = False,
 ) -> None:
     """What once made this error go away, and what speaks for it; nothing where that is not known."""
-    text = reading.given_or_stdin(error)
+    text = "" if known else reading.given_or_stdin(error)
     with desk.mind() as mind:
-        found = mind.suggest_fix(text, space=desk.space, limit=limit)
+        found = (mind.known_fixes(space=desk.space, limit=limit) if known
+                 else mind.suggest_fix(text, space=desk.space, limit=limit))  # fmt: skip
     if desk.json:
         say.document({"suggestions": [{**one._asdict(), "memory": one.memory.id, "text": one.memory.text,
                                        "why": one.why} for one in found]})  # fmt: skip
@@ -44,9 +46,11 @@ def fix(
         done = [*(f"run: {command}" for command in one.ran), *(f"change: {path}" for path in one.changed)]
         for line in done or [one.memory.text]:
             say.tell(say.one_line(line, 200))
+        if known:
+            say.tell(f"  {say.one_line(one.memory.title, 200)}")
         say.tell(f"  {one.why}, last {ago(one.last_at)} [{one.memory.id}]")
     if not found:
-        say.note("No fix of this error is known.")
+        say.note("No fix is known." if known else "No fix of this error is known.")
 
 
 def coedited(
