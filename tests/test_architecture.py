@@ -16,7 +16,7 @@ RANK = {
     "store": 2, "embed": 2, "llm": 2, "graph": 2, "privacy": 2, "window": 2, "attention": 3,
     "search": 3, "lifecycle": 3, "code": 3, "backups": 3, "mirror": 3, "files": 3,
     "settle": 4,
-    "conversation": 5,
+    "conversation": 5, "recorder": 5,
     "background": 6,
     "companion": 7,
     "mind": 8,

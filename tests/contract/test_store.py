@@ -403,6 +403,33 @@ def test_conversations_are_listed_with_what_they_hold(store):
     assert store.talks(("turn", "tool"), limit=1)[0].session == "s4"
 
 
+def test_events_between_two_numbers(store):
+    """Without either end, oldest or newest first."""
+    first, *_, last = store.append([an_event("tool") for _ in range(5)])
+    between = [event.seq for event in store.events(after=first, before=last)]
+    assert between == list(range(first + 1, last))
+    assert [event.seq for event in store.events(before=last, newest=True, limit=2)] == between[:0:-1]
+
+
+def test_deeds_are_looked_through(store):
+    """By verb, space (above and below, never beside), words as they were written, and time; newest first (D7, D11)."""
+    rows = [("tool", "me/demo", 30.0, "make test"), ("tool", "me/demo/s", 10.0, 'say "häh" C:\\x'),
+            ("file", "me", 20.0, "a"), ("tool", "me/demolition", 40.0, "make test"),
+            ("turn", "me/demo", 50.0, "make test")]
+    store.append([an_event(verb, space=space, at=at, payload={"text": text}) for verb, space, at, text in rows])
+
+    def at(*verbs, **asked):
+        return [event.at for event in store.happened(verbs or ("tool", "file"), **asked)]
+
+    assert at() == [40.0, 30.0, 20.0, 10.0]
+    assert at(space="me/demo") == [30.0, 20.0, 10.0]
+    assert at(space="me/demo/s") == [30.0, 20.0, 10.0] == at("tool", "file", space="me/demo/s/t")
+    assert at(space="me/demo", containing=["MAKE", "test"]) == [30.0]
+    assert at(containing=['"häh" C:\\x']) == [10.0] and at(containing=["%"]) == []
+    assert at(since=20.0, until=30.0) == [30.0, 20.0]
+    assert at(limit=1) == [40.0] and at(limit=0) == []
+
+
 def test_reading_the_queue_does_not_change_it(store):
     """Asking what waits, twice, gives the same and moves nothing (CC-14)."""
     kept = keep(store, "one", "two", "three")

@@ -26,6 +26,11 @@ BUDGET = [
     ("scale", ("sizes", -1, "dense_agreement_at_10"), 0.99, 1.0),
     ("scale", ("sizes", -1, "loaded_mb"), 0.0, 300.0),                      # of 100,000 memories
     ("sleep", ("sizes", -1, "peak_mb"), 0.0, 1_000.0),
+    ("errors", ("held out", "signature", "precision"), 0.98, 1.0),
+    ("errors", ("held out", "signature", "recall"), 0.95, 1.0),
+    ("errors", ("held out", "outputs"), 60, 10_000),
+    ("experience", ("history", "learn_s"), 0.0, 60.0),                      # 10,000 commits
+    ("experience", ("recording", 2, "p95_us"), 0.0, 1_000.0),               # a tool that answers with a megabyte
 ]
 
 

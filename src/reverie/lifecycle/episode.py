@@ -81,7 +81,8 @@ def outcome_of(event: Event) -> Outcome | None:
     if row is None or worked is None:
         return None
     importance = given(event.payload.get("importance"), row.went_well if worked else row.failed)
-    named = [str(event.payload[name]) for name in NAMES if isinstance(event.payload.get(name), str)
+    names = NAMES if event.verb != "tool" else tuple(name for name in NAMES if name not in EVENTFUL or name == "tool")
+    named = [str(event.payload[name]) for name in names if isinstance(event.payload.get(name), str)
              and str(event.payload[name]).strip()]
     if importance < WORTH or not named:
         return None

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from reverie.companion import Background
     from reverie.embed import Embedder
     from reverie.llm import Llm
+    from reverie.recorder import Recorder
     from reverie.settle.reading import Work
     from reverie.store import Store
 
@@ -45,6 +46,7 @@ class Base:
         self.store, self.embedder, self.settings, self.llm = store, embedder, settings, llm
         self._now = now
         self._background: Background | None = None
+        self._recorder: Recorder | None = None
         self._leaving: list[str] = []          # ids that count no longer once the present transaction is through
 
     @property

@@ -111,6 +111,8 @@ class Living(Base):
     def settle(self) -> Settled:
         """Embed, learn and link what is waiting, now and here; waits while somebody else gets on with it."""
         from reverie.settle import settled
+        if self._recorder is not None:
+            self._recorder.flush()
         return settled(lambda: self.work, clock.new_id("settler"))
 
     def mirror(self, space: str | None = None, *, forget: bool | None = None, afresh: bool = False) -> list[Mirrored]:

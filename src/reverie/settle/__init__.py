@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from reverie import clock
 from reverie.errors import EmbedderUnavailable, ReverieError
-from reverie.settle import experiencing, gathering, holding, learning, maintaining, mirroring, reconciling
+from reverie.settle import experiencing, gathering, holding, learning, maintaining, mirroring, reconciling, remedying
 from reverie.settle.embedding import BATCH, NO_VECTOR, adopt, embed_waiting, model_of
 from reverie.settle.filing import chunks_left, embed_chunks
 from reverie.settle.reading import Reader, Work, follow, waits
@@ -33,10 +33,10 @@ FEW = 20                 # events that are read with it in one step; few of them
 PATIENCE = 60.0          # seconds that `settled` waits for another settler that makes no headway: two leases
 
 READERS: tuple[Reader, ...] = (holding.READER, learning.READER, gathering.READER, experiencing.READER,
-                               reconciling.READER, maintaining.READER)
+                               remedying.READER, reconciling.READER, maintaining.READER)
 """Who follows the event log, in this order: what is learned is reconciled in the same step."""
 
-LEARNERS = (learning.READER, gathering.READER, experiencing.READER)
+LEARNERS = (learning.READER, gathering.READER, experiencing.READER, remedying.READER)
 
 Tell = Callable[[str, int, int | None], None]    # stage, done, of how many
 

@@ -198,9 +198,19 @@ class Store(Protocol):
         """
         ...
 
-    def events(self, *, after: int = 0, verbs: Sequence[str] = (), session: str | None = None,
-               space: str | None = None, newest: bool = False, limit: int = 1000) -> list[Event]:
-        """Events after a number, oldest first; with `newest`, the last ones, newest first."""
+    def events(self, *, after: int = 0, before: int | None = None, verbs: Sequence[str] = (),
+               session: str | None = None, space: str | None = None, newest: bool = False,
+               limit: int = 1000) -> list[Event]:
+        """Events between two numbers, without these, oldest first; with `newest`, the last ones, newest first."""
+        ...
+
+    def happened(self, verbs: Sequence[str], *, space: str = "", containing: Sequence[str] = (),
+                 since: float | None = None, until: float | None = None, limit: int = 1000) -> list[Event]:
+        """Events of these verbs in a space, above it and below it, by when they happened, newest first.
+
+        Every text of `containing` must occur in the payload; ASCII letters of either case. Both ends of the range from
+        `since` to `until` belong to it.
+        """
         ...
 
     def talks(self, verbs: Sequence[str], *, space: str = "", containing: Sequence[str] = (),

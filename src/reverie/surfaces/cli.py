@@ -19,6 +19,7 @@ from reverie import errors
 from reverie.surfaces import say
 from reverie.surfaces.commands import (
     days,
+    experience,
     files,
     find,
     keep,
@@ -171,7 +172,8 @@ def options(
 
 
 for room in (
-    keep, present, review, letgo, find, days, files, learn, practice, remind, trust, mirror, night, switch, play,
+    keep, present, review, letgo, find, days, files, learn, practice, experience, remind, trust, mirror, night, switch,
+    play,
 ):
     room.register(app)
 NAMES = frozenset(str(row.name) for row in app.registered_commands) | {str(row.name) for row in app.registered_groups}

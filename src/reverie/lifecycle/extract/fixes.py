@@ -114,6 +114,16 @@ def failed(result: str) -> bool:
     return _FAILED.search(result) is not None
 
 
+def looks(command: str) -> bool:
+    """Whether a command only looks at something: it changes nothing and mends nothing."""
+    return _READS.match(command) is not None
+
+
+def unfinished(error: str) -> bool:
+    """Whether an error is that of a test whose code is being written: what is done about it teaches nothing."""
+    return _TEST_ONLY.search(error) is not None
+
+
 def error_line(result: str) -> str:
     """The line that says most about an error."""
     lines = [_PREFIX.sub("", line.strip()) for line in result.splitlines() if not _NOISE.match(line)]
@@ -164,7 +174,7 @@ def fixes_in(messages: Sequence[tuple[str, str]]) -> tuple[list[Fix], list[int]]
 
 def done(failure: Failure, call: Call) -> Failure:
     """The failure after one more thing was done about it; looking at something does nothing."""
-    if call.command and not _READS.match(call.command):
+    if call.command and not looks(call.command):
         return failure._replace(ran=(*failure.ran, call.command), steps=failure.steps + 1)
     if call.file and call.file not in failure.changed:
         return failure._replace(changed=(*failure.changed, call.file), steps=failure.steps + 1)
@@ -175,7 +185,7 @@ def judged(command: str, failure: Failure, place: int) -> Fix | None:
     """A lesson, unless nothing or too much was done, it took too long, or it was only work in progress."""
     ran = tuple(dict.fromkeys(one for one in failure.ran if len(one) <= MOST_COMMAND))
     surroundings = _SURROUNDINGS.search(failure.error) is not None
-    work = _TEST_ONLY.search(failure.error) is not None or (not ran and not surroundings)
+    work = unfinished(failure.error) or (not ran and not surroundings)
     if (not failure.error or not 1 <= len({*ran, *failure.changed}) <= MOST_STEPS or failure.steps > MOST_STEPS
             or place - failure.place > MOST_SPAN or work or len(command) > MOST_COMMAND):
         return None

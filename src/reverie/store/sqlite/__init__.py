@@ -186,10 +186,18 @@ class SqliteStore:
         with self._db.reading() as db:
             return read.between(db, rels, spaces, limit)
 
-    def events(self, *, after: int = 0, verbs: Sequence[str] = (), session: str | None = None,
-               space: str | None = None, newest: bool = False, limit: int = 1000) -> list[Event]:
+    def events(self, *, after: int = 0, before: int | None = None, verbs: Sequence[str] = (),
+               session: str | None = None, space: str | None = None, newest: bool = False,
+               limit: int = 1000) -> list[Event]:
         with self._db.reading() as db:
-            return read.events(db, after=after, verbs=verbs, session=session, space=space, newest=newest, limit=limit)
+            return read.events(db, after=after, before=before, verbs=verbs, session=session, space=space,
+                               newest=newest, limit=limit)
+
+    def happened(self, verbs: Sequence[str], *, space: str = "", containing: Sequence[str] = (),
+                 since: float | None = None, until: float | None = None, limit: int = 1000) -> list[Event]:
+        from reverie.store.sqlite.log import happened
+        with self._db.reading() as db:
+            return happened(db, verbs, space, containing, since, until, limit)
 
     def talks(self, verbs: Sequence[str], *, space: str = "", containing: Sequence[str] = (),
               limit: int = 100) -> list[Talk]:

@@ -161,11 +161,14 @@ def undecided(db: sqlite3.Connection) -> int:
     return count
 
 
-def events(db: sqlite3.Connection, *, after: int, verbs: Sequence[str], session: str | None, space: str | None,
-           newest: bool, limit: int) -> list[Event]:
-    """Events after a number, oldest or newest first."""
+def events(db: sqlite3.Connection, *, after: int, before: int | None, verbs: Sequence[str], session: str | None,
+           space: str | None, newest: bool, limit: int) -> list[Event]:
+    """Events between two numbers, oldest or newest first."""
     tests: list[str] = ["seq > ?"]
     args: list[object] = [after]
+    if before is not None:
+        tests.append("seq < ?")
+        args.append(before)
     if verbs:
         tests.append(f"verb in ({marks(verbs)})")
         args.extend(verbs)

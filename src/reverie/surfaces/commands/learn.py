@@ -27,14 +27,23 @@ def register(app: typer.Typer) -> None:
 def learn(
     desk: Desk,
     files: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="FILE…",
-            help="Claude Code transcripts, messages as JSON or JSON Lines; of a folder its *.jsonl; “-” is stdin.",
+            help="Claude Code transcripts, messages as JSON or JSON Lines; of a folder its *.jsonl; “-” is stdin. "
+            "With --git a repository.",
         ),
-    ],
+    ] = None,
+    git: Annotated[bool, typer.Option("--git", help="Take in a repository's history (default: the one here).")] = False,
 ) -> None:
-    """Take memories out of finished or crashed conversations. The same file twice adds nothing."""
+    """Take memories out of finished or crashed conversations, or a repository's history in. Twice adds nothing."""
+    if git:
+        from reverie.surfaces.commands import experience
+
+        experience.learned(desk, files or [Path()])
+        return
+    if not files:
+        raise BadInput("Name the conversations to learn from, or a repository with --git")
     results: list[dict[str, Any]] = []
     with desk.mind() as mind:
         for file in (one for given in files for one in files_of(given)):

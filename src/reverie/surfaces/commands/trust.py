@@ -1,4 +1,4 @@
-"""Commands that look after the store: status, stats, verify, export, import, backup, settle, log, llm."""
+"""Commands that look after the store: status, stats, verify, export, import, backup, settle, llm."""
 
 import json
 from collections import Counter
@@ -12,7 +12,7 @@ from reverie import Mind, clock
 from reverie.errors import BadInput, StoreDamaged
 from reverie.store import Problem, Stats
 from reverie.surfaces import say
-from reverie.surfaces.commands.keep import answer_kept, hand_over
+from reverie.surfaces.commands import experience
 from reverie.surfaces.desk import Desk, command
 
 if TYPE_CHECKING:
@@ -32,10 +32,9 @@ def register(app: typer.Typer) -> None:
         ("import", import_),
         ("backup", backup),
         ("settle", settle),
-        ("log", log),
         ("llm", llm),
     ):
-        command(app, name, panel=PANEL, spaced=name == "log")(function)
+        command(app, name, panel=PANEL, spaced=False)(function)
 
 
 def status(desk: Desk) -> None:
@@ -91,8 +90,15 @@ def counted(counts: Stats) -> dict[str, Any]:
     }
 
 
-def stats(desk: Desk) -> None:
+def stats(
+    desk: Desk,
+    tools: Annotated[bool, typer.Option("--tools", help="How the tools of agents did: rates and durations.")] = False,
+    days: Annotated[float, typer.Option("--days", min=0, help="Of --tools: over so many days.")] = 7.0,
+) -> None:
     """How much there is of everything: memories, what was learned and left, spending, sleep."""
+    if tools:
+        experience.tools(desk, days)
+        return
     from reverie.settle.bedtime import SLEPT_AT
     from reverie.surfaces import language
     from reverie.surfaces.commands.mirror import waiting
@@ -341,47 +347,6 @@ def settle(desk: Desk) -> None:
         )
     if done.trouble:
         say.note(done.trouble)
-
-
-def log(
-    desk: Desk,
-    text: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help="Something that happened, to be kept as an episode.")
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")] = 20,
-    verb: Annotated[list[str] | None, typer.Option(help="Only events of this verb.")] = None,
-) -> None:
-    """Write down something that happened; without a text, the last events, of --space if one is named."""
-    if text:
-        with desk.mind() as mind:
-            kept = mind.recount(" ".join(text), space=desk.space, provenance="user_stated")
-            hand_over(desk, mind)
-        answer_kept(desk, [kept], many=False)
-        return
-    with desk.mind() as mind:
-        found = mind.store.events(verbs=tuple(verb or ()), space=desk.place, newest=True, limit=limit) if limit else []
-    if desk.json:
-        say.document(
-            {
-                "events": [
-                    {
-                        "event": e.seq,
-                        "verb": e.verb,
-                        "at": e.at,
-                        "space": e.space,
-                        "session": e.session,
-                        "payload": e.payload,
-                    }
-                    for e in found
-                ]
-            }
-        )
-    elif found:
-        from reverie.surfaces import show
-
-        show.events(found, clock.now())
-    else:
-        say.note("No events.")
 
 
 def llm(

@@ -1,0 +1,180 @@
+"""Errors, each made by really running a tool: files to write, then a command.
+
+Every case is run three times: in another folder, with the offending line elsewhere (`{pad}`), another number (`{n}`)
+and another file name (`{stem}`). All three are the same error; two cases are different errors, also where only a name
+differs, for another name needs another remedy. `TUNED` were looked at while the signature was written, `HELD_OUT` were
+not.
+"""
+
+from typing import NamedTuple
+
+
+class Case(NamedTuple):
+    """One error."""
+
+    tool: str
+    name: str
+    command: str
+    files: tuple[tuple[str, str], ...] = ()
+
+
+def python(name: str, code: str) -> Case:
+    """An error of a Python program."""
+    return Case("python", name, "python {stem}.py", (("{stem}.py", "{pad}" + code),))
+
+
+def pytest(name: str, code: str) -> Case:
+    """An error in a test."""
+    return Case("pytest", name, "python -m pytest -q -p no:cacheprovider test_{stem}.py",
+                (("test_{stem}.py", "{pad}" + code),))
+
+
+def mypy(name: str, code: str) -> Case:
+    """An error of types."""
+    return Case("mypy", name, "python -m mypy --no-incremental {stem}.py", (("{stem}.py", "{pad}" + code),))
+
+
+def ruff(name: str, code: str) -> Case:
+    """Something that a linter complains about."""
+    return Case("ruff", name, "python -m ruff check --no-cache --isolated --select E,F,B {stem}.py",
+                (("{stem}.py", "{pad}" + code),))
+
+
+def gcc(name: str, code: str) -> Case:
+    """An error of a C program."""
+    return Case("gcc", name, "gcc {stem}.c -o {stem}", (("{stem}.c", "{pad}" + code),))
+
+
+def make(name: str, rule: str) -> Case:
+    """An error of a build."""
+    return Case("make", name, "make", (("Makefile", "{pad}" + rule),))
+
+
+def sqlite(name: str, sql: str) -> Case:
+    """An error of a database."""
+    return Case("sqlite", name, "sqlite3 {stem}.db < {stem}.sql", (("{stem}.sql", "{pad}" + sql),))
+
+
+def node(name: str, code: str) -> Case:
+    """An error of a JavaScript program."""
+    return Case("node", name, "node {stem}.js", (("{stem}.js", "{pad}" + code),))
+
+
+def rust(name: str, code: str) -> Case:
+    """An error of a Rust program."""
+    return Case("rustc", name, "rustc {stem}.rs", (("{stem}.rs", "{pad}" + code),))
+
+
+def cmake(name: str, code: str) -> Case:
+    """An error of a build's description."""
+    return Case("cmake", name, "cmake -S . -B build{n}", (("CMakeLists.txt", "{pad}" + code),))
+
+
+REPOSITORY = "git init -q . && git config user.email a@b.c && git config user.name a && "
+
+TUNED = (
+    python("module yaml2", "import yaml2\n"),
+    python("module numpyy", "import numpyy\n"),
+    python("key user", "print({{'id': {n}}}['user'])\n"),
+    python("key name", "print({{'id': {n}}}['name'])\n"),
+    python("no file", "open('/tmp/nothing/{n}/{stem}.cfg')\n"),
+    python("index", "print([][{n}])\n"),
+    python("division", "print({n} / 0)\n"),
+    python("attribute", "x = {n}\nx.append({n})\n"),
+    python("int of text", "int('a{n}')\n"),
+    python("chained",
+           "try:\n    1 / 0\nexcept ZeroDivisionError:\n    raise RuntimeError('no answer after {n} tries')\n"),
+    pytest("fixture", "def test_it(nothing):\n    pass\n"),
+    pytest("raises", "def test_it():\n    raise ValueError('row {n} is bad')\n"),
+    pytest("import", "import left_pad\n"),
+    mypy("return", "def f() -> int:\n    return 'x'\n"),
+    mypy("argument", "def f(a: int) -> None: ...\nf('x')\n"),
+    mypy("attribute", "x: list[int] = []\nx.push({n})\n"),
+    ruff("unused", "import os\n"),
+    ruff("undefined", "print(nothing)\n"),
+    gcc("undeclared", "int main(void) {{ return lenght + {n}; }}\n"),
+    gcc("header", "#include <nothing.h>\n"),
+    gcc("semicolon", "int main(void) {{ int a = {n} return a; }}\n"),
+    gcc("link", "int helper(int);\nint main(void) {{ return helper({n}); }}\n"),
+    make("no rule", "all: missing.o\n\t@echo {n}\n"),
+    make("failing", "all:\n\t@exit {n}\n"),
+    make("separator", "all:\n    echo {n}\n"),
+    Case("git", "no repository", "git -c safe.directory=* --git-dir=nothing{n} status"),
+    Case("git", "pathspec", REPOSITORY + "git checkout nothing"),
+    Case("git", "remote", REPOSITORY + "git push origin main"),
+    Case("git", "no commits", REPOSITORY + "git log"),
+    Case("bash", "command", "bash -c 'nothingtool {n}'"),
+    Case("bash", "other command", "bash -c 'yarnn install {n}'"),
+    Case("bash", "syntax", "bash {stem}.sh", (("{stem}.sh", "{pad}if true; then\n"),)),
+    Case("bash", "permission", "touch {stem}.sh && chmod -x {stem}.sh && bash -c ./{stem}.sh"),
+    Case("bash", "no folder", "cd /nothing/{n}/{stem}"),
+    Case("pip", "no package", "python -m pip install --no-index nothing-there"),
+    Case("pip", "no requirements", "python -m pip install -r {stem}{n}.txt"),
+    sqlite("no table", "select {n} from nothing;\n"),
+    sqlite("no column", "create table t (a);\nselect b, {n} from t;\n"),
+    sqlite("syntax", "selct {n};\n"),
+    sqlite("unique", "create table t (a unique);\ninsert into t values ({n}), ({n});\n"),
+    node("module", "require('left-pad');\n"),
+    node("undefined", "console.log(nothing + {n});\n"),
+    node("property", "const x = undefined;\nx.name{pad};\n"),
+    node("syntax", "const a = {{ b: {n};\n"),
+    Case("npm", "script", "npm run nothing",
+         (("package.json", '{{"name": "{stem}", "version": "1.0.{n}"}}'),)),
+    Case("npm", "no package.json", "npm test"),
+    rust("undefined", "fn main() {{ println!(\"{{}}\", nothing); }}\n"),
+    rust("types", "fn main() {{ let a: u32 = \"x\"; }}\n"),
+    rust("moved",
+         "fn main() {{ let a = String::new(); let b = a; println!(\"{{}}{{}}\", a, b); }}\n"),
+    cmake("package", "cmake_minimum_required(VERSION 3.5)\nproject(x C)\nfind_package(Nothing REQUIRED)\n"),
+    cmake("command", "cmake_minimum_required(VERSION 3.5)\nproject(x C)\nnothing({n})\n"),
+)
+
+HELD_OUT = (
+    python("type", "'a' + {n}\n"),
+    python("name", "print(nothing_here)\n"),
+    python("other name", "print(something_else)\n"),
+    python("syntax", "if True\n    print({n})\n"),
+    python("indent", "def f():\nprint({n})\n"),
+    python("arguments", "def f(a): pass\nf({n}, {n})\n"),
+    python("import name", "from os import nothing\n"),
+    python("encoding", "b'\\xff{n}'.decode()\n"),
+    python("recursion", "def f(x): return f(x)\nf({n})\n"),
+    python("json", "import json\njson.loads('{{' + ' ' * {n})\n"),
+    python("socket", "import socket\nsocket.create_connection(('127.0.0.1', 1), timeout=1)\n"),
+    pytest("attribute", "def test_it():\n    (1).push({n})\n"),
+    pytest("key", "def test_it():\n    {{}}['port']\n"),
+    mypy("undefined", "print(nothing)\n"),
+    mypy("none", "x: int | None = None\nx + {n}\n"),
+    mypy("stub", "import nothing_there\n"),
+    ruff("bare except", "try:\n    pass\nexcept:\n    pass\n"),
+    ruff("mutable default", "def f(a=[]):\n    return a\n"),
+    gcc("few arguments", "int f(int a, int b) {{ return a + b; }}\nint main(void) {{ return f({n}); }}\n"),
+    gcc("type", "struct s {{ int a; }};\nint main(void) {{ struct s x; return x + {n}; }}\n"),
+    gcc("member", "struct s {{ int a; }};\nint main(void) {{ struct s x; return x.b + {n}; }}\n"),
+    make("circular tool", "all:\n\tnothingtool {n}\n"),
+    Case("git", "branch exists", REPOSITORY + "git commit -q --allow-empty -m x && git branch a && git branch a"),
+    Case("git", "bad revision", REPOSITORY + "git commit -q --allow-empty -m x && git show v{n}"),
+    Case("git", "clone", "git clone /nothing/{n}/{stem}"),
+    Case("bash", "unbound", "bash -uc 'echo $NOTHING'"),
+    Case("bash", "is a folder", "mkdir {stem}{n} && cat {stem}{n}"),
+    Case("bash", "grep file", "grep x {stem}{n}.txt"),
+    Case("bash", "tar", "tar xf {stem}{n}.tar"),
+    sqlite("not null", "create table t (a not null);\ninsert into t values (null);\n"),
+    sqlite("exists", "create table t (a);\ncreate table t (a);\n"),
+    node("call", "const x = {n};\nx();\n"),
+    node("json", "JSON.parse('{{' + 'x'.repeat(3));\n"),
+    node("thrown", "throw new RangeError('page ' + {n} + ' is too far');\n"),
+    node("file", "require('fs').readFileSync('/nothing/{n}/{stem}.json');\n"),
+    Case("npm", "bad json", "npm run x", (("package.json", '{{"name": "{stem}",'),)),
+    Case("npm", "bad version", "npm version nonsense",
+         (("package.json", '{{"name": "{stem}", "version": "1.0.{n}"}}'),)),
+    rust("borrow", "fn main() {{ let a = {n}; a = 2; println!(\"{{}}\", a); }}\n"),
+    rust("method", "fn main() {{ let a: u32 = {n}; a.push(1); }}\n"),
+    Case("perl", "module", "perl {stem}.pl", (("{stem}.pl", "{pad}use Nothing::There;\n"),)),
+    Case("perl", "syntax", "perl {stem}.pl", (("{stem}.pl", "{pad}my $x = ;\n"),)),
+    Case("java", "symbol", "java {stem}.java", (("{stem}.java", "{pad}class A {{ public static void main(String[] a) "
+                                                   "{{ System.out.println(nothing + {n}); }} }}\n"),)),
+    Case("java", "thrown", "java {stem}.java", (("{stem}.java", "{pad}class A {{ public static void main(String[] a) "
+                                                   "{{ int[] x = new int[2]; x[{n}] = 1; }} }}\n"),)),
+    Case("docker", "no daemon", "DOCKER_HOST=unix:///nothing/{n}.sock docker ps"),
+)

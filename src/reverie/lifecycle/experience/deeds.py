@@ -1,0 +1,216 @@
+"""What was done, as events of the log: runs of tools, files read and edited, tasks, commits (D6, D7, D11, D13, X31).
+
+`tool`    tool, command, parameters, result, ok, error, duration (seconds), task
+`file`    path, operation, lines, summary, ok, task
+`task`    task, outcome ("started", "success", "failure", …), summary, error
+`commit`  commit, repository, message, fix, files: [path, added, deleted, name before]
+
+Payloads are bounded before anything else is done with them, so that a tool that answers with a gigabyte costs as little
+as one that answers with a word.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from reverie.errors import BadInput
+from reverie.lifecycle.episode import went
+from reverie.lifecycle.experience.signature import signature
+from reverie.model import Event
+
+TOOL, FILE, TASK, COMMIT = "tool", "file", "task", "commit"
+VERBS = (TOOL, FILE, TASK, COMMIT)
+OPERATIONS = ("read", "edit", "write", "create", "delete", "rename")
+CHANGING = frozenset(OPERATIONS) - {"read"}
+STARTED = "started"
+
+MOST_TEXT = 4_000        # characters of an answer or an error that are kept: the first half and the last
+MOST_VALUE = 2_000       # of one parameter
+MOST_ITEMS, MOST_DEPTH = 50, 5
+WINDOW = 7 * 86_400.0    # seconds over which tools are counted (CONSTANTS: tool stats)
+
+GIVEN_COMMAND = ("command", "cmd", "script", "code")
+GIVEN_PATH = ("file_path", "path", "filename", "notebook_path")
+
+
+def bounded(value: Any, most: int = MOST_VALUE, depth: int = MOST_DEPTH) -> Any:
+    """A snapshot of a value for the log: JSON values, of which no text, list or depth is larger than allowed."""
+    if isinstance(value, (Mapping, list, tuple, set, frozenset)):
+        return f"({type(value).__name__})" if depth <= 0 else some_of(value, most, depth - 1)
+    if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and value.bit_length() < 64):
+        return value
+    if isinstance(value, (bytes, bytearray)):
+        value = bytes(value[:2 * most]).decode("utf-8", "replace")
+    return f"({type(value).__name__})" if isinstance(value, int) else ends(str(value), most)
+
+
+def some_of(values: Mapping[Any, Any] | Iterable[Any], most: int, depth: int) -> Any:
+    """The first MOST_ITEMS of some values, each bounded."""
+    if isinstance(values, Mapping):
+        return {str(key)[:200]: bounded(values[key], most, depth) for key in islice(values, MOST_ITEMS)}
+    return [bounded(inner, most, depth) for inner in islice(values, MOST_ITEMS)]
+
+
+def ends(text: str, most: int) -> str:
+    """A text, or its first and last part with a mark between them: errors stand at either end."""
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half]}\n… {len(text) - 2 * half:,} characters …\n{text[-half:]}"
+
+
+class Run(NamedTuple):
+    """One run of a tool, as it is told by whoever ran it."""
+
+    tool: str
+    parameters: Any = None
+    result: Any = None
+    ok: bool = True
+    error: Any = None
+    duration: float | None = None    # seconds
+    task: str = ""
+
+
+def tool_payload(run: Run) -> dict[str, Any]:
+    """What the log keeps of a run."""
+    given = bounded(run.parameters)
+    command = next((given[name] for name in GIVEN_COMMAND if isinstance(given.get(name), str)), "") if isinstance(
+        given, Mapping) else given if isinstance(given, str) else ""
+    payload = {"tool": str(run.tool)[:200], "command": command, "parameters": given if given != command else None,
+               "result": bounded(run.result, MOST_TEXT), "ok": bool(run.ok), "error": bounded(run.error, MOST_TEXT),
+               "duration": run.duration, "task": str(run.task)[:200]}
+    return {name: value for name, value in payload.items() if value not in (None, "", {}, [])}
+
+
+def file_payload(path: str, operation: str, lines: Sequence[int] | None, summary: str, ok: bool,
+                 task: str) -> dict[str, Any]:
+    """What the log keeps of something done to a file; BadInput for what is no path, operation or range."""
+    if not isinstance(path, str) or not path.strip():
+        raise BadInput("A file has a path")
+    if operation not in OPERATIONS:
+        raise BadInput(f"{operation!r} is not one of {', '.join(OPERATIONS)}")
+    whole = [] if lines is None else list(lines)
+    if lines is not None and (len(whole) != 2 or not all(isinstance(n, int) for n in whole) or whole[0] > whole[1]):
+        raise BadInput(f"lines={lines!r} must be the first and the last line")
+    payload = {"path": plain_path(path), "operation": operation, "lines": whole, "summary": ends(summary, MOST_VALUE),
+               "ok": bool(ok), "task": task[:200]}
+    return {name: value for name, value in payload.items() if value not in ("", [])}
+
+
+def plain_path(path: str) -> str:
+    """A path as the log has it: with slashes, without a leading "./"."""
+    return path.strip().replace("\\", "/").removeprefix("./")
+
+
+def fits(event: Event, tool: str, file: str, task: str) -> bool:
+    """Whether a deed is one of this tool, this task, and touches a file whose path ends so or holds it as a part."""
+    payload = event.payload
+    paths = [str(payload.get("path") or ""), *parameters_of(event),
+             *(str(name) for row in payload.get("files") or () for name in (row[0], row[-1]))]
+    return ((not tool or str(payload.get("tool", "")).lower() == tool.lower())
+            and (not task or task_of(event) == task)
+            and (not file or any(file in path for path in paths)))
+
+
+def parameters_of(event: Event) -> list[str]:
+    """Texts that a tool was given, and the command that it ran."""
+    given = event.payload.get("parameters")
+    inner = list(given.values()) if isinstance(given, Mapping) else [given]
+    return [text for text in (command_of(event), *inner) if isinstance(text, str)]
+
+
+def task_of(event: Event) -> str:
+    """The piece of work that a deed belongs to; empty if that is not said."""
+    return task_in(event.payload)
+
+
+def command_of(event: Event) -> str:
+    """What a run of a tool ran; empty for tools that take no command."""
+    return str(event.payload.get("command") or "")
+
+
+def error_of(event: Event) -> str:
+    """What a run that failed said: its error, and its answer where errors are no texts of their own."""
+    told = [event.payload.get(name) for name in ("error", "result", "output", "stderr")]
+    return "\n".join(text for text in told if isinstance(text, str) and text.strip())
+
+
+def edited(event: Event) -> list[str]:
+    """Paths that a deed changed, if it went well: a `file` that was, and the files of a commit."""
+    payload = event.payload
+    if event.verb == COMMIT:
+        return [str(row[0]) for row in payload.get("files") or () if row]
+    changed = event.verb == FILE and payload.get("ok") is not False and payload.get("operation") in CHANGING
+    return [plain_path(str(payload["path"]))] if changed and payload.get("path") else []
+
+
+def touched(payload: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a run of a tool that reads or edits one file did to it, as the payload of a `file`."""
+    operation, given = FILE_TOOLS.get(str(payload.get("tool")).lower()), payload.get("parameters")
+    paths = [given.get(name) for name in GIVEN_PATH] if isinstance(given, Mapping) else []
+    path = next((path for path in paths if isinstance(path, str) and path.strip()), None)
+    return file_payload(path, operation, None, "", payload.get("ok") is True, task_in(payload)) if (
+        operation and path) else None
+
+
+FILE_TOOLS = {"read": "read", "view": "read", "read_file": "read", "edit": "edit", "multiedit": "edit",
+              "notebookedit": "edit", "str_replace_based_edit_tool": "edit", "edit_file": "edit", "write": "write",
+              "write_file": "write", "create_file": "create"}
+"""Tools of coding agents that touch one file, and what they do to it. In small letters."""
+
+
+def task_in(payload: Mapping[str, Any]) -> str:
+    """The piece of work that a payload names."""
+    return str(payload.get("task") or "")
+
+
+class ToolStats(NamedTuple):
+    """How a tool did over a window (X31). Durations in seconds; None where none was told."""
+
+    tool: str
+    runs: int
+    failed: int
+    success_rate: float | None       # of the runs that say how they went
+    p50: float | None
+    p95: float | None
+    last_at: float
+
+
+class Practice(NamedTuple):
+    """How work went over a window: each tool, files read again, errors met again (X31, D61, D62)."""
+
+    tools: tuple[ToolStats, ...] = ()
+    reads: int = 0
+    rereads: int = 0                 # reads of a file that the same task or conversation had read before
+    errors: int = 0
+    repeated: int = 0                # errors whose like had been met before in the window
+
+
+def practice(events: Iterable[Event]) -> Practice:
+    """Statistics of these deeds, most used tools first."""
+    deeds = sorted(events, key=lambda event: (event.at, event.seq))
+    runs: dict[str, list[Event]] = {}
+    for event in deeds:
+        if event.verb == TOOL:
+            runs.setdefault(str(event.payload.get("tool") or "tool"), []).append(event)
+    read = Counter((task_of(event) or event.session, event.payload.get("path")) for event in deeds
+                   if event.verb == FILE and event.payload.get("operation") == "read")
+    met = Counter(signature(error_of(event)).key for event in deeds if went(event.payload) is False and error_of(event))
+    tools = sorted((tool_stats(tool, some) for tool, some in runs.items()), key=lambda one: (-one.runs, one.tool))
+    return Practice(tuple(tools), read.total(), read.total() - len(read), met.total(), met.total() - len(met))
+
+
+def tool_stats(tool: str, runs: Sequence[Event]) -> ToolStats:
+    """How one tool did in these runs."""
+    said = [done for event in runs if (done := went(event.payload)) is not None]
+    taken = sorted(float(seconds) for event in runs
+                   if isinstance(seconds := event.payload.get("duration"), (int, float)) and math.isfinite(seconds))
+    return ToolStats(tool, len(runs), said.count(False), said.count(True) / len(said) if said else None,
+                     nearest_rank(taken, 0.5), nearest_rank(taken, 0.95), runs[-1].at)
+
+
+def nearest_rank(ordered: Sequence[float], share: float) -> float | None:
+    """A percentile of values in order, by nearest rank."""
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None

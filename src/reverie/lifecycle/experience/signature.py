@@ -1,0 +1,149 @@
+r"""Which errors are the same: what is left of an error's text when all that changes from run to run is taken out.
+
+Of an output, only the lines that tell the error count, at most three; in them paths, numbers, addresses, hashes, ids
+and times become marks. Names stay: `No module named 'yaml'` and `No module named 'numpy'` need different remedies.
+What stands in quotes is a name unless it is a path, a number, an address, or several words.
+
+`python -m bench.errors` measures this on real outputs of compilers, interpreters and tools.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+MOST_LOOKED_AT = 20_000     # characters of an output, from its end and its beginning
+MOST_LINES = 3              # that tell an error
+MOST_LINE = 300             # characters of one
+ALIKE = 0.8                 # share of words in common from which two errors of one code are alike
+
+
+class Signature(NamedTuple):
+    """An error without what changes from run to run."""
+
+    key: str                # equal for equal errors; empty where no error is told
+    code: str               # what kind of error: "ModuleNotFoundError", "TS2304", "E0425"; may be empty
+    line: str               # the line that tells most, as it stood there
+
+
+ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|"
+                  r"\r(?!\n)|[\x00-\x08\x0b-\x1a]")
+
+# Lines that tell an error, the most telling kind first: of the first kind that occurs, lines are taken.
+TELLING = tuple(re.compile(pattern, flags) for pattern, flags in (
+    (r"^E {3,}(?=\S*(?:Error|Exception|Failed|Warning|Exit)\b)", 0),                    # pytest
+    (r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Iteration|Group)(?: \[\w+\])?(?::|$)", 0),
+    (r"^Exception in thread|^Caused by: ", 0),                                          # Java
+    (r"\berror(?: ?\[?[A-Z]+\d+\]?)?: |\bfatal error\b|\berror TS\d+|: undefined reference to", 0),
+    (r"^\S+:\d+(?::\d+)?: [A-Z]+\d+ ", 0),                                              # ruff, flake8
+    (r"^[A-Z]{1,4}\d{3,4} ", 0),                                                        # ruff, full
+    (r"^npm (?:ERR!|error) (?!A complete log|code \w+$|$)", 0),
+    (r"^CMake Error|^make(?:\[\d+\])?: \*\*\*", 0),
+    (r"^(?:fatal|error|ERROR|Error|FAILED|panic|ERR!)\b\S*:?", 0),
+    (r"\b(?:fatal|panic|command not found|[Nn]o such file|[Pp]ermission denied|[Cc]onnection refused|not found|"
+     r"cannot|could not|couldn't|unable to|denied|refused|failed|invalid|unknown|unrecognized|unexpected|"
+     r"missing|near \")", 0),
+))
+NOISE = re.compile(r"^\s*(?:[|+~^=\-*#.]+\s*$|Traceback|File \"|at \S+ ?\(|During handling|The above exception|"
+                   r"\d+ error|Found \d+ error|compilation terminated|collect2: |Exit code|"
+                   r"make(?:\[\d+\])?: (?:Entering|Leaving)|In file included|\S+: In function|"
+                   r"npm (?:ERR!|error) A complete log)")
+CODE = re.compile(r"\b([A-Za-z_]\w*(?:Error|Exception|Interrupt|Warning|Exit))\b|\b(TS\d+)|error\[(E\d+)\]|"
+                  r"\b(E[A-Z]{3,}\d*|[A-Z]{1,4}\d{3,4})\b|\[([a-z]+(?:-[a-z]+)+|-W[\w=-]+|syntax|misc|operator|index)\]\s*$")
+
+QUOTED = re.compile(r"'([^'\n]{1,300})'|\"([^\"\n]{1,300})\"|`([^`\n]{1,300})`|‘([^’\n]{1,300})’|“([^”\n]{1,300})”")
+# These messages quote a value that was met, not a name.
+VALUED = re.compile(r"((?:invalid literal|could not convert|invalid value|invalid choice|time data|unable to parse|"
+                    r"cannot parse|not a git repository)[^'\"\n]{0,60}?)(?:'[^'\n]*'|\"[^\"\n]*\")")
+MARKS = tuple((re.compile(pattern), mark) for pattern, mark in (
+    (r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)]+", "<url>"),
+    (r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<id>"),
+    (r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?", "<time>"),
+    (r"\b\d\d?:\d\d:\d\d(?:[.,]\d+)?\b", "<time>"),
+    (r"\b0[xX][0-9a-fA-F]+\b", "<hex>"),
+    (r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b", "<address>"),
+    (r"(?<![\w.])(?:[A-Za-z]:\\|\\\\)[^\s'\":*?<>|]+", "<path>"),
+    (r"(?<![\w<>/])(?:~|\.{1,2})?/(?:[\w.@+~%-]+/)*[\w.@+~%-]*[\w@~%-]", "<path>"),
+    (r"(?<![\w<>/])(?:[\w.@+~-]+/)+[\w.@+~-]*[\w~]", "<path>"),
+    (r"\b[\w-]+(?:\.[\w-]+)*\.(?:py|pyi|js|mjs|cjs|jsx|ts|tsx|json|ya?ml|toml|c|cc|cpp|cxx|h|hpp|o|so|a|rs|go|java|rb|"
+     r"php|sh|txt|md|csv|cfg|ini|lock|log|sql|db|xml|html|css|mk|cmake|sqlite3?|pl|pm|patch|diff|whl|gz|zip)\b",
+     "<path>"),
+    (r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b", "<hash>"),
+    (r"(?<![\w<])[-+]?v?\d[\d_,]*(?:\.\d+)*(?:e[-+]?\d+)?(?:ns|us|µs|ms|s|m|h|[KMG]i?B|B|%)?(?![\w>])", "<n>"),
+))
+PLACE = re.compile(r"<path>(?:[:(,]<n>)+\)?")
+WIDE = re.compile(r"\s+")
+
+
+def signature(error: str) -> Signature:
+    """The signature of an error's text, which may be all that a command printed."""
+    lines = told(error)
+    if not lines:
+        return Signature("", "", "")
+    parts = tuple(dict.fromkeys(filter(None, map(normal, lines))))
+    return Signature("\n".join(parts), code_of(lines), " ".join(lines[0].split())[:MOST_LINE])
+
+
+def told(error: str) -> list[str]:
+    """The lines of an output that tell its error."""
+    text = ANSI.sub("", error)
+    if len(text) > 2 * MOST_LOOKED_AT:
+        text = f"{text[:MOST_LOOKED_AT]}\n{text[-MOST_LOOKED_AT:]}"
+    lines = [line.strip("\r") for line in text.splitlines() if line.strip() and not NOISE.match(line)]
+    for telling in TELLING:
+        if found := [line.strip() for line in lines if telling.search(line)]:
+            return last_of_python(found, telling) if telling in TELLING[:2] else found[:MOST_LINES]
+    return [line.strip() for line in lines[-1:]]
+
+
+def last_of_python(found: list[str], telling: re.Pattern[str]) -> list[str]:
+    """Of several exceptions the last one is what was seen; pytest tells each failed test's own."""
+    return found[:MOST_LINES] if telling is TELLING[0] else found[-1:]
+
+
+@lru_cache(maxsize=4_096)
+def normal(line: str) -> str:
+    """A line with marks in place of all that changes from run to run."""
+    line = QUOTED.sub(quoted, VALUED.sub(r"\1'<text>'", line[:4 * MOST_LINE]))
+    for pattern, mark in MARKS:
+        line = pattern.sub(mark, line)
+    line = PLACE.sub("<path>", line)
+    return WIDE.sub(" ", line).strip().lower()[:MOST_LINE]
+
+
+def quoted(match: re.Match[str]) -> str:
+    """What stands in quotes: several words that are no code vary, what is one name stays."""
+    inner = next(part for part in match.groups() if part is not None)
+    return f"'{inner}'" if " " not in inner or re.search(r"[(<\[*&]", inner) or len(inner) < 40 else "'<text>'"
+
+
+def code_of(lines: list[str]) -> str:
+    """What kind of error these lines tell, where that has a name."""
+    for line in lines:
+        if found := CODE.search(line):
+            return next(part for part in found.groups() if part)
+    return ""
+
+
+def likeness(one: Signature, other: Signature) -> float:
+    """How far two errors are the same, 0..1: 1 for equal signatures, 0 for different codes or too few common words."""
+    if not one.key or not other.key:
+        return 0.0
+    if one.key == other.key:
+        return 1.0
+    if one.code != other.code or names_of(one.key) != names_of(other.key):
+        return 0.0
+    ones, others = set(words_of(one.key)), set(words_of(other.key))
+    share = len(ones & others) / max(1, len(ones | others))
+    return share if share >= ALIKE else 0.0
+
+
+def words_of(key: str) -> list[str]:
+    """The words of a signature."""
+    return re.findall(r"<?[\w.-]+>?", key)
+
+
+def names_of(key: str) -> set[str]:
+    """What is named in a signature, in quotes: two errors about different things are different."""
+    return {next(part for part in match.groups() if part is not None) for match in QUOTED.finditer(key)}

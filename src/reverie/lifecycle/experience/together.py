@@ -1,0 +1,160 @@
+"""Files that change together (D9, CC-76; CONSTANTS: co-edit). Pure.
+
+Two files were changed together on an *occasion*: in one commit, in one task, or within 300 seconds of each other. Many
+edits on one occasion are one: edits are tied to each other, and what hangs together is one occasion, so that counting
+from either side gives the same. From three occasions on it is a pattern. Each counts 2^(−age/180 days), and what is
+left of all of them together must be at least 0.1: habits that were given up fade away.
+
+Edits that failed do not count, nor do commits and tasks of more than 50 files: they say nothing of any two. Where a
+commit renamed a file, what was known of the old name holds for the new one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from reverie.kinds import DAY
+from reverie.lifecycle.experience.deeds import COMMIT, edited, task_of
+from reverie.model import Event
+
+WITHIN = 300.0           # seconds
+LEAST = 3                # occasions
+HALF_LIFE = 180.0        # days until an occasion counts half
+LEAST_LEFT = 0.1
+MOST_FILES = 50          # of a commit or task
+
+Renames = Mapping[str, Sequence[tuple[float, str]]]    # old name → (when, new name), in order
+
+
+class Touch(NamedTuple):
+    """A file was changed."""
+
+    path: str
+    at: float
+    group: str = ""          # the commit or task that it belongs to
+
+
+class Together(NamedTuple):
+    """A file that changes together with the one that was asked about."""
+
+    path: str
+    occasions: int           # how often both changed
+    of: int                  # how often the one that was asked about did
+    weight: float            # what is left of the occasions
+    last_at: float
+
+    @property
+    def share(self) -> float:
+        """On how many of its occasions the other one changed too, 0..1."""
+        return min(1.0, self.occasions / self.of)
+
+
+def renames(events: Iterable[Event]) -> Renames:
+    """What commits renamed."""
+    found: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for event in events:
+        for row in event.payload.get("files") or ():
+            if len(row) > 3:
+                found[str(row[3])].append((event.at, str(row[0])))
+    return {old: sorted(moves) for old, moves in found.items()}
+
+
+def present_name(path: str, at: float, moved: Renames) -> str:
+    """What a file that had this name at a moment is called now."""
+    seen = {path}
+    while later := [move for move in moved.get(path, ()) if move[0] > at]:
+        at, path = later[0]
+        if path in seen:
+            break
+        seen.add(path)
+    return path
+
+
+def names(path: str, moved: Renames) -> set[str]:
+    """All names that a file ever had, as far as it is known under this one."""
+    found, todo = {path}, [path]
+    before: dict[str, list[str]] = defaultdict(list)
+    for old, moves in moved.items():
+        for _, new in moves:
+            before[new].append(old)
+    while todo:
+        for old in before[todo.pop()]:
+            if old not in found:
+                found.add(old)
+                todo.append(old)
+    return found
+
+
+def touches(events: Iterable[Event], moved: Renames) -> list[Touch]:
+    """Each file that these deeds changed, under its present name."""
+    found = []
+    for event in events:
+        group = f"{COMMIT} {event.payload.get('commit')}" if event.verb == COMMIT else task_of(event)
+        before = event.at - 1e-6 if event.verb != COMMIT else event.at    # a commit's own names are those after it
+        found += [Touch(present_name(path, before, moved), event.at, group) for path in edited(event)]
+    sizes: dict[str, set[str]] = defaultdict(set)
+    for touch in found:
+        sizes[touch.group].add(touch.path)
+    return [touch for touch in found if not touch.group or len(sizes[touch.group]) <= MOST_FILES]
+
+
+def together(path: str, touched: Iterable[Touch], now: float, least: int = LEAST) -> list[Together]:
+    """Files that change together with this one, those that do it most first."""
+    by_path: dict[str, list[Touch]] = defaultdict(list)
+    for touch in touched:
+        by_path[touch.path].append(touch)
+    own = by_path.pop(path, [])
+    of = len(occasions(own, own))
+    found = [one for other, some in by_path.items() if (one := pair(other, own, some, of, now, least))]
+    return sorted(found, key=lambda one: (-one.weight, one.path))
+
+
+def pair(other: str, ones: Sequence[Touch], others: Sequence[Touch], of: int, now: float,
+         least: int) -> Together | None:
+    """How two files change together; None where they do not, or do not any more."""
+    moments = occasions(ones, others)
+    weight = sum(2.0 ** (-max(0.0, now - at) / DAY / HALF_LIFE) for at in moments)
+    return Together(other, len(moments), of, weight, max(moments)) if (
+        len(moments) >= least and weight >= LEAST_LEFT) else None
+
+
+def occasions(ones: Sequence[Touch], others: Sequence[Touch]) -> list[float]:
+    """When both were changed, once for each occasion: the last moment of it. The same from either side."""
+    nodes = [*ones, *others]
+    root = list(range(len(nodes)))
+
+    def top(node: int) -> int:
+        while root[node] != node:
+            root[node] = node = root[root[node]]
+        return node
+
+    for a, b in (*in_groups(nodes), *in_time(nodes, len(ones))):
+        root[top(a)] = top(b)
+    sides: dict[int, set[bool]] = defaultdict(set)
+    ends: dict[int, float] = {}
+    for place, touch in enumerate(nodes):
+        one = top(place)
+        sides[one].add(place < len(ones))
+        ends[one] = max(touch.at, ends.get(one, touch.at))
+    return sorted(ends[one] for one, both in sides.items() if len(both) == 2)
+
+
+def in_groups(nodes: Sequence[Touch]) -> list[tuple[int, int]]:
+    """Places of touches that belong to the same commit or task, each with the first of them."""
+    first: dict[str, int] = {}
+    return [(place, first.setdefault(touch.group, place)) for place, touch in enumerate(nodes) if touch.group]
+
+
+def in_time(nodes: Sequence[Touch], border: int) -> list[tuple[int, int]]:
+    """Places of touches of either side within 300 seconds; commits have their own moment, which says nothing."""
+    ones, others = (sorted((touch.at, place) for place, touch in enumerate(nodes)
+                           if (place < border) == left and not touch.group.startswith(f"{COMMIT} "))
+                    for left in (True, False))
+    found = []
+    for at, place in ones:
+        first, last = bisect_left(others, (at - WITHIN, -1)), bisect_right(others, (at + WITHIN, len(nodes)))
+        found += [(place, other) for _, other in others[first:last]]
+    return found

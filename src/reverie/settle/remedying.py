@@ -1,0 +1,71 @@
+"""What made an error go away is learned as the log is read: remedies, and workflows that wait for approval (D10, D12).
+
+A run of a tool is held against the last failure of the same command in its conversation (`experience.remedies`): a
+remedy that worked is kept, or counted once more; one that did not help is counted too. When a piece of work has ended,
+sequences of commands that recur become procedures that wait in `pending`: they surface only once somebody approves.
+"""
+
+from __future__ import annotations
+
+from reverie import clock
+from reverie.lifecycle import procedure
+from reverie.lifecycle.episode import went
+from reverie.lifecycle.experience import remedies
+from reverie.lifecycle.experience.deeds import FILE, TASK, TOOL, command_of
+from reverie.lifecycle.experience.workflows import Workflow, workflows
+from reverie.lifecycle.intake import built
+from reverie.model import Add, Event, Filter, Memory
+from reverie.settle.experiencing import project_of
+from reverie.settle.reading import Decision, Reader, Work
+
+REACH = 20_000           # numbers of the log that are looked back for a failure
+LOOKED_AT = 2_000        # newest runs of tools in which workflows are looked for
+MOST_KNOWN = 5_000       # remedies, and procedures, of a space
+NAME = "remedy"
+SHAPE = "workflow"       # in the details of a procedure: the commands without what changes
+
+
+def remedied(work: Work, event: Event) -> Decision:
+    """What one event teaches about errors or about how work goes."""
+    home = project_of(event)
+    if work.settings.is_off(home):
+        return Decision()
+    if event.verb == TASK:
+        return recurring(work, event, home) if went(event.payload) is not None else Decision()
+    if not command_of(event) or (attempt := remedies.attempt(before(work, event), event)) is None:
+        return Decision()
+    known = work.store.browse(Filter(spaces=(home,), kinds=(remedies.KIND,), having=remedies.REMEDY, active=None,
+                                     limit=MOST_KNOWN))
+    same = [memory for memory in known if remedies.same(memory, attempt)]
+    if any(not memory.active for memory in same) or (not same and not attempt.worked):
+        return Decision()      # somebody let go of it, and that stands
+    if same:
+        return Decision([remedies.counted(same[0], attempt, work.now)], rests_on=same[:1])
+    memory = built(clock.new_id(), work.now, space=home, at=event.at, session=event.session, **remedies.told(attempt))
+    return Decision([Add(memory)])
+
+
+def before(work: Work, event: Event) -> list[Event]:
+    """The deeds of the same conversation before this one, oldest first."""
+    return work.store.events(after=max(0, event.seq - REACH), before=event.seq, verbs=(TOOL, FILE),
+                             session=event.session, space=event.space, newest=True, limit=remedies.MOST_DEEDS)[::-1]
+
+
+def recurring(work: Work, event: Event, home: str) -> Decision:
+    """Workflows that have become three occasions by the end of this piece of work."""
+    runs = work.store.happened((TOOL,), space=home, until=event.at, limit=LOOKED_AT)
+    known = {tuple(memory.details.get(SHAPE) or ()) for memory in work.store.browse(Filter(
+        spaces=(home,), kinds=(procedure.KIND,), having=SHAPE, active=None, limit=MOST_KNOWN))}
+    return Decision([Add(candidate(home, one, work.now)) for one in workflows(runs) if one.shape not in known])
+
+
+def candidate(home: str, workflow: Workflow, now: float) -> Memory:
+    """A workflow as a procedure that nobody has approved yet."""
+    name = " → ".join(step if len(step) <= 40 else f"{step[:39]}…" for step in workflow.steps)
+    told = procedure.described(name[:200], workflow.steps, (), ())
+    return built(clock.new_id(), now, space=home, kind=procedure.KIND, provenance="inferred", at=workflow.last_at,
+                 text=told["text"], title=told["title"],
+                 details={**told["details"], SHAPE: list(workflow.shape), "occasions": workflow.occasions})
+
+
+READER = Reader(name=NAME, verbs=(TOOL, TASK), verb=NAME, decide=remedied)

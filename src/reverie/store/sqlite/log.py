@@ -1,0 +1,31 @@
+"""Looking through the log of what was done: by space, words in it, and time."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from reverie.model import Event, lineage
+from reverie.store.sqlite.read import EVENT_COLUMNS, marks
+from reverie.store.sqlite.rows import to_event, to_json
+
+
+def happened(db: sqlite3.Connection, verbs: Sequence[str], space: str, containing: Sequence[str],
+             since: float | None, until: float | None, limit: int) -> list[Event]:
+    """Events of these verbs, the newest first, whose payload holds every one of some texts.
+
+    A payload is JSON: a text is looked for as JSON writes it. There is no index: 10,000 events take some 20 ms.
+    """
+    tests, args = [f"verb in ({marks(verbs)})"], [*verbs]
+    if space:
+        here = lineage(space)
+        tests.append(f"(space in ({marks(here)}) or substr(space, 1, ?) = ?)")
+        args += [*here, len(space) + 1, space + "/"]  # type: ignore[list-item]
+    for operator, moment in ((">=", since), ("<=", until)):
+        if moment is not None:
+            tests.append(f"at {operator} ?")
+            args.append(moment)  # type: ignore[arg-type]
+    tests += ["instr(lower(payload), ?) > 0"] * len(containing)
+    args += [to_json(text)[1:-1].lower() for text in containing]
+    sql = f"select {EVENT_COLUMNS} from event where {' and '.join(tests)} order by at desc, seq desc limit ?"
+    return [to_event(row) for row in db.execute(sql, (*args, limit))]

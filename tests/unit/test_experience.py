@@ -1,0 +1,200 @@
+"""Experience, the pure parts: payloads are bounded, statistics are right."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reverie.lifecycle.experience import commits, deeds
+from reverie.lifecycle.experience.signature import likeness, signature
+from reverie.lifecycle.experience.together import Touch, occasions, renames, together, touches
+from reverie.lifecycle.experience.workflows import workflows
+from reverie.testing import NOON, an_event
+
+ANYTHING = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),
+                        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=30)
+
+
+@given(ANYTHING)
+def test_anything_can_be_bounded(value):
+    """Whatever a tool is given or answers, a snapshot of it can be taken, twice the same (CC-75)."""
+    once = deeds.bounded(value)
+    assert repr(deeds.bounded(once)) == repr(once)
+
+
+def test_a_snapshot_is_small_whatever_its_size():
+    """Long texts keep both ends, long lists and deep values are cut (CC-75, D6)."""
+    text = deeds.bounded("a" * 1_000_000 + "end")
+    assert len(text) < deeds.MOST_VALUE + 100
+    assert text.startswith("aaa") and text.endswith("end")
+    assert len(deeds.bounded(list(range(10_000)))) == deeds.MOST_ITEMS
+    deep: list[object] = []
+    deep.append(deep)
+    assert len(str(deeds.bounded(deep))) < 100
+
+
+def run(tool="bash", at=NOON, **payload):
+    return an_event("tool", at=at, payload={"tool": tool, **payload})
+
+
+def test_statistics_of_tools():
+    """Runs, success rate and percentiles by nearest rank; durations that are none do not count (X31)."""
+    runs = [run(ok=n % 4 > 0, duration=float(n)) for n in range(1, 101)]
+    bash, odd = deeds.practice([*runs, run("odd", duration=math.nan)]).tools
+    assert (bash.tool, bash.runs, bash.failed, bash.success_rate, bash.p50, bash.p95) == ("bash", 100, 25, 0.75, 50, 95)
+    assert (odd.runs, odd.success_rate, odd.p50) == (1, None, None)
+
+
+def test_rereads_and_repeated_errors_are_counted():
+    """A file that one task reads again, and an error that differs only in its numbers (D61, D62)."""
+    read = [an_event("file", session=session, payload={"path": "a.py", "operation": "read"}) for session in "ssx"]
+    failed = [run(ok=False, error=f"ValueError: bad row {n}") for n in (1, 2)]
+    other = run(ok=False, error="ZeroDivisionError: division by zero")
+    told = deeds.practice([*read, *failed, other])
+    assert (told.reads, told.rereads, told.errors, told.repeated) == (3, 1, 3, 1)
+
+
+# Files that change together
+
+DAY = 86_400.0
+TOUCHES = st.lists(st.builds(Touch, st.sampled_from("ab"), st.integers(0, 5_000).map(float),
+                             st.sampled_from(("", "", "t1", "t2", "commit 1", "commit 2"))), max_size=30)
+
+
+def changed(path, at, ok=True, task=""):
+    return an_event("file", at=NOON + at, payload={"path": path, "operation": "edit", "ok": ok, "task": task})
+
+
+def pairs(events, path="a", now=NOON):
+    return [(one.path, one.occasions) for one in together(path, touches(events, {}), now)]
+
+
+@given(TOUCHES)
+def test_counting_from_either_side_gives_the_same(some):
+    """Co-edit is symmetrical in time (CC-76)."""
+    ones, others = ([touch for touch in some if touch.path == path] for path in "ab")
+    assert occasions(ones, others) == occasions(others, ones)
+
+
+def test_the_window_is_300_seconds_either_way():
+    """300 s in, 301 s out, before and after (CC-76, D9)."""
+    for apart, expected in ((300, [("b", 3)]), (-300, [("b", 3)]), (301, []), (-301, [])):
+        events = [changed(path, n * 10_000 + at) for n in range(3) for path, at in (("a", 0), ("b", apart))]
+        assert pairs(events) == expected
+
+
+def test_occasions_are_counted_not_edits():
+    """Ten edits within minutes are one occasion; three are needed (CC-76)."""
+    once = [changed(path, n) for n in range(10) for path in "ab"]
+    assert pairs(once) == []
+    again = [changed(path, day * DAY) for day in (1, 2) for path in "ab"]
+    assert pairs([*once, *again]) == [("b", 3)]
+
+
+def test_failed_edits_and_reads_do_not_count():
+    """Only what was changed was changed together (CC-76)."""
+    events = [changed(path, day * DAY, ok=path == "a" or day != 2) for day in range(3) for path in "ab"]
+    assert pairs(events) == []
+    read = [an_event("file", at=NOON + 2 * DAY, payload={"path": "b", "operation": "read"})]
+    assert pairs([*events, *read]) == []
+
+
+def test_a_task_ties_edits_that_lie_apart():
+    """Within one task, whatever the time between (D9); a task of 51 files ties nothing."""
+    events = [changed(path, n * 1e6 + at, task=f"t{n}") for n in range(3) for path, at in (("a", 0), ("b", 5_000))]
+    assert pairs(events) == [("b", 3)]
+    crowd = [changed(f"x{i}", n * 1e6 + 9_000 + i * 1_000, task=f"t{n}") for n in range(3) for i in range(49)]
+    assert pairs([*events, *crowd]) == []
+
+
+def test_habits_that_were_given_up_fade():
+    """Half after 180 days; three old occasions are gone after three years (D9)."""
+    events = [changed(path, day * DAY) for day in range(3) for path in "ab"]
+    [fresh] = together("a", touches(events, {}), NOON + 2 * DAY)
+    [older] = together("a", touches(events, {}), NOON + 182 * DAY)
+    assert math.isclose(older.weight, fresh.weight / 2)
+    assert fresh.share == 1.0
+    assert together("a", touches(events, {}), NOON + 3 * 365 * DAY) == []
+
+
+def test_names_are_followed_in_their_time():
+    """A file that took a name after it had become free is another one (D9)."""
+    def commit(n, *files):
+        return an_event("commit", at=NOON + n, payload={"commit": str(n), "files": [list(file) for file in files]})
+    log = [commit(1, ("a", 1, 0), ("x", 1, 0)), commit(2, ("b", 0, 0, "a")), commit(3, ("a", 1, 0), ("y", 1, 0))]
+    told = {(touch.path, touch.group) for touch in touches(log, renames(log))}
+    assert {("b", "commit 1"), ("a", "commit 3"), ("y", "commit 3")} <= told
+
+
+# Git's output
+
+LOG = (b"\x01aaa\x1f100\x1ffirst\0\n1\t0\tone.py\x002\t3\todd \tname\0"
+       b"\x01bbb\x1f200\x1fFixes the parser\0\n0\t0\t\0one.py\0two.py\0-\t-\tlogo.png\0\x01ccc\x1f300\x1fempty\0")
+
+
+@given(st.integers(1, 40))
+def test_history_is_read_however_it_is_cut(size):
+    """Names with tabs, renames, binary files, commits without files; chunks of any size (D9)."""
+    chunks = [LOG[i:i + size] for i in range(0, len(LOG), size)]
+    first, second, empty = commits.commits(chunks)
+    assert (first.id, first.at, first.files) == ("aaa", 100.0, (("one.py", 1, 0), ("odd \tname", 2, 3)))
+    assert second.files == (("two.py", 0, 0, "one.py"), ("logo.png", 0, 0))
+    assert (first.fixes, second.fixes, empty.files) == (False, True, ())
+
+
+# Errors
+
+
+SAME = [
+    ("/a/b.py:3: error: Name 'x' is not defined  [name-defined]",
+     "src/z.py:99: error: Name 'x' is not defined  [name-defined]"),
+    ("KeyError: 'user'", "Traceback (most recent call last):\n  File \"/x\", line 3, in f\nKeyError: 'user'"),
+    ("\x1b[31mfatal: \x1b[0mnot a git repository: /srv/one", "fatal: not a git repository: /home/two"),
+    ("OSError: [Errno 98] Address already in use: ('127.0.0.1', 8000)",
+     "OSError: [Errno 98] Address already in use: ('10.0.0.7', 9123)"),
+    ("RuntimeError: object at 0x7f3a2b took 3.2s", "RuntimeError: object at 0x99ffee took 11.75s"),
+    ("panic: at 2025-01-02T03:04:05Z id 3f2b8c1e-0000-4000-8000-123456789abc",
+     "panic: at 2026-11-12 13:14:15 id 00000000-1111-4222-8333-abcdefabcdef"),
+]
+OTHER = ["KeyError: 'user'", "KeyError: 'name'", "ModuleNotFoundError: No module named 'yaml'",
+         "ModuleNotFoundError: No module named 'numpy'", "ValueError: 'user'", "bash: yarn: command not found",
+         "bash: npm: command not found", "fatal: not a git repository", "fatal: refusing to merge unrelated histories"]
+
+
+def test_the_same_error_elsewhere_is_the_same():
+    """Paths, numbers, addresses, times, ids and colours do not matter (D10, CC-79)."""
+    for one, other in SAME:
+        assert signature(one).key == signature(other).key != "", one
+        assert likeness(signature(one), signature(other)) == 1.0
+
+
+def test_different_errors_are_different():
+    """Names matter (CC-79)."""
+    for i, one in enumerate(OTHER):
+        assert [n for n, other in enumerate(OTHER) if likeness(signature(one), signature(other))] == [i]
+
+
+@given(st.text(max_size=400), st.text(max_size=400))
+def test_any_text_has_a_signature(one, other):
+    """The same from either side, whatever is asked (D10)."""
+    assert likeness(signature(one), signature(other)) == likeness(signature(other), signature(one))
+    assert bool(signature(one).key) or not likeness(signature(one), signature(one))
+
+
+# Workflows
+
+
+def ran(work, *commands, ok=True):
+    return [an_event("tool", at=NOON + n, payload={"tool": "bash", "command": one, "task": work, "ok": ok})
+            for n, one in enumerate(commands)]
+
+
+def test_what_recurs_in_three_tasks_is_a_workflow():
+    """The longest stretch, once; reading and failures are passed over (D11)."""
+    log = [event for n in range(3)
+           for event in ran(f"t{n}", "make build", "ls", "make test", f"git push origin v{n}.0")]
+    [flow] = workflows(log)
+    assert flow.steps == ("make build", "make test", "git push origin v2.0") and flow.occasions == 3
+    assert workflows(log[:8]) == []
+    assert workflows([event for n in range(3) for event in ran(f"t{n}", "make a", "make b", ok=False)]) == []
+    assert workflows([event for n in range(9) for event in ran("one", "make a", "make b")]) == []
