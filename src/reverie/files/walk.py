@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -69,6 +69,7 @@ class Content(NamedTuple):
     stamp: Stamp
 
 
+Counts = Callable[[str], bool]
 Rules = tuple[tuple[str, "GitIgnoreSpec"], ...]    # (folder from the top, what its ignore files say), outermost first
 
 
@@ -79,8 +80,11 @@ class Ground(NamedTuple):
     rules: Rules
 
 
-def walked(root: Root) -> Walked:
-    """Every file of a root that counts, by path. Raises NotFound if there is no such folder."""
+def walked(root: Root, counts: Counts | None = None) -> Walked:
+    """Every file of a root that counts, by path. Raises NotFound if there is no such folder.
+
+    `counts` says which names do, if it is not those of texts.
+    """
     if os.path.realpath(root.path) != root.path:
         raise NotFound(f"The folder {root.path} is not there; a link is in its place")
     found = Walked([], Counter(), [])
@@ -98,20 +102,20 @@ def walked(root: Root) -> Walked:
             continue
         if folder and any(entry.name in IGNORES for entry in listed):
             rules = (*rules, *rules_of(root, folder, ground))
-        waiting += [(path, rules) for path in sorted(looked_at(root, folder, listed, ground.within, rules, found),
-                                                     reverse=True)]
+        inner = looked_at(root, folder, listed, ground.within, rules, found, counts)
+        waiting += [(path, rules) for path in sorted(inner, reverse=True)]
     found.files.sort()
     return found
 
 
 def looked_at(root: Root, folder: str, entries: Sequence[os.DirEntry[str]], within: str, rules: Rules,
-              found: Walked) -> Iterator[str]:
+              found: Walked, counts: Counts | None = None) -> Iterator[str]:
     """The folders in a folder that are to be gone into; its files go into `found`."""
     for entry in entries:
         path = f"{folder}/{entry.name}" if folder else entry.name
         try:
             is_folder, link = entry.is_dir(follow_symlinks=False), entry.is_symlink()
-            why = "symbolic link" if link else why_not(root, path, is_folder, within, rules)
+            why = "symbolic link" if link else why_not(root, path, is_folder, within, rules, counts)
             if why:
                 found.skipped[why] += not is_folder
             elif is_folder:
@@ -128,7 +132,8 @@ def looked_at(root: Root, folder: str, entries: Sequence[os.DirEntry[str]], with
             found.skipped["unreadable"] += 1
 
 
-def why_not(root: Root, path: str, is_folder: bool, within: str, rules: Rules) -> str:
+def why_not(root: Root, path: str, is_folder: bool, within: str, rules: Rules,
+            counts: Counts | None = None) -> str:
     """Why a file or folder does not count, going by its name; empty if it does."""
     name = path.rpartition("/")[2]
     if root.own:
@@ -136,7 +141,7 @@ def why_not(root: Root, path: str, is_folder: bool, within: str, rules: Rules) -
         return "" if wanted else "not of the mirror"
     if name.startswith(".") or (is_folder and name in LEFT):
         return "hidden"
-    if not is_folder and not is_text(name):
+    if not is_folder and not (counts or is_text)(name):
         return "another type"
     if not name.isascii() and any("\ud800" <= ch <= "\udfff" for ch in name):
         return "name is not UTF-8"

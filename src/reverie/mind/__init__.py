@@ -1,7 +1,7 @@
 """The verbs. Read this second.
 
-A `Mind` is a store, an embedder and settings. Its verbs stand in eleven files, by what one wants: `keep`, `hold`,
-`recount`, `find`, `alter`, `review`, `remind`, `letgo`, `live`, `files`, `trust`. Every verb decides with pure
+A `Mind` is a store, an embedder and settings. Its verbs stand in twelve files, by what one wants: `keep`, `hold`,
+`recount`, `find`, `alter`, `review`, `remind`, `letgo`, `live`, `files`, `code`, `trust`. Every verb decides with pure
 functions from `lifecycle` and `search`, and makes it so with one `store.apply`. Scope is an argument of every verb:
 `space` defaults to the one that the working directory belongs to. `remember` returns when the memory is durable and
 can be found by its words; vectors follow in `settle`, which the companion runs by itself.
@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Self
 
 from reverie.mind.alter import Altering
+from reverie.mind.code import Coding
 from reverie.mind.files import Filing
 from reverie.mind.find import Finding
 from reverie.mind.hold import Holding
@@ -24,7 +25,8 @@ from reverie.mind.review import Reviewing
 from reverie.mind.trust import Trusting
 
 
-class Mind(Filing, Keeping, Holding, Recounting, Finding, Altering, Reviewing, Reminding, LettingGo, Living, Trusting):
+class Mind(Filing, Coding, Keeping, Holding, Recounting, Finding, Altering, Reviewing, Reminding, LettingGo, Living,
+           Trusting):
     """Long-term memory: what `reverie.open()` returns. Use it as a context manager, or call `close`."""
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie import clock
-from reverie.errors import BadInput, Conflict, NotFound, StoreBusy
+from reverie.errors import BadInput, Conflict, NotFound
 from reverie.lifecycle.asked import question, whole
 from reverie.lifecycle.intake import built, checked_text
 from reverie.mind.keep import Keeping
@@ -121,7 +121,7 @@ class Filing(Keeping, Living):
                     and self.store.acquire(LEASE, holder, LEASE_SECONDS, self._now()))
 
         done = Synced()
-        self._wait_for(holder, PATIENCE if within is None else within)
+        self._wait_for(LEASE, holder, LEASE_SECONDS, PATIENCE if within is None else within)
         try:
             if afresh:
                 self.store.files.clear()
@@ -289,14 +289,6 @@ class Filing(Keeping, Living):
             synced(self.store.files, root, clock.now, quiet, lambda: True)
         else:
             renew(self.store.files, root, place.relative_to(root.path).as_posix(), clock.now)
-
-    def _wait_for(self, holder: str, patience: float) -> None:
-        """Take the lease, waiting for whoever syncs now."""
-        end = clock.ticks() + patience
-        while not self.store.acquire(LEASE, holder, LEASE_SECONDS, self._now()):
-            if clock.ticks() > end:
-                raise StoreBusy("Another process is indexing files and was not done in time. Try again later")
-            clock.sleep(0.05)
 
 
 def quiet(_stage: str, _done: int, _total: int | None) -> None:
