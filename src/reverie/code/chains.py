@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 MOST = 400                 # characters of an expression that is looked at
-STEP = re.compile(r"[\w$@]+[!?]?")
+STEP = re.compile(r"[\w$@]+(?:[!?](?![.\w]))?")
 JOINT = re.compile(r"\s*(?:\?\.|->|::|\\|\.)\s*")
 WORDS = re.compile(r"^(?:await|new|typeof|const|mut|dyn|impl|struct|enum|unsigned|static|final|readonly|keyof)\b\s*")
 SIGNS = " \t\n&*:!"

@@ -206,7 +206,8 @@ def bindings_of(source: Source, scopes: Scopes) -> Iterator[Binding]:
             inside = scope if scope >= 0 and scopes.symbols[scope].kind in ("function", "method") else None
             if receiver or name.startswith("@") or both:
                 if (not receiver or receiver in own) and (home := scopes.class_of(scope)) >= 0:
-                    scopes.hold(home, name.lstrip("@$") if receiver else name, node, name, type, value)
+                    held = name.lstrip("@$") if receiver or name[0] == "@" else name
+                    scopes.hold(home, held, node, name, type, value)
             elif inside is None and node.start_byte not in scopes.named:
                 scopes.hold(scope, name, node, line_of(source.data, node), type, value)
             if inside is not None and (both or not receiver) and node.start_byte not in scopes.named:
@@ -256,7 +257,8 @@ def uses(source: Source, scopes: Scopes, imports: Iterable[Import], taken: set[i
         kind = "calls" if "maybe" in captures else "uses"
         for node in captures.get("use", captures.get("maybe", ())):
             receiver = source.text(captures, "receiver")
-            if node.start_byte in taken or (receiver and receiver not in known and receiver not in language.own):
+            foreign = receiver and receiver not in known and receiver not in language.own and not wide
+            if node.start_byte in taken or foreign:
                 continue
             name = source.data[node.start_byte:node.end_byte].decode("utf-8", "replace")
             if not (wide or receiver or name in known):

@@ -176,6 +176,8 @@ class Reader:
             found = self._dotted(steps, depth)
             if found is None:
                 found = self._value(self.bare(name, scope, depth=depth), depth)
+                if found is not None and found.local and not found.path:
+                    return None      # some object, nobody says of which class
             if first.endswith("()"):
                 found = self.given(found, depth)
         for step in steps[1:]:
@@ -203,7 +205,7 @@ class Reader:
             return before
         if before.num == OUTSIDE:
             found = self.world.top(before.path, name, BY_NAME[self.world.files[before.path].language])
-            return found or self.world.submodule(before.path, name)
+            return found._replace(how="import") if found else self.world.submodule(before.path, name)
         one = self.world.files[before.path].symbols[before.num]
         if one.kind != "class":
             return None

@@ -3,7 +3,8 @@
 (struct_specifier name: (type_identifier) @name body: (_)) @class
 (union_specifier name: (type_identifier) @name body: (_)) @class
 (enum_specifier name: (type_identifier) @name body: (_)) @class
-(type_definition declarator: (type_identifier) @name) @class
+(type_definition type: [(primitive_type) (sized_type_specifier) (type_identifier) (struct_specifier !name) (union_specifier !name) (enum_specifier !name)] declarator: (type_identifier) @name) @class
+(type_definition type: (struct_specifier name: (type_identifier) @type) declarator: (type_identifier) @bound)
 (preproc_function_def name: (identifier) @name) @function
 (preproc_def name: (identifier) @bound)
 

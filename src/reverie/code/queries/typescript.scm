@@ -42,4 +42,4 @@
 (catch_clause parameter: (identifier) @bound)
 
 (member_expression object: (identifier) @receiver property: (property_identifier) @use)
-(identifier) @use
+[(identifier) (type_identifier)] @use
