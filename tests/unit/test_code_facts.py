@@ -1,12 +1,14 @@
 """Parsing and resolving, without a store: D22–D33."""
 
+from pathlib import PurePath
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.code.chains import chain, type_chain
 from reverie.code.facts import packed, unpacked
-from reverie.code.languages import BY_NAME, LANGUAGES, language_of
+from reverie.code.languages import BY_NAME, BY_SUFFIX, LANGUAGES
 from reverie.code.parse import parsed
 from reverie.code.resolve import resolved
 from tests.unit.samples import SAMPLES
@@ -15,7 +17,7 @@ NAMES = sorted(BY_NAME)
 
 
 def facts(files):
-    return {path: parsed(text.encode(), language_of(path).name) for path, text in files.items()}
+    return {path: parsed(text.encode(), BY_SUFFIX[PurePath(path).suffix].name) for path, text in files.items()}
 
 
 def edges(files, root="repo"):
