@@ -5,15 +5,17 @@ from __future__ import annotations
 import io
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from posixpath import dirname
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from reverie.code.facts import OUTSIDE, Facts, Import, Mention
 from reverie.code.imports import Modules
 from reverie.code.languages import BY_NAME, Language, kin
 from reverie.store.code import Symbol
 
+K = TypeVar("K")
+V = TypeVar("V")
 DEEPEST = 8                # re-exports, bases of bases: more than that is a circle
 PLAIN = (str, bytes, list, dict, set, tuple, int, float, io.TextIOWrapper, re.Pattern, re.Match, Exception, object)
 OTHERS = """
@@ -42,6 +44,14 @@ def an_object(found: Meaning) -> Meaning:
     return found._replace(object=True, how="type")
 
 
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """The values of each key, in order."""
+    groups: dict[K, list[V]] = defaultdict(list)
+    for key, value in pairs:
+        groups[key].append(value)
+    return dict(groups)
+
+
 Read = Callable[["World", str, Mention], Meaning | None]
 """What a mention in a file means."""
 
@@ -52,6 +62,8 @@ class World:
     def __init__(self, files: Mapping[str, Facts], modules: Modules, read: Read) -> None:
         self.files, self.modules, self._read = files, modules, read
         self.tops: dict[str, dict[str, int]] = {}
+        self.classes: dict[str, dict[str, list[int]]] = {}
+        self.heirs: dict[str, dict[int, list[Mention]]] = {}                  # class → what it says it inherits from
         self.inner: dict[str, dict[tuple[int, str], int]] = {}
         self.bound: dict[str, dict[tuple[int, str], list[tuple[str, str]]]] = {}
         self.imports: dict[str, dict[str, list[Import]]] = {}
@@ -94,14 +106,11 @@ class World:
                     top[one.name] = index
             else:
                 inner.setdefault((one.parent, one.name), index)
-        bound = defaultdict(list)
-        for binding in facts.bindings:
-            bound[binding.scope, binding.name].append((binding.type, binding.value))
-        imports = defaultdict(list)
-        for item in facts.imports:
-            imports[item.alias].append(item)
-        self.tops[path], self.inner[path], self.bound[path] = top, inner, dict(bound)
-        self.imports[path] = dict(imports)
+        self.tops[path], self.inner[path] = top, inner
+        self.classes[path] = grouped((one.name, num) for num, one in enumerate(facts.symbols) if one.kind == "class")
+        self.heirs[path] = grouped((one.scope, one) for one in facts.mentions if one.kind == "inherits")
+        self.bound[path] = grouped(((one.scope, one.name), (one.type, one.value)) for one in facts.bindings)
+        self.imports[path] = grouped((one.alias, one) for one in facts.imports)
         self.stars[path] = [item for item in facts.imports if item.every]
 
     def located(self, path: str, module: str) -> list[str]:
@@ -202,9 +211,8 @@ class World:
     def class_named(self, path: str, qual: str) -> tuple[str, int] | None:
         """The class of that name: in the file, in its folder, or the only one."""
         name = qual.rpartition(".")[2]
-        symbols = self.files[path].symbols
-        here = [index for index, one in enumerate(symbols) if one.kind == "class" and one.name == name] if name else []
-        if here:
+        if here := self.classes[path].get(name):
+            symbols = self.files[path].symbols
             return path, next((index for index in here if symbols[index].qual == qual), here[0])
         places = [place for place in self.names.get(name, ()) if self._kind(place) == "class"
                   and kin(self.files[place[0]].language, self.files[path].language)]
@@ -217,13 +225,12 @@ class World:
         if key not in self._bases:
             self._bases[key] = ([], False)           # what inherits from itself by way of others ends here
             found, outside = [], False
-            for mention in self.files[path].mentions:
-                if mention.kind == "inherits" and mention.scope == index:
-                    base = self._read(self, path, mention)
-                    if base is not None and base.path and base.num >= 0:
-                        found.append((base.path, base.num))
-                    else:
-                        outside = True
+            for mention in self.heirs[path].get(index, ()):
+                base = self._read(self, path, mention)
+                if base is not None and base.path and base.num >= 0:
+                    found.append((base.path, base.num))
+                else:
+                    outside = True
             self._bases[key] = (found, outside)
         return self._bases[key]
 

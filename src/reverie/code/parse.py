@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     Captures = dict[str, list[Node]]
 
 AREAS = ("class", "function", "impl", "space")
+GROUPS = {**dict.fromkeys(("use", "maybe"), "use"), **dict.fromkeys(("call", "inherits"), "mention"),
+          **dict.fromkeys(("bound", "field"), "binding"), **dict.fromkeys(AREAS, "area"),
+          **dict.fromkeys(("import", "default", "file", "star"), "import")}    # what a match is, by a capture of it
 LONGEST_HEAD = 160         # characters of a definition's head that are kept
 
 
@@ -43,11 +46,11 @@ class Area(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A file's bytes, and what was captured in them."""
+    """A file's bytes, and what was captured in them, by group."""
 
     data: bytes
     language: Language
-    matches: list[Captures]
+    matches: dict[str, list[Captures]]
 
     def text(self, captures: Captures, name: str) -> str:
         """The text of a capture; empty where there is none."""
@@ -60,7 +63,10 @@ def parsed(data: bytes, language: str) -> Facts:
     from tree_sitter import QueryCursor
     parser, query = tools(language)
     tree = parser.parse(data)
-    source = Source(data, BY_NAME[language], [found for _, found in QueryCursor(query).matches(tree.root_node)])
+    matches: dict[str, list[Captures]] = {group: [] for group in GROUPS.values()}
+    for _, captures in QueryCursor(query).matches(tree.root_node):
+        matches[next(GROUPS[name] for name in captures if name in GROUPS)].append(captures)
+    source = Source(data, BY_NAME[language], matches)
     areas = sorted(set(areas_of(source)), key=lambda area: (area.start, -area.end))
     scopes = Scopes(source, areas)
     imports = list(imports_of(source))
@@ -72,10 +78,8 @@ def parsed(data: bytes, language: str) -> Facts:
 def areas_of(source: Source) -> Iterator[Area]:
     """The definitions of a file, each once."""
     seen = set()
-    for captures in source.matches:
-        role = next((role for role in AREAS if role in captures), "")
-        if not role:
-            continue
+    for captures in source.matches["area"]:
+        role = next(role for role in AREAS if role in captures)
         node = captures[role][0]
         name = quoted(source.text(captures, "name"))
         if (node.start_byte, node.end_byte, name) in seen or (role in ("class", "function") and not name):
@@ -93,8 +97,7 @@ class Scopes:
         self.classes: dict[str, int] = {area.name: OUTSIDE for area in areas if area.role == "class"}
         self.bounds: list[tuple[int, int]] = [(0, OUTSIDE)]      # (byte from which on, symbol), in order
         self.attributes: dict[tuple[int, str], int] = {}
-        self.named = {captures["name"][0].start_byte for captures in source.matches
-                      if "name" in captures and any(role in captures for role in AREAS)}
+        self.named = {captures["name"][0].start_byte for captures in source.matches["area"] if "name" in captures}
         within: list[tuple[int, int, str]] = []                  # (end, symbol, name of the owner) of what is open
         for area in areas:
             self._leave(within, area.start)
@@ -166,12 +169,10 @@ def head(data: bytes, area: Area) -> str:
 
 def imports_of(source: Source) -> Iterator[Import]:
     """What a file imports."""
-    for captures in source.matches:
+    for captures in source.matches["import"]:
         text = {name: source.text(captures, name) for name in ("module", "name", "alias", "tree", "path")}
         module = quoted(text["module"])
-        some = next((captures[name][0] for name in ("import", "default", "file", "star") if name in captures), None)
-        if some is None:
-            continue
+        some = next(captures[name][0] for name in ("import", "default", "file", "star") if name in captures)
         line = some.start_point[0] + 1
         if "tree" in captures:
             yield from (Import(base, name, alias, line, name == "*") for base, name, alias in braces(text["tree"]))
@@ -194,10 +195,8 @@ def bare(module: str, language: Language) -> str:
 def bindings_of(source: Source, scopes: Scopes) -> Iterator[Binding]:
     """What names stand for within functions; those outside become symbols."""
     own = source.language.own
-    for captures in source.matches:
+    for captures in source.matches["binding"]:
         both = "field" in captures
-        if not both and "bound" not in captures:
-            continue
         type, value = type_chain(source.text(captures, "type")), chain(source.text(captures, "value"))
         receiver = source.text(captures, "receiver")
         for node in captures["field" if both else "bound"]:
@@ -222,10 +221,11 @@ def line_of(data: bytes, node: Node) -> str:
 
 def mentions_of(source: Source, scopes: Scopes, imports: Iterable[Import]) -> list[Mention]:
     """Where names are used: every call and base class, and each other use once a symbol."""
-    taken = {node.start_byte for captures in source.matches if captures.keys() & {"import", "default", "file", "bound"}
-             for name in ("name", "alias", "bound", "module") for node in captures.get(name, ())} | scopes.named
+    defining = (*source.matches["import"], *source.matches["binding"])
+    taken = {node.start_byte for captures in defining for name in ("name", "alias", "bound", "module")
+             for node in captures.get(name, ())} | scopes.named
     found: list[Mention] = []
-    for captures in source.matches:
+    for captures in source.matches["mention"]:
         kind = "inherits" if "inherits" in captures else "calls"
         for node in captures.get("inherits", captures.get("call", ())):
             if node.start_byte not in taken:
@@ -250,10 +250,11 @@ def uses(source: Source, scopes: Scopes, imports: Iterable[Import], taken: set[i
     language = source.language
     known = {one.name for one in scopes.symbols} | {one.alias.partition(".")[0] for one in imports}
     wide = language.package or language.global_names or any(one.every for one in imports)
-    types = sorted((node.start_byte, node.end_byte) for captures in source.matches for node in captures.get("type", ()))
+    typing = (*source.matches["area"], *source.matches["binding"])
+    types = sorted((node.start_byte, node.end_byte) for captures in typing for node in captures.get("type", ()))
     starts = [start for start, _ in types]
     seen: set[tuple[int, str, str]] = set()
-    for captures in source.matches:
+    for captures in source.matches["use"]:
         kind = "calls" if "maybe" in captures else "uses"
         for node in captures.get("use", captures.get("maybe", ())):
             receiver = source.text(captures, "receiver")

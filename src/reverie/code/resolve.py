@@ -42,11 +42,11 @@ def meaning_of(world: World, path: str, mention: Mention) -> Meaning | None:
 
 def edges_of(world: World, path: str) -> Iterator[Edge]:
     """The edges that begin in a file."""
-    facts = world.files[path]
+    facts, reader = world.files[path], Reader(world, path)
     for one in facts.imports:
         yield from import_edges(world, path, one)
     for mention in facts.mentions:
-        found = meaning_of(world, path, mention)
+        found = reader.meaning_of(mention)
         if found is not None and found.path:
             if (found.path, found.num) != (path, mention.scope) or mention.kind == "calls":
                 yield Edge(path, mention.scope, mention.kind, mention.name, mention.line, found.path, found.num,
@@ -192,7 +192,7 @@ class Reader:
         """A module imported under its whole name, `import a.b`: the chain begins with all of it."""
         for count in range(len(steps) - 1, 1, -1):
             name = ".".join(steps[:count])
-            if any(one.alias == name for one in self.facts.imports):
+            if name in self.world.imports[self.path]:
                 found = self.world.top(self.path, name, self.language, depth)
                 if found is not None:
                     del steps[1:count]
