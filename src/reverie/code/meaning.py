@@ -6,6 +6,7 @@ import io
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from posixpath import dirname
 from typing import NamedTuple, TypeVar
 
@@ -17,7 +18,8 @@ from reverie.store.code import Symbol
 K = TypeVar("K")
 V = TypeVar("V")
 DEEPEST = 8                # re-exports, bases of bases: more than that is a circle
-PLAIN = (str, bytes, list, dict, set, tuple, int, float, io.TextIOWrapper, re.Pattern, re.Match, Exception, object)
+PLAIN = (str, bytes, list, dict, set, tuple, int, float, io.TextIOWrapper, io.BytesIO, Path, re.Pattern, re.Match,
+         Exception, object)
 OTHERS = """
     map filter forEach reduce push slice splice concat has then catch finally toString length trim equals hashCode size
     add contains isEmpty unwrap expect clone iter collect len next into to_string each select first last empty new call
