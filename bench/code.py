@@ -4,7 +4,7 @@ Callers: of real packages from the index, installed here. For every call in them
 called, and follows imports; the code map resolves the same call. Both answers are (file, line of the definition) or
 nothing within the package. Only calls that jedi has an answer for count. One that jedi leads into
 the package is right where the map leads it to the same place, wrong at another place, missed where the map leads it
-nowhere. One that jedi leads out of the package and the map into it is wrong, too. Where jedi knows nothing, the map's
+nowhere. One that jedi leads out of the package and the map into it has strayed. Where jedi knows nothing, the map's
 answers are only counted. Jedi is not infallible: `--show` prints a sample of disagreements.
 """
 
@@ -123,13 +123,13 @@ def compared(package: str, most: int, show: int) -> dict[str, Any]:
         tally[verdict] += 1
         for _, way in mine:
             how[f"{way}: {verdict}"] += 1
-        if verdict in ("wrong", "missed"):
+        if verdict in ("wrong", "strayed", "missed"):
             doubts.append((verdict, site, sorted(said.inside), sorted(mine)))
     for doubt in random.Random(2).sample(doubts, min(show, len(doubts))):
         print(*doubt)
-    right, wrong, missed = (tally[name] for name in ("right", "wrong", "missed"))
-    return {"calls": len(calls), **tally, "precision": right / max(1, right + wrong),
-            "recall": right / max(1, right + missed + tally["wrong_inside"]), "how": dict(sorted(how.items())),
+    right, wrong, missed, strayed = (tally[name] for name in ("right", "wrong", "missed", "strayed"))
+    return {"calls": len(calls), **tally, "precision": right / max(1, right + wrong + strayed),
+            "recall": right / max(1, right + missed + wrong), "how": dict(sorted(how.items())),
             "jedi_s": time.perf_counter() - started}
 
 
@@ -137,11 +137,11 @@ def verdict_of(said: Judged, mine: set[Target]) -> str:
     """One word for a call."""
     if mine & said.inside:
         return "right"
-    if mine and (said.inside or said.outside):
-        return "wrong"
+    if said.inside:
+        return "wrong" if mine else "missed"
     if mine:
-        return "only_map"
-    return "missed" if said.inside else "neither"
+        return "strayed" if said.outside else "only_map"
+    return "neither"
 
 
 def speed(megabytes: float) -> dict[str, float]:
@@ -189,9 +189,9 @@ def main() -> None:
     parser.add_argument("--show", type=int, default=0, help="disagreements to print")
     args = parser.parse_args()
     callers = {package: compared(package, args.most, args.show) for package in args.packages}
-    table([(name, *(one.get(column, 0) for column in ("calls", "right", "wrong", "missed", "only_map", "precision",
-                                                      "recall"))) for name, one in callers.items()],
-          ("package", "calls", "right", "wrong", "missed", "only map", "precision", "recall"))
+    table([(name, *(one.get(column, 0) for column in ("calls", "right", "wrong", "strayed", "missed", "only_map",
+                                                      "precision", "recall"))) for name, one in callers.items()],
+          ("package", "calls", "right", "wrong", "strayed", "missed", "only map", "precision", "recall"))
     before = RESULTS / "code.json"
     if not callers and before.exists():      # only the speed is asked for
         callers = json.loads(before.read_text("utf-8"))["callers"]
