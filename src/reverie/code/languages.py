@@ -35,29 +35,26 @@ class Language(NamedTuple):
     implicit: bool = True               # a method calls its siblings by bare name
     package: bool = False               # files of a folder see each other's names
     global_names: bool = False          # a bare name may come from any file: headers, autoloading, one module
-    new: str = ""                       # the name of the method that makes an object, if calling the class runs one
 
 
 LANGUAGES = (
     Language("python", (".py", ".pyi", ".pyw"), "tree_sitter_python", "dots", own=("self", "cls"),
-             above=("super()",), implicit=False, new="__init__"),
+             above=("super()",), implicit=False),
     Language("javascript", (".js", ".jsx", ".mjs", ".cjs"), "tree_sitter_javascript", "path", family="js",
-             implicit=False, new="constructor"),
+             implicit=False),
     Language("typescript", (".ts", ".mts", ".cts"), "tree_sitter_typescript", "path", "language_typescript", "js",
-             implicit=False, new="constructor"),
-    Language("tsx", (".tsx",), "tree_sitter_typescript", "path", "language_tsx", "js", implicit=False,
-             new="constructor"),
+             implicit=False),
+    Language("tsx", (".tsx",), "tree_sitter_typescript", "path", "language_tsx", "js", implicit=False),
     Language("go", (".go",), "tree_sitter_go", "dots", own=(), above=(), implicit=False, package=True),
     Language("rust", (".rs",), "tree_sitter_rust", "dots", own=("self", "Self"), above=(), implicit=False),
     Language("java", (".java",), "tree_sitter_java", "dots", package=True),
     Language("c", (".c", ".h"), "tree_sitter_c", "path", family="c", own=(), above=(), global_names=True),
     Language("cpp", (".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".ipp"), "tree_sitter_cpp", "path", family="c",
              global_names=True),
-    Language("ruby", (".rb", ".rake", ".gemspec"), "tree_sitter_ruby", "path", own=("self",), global_names=True,
-             new="initialize"),
+    Language("ruby", (".rb", ".rake", ".gemspec"), "tree_sitter_ruby", "path", own=("self",), global_names=True),
     Language("c_sharp", (".cs",), "tree_sitter_c_sharp", "names", above=("base",), package=True, global_names=True),
     Language("php", (".php",), "tree_sitter_php", "dots", "language_php", own=("$this", "self", "static"),
-             above=("parent",), implicit=False, package=True, global_names=True, new="__construct"),
+             above=("parent",), implicit=False, package=True, global_names=True),
     Language("bash", (".sh", ".bash"), "tree_sitter_bash", "path", own=(), above=(), global_names=True),
 )
 BY_NAME = {language.name: language for language in LANGUAGES}
