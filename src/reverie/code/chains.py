@@ -18,6 +18,8 @@ LEAVES = frozenset(("None", "True", "False", "null", "true", "false", "nil", "un
 
 def chain(text: str) -> str:
     """An expression as a chain; empty where it cannot be followed."""
+    if text.isidentifier():      # most are
+        return "" if text in LEAVES else text
     text, rest = text[:MOST], len(text) > MOST
     text = stripped(text)
     if text in LEAVES or not text or text[0].isdigit():
@@ -69,6 +71,8 @@ def closed(text: str, place: int) -> int | None:
 
 def type_chain(text: str) -> str:
     """A type as a chain: of `Foo | None`, `Optional[Foo]`, `&'a mut Foo`, `Foo<T>` it is `Foo`; of a list, nothing."""
+    if not text or text.isidentifier():
+        return "" if text.lower() in NOTHING else text
     text = re.sub(r"'\w+\s", "", text[:MOST].strip().removeprefix("->").strip()) if "'" in text else text[:MOST]
     text = stripped(text).strip("\"' ")
     if text.startswith("("):             # Go: (value, error)
