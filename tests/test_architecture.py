@@ -14,7 +14,8 @@ RANK = {
     "model": 0, "errors": 0, "clock": 0,
     "kinds": 1, "config": 1, "words": 1, "messages": 1, "patterns": 1,
     "store": 2, "embed": 2, "llm": 2, "graph": 2, "privacy": 2, "window": 2, "attention": 3,
-    "search": 3, "lifecycle": 3, "code": 3, "backups": 3, "mirror": 3, "files": 3,
+    "search": 3, "lifecycle": 3, "backups": 3, "mirror": 3, "files": 3,
+    "code": 3.5,    # walks a repository as `files` walks a folder
     "settle": 4,
     "conversation": 5, "recorder": 5,
     "background": 6,
@@ -129,7 +130,8 @@ def test_only_surfaces_print():
 
 
 HEAVY = ("numpy", "onnxruntime", "onnx", "tokenizers", "typer", "rich", "asyncio", "subprocess", "tomllib",
-         "urllib.request", "zoneinfo", "dateparser", "tzlocal", "cronsim", "importlib.metadata", "importlib.resources")
+         "urllib.request", "zoneinfo", "dateparser", "tzlocal", "cronsim", "importlib.metadata", "importlib.resources",
+         "tree_sitter")
 
 
 def test_import_is_quiet():

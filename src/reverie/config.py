@@ -198,6 +198,11 @@ def here() -> Path:
     return Path.cwd()
 
 
+def work_tree(folder: Path) -> Path:
+    """The folder that holds the files of a folder's repository, or the folder itself."""
+    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
+
+
 def project_root(folder: Path) -> Path:
     """The repository that a folder belongs to, or the folder itself. A work tree belongs to its repository."""
     for place in (folder, *folder.parents):

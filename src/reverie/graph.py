@@ -9,6 +9,8 @@ A shared tag says the less, the more memories carry it: with n of them seen, its
 For two memories that alone share a tag 0.8 is left, for ten 0.31, for thirty-two 0.21. A node of very many edges costs
 no more than one of `FAN`: the heaviest are followed, and of equal ones the newest.
 
+`pagerank` ranks the nodes of any graph by how much leads to them, seen from some of them.
+
 Pure: nothing here knows a store. The same edges give the same answer whatever their order, and walks end, because
 a node is gone on from only when a better way to it was found and the number of hops is bounded.
 """
@@ -119,3 +121,27 @@ def bounded(nodes: Iterable[str], edges: Iterable[Edge]) -> dict[str, list[Edge]
 def strengthened(weight: float | None, first: float = 0.5, by: float = 0.05, most: float = 0.95) -> float:
     """The weight of a link that is made once more: it grows up to 0.95, and what is stronger stays (CC-58, B127)."""
     return first if not weight else max(weight, min(most, weight + by))
+
+
+def pagerank(links: Sequence[tuple[int, int, float]], start: Sequence[float], damping: float = 0.85,
+             rounds: int = 50) -> list[float]:
+    """How much of the attention that begins at `start` comes to each node (Page et al., 1999, personalised).
+
+    A link is (from, to, weight). `start` has a value of 0 or more for each node; all 0 means the same for all. What has
+    no links gives its share back to the start. The ranks sum to 1; a node's is exact to about 0.85 ** rounds.
+    """
+    import numpy as np
+    size = len(start)
+    if not size:
+        return []
+    begin = np.asarray(start, float)
+    begin = begin / begin.sum() if begin.sum() > 0 else np.full(size, 1 / size)
+    src, dst = (np.array([link[place] for link in links], int) for place in (0, 1))
+    weights = np.array([link[2] for link in links], float)
+    out = np.bincount(src, weights, size)
+    share = weights / out[src]
+    rank = begin
+    for _ in range(rounds):
+        flow = np.bincount(dst, rank[src] * share, size)
+        rank = damping * (flow + rank[out == 0].sum() * begin) + (1 - damping) * begin
+    return [float(one) for one in rank]

@@ -25,6 +25,10 @@ BUDGET = [
     ("latency", ("bulk_per_second",), 5_000.0, 1e9),
     ("scale", ("sizes", -1, "dense_agreement_at_10"), 0.99, 1.0),
     ("scale", ("sizes", -1, "loaded_mb"), 0.0, 300.0),                      # of 100,000 memories
+    ("code", ("callers", "rich", "precision"), 0.97, 1.0),                  # beside jedi, on the same calls
+    ("code", ("callers", "rich", "recall"), 0.93, 1.0),
+    ("code", ("speed", "mb_per_cpu_s"), 1.0, 1e9),
+    ("code", ("speed", "no_change_times_faster"), 20.0, 1e9),
     ("sleep", ("sizes", -1, "peak_mb"), 0.0, 1_000.0),
     ("errors", ("held out", "signature", "precision"), 0.98, 1.0),
     ("errors", ("held out", "signature", "recall"), 0.95, 1.0),

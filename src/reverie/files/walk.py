@@ -15,7 +15,7 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -72,6 +72,9 @@ class Content(NamedTuple):
     stamp: Stamp
 
 
+Counts = Callable[[str], bool]
+
+
 class Rule(NamedTuple):
     """What the ignore files in one folder say."""
 
@@ -90,8 +93,11 @@ class Ground(NamedTuple):
     rules: Rules
 
 
-def walked(root: Root) -> Walked:
-    """Every file of a root that counts, by path. Raises NotFound if there is no such folder."""
+def walked(root: Root, counts: Counts | None = None) -> Walked:
+    """Every file of a root that counts, by path. Raises NotFound if there is no such folder.
+
+    `counts` says which names do, if it is not those of texts.
+    """
     if os.path.realpath(root.path) != root.path:
         raise NotFound(f"The folder {root.path} is not there; a link is in its place")
     found = Walked([], Counter(), [])
@@ -111,21 +117,21 @@ def walked(root: Root) -> Walked:
         if folder and any(entry.name in IGNORES for entry in listed):
             more = rules_of(root, folder, ground)
             rules, odd = (*rules, *more), odd + sum(rule.odd for rule in more)
-        waiting += [(path, rules) for path in sorted(looked_at(root, folder, listed, ground.within, rules, found),
-                                                     reverse=True)]
+        inner = looked_at(root, folder, listed, ground.within, rules, found, counts)
+        waiting += [(path, rules) for path in sorted(inner, reverse=True)]
     found.files.sort()
     found.skipped[ODD] += odd
     return found
 
 
 def looked_at(root: Root, folder: str, entries: Sequence[os.DirEntry[str]], within: str, rules: Rules,
-              found: Walked) -> Iterator[str]:
+              found: Walked, counts: Counts | None = None) -> Iterator[str]:
     """The folders in a folder that are to be gone into; its files go into `found`."""
     for entry in entries:
         path = f"{folder}/{entry.name}" if folder else entry.name
         try:
             is_folder, link = entry.is_dir(follow_symlinks=False), entry.is_symlink()
-            why = "symbolic link" if link else why_not(root, path, is_folder, within, rules)
+            why = "symbolic link" if link else why_not(root, path, is_folder, within, rules, counts)
             if why:
                 found.skipped[why] += not is_folder
             elif is_folder:
@@ -142,7 +148,8 @@ def looked_at(root: Root, folder: str, entries: Sequence[os.DirEntry[str]], with
             found.skipped["unreadable"] += 1
 
 
-def why_not(root: Root, path: str, is_folder: bool, within: str, rules: Rules) -> str:
+def why_not(root: Root, path: str, is_folder: bool, within: str, rules: Rules,
+            counts: Counts | None = None) -> str:
     """Why a file or folder does not count, going by its name; empty if it does."""
     name = path.rpartition("/")[2]
     if root.own:
@@ -150,7 +157,7 @@ def why_not(root: Root, path: str, is_folder: bool, within: str, rules: Rules) -
         return "" if wanted else "not of the mirror"
     if name.startswith(".") or (is_folder and name in LEFT):
         return "hidden"
-    if not is_folder and not is_text(name):
+    if not is_folder and not (counts or is_text)(name):
         return "another type"
     if not name.isascii() and any("\ud800" <= ch <= "\udfff" for ch in name):
         return "name is not UTF-8"

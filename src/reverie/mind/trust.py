@@ -18,9 +18,10 @@ class Trusting(Base):
     """The verbs for the owner."""
 
     def verify(self, repair: bool = False) -> list[Problem]:
-        """What is not as it should be, in store, index of files and mirror; with `repair`, what can be is rebuilt."""
+        """What is not as it should be, in store, indexes and mirror; with `repair`, what can be is rebuilt."""
         from reverie.settle.mirroring import problems
-        return [*self.store.verify(repair), *self._files_broken(repair), *problems(self.work, repair)]
+        return [*self.store.verify(repair), *self._files_broken(repair), *self._code_broken(repair),
+                *problems(self.work, repair)]
 
     def _files_broken(self, repair: bool) -> list[Problem]:
         """What is wrong with the index of files; to repair it is to begin anew."""
@@ -30,6 +31,14 @@ class Trusting(Base):
         from reverie.store import Problem
         told = f"{broken}. `reverie files sync --afresh` indexes them again"
         return [Problem("files", told, repair)] if broken else []
+
+    def _code_broken(self, repair: bool) -> list[Problem]:
+        """The same of the index of code."""
+        broken = self.store.code.verify()
+        if broken and repair:
+            self.store.code.clear()
+        from reverie.store import Problem
+        return [Problem("code", f"{broken}. `reverie index` makes it again", repair)] if broken else []
 
     def stats(self) -> Stats:
         """How much there is of everything, and what extraction kept and left lately (of the last 10,000 times)."""

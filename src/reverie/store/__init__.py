@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from reverie.store.code import CodeIndex
     from reverie.store.columns import Corpus, Floats
     from reverie.store.files import FileIndex
 
@@ -81,6 +82,11 @@ class Store(Protocol):
     @property
     def files(self) -> FileIndex:
         """The index of watched files, which belongs to this store and lives in a database of its own."""
+        ...
+
+    @property
+    def code(self) -> CodeIndex:
+        """The index of code, likewise."""
         ...
 
     # Writing. Each call is one transaction.

@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from reverie import errors
 from reverie.surfaces import say
 from reverie.surfaces.commands import (
+    code,
     days,
     experience,
     files,
@@ -56,7 +57,7 @@ INTERRUPTED, UNFORESEEN = 130, 70
 
 EPILOG = (
     "Exit codes: 0 done; "
-    + "; ".join(f"{code} {what}" for _, code, what in EXIT)
+    + "; ".join(f"{number} {what}" for _, number, what in EXIT)
     + f"; {UNFORESEEN} a bug; {INTERRUPTED} Ctrl-C."
 )
 
@@ -108,9 +109,9 @@ def judged(err: Exception, words: list[str]) -> tuple[int, str]:
     if hasattr(err, "format_message"):  # usage, as Typer (or the Click inside it) sees it
         verb = next((f"{word} " for word in words if word in NAMES), "")
         return getattr(err, "exit_code", 2), f"{err.format_message()} Try: reverie {verb}--help"
-    for kind, code, _ in EXIT:
+    for kind, number, _ in EXIT:
         if isinstance(err, kind):
-            return code, plain(err)
+            return number, plain(err)
     if type(err).__name__ == "Abort":
         return INTERRUPTED, "Stopped."
     return UNFORESEEN, f"{type(err).__name__}: {err}. This is a bug in Reverie.{recorded(err)}"
@@ -172,8 +173,8 @@ def options(
 
 
 for room in (
-    keep, present, review, letgo, find, days, files, learn, practice, experience, remind, trust, mirror, night, switch,
-    play,
+    keep, present, review, letgo, find, days, files, code, learn, practice, experience, remind, trust, mirror, night,
+    switch, play,
 ):
     room.register(app)
 NAMES = frozenset(str(row.name) for row in app.registered_commands) | {str(row.name) for row in app.registered_groups}

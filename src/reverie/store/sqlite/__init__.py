@@ -25,6 +25,7 @@ from reverie.store.sqlite.migrate import LATEST, migrate, version
 if TYPE_CHECKING:
     import numpy as np
 
+    from reverie.store.code import CodeIndex
     from reverie.store.columns import Corpus, Floats
     from reverie.store.files import FileIndex
     from reverie.store.sqlite.shards import Shards
@@ -69,6 +70,11 @@ class SqliteStore:
     def files(self) -> FileIndex:
         from reverie.store.sqlite.files import SqliteFiles, beside
         return SqliteFiles(beside(self.path))
+
+    @cached_property
+    def code(self) -> CodeIndex:
+        from reverie.store.sqlite.code import SqliteCode, beside
+        return SqliteCode(beside(self.path))
 
     # Writing
 
@@ -335,6 +341,8 @@ class SqliteStore:
             shards.stemmer.close()
         if "files" in vars(self):    # nobody asked for them otherwise
             self.files.close()
+        if "code" in vars(self):
+            self.code.close()
         self._db.close()
 
 

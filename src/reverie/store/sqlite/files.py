@@ -2,23 +2,18 @@
 
 The protocol's docstrings hold; here is only how. Words are a contentless FTS5 table: a row is taken out by telling it
 again what was in it, which `searchable` works out from the chunk. A file that SQLite finds damaged when it is opened is
-thrown away and begun anew: everything in it can be read again from the files. A file that somebody deleted or replaced
-while we had it open is let go of at the next call, and the one that is there now is taken.
+thrown away and begun anew (`derived`): everything in it can be read again from the files.
 """
 
 from __future__ import annotations
 
 import sqlite3
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reverie.errors import StoreBusy, StoreDamaged, StoreError, StoreReadOnly
 from reverie.store.files import Chunk, Count, Difference, Entry, Found, Indexed, Stamp
-from reverie.store.sqlite.connection import Connections
-from reverie.store.sqlite.migrate import statements
+from reverie.store.sqlite.derived import Derived
 from reverie.store.sqlite.read import BATCH, affordable, marks, matching
 from reverie.words import indexable
 
@@ -61,74 +56,20 @@ def beside(store: str) -> str:
     return str(path.parent / "cache" / f"{path.stem}-files-{EDITION}.db")
 
 
-class SqliteFiles:
+class SqliteFiles(Derived):
     """The index of files beside one store."""
 
+    schema = Path(__file__).with_suffix(".sql")
+    emptying = EMPTYING
+
     def __init__(self, path: str) -> None:
-        self.path = path
-        self._opened: Connections | None = None
-        self._which: tuple[int, int] | None = None      # device and inode of the file that is open
-        self._lock = threading.RLock()
+        super().__init__(path)
         self._matrix: Matrix | None = None
         self._embedded: dict[str, int] = {}     # model → number up to which every chunk has a vector
 
-    # Opening
-
-    def _there(self) -> bool:
-        return self._opened is not None if self.path == ":memory:" else Path(self.path).is_file()
-
-    def _connections(self) -> Connections:
-        with self._lock:
-            if self._opened is not None and self._which != which(self.path):
-                self._opened = self._matrix = None      # not closed: another thread may be reading
-                self._embedded.clear()
-            if self._opened is None:
-                try:
-                    self._opened = opened(self.path)
-                except StoreDamaged:
-                    self._throw_away()
-                    self._opened = opened(self.path)
-                self._which = which(self.path)
-            return self._opened
-
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection | None]:
-        """A connection, or None where nothing was ever indexed."""
-        if not self._there():
-            yield None
-            return
-        with self._connections().reading() as db:
-            yield db
-
-    def clear(self) -> None:
-        if not self._there():
-            return
-        try:
-            with self._connections().writing() as db:
-                for sql in EMPTYING:
-                    db.execute(sql)
-            self._connections().checkpoint()
-        except (StoreBusy, StoreReadOnly):
-            raise
-        except StoreError:           # damaged, or too full a disk to write down that it is empty
-            self._throw_away()
-        with self._lock:
-            self._matrix = None
-            self._embedded.clear()
-
-    def _throw_away(self) -> None:
-        with self._lock:
-            self.close()
-            for tail in ("-wal", "-shm", ""):
-                if self.path != ":memory:":
-                    Path(self.path + tail).unlink(missing_ok=True)
-
-    def close(self) -> None:
-        with self._lock:
-            if self._opened is not None:
-                self._opened.close()
-            self._opened = self._matrix = None
-            self._embedded.clear()
+    def _forget(self) -> None:
+        self._matrix = None
+        self._embedded.clear()
 
     # Writing
 
@@ -280,29 +221,6 @@ class SqliteFiles:
                 db.execute("select num, hash, vec from vector where model = ? and num > ? order by num",
                            (model, self._matrix.last)))
             return self._matrix
-
-
-def which(path: str) -> tuple[int, int] | None:
-    """Which file is in this place: its device and inode; None where there is none."""
-    try:
-        found = Path(path).stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def opened(path: str) -> Connections:
-    """Connections to an index with its tables."""
-    made = Connections(path)
-    try:
-        with made.writing() as db:
-            if not db.execute("select 1 from sqlite_master where name = 'vector'").fetchone():
-                for statement in statements(Path(__file__).with_suffix(".sql").read_text("utf-8")):
-                    db.execute(statement)
-    except BaseException:
-        made.close()
-        raise
-    return made
 
 
 def last_number(db: sqlite3.Connection) -> int:

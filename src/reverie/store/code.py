@@ -1,0 +1,156 @@
+"""What Reverie asks of the index of code. All of it is derived: a repository's files say everything again.
+
+A `CodeIndex` lives beside the store, in a database of its own; deleting it loses nothing but time. Of each file it
+keeps the stamp and hash, its symbols, the facts that names are resolved from, and the edges that resolving has made.
+`contains` is in the symbols (`parent`); all other kinds of edges are rows. No source text is kept but the heads of
+definitions.
+
+Every writing method is one transaction. Any number of threads and processes may use one index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from reverie.store.files import Indexed
+
+
+class Symbol(NamedTuple):
+    """Something that a file defines, by its index among the file's symbols."""
+
+    name: str
+    qual: str              # with the names around it: "Console.print"
+    kind: str              # class, function, method, variable (of a file), attribute (of a class)
+    parent: int            # the symbol it stands in; -1: the file
+    owner: str             # the class that a method or attribute belongs to, wherever that stands
+    first: int             # lines, from 1, both included
+    last: int
+    head: str              # the line that it begins with, without secrets
+    type: str = ""         # the chain of its type; of a function, of what it returns
+    value: str = ""        # the chain of what a variable was given
+
+
+class Edge(NamedTuple):
+    """One use of a symbol, or a mention that could be one."""
+
+    path: str              # where
+    scope: int             # the symbol that it stands in; -1: the file itself
+    kind: str              # calls, imports, uses, inherits, references
+    name: str              # as it is written there; of an import, the module's
+    line: int
+    to: str = ""           # the file that it leads to; empty: not known, or outside the repository
+    symbol: int = -1       # the symbol in that file; -1: the file itself
+    how: str = ""          # how that is known; for what leads nowhere, why not
+
+
+class Parsed(NamedTuple):
+    """A file to be indexed."""
+
+    file: Indexed
+    language: str
+    symbols: Sequence[Symbol]
+    facts: str             # what resolving needs: `code.facts.packed`
+
+
+class Place(NamedTuple):
+    """A symbol and where it is."""
+
+    path: str
+    num: int               # its index among the symbols of the file
+    symbol: Symbol
+
+
+class Size(NamedTuple):
+    """How much of a repository is indexed."""
+
+    files: int = 0
+    symbols: int = 0
+    edges: int = 0
+    resolved: bool = True  # whether the edges are those of the files as they are indexed now
+
+
+class CodeIndex(Protocol):
+    """Files of repositories, what they define, and what that is used by."""
+
+    def roots(self) -> list[str]:
+        """The repositories that are indexed."""
+        ...
+
+    def known(self, root: str) -> dict[str, Indexed]:
+        """The files of a repository, by path."""
+        ...
+
+    def put(self, root: str, files: Sequence[Parsed]) -> None:
+        """Make these the files' symbols and facts. Edges from and to them go until `link` is called."""
+        ...
+
+    def stamp(self, root: str, files: Sequence[Indexed]) -> None:
+        """The content of these files is what it was; only their stamps are others."""
+        ...
+
+    def drop(self, root: str, paths: Sequence[str]) -> None:
+        """Forget files, and the edges from and to them."""
+        ...
+
+    def forget(self, root: str) -> None:
+        """Forget a repository."""
+        ...
+
+    def facts(self, root: str) -> dict[str, str]:
+        """What resolving needs, by path."""
+        ...
+
+    def link(self, root: str, edges: Iterable[Edge]) -> None:
+        """Make these all the edges of a repository."""
+        ...
+
+    def size(self, root: str) -> Size:
+        """How much of a repository is indexed."""
+        ...
+
+    def named(self, root: str, name: str, limit: int) -> list[Place]:
+        """Symbols of that name or qualified name, else those whose name it is but for case, else that begin with it."""
+        ...
+
+    def symbols(self, root: str, paths: Sequence[str] | None = None) -> list[Place]:
+        """The symbols of these files, or of all, by path and index."""
+        ...
+
+    def into(self, root: str, places: Sequence[Place]) -> list[Edge]:
+        """The edges that lead to these symbols, by path and line."""
+        ...
+
+    def out(self, root: str, places: Sequence[Place]) -> list[Edge]:
+        """The edges that begin within these symbols, by path and line."""
+        ...
+
+    def of_file(self, root: str, path: str, kind: str) -> list[Edge]:
+        """The edges of a kind that begin in a file, by line."""
+        ...
+
+    def loose(self, root: str, name: str) -> list[Edge]:
+        """Mentions of that name that could not be resolved."""
+        ...
+
+    def edges(self, root: str) -> list[Edge]:
+        """All edges that lead somewhere."""
+        ...
+
+    def matching(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
+        """(path, BM25) of files in whose path or symbols any of the terms occurs, best first, ties by path."""
+        ...
+
+    def verify(self) -> str:
+        """What does not hold together; empty if all does. `clear` mends it."""
+        ...
+
+    def clear(self) -> None:
+        """Throw the whole index away; the next write begins it anew."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the database."""
+        ...
+
+

@@ -1,0 +1,230 @@
+"""`CodeIndex` on SQLite: a file of its own in the cache, made at the first write.
+
+The protocol's docstrings hold; here is only how. It is opened, begun anew where it is damaged, and searched by words as
+the index of files is.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from reverie.store.code import Edge, Parsed, Place, Size, Symbol
+from reverie.store.files import Indexed, Stamp
+from reverie.store.sqlite.derived import Derived
+from reverie.store.sqlite.read import BATCH, affordable, marks, matching
+from reverie.words import indexable
+
+EDITION = 1            # of the schema, of facts and of queries: another one begins another file
+SYMBOL = "s.name, s.qual, s.kind, s.parent, s.owner, s.first, s.last, s.head, s.type, s.value"
+EDGES = """
+    select f.path, e.scope, e.kind, e.name, e.line, coalesce(t.path, ''), e.symbol, e.how
+    from edge e join file f on f.num = e.file left join file t on t.num = e.target
+    where f.root = ?
+"""
+STRAYS = """
+    select count(*)
+    from symbol s
+    where not exists (select 1 from file f where f.num = s.file)
+"""
+WAYS = (                # of finding a symbol: the first that finds any answers
+    "(s.name = ? or s.qual = ?)",
+    "(s.name = ? collate nocase or s.qual = ? collate nocase)",
+    "(substr(s.qual, -length(?) - 1) = '.' || ?)",
+)
+
+
+def beside(store: str) -> str:
+    """Where the index of code is: in the cache beside the store's database, or in memory like it."""
+    if store == ":memory:":
+        return store
+    path = Path(store)
+    return str(path.parent / "cache" / f"{path.stem}-code-{EDITION}.db")
+
+
+class SqliteCode(Derived):
+    """The index of code beside one store."""
+
+    schema = Path(__file__).with_suffix(".sql")
+    emptying = ("insert into words (words) values ('delete-all')", "delete from edge", "delete from symbol",
+                "delete from file", "delete from root")
+
+    # Writing
+
+    def put(self, root: str, files: Sequence[Parsed]) -> None:
+        if not files:
+            return
+        with self._connections().writing() as db:
+            changed(db, root)
+            for one in files:
+                drop(db, root, one.file.path)
+                add(db, root, one)
+
+    def stamp(self, root: str, files: Sequence[Indexed]) -> None:
+        if files:
+            with self._connections().writing() as db:
+                db.executemany("update file set size = ?, mtime = ?, inode = ? "
+                               "where root = ? and path = ? and hash = ?",
+                               [(*file.stamp, root, file.path, file.hash) for file in files])
+
+    def drop(self, root: str, paths: Sequence[str]) -> None:
+        if paths:
+            with self._connections().writing() as db:
+                changed(db, root)
+                for path in paths:
+                    drop(db, root, path)
+
+    def forget(self, root: str) -> None:
+        self.drop(root, list(self.known(root)))
+        if self._there():
+            with self._connections().writing() as db:
+                db.execute("delete from root where path = ?", (root,))
+
+    def link(self, root: str, edges: Iterable[Edge]) -> None:
+        with self._connections().writing() as db:
+            nums = dict(db.execute("select path, num from file where root = ?", (root,)))
+            db.execute("delete from edge where file in (select num from file where root = ?)", (root,))
+            db.executemany("insert into edge (file, scope, kind, name, line, target, symbol, how) "
+                           "values (?, ?, ?, ?, ?, ?, ?, ?)",
+                           ((nums[e.path], e.scope, e.kind, e.name, e.line, nums.get(e.to), e.symbol, e.how)
+                            for e in edges if e.path in nums))
+            db.execute("insert into root (path, resolved) values (?, 1) on conflict (path) do update set resolved = 1",
+                       (root,))
+
+    # Reading
+
+    def roots(self) -> list[str]:
+        with self._reading() as db:
+            return [path for (path,) in db.execute("select path from root order by path")] if db else []
+
+    def known(self, root: str) -> dict[str, Indexed]:
+        with self._reading() as db:
+            rows = db.execute("select path, size, mtime, inode, hash from file where root = ?", (root,)) if db else ()
+            return {path: Indexed(path, Stamp(*stamp), hash) for path, *stamp, hash in rows}
+
+    def facts(self, root: str) -> dict[str, str]:
+        with self._reading() as db:
+            return dict(db.execute("select path, facts from file where root = ?", (root,))) if db else {}
+
+    def size(self, root: str) -> Size:
+        with self._reading() as db:
+            if db is None:
+                return Size()
+            row = db.execute("select resolved from root where path = ?", (root,)).fetchone()
+            inside = "file in (select num from file where root = ?)"
+            files, symbols, edges = (db.execute(f"select count(*) from {table} where {where}", (root,)).fetchone()[0]
+                                     for table, where in (("file", "root = ?"), ("symbol", inside), ("edge", inside)))
+            return Size(files, symbols, edges, row is None or bool(row[0]))
+
+    def named(self, root: str, name: str, limit: int) -> list[Place]:
+        with self._reading() as db:
+            for way in WAYS if db else ():
+                rows = self._symbols(db, f"f.root = ? and {way}", (root, name, name), limit)
+                if rows:
+                    return rows
+        return []
+
+    def symbols(self, root: str, paths: Sequence[str] | None = None) -> list[Place]:
+        with self._reading() as db:
+            if db is None:
+                return []
+            if paths is None:
+                return self._symbols(db, "f.root = ?", (root,))
+            return [place for start in range(0, len(paths), BATCH) for place in self._symbols(
+                db, f"f.root = ? and f.path in ({marks(paths[start:start + BATCH])})",
+                (root, *paths[start:start + BATCH]))]
+
+    def _symbols(self, db: sqlite3.Connection | None, where: str, given: Sequence[object],
+                 limit: int = -1) -> list[Place]:
+        sql = f"""
+            select f.path, s.idx, {SYMBOL}
+            from symbol s join file f on f.num = s.file
+            where {where}
+            order by f.path, s.idx
+            limit ?
+        """
+        rows = db.execute(sql, (*given, limit)) if db else ()
+        return [Place(path, index, Symbol(*rest)) for path, index, *rest in rows]
+
+    def into(self, root: str, places: Sequence[Place]) -> list[Edge]:
+        return self._edges(root, "and t.path = ? and e.symbol = ?", [(one.path, one.num) for one in places])
+
+    def out(self, root: str, places: Sequence[Place]) -> list[Edge]:
+        return self._edges(root, "and f.path = ? and e.scope = ? and e.target is not null",
+                           [(one.path, one.num) for one in places])
+
+    def of_file(self, root: str, path: str, kind: str) -> list[Edge]:
+        return self._edges(root, "and f.path = ? and e.kind = ?", [(path, kind)])
+
+    def loose(self, root: str, name: str) -> list[Edge]:
+        return self._edges(root, "and e.name = ? and e.target is null and e.kind <> 'imports'", [(name,)])
+
+    def edges(self, root: str) -> list[Edge]:
+        return self._edges(root, "and e.target is not null", [()])
+
+    def _edges(self, root: str, where: str, each: Sequence[Sequence[object]]) -> list[Edge]:
+        with self._reading() as db:
+            rows = [row for given in each for row in db.execute(EDGES + where, (root, *given))] if db else []
+        return sorted({Edge(*row) for row in rows}, key=lambda edge: (edge.path, edge.line, edge))
+
+    def matching(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
+        with self._reading() as db:
+            if db is None or not terms:
+                return []
+            last = db.execute("select coalesce(max(num), 0) from file").fetchone()[0]
+            sql = """
+                select f.path, -w.rank
+                from words w cross join file f on f.num = w.rowid
+                where w.words match ? and f.root = ?
+                order by w.rank
+                limit ?
+            """
+            rows = db.execute(sql, (matching(affordable(db, terms, last)), root, limit)).fetchall()
+        return sorted(rows, key=lambda row: (-row[1], row[0]))
+
+    def verify(self) -> str:
+        with self._reading() as db:
+            if db is None:
+                return ""
+            strays = db.execute(STRAYS).fetchone()[0]
+            files, words = (db.execute(f"select count(*) from {table}").fetchone()[0]
+                            for table in ("file", "words_docsize"))
+        if strays:
+            return f"{strays:,} symbols of code belong to no file"
+        return "" if words == files else f"{files:,} files of code, but words of {words:,}"
+
+
+def changed(db: sqlite3.Connection, root: str) -> None:
+    """The edges of a repository are not those of its files any more."""
+    db.execute("insert into root (path, resolved) values (?, 0) on conflict (path) do update set resolved = 0", (root,))
+
+
+def add(db: sqlite3.Connection, root: str, one: Parsed) -> None:
+    """Enter a file that is not there."""
+    body = indexable("\n".join(words_of(one)))
+    num = db.execute(
+        "insert into file (root, path, size, mtime, inode, hash, language, facts, body) "
+        "values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (root, one.file.path, *one.file.stamp, one.file.hash, one.language, one.facts, body)).lastrowid
+    db.execute("insert into words (rowid, body) values (?, ?)", (num, body))
+    db.executemany("insert into symbol (file, idx, name, qual, kind, parent, owner, first, last, head, type, value) "
+                   "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                   ((num, index, *symbol) for index, symbol in enumerate(one.symbols)))
+
+
+def words_of(one: Parsed) -> Iterator[str]:
+    """What a file is found by: its path, and the names in it, each once."""
+    yield one.file.path
+    yield from dict.fromkeys(symbol.name for symbol in one.symbols)
+
+
+def drop(db: sqlite3.Connection, root: str, path: str) -> None:
+    """Take a file out, if it is there."""
+    row = db.execute("select num, body from file where root = ? and path = ?", (root, path)).fetchone()
+    if row is None:
+        return
+    db.execute("insert into words (words, rowid, body) values ('delete', ?, ?)", row)
+    db.execute("delete from symbol where file = ?", row[:1])
+    db.execute("delete from edge where file = ? or target = ?", row[:1] * 2)
+    db.execute("delete from file where num = ?", row[:1])

@@ -1,0 +1,54 @@
+-- The index of code: derived, disposable. Its file's name carries EDITION: another schema is another file.
+create table root (
+    path     text primary key,
+    resolved integer not null           -- 0: files have changed since the edges were made
+);
+
+create table file (
+    num      integer primary key autoincrement,
+    root     text not null,
+    path     text not null,
+    size     integer not null,
+    mtime    integer not null,
+    inode    integer not null,
+    hash     blob not null,
+    language text not null,
+    facts    text not null,
+    body     text not null,             -- what is in `words` of it
+    unique (root, path)
+);
+
+create table symbol (
+    file   integer not null,
+    idx    integer not null,
+    name   text not null,
+    qual   text not null,
+    kind   text not null,
+    parent integer not null,
+    owner  text not null,
+    first  integer not null,
+    last   integer not null,
+    head   text not null,
+    type   text not null,
+    value  text not null,
+    primary key (file, idx)
+) without rowid;
+create index symbol_by_name on symbol (name collate nocase);
+create index symbol_by_qual on symbol (qual collate nocase);
+
+create table edge (
+    file   integer not null,
+    scope  integer not null,
+    kind   text not null,
+    name   text not null,
+    line   integer not null,
+    target integer,                     -- a file; null: unresolved, or outside
+    symbol integer not null,
+    how    text not null
+);
+create index edge_by_file on edge (file, scope);
+create index edge_by_target on edge (target, symbol);
+create index edge_by_name on edge (name) where target is null;
+
+-- Full text: one row a file, prepared by reverie.words, rowid = file.num.
+create virtual table words using fts5 (body, content = '', tokenize = 'porter unicode61 remove_diacritics 2');

@@ -1,0 +1,115 @@
+"""Commands about code: reverie index, map, callers, symbol."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reverie.surfaces import say
+from reverie.surfaces.desk import Desk, command
+
+if TYPE_CHECKING:
+    from reverie.code.index import Mapped
+
+PANEL = "Code"
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A name, alone or qualified: Console.print.")]
+Where = Annotated[
+    Path | None, typer.Option("--in", metavar="FOLDER", help="A folder of the repository (default: this one).")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Put these commands on the command line."""
+    for name, function in (("index", index), ("map", map_), ("callers", callers), ("symbol", symbol)):
+        command(app, name, panel=PANEL, spaced=False)(function)
+
+
+def index(
+    desk: Desk,
+    path: Annotated[
+        Path | None, typer.Argument(metavar="PATH", help="The folder (default: the repository of this one).")
+    ] = None,
+    forget: Annotated[bool, typer.Option("--forget", help="Erase what was indexed of it instead.")] = False,
+) -> None:
+    """Read the code of a repository: what it defines, and who uses what. Only what changed is parsed again."""
+    with desk.mind() as mind:
+        if forget:
+            mind.forget_code(path or Path())
+            done = None
+        else:
+            done = mind.index_code(path, desk.telling)
+            desk.telling.rest()
+    if desk.json:
+        say.document({**done._asdict(), "size": done.size._asdict()} if done else {"forgotten": True})
+    elif done is None:
+        say.tell("What was indexed of it is erased.")
+    else:
+        answer_indexed(done)
+
+
+def answer_indexed(done: "Mapped") -> None:
+    """Say what indexing did."""
+    say.tell(
+        f"{done.root}: {done.files:,} files, {done.parsed:,} parsed, {done.gone:,} gone; "
+        f"{done.size.symbols:,} symbols, {done.size.edges:,} uses."
+    )
+    if done.skipped:
+        say.note("Left out: " + ", ".join(f"{count:,} {why}" for why, count in sorted(done.skipped.items())) + ".")
+
+
+def map_(
+    desk: Desk,
+    focus: Annotated[
+        list[str] | None, typer.Option("--focus", metavar="NAME", help="A file or symbol to look from. Repeatable.")
+    ] = None,
+    tokens: Annotated[int, typer.Option("--tokens", "-t", min=1, help="How long it may be.")] = 1_000,
+    root: Where = None,
+) -> None:
+    """The most important functions and classes of a repository."""
+    with desk.mind() as mind:
+        made = mind.map(tokens, focus or (), root=root)
+    if desk.json:
+        say.document({**made._asdict(), "symbols": [one._asdict() for one in made.symbols]})
+        return
+    say.tell(made.text)
+    if made.left:
+        say.note(f"{made.left:,} more have no room in {tokens:,} tokens.")
+
+
+def callers(
+    desk: Desk,
+    name: Name,
+    sure: Annotated[bool, typer.Option("--sure", help="Only calls that are known to mean it.")] = False,
+    root: Where = None,
+) -> None:
+    """Where a function, method or class is called, across files."""
+    with desk.mind() as mind:
+        known = mind.find_symbol(name, root=root)
+        found = mind.callers(name, root=root, unsure=not sure)
+    if desk.json:
+        say.document({"callers": [one._asdict() for one in found]})
+        return
+    for one in found:
+        doubt = "" if one.sure else "?  "
+        say.tell(f"{doubt}{one.path}:{one.line}  {one.within or 'the file itself'}  → {one.name}  {', '.join(one.why)}")
+    if not found:
+        say.tell(f"Nothing calls {name}." if known else f"Nothing is called {name} here.")
+
+
+def symbol(
+    desk: Desk,
+    name: Name,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many, at most.")] = 20,
+    root: Where = None,
+) -> None:
+    """Where a name is defined."""
+    with desk.mind() as mind:
+        found = mind.find_symbol(name, root=root, limit=limit)
+    if desk.json:
+        say.document({"symbols": [one._asdict() for one in found]})
+        return
+    for one in found:
+        say.tell(f"{one.path}:{one.first}-{one.last}  {one.kind}  {one.name}  {one.head}")
+    if not found:
+        say.tell(f"Nothing is called {name} here.")

@@ -1,0 +1,149 @@
+"""Parsing and resolving, without a store: D22–D33."""
+
+from pathlib import PurePath
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reverie.code.chains import chain, type_chain
+from reverie.code.facts import packed, unpacked
+from reverie.code.languages import BY_NAME, BY_SUFFIX, LANGUAGES
+from reverie.code.parse import parsed
+from reverie.code.resolve import resolved
+from tests.unit.samples import SAMPLES
+
+NAMES = sorted(BY_NAME)
+
+
+def facts(files):
+    return {path: parsed(text.encode(), BY_SUFFIX[PurePath(path).suffix].name) for path, text in files.items()}
+
+
+def edges(files, root="repo"):
+    """(kind, within, name of what it leads to) of a repository's edges; of a file, its path."""
+    known = facts(files)
+
+    def name(path, num):
+        return known[path].symbols[num].qual if num >= 0 else path
+    return {(one.kind, name(one.path, one.scope) if one.scope >= 0 else "", name(one.to, one.symbol))
+            for one in resolved(root, known) if one.to}
+
+
+@pytest.mark.parametrize("language", NAMES)
+def test_every_language_tells_what_it_defines(language):
+    """Files, classes, functions, methods under their class, variables, in each language (D22–D26, D33, CC-77)."""
+    sample = SAMPLES[language]
+    found = {(one.kind, one.qual) for some in facts(sample.files).values() for one in some.symbols}
+    assert sample.symbols - found == set()
+
+
+@pytest.mark.parametrize("language", NAMES)
+def test_every_language_tells_who_uses_what(language):
+    """Calls, imports, base classes, uses and types across files, in each language (D28–D32, CC-77)."""
+    sample = SAMPLES[language]
+    assert sample.edges - edges(sample.files) == set()
+
+
+def test_every_language_has_a_row_and_a_query_file():
+    """A language is one row and one query file, and no query file is without a row."""
+    from reverie.code.languages import QUERIES
+    assert sorted(path.stem for path in QUERIES.glob("*.scm")) == NAMES
+    suffixes = [suffix for language in LANGUAGES for suffix in language.suffixes]
+    assert len(suffixes) == len(set(suffixes))
+
+
+def test_callers_of_a_function_in_a_file_of_two():
+    """The calls of f, and no others, are those of f (D28, D35, CC-77)."""
+    found = edges({"one.py": "def f():\n    return 1\n\n\ndef g():\n    return f()\n"})
+    assert found == {("calls", "g", "f")}
+
+
+def test_an_import_under_another_name_is_followed():
+    """`import a as b`, `from x import y as z`, and both through a re-export (D29, CC-77)."""
+    found = edges({
+        "a.py": "def f(): pass\n",
+        "pkg/__init__.py": "from .inner import f as g\n",
+        "pkg/inner.py": "def f(): pass\n",
+        "main.py": "import a as b\nfrom pkg import g as h\n\ndef one():\n    b.f()\n\ndef two():\n    h()\n",
+    })
+    assert {("calls", "one", "f"), ("calls", "two", "f"), ("imports", "", "a.py")} <= found
+    calls = [one for one in resolved("repo", facts({
+        "a.py": "def f(): pass\n", "main.py": "import a as b\n\ndef one():\n    b.f()\n"})) if one.kind == "calls"]
+    assert [(one.to, one.line, one.how) for one in calls] == [("a.py", 4, "import")]
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("def f(): pass\n\ndef g(f):\n    f()\n", "an argument"),
+    ("def f(): pass\n\ndef g():\n    f = print\n    f()\n", "an assignment"),
+    ("from elsewhere import f\n\ndef g():\n    f()\n", "an import from outside"),
+    ("class A:\n    def f(self): pass\n\ndef g():\n    f()\n", "a method, which no bare name means"),
+    ("class A:\n    def get(self): pass\n\ndef g(x):\n    x.get()\n", "a name that everything has"),
+    ("class A:\n    def dip(self): pass\nclass B:\n    def dip(self): pass\n\ndef g(x):\n    x.dip()\n", "two of it"),
+])
+def test_what_is_not_known_is_not_guessed(text, why):
+    """A call that may mean something else has no edge to what happens to bear the name."""
+    assert [found for found in edges({"one.py": text, "two.py": "def f(): pass\n"}) if found[0] == "calls"] == [], why
+
+
+def test_what_is_only_likely_says_so():
+    """The only method of a name is taken for an unknown object's, and `how` tells that this is all that is known."""
+    text = "class A:\n    def dip_slowly(self): pass\n\ndef g(x):\n    x.dip_slowly()\n"
+    calls = [one for one in resolved("repo", facts({"one.py": text})) if one.kind == "calls"]
+    assert [(one.how, one.symbol >= 0) for one in calls] == [("only method of that name", True)]
+
+
+def test_a_class_that_inherits_from_itself_ends():
+    """Circles of bases, re-exports and assignments end."""
+    text = ("from two import A\nclass A(A): pass\nclass B(C): pass\n"
+            "class C(B):\n    x = x\n    def f(self): self.x.y()\n")
+    assert edges({"one.py": text, "two.py": "from one import A\n"})
+
+
+def test_broken_syntax_costs_only_what_stands_around_it():
+    """A file that does not parse still tells its whole definitions (D33)."""
+    text = "def f():\n    return 1\n\nclass (:\n   )))\n\ndef g():\n    return f()\n"
+    assert ("calls", "g", "f") in edges({"one.py": text})
+
+
+@pytest.mark.parametrize("language", NAMES)
+@settings(max_examples=15)
+@given(data=st.binary(max_size=300))
+def test_no_bytes_stop_the_parser(language, data):
+    """Any bytes, whole or within a program, yield facts that can be written down and resolved (D33)."""
+    text = next(iter(SAMPLES[language].files.values())).encode()
+    suffix = BY_NAME[language].suffixes[0]
+    known = {f"a{suffix}": parsed(data, language),
+             f"b{suffix}": parsed(text[:len(data)] + data + text[len(data):], language)}
+    assert {path: unpacked(packed(some)) for path, some in known.items()}.keys() == known.keys()
+    for edge in resolved("repo", known):
+        assert edge.symbol < len(known[edge.to].symbols) if edge.to else edge.symbol == -1
+
+
+@given(st.text(max_size=60))
+def test_a_chain_is_names_dots_and_calls(text):
+    """Whatever an expression is, its chain holds nothing else, and the chain of a chain is itself."""
+    found = chain(text)
+    assert all(step.removesuffix("()") for step in found.split(".")) or found == ""
+    assert chain(found) in (found, "")
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("Optional[Foo]", "Foo"), ("Foo | None", "Foo"), ("'Foo'", "Foo"), ("a.b.Foo[int]", "a.b.Foo"),
+    ("&'a mut Foo", "Foo"), ("*Foo", "Foo"), ("Box<Foo>", "Foo"), (": Foo", "Foo"), ("Foo<T>", "Foo"),
+    ("list[Foo] | dict", ""), ("[]Foo", ""), ("(*Foo, error)", "Foo"), ("Foo?", "Foo"), ("const Foo &", "Foo"),
+    ("std::unique_ptr<water::Pump>", "water.Pump"),
+])
+def test_types_as_they_are_written(text, expected):
+    """What a type's members are looked up in, in each language's way of writing it."""
+    assert type_chain(text) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("self.console.get(1, (2))", "self.console.get()"), ("await new Foo(x)", "Foo()"), ("$this->pump", "$this.pump"),
+    ("a?.b()", "a.b()"), ("a[0].b", ""), ("a + b", ""), ("Pump::new()", "Pump.new()"), ("&Pump{1}", "Pump()"),
+    ("super().fill", "super().fill"), ("3", ""), ("None", ""),
+])
+def test_expressions_as_chains(text, expected):
+    """What can be followed by reading alone is, and nothing else."""
+    assert chain(text) == expected
