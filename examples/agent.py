@@ -52,9 +52,9 @@ class Tools:
         return f"{path} was changed"
 
     def run(self, command: str) -> str:
-        """Run a Python command and return what it printed."""
-        done = subprocess.run([sys.executable, *shlex.split(command)], cwd=self.root, capture_output=True, text=True,
-                              check=False)
+        """Run a Python command and return what it printed. No bytecode: a file may change twice within its second."""
+        done = subprocess.run([sys.executable, "-B", *shlex.split(command)], cwd=self.root, capture_output=True,
+                              text=True, check=False)
         return f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
 
     def remind(self, text: str, when: str) -> str:
