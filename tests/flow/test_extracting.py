@@ -7,8 +7,9 @@ import pytest
 
 from reverie.llm import MALFORMED, RESTING
 from reverie.model import TRUST
-from reverie.settle import extracting, slow_readers
+from reverie.settle import ASKING, extracting, slow_readers
 from reverie.testing import SPACE, memory
+from tests.helpers import until
 from tests.scripted import Raw, Slow, Status, scripted
 
 TALK = ("We looked at the release script together and found that it has to run after the changelog is closed, "
@@ -271,6 +272,7 @@ def test_a_companion_has_it_read_beside_its_turns(reading, clock):
             companion.turn([{"role": "user", "content": "Something else entirely, please."}])
             assert companion.wait(10.0)
         assert [] == mind.store.events(verbs=["failed"])
+        until(lambda: mind.store.holder(ASKING, clock()) is None)    # the thread lets go when its call is broken off
         script.answers = [lesson]
         mind.settle()
         assert 1 == len(learned(mind))
