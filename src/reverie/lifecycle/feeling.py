@@ -15,7 +15,7 @@ from reverie.model import Memory, Revise
 KIND = "feeling"
 FIELD = "emotion"
 INTENSITIES = ("low", "medium", "high")    # weakest first
-NAME = re.compile(r"[a-z][a-z -]{1,31}")
+NAME = r"[a-z][a-z -]{1,31}"
 
 
 class Feeling(NamedTuple):
@@ -29,7 +29,7 @@ class Feeling(NamedTuple):
 def checked_feeling(emotion: object, intensity: object, why: object = "") -> Feeling:
     """A feeling that can be kept."""
     plain = emotion.strip().lower() if isinstance(emotion, str) else ""
-    if not NAME.fullmatch(plain):
+    if not re.fullmatch(NAME, plain):
         raise BadInput(f"{emotion!r} is not an emotion; name it in a word, such as joy, relief or frustration")
     if not isinstance(why, str):
         raise BadInput(f"why={why!r} must be a text")

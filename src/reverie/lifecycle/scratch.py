@@ -7,7 +7,6 @@ project, so that it survives a crash and no other conversation sees it. It ends 
 itself after `MINUTES` (CONSTANTS: working TTL).
 """
 
-import json
 import re
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ MOST_MINUTES = 24 * 60.0     # what is needed longer is no working memory
 MOST_HELD = 8_000            # characters of what is held, as JSON: a task's notes, not its files
 MOST_TURN = 500              # characters of the user's last words
 
-_ODD = re.compile(r"[\s/\x00-\x1f\x7f]+")
+_ODD = r"[\s/\x00-\x1f\x7f]+"
 
 
 class Held(NamedTuple):
@@ -48,17 +47,18 @@ def space_of(home: str, session: str) -> str:
     if not session.strip():
         raise BadInput("Working memory belongs to a conversation; say which: session=…")
     name = session if SEGMENT.fullmatch(session) and session not in (".", "..") else \
-        f"{_ODD.sub('-', session)[:100]}-{fingerprint(session).hex()[:8]}"
+        f"{re.sub(_ODD, '-', session)[:100]}-{fingerprint(session).hex()[:8]}"
     own = home.count("/") > 1 and home.rpartition("/")[2] == name
     return home if own else f"{home}/{name}"
 
 
 def checked_content(content: object) -> Any:
     """A text, or a JSON object, that is small enough."""
+    from json import dumps
     if not isinstance(content, (str, dict)) or not content or (isinstance(content, str) and not content.strip()):
         raise BadInput("What is held is a text or a mapping of names to JSON values, and not empty; "
                        "mind.release(session) lets go")
-    size = len(content if isinstance(content, str) else json.dumps(content, default=str))
+    size = len(content if isinstance(content, str) else dumps(content, default=str))
     if size > MOST_HELD:
         raise BadInput(f"Working memory holds {MOST_HELD:,} characters, not {size:,}: keep what the task at hand "
                        "needs, and remember the rest")
@@ -82,9 +82,10 @@ def held_by(memory: Memory, now: float) -> Held:
 
 def pad(id: str, now: float, space: str, session: str, content: Any, turn: str, minutes: float) -> Memory:
     """A scratch pad with this content. Secrets are taken out of it as of every memory."""
+    from json import dumps
     parts, _ = checked_details({name: value for name, value in (("content", content), ("turn", turn[:MOST_TURN]))
                                 if value})
-    text = "\n".join(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = "\n".join(value if isinstance(value, str) else dumps(value, ensure_ascii=False)
                      for value in parts.values())
     return built(id, now, text, space=space, kind=KIND, session=session, details=parts,
                  expires_at=now + 60.0 * minutes)

@@ -6,7 +6,6 @@ bounds of every prior, so that the checklist of the last release week comes up i
 tie all that was kept in one week to each other.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +17,7 @@ from reverie.model import Memory
 if TYPE_CHECKING:
     from reverie.store import Store
 
-LABEL = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+LABEL = r"[a-z0-9][a-z0-9._-]{0,63}"    # compiled when first used: a cold recall names no season
 FIELD = "season"         # in a memory's details
 
 
@@ -37,7 +36,7 @@ class Season(NamedTuple):
 def named(label: object) -> str:
     """A label as it is kept: a short lower-case word; "Release week" becomes "release-week"."""
     plain = "-".join(private(label).lower().split()) if isinstance(label, str) else ""
-    if not LABEL.fullmatch(plain):
+    if not re.fullmatch(LABEL, plain):
         raise BadInput(f"{label!r} is not a name for a season; write a short one such as release-week")
     return plain
 
@@ -51,7 +50,8 @@ def season_of(store: "Store", spaces: Sequence[str], now: float) -> Season:
     """The season of the nearest of these spaces that has one now."""
     for space in spaces:
         if kept := store.meta(place(space)):
-            season = Season(*json.loads(kept))
+            from json import loads  # a cold recall waits for no JSON where there is no season
+            season = Season(*loads(kept))
             if season and (season.until is None or season.until > now):
                 return season
     return Season()
@@ -59,7 +59,8 @@ def season_of(store: "Store", spaces: Sequence[str], now: float) -> Season:
 
 def written(season: Season) -> str:
     """A season as it is kept."""
-    return json.dumps(list(season))
+    from json import dumps
+    return dumps(list(season))
 
 
 def stamped(memory: Memory, season: Season) -> Memory:

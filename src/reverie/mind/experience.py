@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from reverie import clock, config
 from reverie.lifecycle.asked import question, texts, whole
-from reverie.lifecycle.experience import deeds as deed
+from reverie.lifecycle.experience import COMMIT, FILE, STARTED, TASK, TOOL, VERBS
 from reverie.lifecycle.intake import Moment, moment, moment_then, private
 from reverie.mind.base import Base
 from reverie.model import Event, Filter, Memory, lineage
 
 if TYPE_CHECKING:
+    from reverie.lifecycle.experience.deeds import Practice
     from reverie.lifecycle.experience.remedies import Suggestion
     from reverie.lifecycle.experience.together import Together
     from reverie.lifecycle.experience.workflows import Workflow
@@ -41,8 +42,9 @@ class Experiencing(Base):
         counted in `unrecorded`. Where memory is switched off nothing is written. Tools of coding agents that read or
         edit one file (Read, Edit, Write, …) are recorded as touching it as well.
         """
+        from reverie.lifecycle.experience import deeds as deed
         went = not error if ok is None else ok
-        self._hand_over(deed.TOOL, lambda: deed.tool_payload(
+        self._hand_over(TOOL, lambda: deed.tool_payload(
             deed.Run(tool, parameters, result, went, error, duration, task)), space, session)
 
     def recording(self, tool: str = "", parameters: Any = None, *, task: str = "", session: str = "",
@@ -63,18 +65,20 @@ class Experiencing(Base):
         `lines` are the first and the last line, `summary` says in words what changed. Paths are best given as the
         repository has them. Returns at once; BadInput for another operation.
         """
+        from reverie.lifecycle.experience import deeds as deed
         payload = deed.file_payload(in_repository(path), operation, lines, summary, ok, task)
-        self._hand_over(deed.FILE, lambda: payload, space, session)
+        self._hand_over(FILE, lambda: payload, space, session)
 
-    def record_task(self, task: str, outcome: str = deed.STARTED, *, summary: str = "", error: str = "",
+    def record_task(self, task: str, outcome: str = STARTED, *, summary: str = "", error: str = "",
                     session: str = "", space: str | None = None) -> None:
         """Write down that a piece of work began ("started"), or how it ended: "success", "failure", "cancelled", ….
 
         What is recorded with the same `task` belongs to it. An outcome becomes an episode. Returns at once.
         """
+        from reverie.lifecycle.experience import deeds as deed
         told = {"task": question(task, "task")[:200], "outcome": question(outcome, "outcome")[:100],
                 "summary": deed.ends(summary, deed.MOST_VALUE), "error": deed.ends(error, deed.MOST_TEXT)}
-        self._hand_over(deed.TASK, lambda: {name: value for name, value in told.items() if value}, space, session)
+        self._hand_over(TASK, lambda: {name: value for name, value in told.items() if value}, space, session)
 
     @property
     def unrecorded(self) -> tuple[int, str]:
@@ -82,7 +86,7 @@ class Experiencing(Base):
         return (self._recorder.lost, self._recorder.trouble) if self._recorder else (0, "")
 
     def deeds(self, words: Iterable[str] = (), *, tool: str = "", file: str = "", task: str = "",
-              verbs: Iterable[str] = deed.VERBS, since: Moment = None, until: Moment = None,
+              verbs: Iterable[str] = VERBS, since: Moment = None, until: Moment = None,
               space: str | None = None, limit: int = 20) -> list[Event]:
         """What was done, newest first: runs of tools, files touched, tasks, commits of a learned history.
 
@@ -90,6 +94,7 @@ class Experiencing(Base):
         its path will do. Deeds of the space, above it and below it.
         """
         self._flush()
+        from reverie.lifecycle.experience import deeds as deed
         wanted = (*texts(words, "words"), *filter(None, (tool, file, task)))
         most = max(0, whole(limit))
         found = self.store.happened(tuple(verbs), space=self._space(space), containing=wanted,
@@ -97,14 +102,15 @@ class Experiencing(Base):
                                     limit=LOOKED_AT if tool or file or task else most) if most else []
         return [event for event in found if deed.fits(event, tool, deed.plain_path(file), task)][:most]
 
-    def tool_stats(self, days: float = 7.0, *, space: str | None = None) -> deed.Practice:
+    def tool_stats(self, days: float = 7.0, *, space: str | None = None) -> Practice:
         """How each tool did in the last days: runs, success rate, median and 95th percentile of the seconds it took;
 
         and how often files were read again and errors met again. The newest 100,000 deeds are looked at.
         """
         self._flush()
+        from reverie.lifecycle.experience import deeds as deed
         since = self._now() - max(0.0, float(days)) * 86_400.0
-        return deed.practice(self.store.happened((deed.TOOL, deed.FILE), space=self._space(space), since=since,
+        return deed.practice(self.store.happened((TOOL, FILE), space=self._space(space), since=since,
                                                   limit=LOOKED_AT))
 
     def suggest_fix(self, error: str, *, space: str | None = None, limit: int = 3) -> list[Suggestion]:
@@ -137,11 +143,11 @@ class Experiencing(Base):
         from reverie.lifecycle.experience.together import names, renames, together, touches
         self._flush()
         home, most = self._space(space), max(0, whole(limit))
-        moved = renames(self.store.happened((deed.COMMIT,), space=home, containing=[RENAMED], limit=LOOKED_AT))
+        moved = renames(self.store.happened((COMMIT,), space=home, containing=[RENAMED], limit=LOOKED_AT))
         wanted = in_repository(question(path, "path"))
         found = {event.seq: event for name in names(wanted, moved) for event in self.store.happened(
-            (deed.COMMIT,), space=home, containing=[name], limit=LOOKED_AT)}
-        edits = self.store.happened((deed.FILE,), space=home, limit=LOOKED_AT)
+            (COMMIT,), space=home, containing=[name], limit=LOOKED_AT)}
+        edits = self.store.happened((FILE,), space=home, limit=LOOKED_AT)
         return together(wanted, touches([*found.values(), *edits], moved), self._now())[:most]
 
     def workflows(self, *, space: str | None = None, limit: int = 10) -> list[Workflow]:
@@ -152,7 +158,7 @@ class Experiencing(Base):
         from reverie.lifecycle.experience.workflows import workflows
         self._flush()
         most = max(0, whole(limit))
-        return workflows(self.store.happened((deed.TOOL,), space=self._space(space), limit=RUNS))[:most]
+        return workflows(self.store.happened((TOOL,), space=self._space(space), limit=RUNS))[:most]
 
     def learn_git(self, path: str | Path = "", *, space: str | None = None) -> Chronicle:
         """Take in the history of the repository at `path` (default: the working directory): each commit is a deed.
@@ -171,6 +177,7 @@ class Experiencing(Base):
 
     def _hand_over(self, verb: str, payload: Callable[[], dict[str, Any]], space: str | None, session: str) -> None:
         """Have a deed written. Whatever goes wrong is counted, and nobody's trouble."""
+        from reverie.lifecycle.experience import deeds as deed
         recorder = self._written_by()
         try:
             home = self._space(space)
@@ -178,8 +185,8 @@ class Experiencing(Base):
                 return
             event = Event(verb=verb, space=home, at=self._now(), session=private(session), payload=payload())
             recorder.put(event)
-            if verb == deed.TOOL and (file := deed.touched(event.payload)) is not None:
-                recorder.put(event._replace(verb=deed.FILE, payload={**file, "path": in_repository(file["path"])}))
+            if verb == TOOL and (file := deed.touched(event.payload)) is not None:
+                recorder.put(event._replace(verb=FILE, payload={**file, "path": in_repository(file["path"])}))
         except Exception as err:    # a tool must not fail because nobody could write down that it ran (CC-75)
             recorder.lost, recorder.trouble = recorder.lost + 1, f"{type(err).__name__}: {err}"
 
@@ -192,6 +199,7 @@ class Experiencing(Base):
 
 def in_repository(path: str) -> str:
     """A path as the repository of the working directory has it, if it lies in there."""
+    from reverie.lifecycle.experience import deeds as deed
     root = f"{config.project_root(config.here()).as_posix()}/"
     return deed.plain_path(path).removeprefix(root) if isinstance(path, str) else path
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from errno import EACCES, ENAMETOOLONG, EPERM, EROFS
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from reverie import clock
 from reverie.errors import BadInput, Conflict, NotFound, StoreBusy
@@ -18,49 +18,13 @@ from reverie.model import Add, Event, Memory, lineage
 
 if TYPE_CHECKING:
     from reverie.files.index import Progress, Synced
+    from reverie.files.nouns import Excerpt, Folder, Noted, Written
     from reverie.files.roots import Root
     from reverie.files.versions import Version
     from reverie.search.files import Passage
-    from reverie.store.files import Count
 
 DENIED = (EACCES, EPERM, EROFS, ENAMETOOLONG)     # why a file may not be written, as the system says it
 MOST_KEPT = 4_000        # characters of a text written to a file that its memory holds; the file has the rest
-
-
-class Folder(NamedTuple):
-    """A folder that is searched, and how much of it is indexed."""
-
-    path: str
-    space: str
-    own: bool            # the Markdown mirror of the space, always searched
-    there: bool          # whether it can be seen just now
-    indexed: Count
-
-
-class Excerpt(NamedTuple):
-    """Lines of a file, without secrets."""
-
-    path: str
-    first: int           # line numbers, from 1, both included; last < first where there is no such line
-    last: int
-    total: int           # lines of the whole file
-    text: str
-
-
-class Written(NamedTuple):
-    """A file that was written, what is remembered of it, and the version before, by number."""
-
-    path: str
-    memory: Memory | None
-    version: int
-
-
-class Noted(NamedTuple):
-    """A note: the memory that is kept, and the page that tells of it."""
-
-    memory: Memory
-    path: str | None     # None: no page was written
-    why: str = ""        # then, why not
 
 
 class Filing(Keeping, Living):
@@ -153,6 +117,7 @@ class Filing(Keeping, Living):
         through a symbolic link, or is ignored; NotFound where there is no such file.
         """
         from reverie.files.chunks import lines_of
+        from reverie.files.nouns import Excerpt
         from reverie.files.walk import read
         from reverie.privacy import redact
         if whole(start, "start") < 1 or (lines is not None and whole(lines, "lines") < 0):
@@ -226,6 +191,7 @@ class Filing(Keeping, Living):
 
     def _noted(self, memory: Memory) -> Noted:
         """Bring the mirror in step, and look whether a page tells of a memory now."""
+        from reverie.files.nouns import Noted
         from reverie.mirror.places import place
         from reverie.mirror.swapping import bytes_of
         folder, spot = self._mirror_of(memory.space), place(memory)
@@ -256,6 +222,7 @@ class Filing(Keeping, Living):
         return Pages(root, space).path if root else None
 
     def _folder(self, root: Root) -> Folder:
+        from reverie.files.nouns import Folder
         from reverie.settle.embedding import model_of
         return Folder(*root, root.there, self.store.files.count([root.path], model_of(self.embedder)))
 
@@ -289,6 +256,7 @@ class Filing(Keeping, Living):
     def _write(self, root: Root, place: Path, change: Callable[[bytes | None], bytes], why: str,
                memory: Memory | None) -> Written:
         """Write a file, with its version before and what is remembered: all of it or, but for that version, nothing."""
+        from reverie.files.nouns import Written
         if private(str(place)) != str(place):
             raise BadInput("That file's name holds a secret. Paths are written down as they are; rename it first")
         if place.exists() and not os.access(place, os.W_OK):

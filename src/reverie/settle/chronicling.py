@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reverie.errors import BadInput
+from reverie.lifecycle.experience import COMMIT
 from reverie.lifecycle.experience.commits import FORMAT, Commit, commits, payload
-from reverie.lifecycle.experience.deeds import COMMIT
 from reverie.lifecycle.intake import cleaned, private
 from reverie.model import Event
 from reverie.settle.reading import Work

@@ -10,8 +10,8 @@ from __future__ import annotations
 from reverie import clock
 from reverie.lifecycle import procedure
 from reverie.lifecycle.episode import went
-from reverie.lifecycle.experience import remedies
-from reverie.lifecycle.experience.deeds import FILE, TASK, TOOL, command_of
+from reverie.lifecycle.experience import FILE, TASK, TOOL, remedies
+from reverie.lifecycle.experience.deeds import command_of
 from reverie.lifecycle.experience.workflows import Workflow, workflows
 from reverie.lifecycle.intake import built
 from reverie.model import Add, Event, Filter, Memory

@@ -7,3 +7,7 @@ them is worked out by `signature` (which errors are the same), `remedies` (what 
 Only remedies are kept, as memories of kind `learning`: they surface, fade, are forgotten and exported like any other.
 The rest is worked out from the log whenever somebody asks: nothing can be out of date, and an export has all of it.
 """
+
+TOOL, FILE, TASK, COMMIT = "tool", "file", "task", "commit"
+VERBS = (TOOL, FILE, TASK, COMMIT)    # of the events that are deeds
+STARTED = "started"                   # the outcome of a task that has only begun

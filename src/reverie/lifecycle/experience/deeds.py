@@ -19,14 +19,12 @@ from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
 from reverie.lifecycle.episode import went
+from reverie.lifecycle.experience import COMMIT, FILE, TOOL
 from reverie.lifecycle.experience.signature import signature
 from reverie.model import Event
 
-TOOL, FILE, TASK, COMMIT = "tool", "file", "task", "commit"
-VERBS = (TOOL, FILE, TASK, COMMIT)
 OPERATIONS = ("read", "edit", "write", "create", "delete", "rename")
 CHANGING = frozenset(OPERATIONS) - {"read"}
-STARTED = "started"
 
 MOST_TEXT = 4_000        # characters of an answer or an error that are kept: the first half and the last
 MOST_VALUE = 2_000       # of one parameter

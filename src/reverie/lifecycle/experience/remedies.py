@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reverie.lifecycle.episode import went
-from reverie.lifecycle.experience.deeds import FILE, TOOL, command_of, edited, error_of, task_of
+from reverie.lifecycle.experience import FILE, TOOL
+from reverie.lifecycle.experience.deeds import command_of, edited, error_of, task_of
 from reverie.lifecycle.experience.signature import Signature, likeness, signature
 from reverie.lifecycle.extract.fixes import Call, Failure, Fix, done, error_line, one_command, unfinished
 from reverie.model import Event, Memory, Revise

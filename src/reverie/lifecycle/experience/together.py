@@ -17,7 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.kinds import DAY
-from reverie.lifecycle.experience.deeds import COMMIT, edited, task_of
+from reverie.lifecycle.experience import COMMIT
+from reverie.lifecycle.experience.deeds import edited, task_of
 from reverie.model import Event
 
 WITHIN = 300.0           # seconds

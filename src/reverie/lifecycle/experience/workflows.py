@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from reverie.lifecycle.episode import went
-from reverie.lifecycle.experience.deeds import TOOL, command_of, task_of
+from reverie.lifecycle.experience import TOOL
+from reverie.lifecycle.experience.deeds import command_of, task_of
 from reverie.lifecycle.experience.signature import normal
 from reverie.lifecycle.extract.fixes import looks, one_command
 from reverie.model import Event

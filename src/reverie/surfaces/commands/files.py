@@ -14,7 +14,7 @@ from reverie.surfaces.desk import Desk, command
 
 if TYPE_CHECKING:
     from reverie.files.index import Synced
-    from reverie.mind.files import Folder, Written
+    from reverie.files.nouns import Folder, Written
 
 PANEL = "Files"
 DEBOUNCE = 1_500  # milliseconds of changes that are taken together (CONSTANTS: watch debounce)

@@ -1,0 +1,45 @@
+"""What the verbs about files answer with. Apart from the verbs, so that a cold recall does not wait for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from reverie.model import Memory
+    from reverie.store.files import Count
+
+
+class Folder(NamedTuple):
+    """A folder that is searched, and how much of it is indexed."""
+
+    path: str
+    space: str
+    own: bool            # the Markdown mirror of the space, always searched
+    there: bool          # whether it can be seen just now
+    indexed: Count
+
+
+class Excerpt(NamedTuple):
+    """Lines of a file, without secrets."""
+
+    path: str
+    first: int           # line numbers, from 1, both included; last < first where there is no such line
+    last: int
+    total: int           # lines of the whole file
+    text: str
+
+
+class Written(NamedTuple):
+    """A file that was written, what is remembered of it, and the version before, by number."""
+
+    path: str
+    memory: Memory | None
+    version: int
+
+
+class Noted(NamedTuple):
+    """A note: the memory that is kept, and the page that tells of it."""
+
+    memory: Memory
+    path: str | None     # None: no page was written
+    why: str = ""        # then, why not
