@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from reverie.code.ask import Dependency, Found, Matching, Use
     from reverie.code.index import Mapped
     from reverie.code.map import Overview
+    from reverie.code.similar import Alike
     from reverie.files.index import Progress
 
 LEASE = "code"           # of who parses: the work is done once
@@ -32,8 +33,10 @@ class Coding(Base):
         `path` is its folder; the repository that the working directory belongs to by default. What `.gitignore`,
         `.secretsignore` or `.reverieignore` name, vendored and generated files, and files of more than 2 MB are left
         out.
-        `progress` is told (stage, bytes done, bytes in all). Raises BadInput for what is no folder.
+        Each function and class is a chunk that `search_similar` finds: by words at once, by meaning once `settle` has
+        made its vector. `progress` is told (stage, bytes done, bytes in all). Raises BadInput for what is no folder.
         """
+        from reverie.code.chunks import caught_up
         from reverie.code.index import mapped
         from reverie.mind.files import quiet
         root = os.path.realpath(config.work_tree(config.here()) if path is None else Path(path).expanduser())
@@ -48,13 +51,17 @@ class Coding(Base):
 
         self._wait_for(LEASE, holder, LEASE_SECONDS, PATIENCE)
         try:
-            return mapped(self.store.code, root, clock.now, working)
+            done = mapped(self.store.code, root, clock.now, working)
+            caught_up(self.store.code, self.store.code_chunks, root, clock.now, working)
+            return done
         finally:
             self.store.release(LEASE, holder)
 
     def forget_code(self, path: str | Path) -> None:
         """Erase what was indexed of a repository; its files stay as they are."""
-        self.store.code.forget(self._root(path))
+        root = self._root(path)
+        self.store.code.forget(root)
+        self.store.code_chunks.forget(root)
 
     def find_symbol(self, name: str, *, root: str | Path | None = None, limit: int = 50) -> list[Found]:
         """Where a name is defined, alone or qualified (`Console.print`); else names that differ only in case."""
@@ -95,6 +102,23 @@ class Coding(Base):
         from reverie.code.ask import structure
         question(keywords, "keywords")
         return structure(self.store.code, self._root(root), keywords, whole(limit))
+
+    def search_similar(self, text: str, *, root: str | Path | None = None, k: int = 10,
+                       mode: str = "auto") -> list[Alike]:
+        """The code most like some code, or like a description in words, best first: path, lines, symbol, text as it is
+        now, score, why.
+
+        Each function, method and head of a class is one chunk; they get their vectors in `settle`, and words find them
+        until then. `mode`: "auto" (words and meaning), "dense", or "words", which needs no model.
+        """
+        from reverie.code.similar import similar
+        from reverie.search.files import Asked
+        question(text, "text")
+        home = self._root(root)
+        if not text.strip() or whole(k, "k") <= 0:
+            return []
+        meaning = {} if mode == "words" else self._meaning(text)
+        return similar(self.store.code_chunks, Asked(text, (home,), k, mode, **meaning), clock.now())
 
     def map(self, budget: int = 1_000, focus: Sequence[str] = (), *, root: str | Path | None = None) -> Overview:
         """The most important functions and classes of a repository, within so many tokens.

@@ -1,11 +1,11 @@
-"""Commands about code: reverie index, map, callers, symbol."""
+"""Commands about code: reverie index, map, callers, symbol, similar."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reverie.surfaces import say
+from reverie.surfaces import reading, say
 from reverie.surfaces.desk import Desk, command
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ Where = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
-    for name, function in (("index", index), ("map", map_), ("callers", callers), ("symbol", symbol)):
+    for name, function in (("index", index), ("map", map_), ("callers", callers), ("symbol", symbol),
+                           ("similar", similar)):
         command(app, name, panel=PANEL, spaced=False)(function)
 
 
@@ -113,3 +114,30 @@ def symbol(
         say.tell(f"{one.path}:{one.first}-{one.last}  {one.kind}  {one.name}  {one.head}")
     if not found:
         say.tell(f"Nothing is called {name} here.")
+
+
+def similar(
+    desk: Desk,
+    text: Annotated[
+        list[str], typer.Argument(metavar="TEXT", help="Code, or words for what it does; “-” reads it from stdin.")
+    ],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many, at most.")] = 10,
+    lines: Annotated[int, typer.Option("--lines", min=0, help="Lines of each to show.")] = 6,
+    root: Where = None,
+) -> None:
+    """Code that is like some code, or that does what words say."""
+    with desk.mind() as mind:
+        found = mind.search_similar(reading.given_or_stdin(text), root=root, k=limit)
+    if desk.json:
+        say.document({"similar": [one._asdict() for one in found]})
+        return
+    for one in found:
+        name = one.symbol or "the file itself"
+        say.tell(f"{one.path}:{one.first}-{one.last}  {name}  {one.score:.2f}  {', '.join(one.why)}")
+        shown = one.text.split("\n")
+        for line in shown[:lines]:
+            say.tell(f"    {line}")
+        if len(shown) > lines > 0:
+            say.note(f"    ({len(shown) - lines:,} more lines)")
+    if not found:
+        say.tell("No code is like that.")
