@@ -156,12 +156,13 @@ def test_the_map_keeps_to_its_budget_and_follows_its_focus(home, tmp_path):
 
 
 def test_an_index_that_was_interrupted_says_so_and_goes_on(indexed, repo, monkeypatch):
-    """Stopped between parsing and resolving: the index knows, and the next time makes it whole."""
+    """Stopped between parsing many files and resolving: the index knows, and the next time makes it whole."""
     from reverie.code import index
     place = repo / "pkg/pump.py"
     place.write_text(place.read_text() + "\n\ndef late():\n    return helper(1)\n")
     with monkeypatch.context() as within:
-        within.setattr(index, "resolved", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        within.setattr(index, "FEW", 0)
+        within.setattr(index, "linked", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             indexed.index_code(repo)
     root = os.path.realpath(repo)
