@@ -129,25 +129,31 @@ class World:
 
     def top(self, path: str, name: str, language: Language, depth: int = 0) -> Meaning | None:
         """What a name means at the top of a file. None: nothing that is known."""
-        file = self.at(path)
-        if depth > DEEPEST or file is None:
+        if depth > DEEPEST or self.at(path) is None:
             return None
+        return (self._own(path, name, depth) or self._starred(path, name, depth, {path})
+                or self._wide(path, name, language))
+
+    def _own(self, path: str, name: str, depth: int) -> Meaning | None:
+        """The same as far as the file itself says it: what it defines, then what it imports by name."""
+        file = self.of(path)
         index = file.top.get(name)
         if index is not None and file.symbols[index].kind != "variable":
             return Meaning(path, index, how="same file")
         alone = [found for one in file.imports.get(name, ()) if (found := self.imported(path, one, depth + 1))]
         if alone:
             return next((found for found in alone if found.path), alone[0])
-        if index is not None:
-            return Meaning(path, index, how="same file")
-        return self._starred(path, name, language, depth) or self._wide(path, name, language)
+        return None if index is None else Meaning(path, index, how="same file")
 
-    def _starred(self, path: str, name: str, language: Language, depth: int) -> Meaning | None:
-        """A name from a module of which all names are imported."""
-        narrow = language._replace(package=False, global_names=False)
+    def _starred(self, path: str, name: str, depth: int, seen: set[str]) -> Meaning | None:
+        """A name from a module of which all names are imported, each module looked at once."""
         for one in self.of(path).stars:
             for file in self.located(path, one.module):
-                found = self.top(file, name, narrow, depth + 1)
+                if file in seen or depth >= DEEPEST:
+                    continue
+                seen.add(file)
+                own = self._own(file, name, depth + 1)
+                found = own or self._starred(file, name, depth + 1, seen)
                 if found is not None and found.path:
                     return found._replace(how="import of all names")
         return None
