@@ -104,7 +104,8 @@ def missing(text, made):
     return [n for n, line in enumerate(lines_of(text), 1) if line.strip() and n not in shown]
 
 
-@given(st.lists(st.sampled_from(SHOP.split("\n") + ["", "  def f(): pass", "class A:", "@", "def g(", "\t"]), max_size=40))
+@given(st.lists(st.sampled_from([*SHOP.split("\n"), "", "  def f(): pass", "class A:", "@", "def g(", "\t"]),
+                max_size=40))
 def test_every_line_stands_in_a_chunk(lines):
     """Whatever the lines are, none that is not blank is left out, and the text is what stands there."""
     text = "\n".join(lines)

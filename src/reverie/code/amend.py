@@ -8,7 +8,6 @@ other files give to a class. What has changed is told in the same words: a file,
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -33,7 +32,8 @@ def amended(index: CodeIndex, root: str, name: str, fresh: Mapping[str, Facts], 
     return list(linked(World(name, after, meaning_of), sorted(touched))) if len(touched) <= most else None
 
 
-def changed(index: CodeIndex, root: str, name: str, before: Source, after: Source, paths: Collection[str]) -> Iterator[str]:
+def changed(index: CodeIndex, root: str, name: str, before: Source, after: Source,
+            paths: Collection[str]) -> Iterator[str]:
     """All that edges may rest on and that is not what it was, given the files that may not be."""
     seen = {path: (before.facts(path), after.facts(path)) for path in paths}
     others = {path: pair for path, pair in seen.items() if outside(pair[0]) != outside(pair[1])}
@@ -79,11 +79,10 @@ def led_elsewhere(index: CodeIndex, root: str, name: str, before: Source, after:
                   seen: Mapping[str, tuple[Facts | None, Facts | None]]) -> Iterator[str]:
     """Files in which a module's name means other files, now that files have come or gone."""
     old, new = Modules(name, before.paths()), Modules(name, after.paths())
-    for path, (language, wanted) in index.modules(root).items():
-        if path in seen:
-            facts = seen[path][1]
-            wanted = modules_of(facts) if facts else []
-        if any(old.located(one, path, BY_NAME[language]) != new.located(one, path, BY_NAME[language]) for one in wanted):
+    for path, (name_of_language, known) in index.modules(root).items():
+        language, fresh = BY_NAME[name_of_language], seen.get(path, (None, None))[1]
+        wanted = known if path not in seen else modules_of(fresh) if fresh else ()
+        if any(old.located(one, path, language) != new.located(one, path, language) for one in wanted):
             yield path
 
 

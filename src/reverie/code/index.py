@@ -21,8 +21,8 @@ from typing import NamedTuple
 from reverie.code.amend import amended, modules_of
 from reverie.code.facts import Facts, packed, unpacked
 from reverie.code.languages import language_of
-from reverie.code.parse import parsed
 from reverie.code.meaning import World
+from reverie.code.parse import parsed
 from reverie.code.resolve import linked, meaning_of
 from reverie.code.sources import Loaded
 from reverie.files.index import Plan, Progress, batches, planned

@@ -25,7 +25,8 @@ Where = tuple[str, int]    # a file, and the index of a symbol in it
 class Tables:
     """The facts of one file, by what one asks for."""
 
-    __slots__ = ("bound", "classes", "facts", "heirs", "imports", "inner", "language", "owned", "stars", "symbols", "top")
+    __slots__ = ("bound", "classes", "facts", "heirs", "imports", "inner", "language", "owned", "stars", "symbols",
+                 "top")
 
     def __init__(self, facts: Facts) -> None:
         self.facts, self.symbols, self.language = facts, facts.symbols, BY_NAME[facts.language]
@@ -106,15 +107,19 @@ class Loaded:
         self._joining = grouped(pair for path in order for pair in joiners(path, files[path]))
 
     def paths(self) -> Collection[str]:
+        """All files."""
         return self._files.keys()
 
     def facts(self, path: str) -> Facts | None:
+        """What stands in a file; None where there is none."""
         return self._files.get(path)
 
     def named(self, name: str) -> Sequence[Definition]:
+        """What is called so."""
         return self._named.get(name, ())
 
     def joining(self, name: str) -> Sequence[Definition]:
+        """Members of a class of that name in files without one."""
         return self._joining.get(name, ())
 
 
@@ -128,19 +133,23 @@ class Stored:
         self._named: dict[str, list[Definition]] = {}
 
     def paths(self) -> Collection[str]:
+        """All files."""
         return self._paths
 
     def facts(self, path: str) -> Facts | None:
+        """What stands in a file; None where there is none."""
         if path in self._fresh or path not in self._paths:
             return self._fresh.get(path)
         return unpacked(self._index.facts(self._root, [path])[path])
 
     def named(self, name: str) -> Sequence[Definition]:
+        """What is called so."""
         if name not in self._named:
             self._named[name] = self._with(self._index.definitions(self._root, name), self._new.named(name))
         return self._named[name]
 
     def joining(self, name: str) -> Sequence[Definition]:
+        """Members of a class of that name in files without one."""
         return self._with(self._index.joining(self._root, name), self._new.joining(name))
 
     def _with(self, old: Iterable[Definition], new: Iterable[Definition]) -> list[Definition]:

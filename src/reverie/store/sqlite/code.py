@@ -92,9 +92,9 @@ class SqliteCode(Derived):
             for one in files:
                 replace(db, root, one)
             nums = dict(db.execute("select path, num from file where root = ?", (root,)))
-            for one in linked:
-                db.execute("delete from edge where file = ?", (nums[one.path],))
-                db.execute("delete from rest where file = ?", (nums[one.path],))
+            for path, *_ in linked:
+                for table in ("edge", "rest"):
+                    db.execute(f"delete from {table} where file = ?", (nums[path],))
             link(db, nums, linked)
 
     def link(self, root: str, linked: Iterable[Linked]) -> None:
