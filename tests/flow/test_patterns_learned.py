@@ -235,6 +235,20 @@ def test_nothing_of_a_repository_is_run(mind, repository, tmp_path):
     assert not sprung.exists()
 
 
+def test_a_hook_of_another_repository_does_not_lead_astray(mind, repository, tmp_path, monkeypatch):
+    """Within a hook, git says by variables where it is at work; the folder that was asked about counts (D9)."""
+    (other := tmp_path / "other").mkdir()
+    git(other, "init", "-q", "-b", "main")
+    commit(other, "Elsewhere", z__py="z")
+    for name, value in (("GIT_DIR", other / ".git"), ("GIT_INDEX_FILE", other / ".git" / "index"),
+                        ("GIT_WORK_TREE", other), ("GIT_PREFIX", "x/"), ("GIT_OBJECT_DIRECTORY", other / "none"),
+                        ("GIT_EXTERNAL_DIFF", "false"), ("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "core.bare"),
+                        ("GIT_CONFIG_VALUE_0", "nonsense"), ("GIT_NAMESPACE", "away")):
+        monkeypatch.setenv(name, str(value))
+    assert mind.learn_git(repository, space=SPACE).commits == 3
+    assert mind.deeds(["Elsewhere"], space=SPACE) == []
+
+
 def test_where_there_is_no_history_it_is_said(mind, tmp_path):
     """No repository, no commit, no folder: a clear error, and nothing is written (D9)."""
     (tmp_path / "empty").mkdir()

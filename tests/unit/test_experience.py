@@ -54,6 +54,14 @@ def test_rereads_and_repeated_errors_are_counted():
     assert (told.reads, told.rereads, told.errors, told.repeated) == (3, 1, 3, 1)
 
 
+def test_a_file_that_changed_is_rightly_read_again():
+    """After an edit, whoever made it, reading is no repetition; an edit that failed changed nothing (D61)."""
+    def read(at):
+        return an_event("file", at=NOON + at, session="s", payload={"path": "./a.py", "operation": "read"})
+    told = deeds.practice([read(1), changed("a.py", 2), read(3), changed("a.py", 4, ok=False), read(5)])
+    assert (told.reads, told.rereads) == (3, 1)
+
+
 # Files that change together
 
 DAY = 86_400.0
@@ -89,6 +97,30 @@ def test_occasions_are_counted_not_edits():
     assert pairs(once) == []
     again = [changed(path, day * DAY) for day in (1, 2) for path in "ab"]
     assert pairs([*once, *again]) == [("b", 3)]
+
+
+def committed(n, at, *files):
+    return an_event("commit", at=NOON + at, payload={"commit": str(n), "files": [[file, 1, 0] for file in files]})
+
+
+def test_an_edit_and_its_commit_are_one_occasion():
+    """Edited within a task, committed an hour later: one set of changes, which counts once (CC-76, D9)."""
+    def worked(n):
+        edits = [changed(path, n * 2 * DAY + at, task=f"t{n}") for path, at in (("a", 0), ("b", 1_000))]
+        return [*edits, committed(n, n * 2 * DAY + 4_600, "a", "b")]
+    twice = [*worked(0), *worked(1)]
+    assert pairs(twice) == []
+    [found] = together("a", touches([*twice, *worked(2)], {}), NOON)
+    assert (found.path, found.occasions, found.of) == ("b", 3, 3)
+
+
+def test_a_commit_without_the_file_or_days_later_is_another_occasion():
+    """Only the first commit of a file after its edit, within a day, holds that edit (CC-76, D9)."""
+    edits = [changed(path, 0, task="t") for path in "ab"]
+    late = [committed(n, n * 2 * DAY, "a", "b") for n in (1, 2)]
+    assert pairs([*edits, *late]) == [("b", 3)]
+    soon = [committed(n, n * 3_600, "a", "b") for n in (1, 2, 3)]
+    assert pairs([*edits, *soon]) == [("b", 3)]
 
 
 def test_failed_edits_and_reads_do_not_count():

@@ -181,7 +181,7 @@ class Practice(NamedTuple):
 
     tools: tuple[ToolStats, ...] = ()
     reads: int = 0
-    rereads: int = 0                 # reads of a file that the same task or conversation had read before
+    rereads: int = 0                 # of a file that the same task or conversation had read, unchanged since
     errors: int = 0
     repeated: int = 0                # errors whose like had been met before in the window
 
@@ -193,11 +193,25 @@ def practice(events: Iterable[Event]) -> Practice:
     for event in deeds:
         if event.verb == TOOL:
             runs.setdefault(str(event.payload.get("tool") or "tool"), []).append(event)
-    read = Counter((task_of(event) or event.session, event.payload.get("path")) for event in deeds
-                   if event.verb == FILE and event.payload.get("operation") == "read")
+    reads, rereads = readings(event for event in deeds if event.verb == FILE)
     met = Counter(signature(error_of(event)).key for event in deeds if went(event.payload) is False and error_of(event))
     tools = sorted((tool_stats(tool, some) for tool, some in runs.items()), key=lambda one: (-one.runs, one.tool))
-    return Practice(tuple(tools), read.total(), read.total() - len(read), met.total(), met.total() - len(met))
+    return Practice(tuple(tools), reads, rereads, met.total(), met.total() - len(met))
+
+
+def readings(deeds: Iterable[Event]) -> tuple[int, int]:
+    """How often files were read, and how often again without having changed (D61); deeds in order of time."""
+    reads = rereads = 0
+    readers: dict[str, set[str]] = {}    # of a file, those who have read it since it last changed
+    for event in deeds:
+        path, who = plain_path(str(event.payload.get("path") or "")), task_of(event) or event.session
+        if event.payload.get("operation") == "read":
+            known = readers.setdefault(path, set())
+            reads, rereads = reads + 1, rereads + (who in known)
+            known.add(who)
+        elif edited(event):
+            readers.pop(path, None)
+    return reads, rereads
 
 
 def tool_stats(tool: str, runs: Sequence[Event]) -> ToolStats:

@@ -2,7 +2,8 @@
 
 Two files were changed together on an *occasion*: in one commit, in one task, or within 300 seconds of each other. Many
 edits on one occasion are one: edits are tied to each other, and what hangs together is one occasion, so that counting
-from either side gives the same. From three occasions on it is a pattern. Each counts 2^(−age/180 days), and what is
+from either side gives the same. An edit and the first commit of that file after it, within a day, are the same change:
+they count once. From three occasions on it is a pattern. Each counts 2^(−age/180 days), and what is
 left of all of them together must be at least 0.1: habits that were given up fade away.
 
 Edits that failed do not count, nor do commits and tasks of more than 50 files: they say nothing of any two. Where a
@@ -26,6 +27,7 @@ LEAST = 3                # occasions
 HALF_LIFE = 180.0        # days until an occasion counts half
 LEAST_LEFT = 0.1
 MOST_FILES = 50          # of a commit or task
+COMMITTED = DAY          # seconds after an edit within which a commit of the file is that of the edit
 
 Renames = Mapping[str, Sequence[tuple[float, str]]]    # old name → (when, new name), in order
 
@@ -132,7 +134,7 @@ def occasions(ones: Sequence[Touch], others: Sequence[Touch]) -> list[float]:
             root[node] = node = root[root[node]]
         return node
 
-    for a, b in (*in_groups(nodes), *in_time(nodes, len(ones))):
+    for a, b in (*in_groups(nodes), *in_time(nodes, len(ones)), *in_commits(nodes)):
         root[top(a)] = top(b)
     sides: dict[int, set[bool]] = defaultdict(set)
     ends: dict[int, float] = {}
@@ -149,10 +151,32 @@ def in_groups(nodes: Sequence[Touch]) -> list[tuple[int, int]]:
     return [(place, first.setdefault(touch.group, place)) for place, touch in enumerate(nodes) if touch.group]
 
 
+def in_commits(nodes: Sequence[Touch]) -> list[tuple[int, int]]:
+    """Places of edits, each with the first commit of the same file within a day after it."""
+    known: dict[str, list[tuple[float, int]]] = defaultdict(list)
+    for place, touch in enumerate(nodes):
+        if is_commit(touch):
+            known[touch.path].append((touch.at, place))
+    for some in known.values():
+        some.sort()
+    found = []
+    for place, touch in enumerate(nodes):
+        some = known[touch.path] if not is_commit(touch) and touch.path in known else []
+        first = bisect_left(some, (touch.at, -1))
+        if first < len(some) and some[first][0] <= touch.at + COMMITTED:
+            found.append((place, some[first][1]))
+    return found
+
+
+def is_commit(touch: Touch) -> bool:
+    """Whether a file was changed by a commit."""
+    return touch.group.startswith(f"{COMMIT} ")
+
+
 def in_time(nodes: Sequence[Touch], border: int) -> list[tuple[int, int]]:
     """Places of touches of either side within 300 seconds; commits have their own moment, which says nothing."""
     ones, others = (sorted((touch.at, place) for place, touch in enumerate(nodes)
-                           if (place < border) == left and not touch.group.startswith(f"{COMMIT} "))
+                           if (place < border) == left and not is_commit(touch))
                     for left in (True, False))
     found = []
     for at, place in ones:
