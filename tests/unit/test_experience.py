@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from reverie.lifecycle.experience import commits, deeds
 from reverie.lifecycle.experience.signature import likeness, signature
-from reverie.lifecycle.experience.together import Touch, occasions, renames, together, touches
+from reverie.lifecycle.experience.together import Touch, everywhere, occasions, renames, together, touches
 from reverie.lifecycle.experience.workflows import workflows
 from reverie.testing import NOON, an_event
 
@@ -82,6 +82,20 @@ def test_counting_from_either_side_gives_the_same(some):
     """Co-edit is symmetrical in time (CC-76)."""
     ones, others = ([touch for touch in some if touch.path == path] for path in "ab")
     assert occasions(ones, others) == occasions(others, ones)
+
+
+ANYWHERE = st.lists(st.builds(Touch, st.sampled_from("abcd"), st.integers(0, 5_000).map(lambda n: n * 60.0),
+                              st.sampled_from(("", "t1", "t2", "commit 1", "commit 2", "commit 3"))), max_size=60)
+
+
+@given(ANYWHERE)
+def test_all_pairs_are_those_of_each_file(some):
+    """What is found everywhere is what each file tells when it is asked (CC-76, D8)."""
+    asked = {(path, one.path, one.occasions) for path in "abcd" for one in together(path, some, 0.0, least=2)}
+    told = {(*files, pair.occasions) for pair in everywhere(some, 0.0, least=2) for files in (
+        pair.files, pair.files[::-1])}
+    assert told == asked
+    assert all(0.0 < pair.share <= 1.0 and pair.first_at <= pair.last_at for pair in everywhere(some, 0.0, least=2))
 
 
 def test_the_window_is_300_seconds_either_way():

@@ -12,7 +12,7 @@ from reverie.lifecycle import procedure
 from reverie.lifecycle.episode import went
 from reverie.lifecycle.experience import FILE, TASK, TOOL, remedies
 from reverie.lifecycle.experience.deeds import command_of
-from reverie.lifecycle.experience.workflows import Workflow, workflows
+from reverie.lifecycle.experience.workflows import SHAPE, Workflow, workflows
 from reverie.lifecycle.intake import built
 from reverie.model import Add, Event, Filter, Memory
 from reverie.settle.experiencing import project_of
@@ -22,7 +22,6 @@ REACH = 20_000           # numbers of the log that are looked back for a failure
 LOOKED_AT = 2_000        # newest runs of tools in which workflows are looked for
 MOST_KNOWN = 5_000       # remedies, and procedures, of a space
 NAME = "remedy"
-SHAPE = "workflow"       # in the details of a procedure: the commands without what changes
 
 
 def remedied(work: Work, event: Event) -> Decision:
