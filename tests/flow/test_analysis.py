@@ -99,7 +99,7 @@ def test_sql_and_python_agree_on_what_went_well(payloads):
     db.execute("create table one (n int, payload varchar)")
     for n, payload in enumerate(payloads):
         db.execute("insert into one values (?, ?)", [n, json.dumps(payload)])
-    assert [row[0] for row in db.execute("select went(payload) from one order by n").fetchall()] == [
+    assert [row[0] for row in db.execute("select went(taken_apart(payload)) from one order by n").fetchall()] == [
         went(payload) for payload in payloads]
 
 
@@ -128,10 +128,10 @@ def test_a_snapshot_answers_many_questions(mind):
 
 
 def test_tables_named_by_parameters_are_filled(mind):
-    """Whichever way a question names a view, its rows are there (D15)."""
+    """Whichever way a question names a table, its rows are there (D15)."""
     mind.record_tool("bash", {"command": "one"}, space=SPACE)
-    for query, parameters in (("from query_table($1)", ["tool_executions"]), ("from query('from tool_executions')", []),
-                              ("from Tool_Executions where tool = ?", ["bash"]), ("from query($1)", ["from log.tool"]),
+    for query, parameters in (("from query_table($1)", ["tool_executions"]), ("from query($1)", ["from tool_executions"]),
+                              ("from query('from tool_executions')", []), ("from Tool_Executions where tool = ?", ["bash"]),
                               ("select (select count(*) from tool_executions) where $x", {"x": True})):
         assert len(mind.sql(query, parameters, space=SPACE).rows) == 1
 
@@ -160,7 +160,7 @@ def test_sql_has_no_way_out(mind, tmp_path, monkeypatch, query):
 
 @pytest.mark.parametrize("query", [
     "selec 1", "from nowhere", "select 1; select 2", "", "select nope from tasks", "select cast('x' as int)",
-    "insert into tool_executions values (1)", "select ?", "\x00"])
+    "insert into tool_executions values (1)", "drop table nope", "select ?", "\x00"])
 def test_sql_that_does_not_work_is_one_clear_line(mind, query):
     """With DuckDB's own words, and the next question is answered (CC-8; D15)."""
     with mind.analysis(space=SPACE) as log:
@@ -176,7 +176,7 @@ def test_the_store_is_only_read(mind):
     before = list(mind.store.dump())
     with mind.analysis(space=SPACE) as log:
         log.ask("from tool_executions")
-        log.ask("delete from log.tool")
+        log.ask("delete from tool_executions")
         assert log.ask("from tool_executions").rows == []
     assert list(mind.store.dump()) == before
 
@@ -193,7 +193,7 @@ def test_odd_values_are_kept(mind):
 
 
 def test_parquet_files_are_all_there_or_none_is(mind, tmp_path, monkeypatch):
-    """Every view, readable by anyone; a folder in the way is left alone, a failure leaves nothing (D63, CC-9)."""
+    """Every table, readable by anyone; a folder in the way is left alone, a failure leaves nothing (D63, CC-9)."""
     mind.record_tool("bash", {"command": "one"}, duration=2.0, space=SPACE)
     folder = tmp_path / "it's"
     assert mind.export_parquet(folder, space=SPACE) == {
@@ -273,9 +273,9 @@ def test_sql_on_the_command_line(home):
                                           "rows": [["Read", 1, None], ["bash", 3, 0.25]]}
     assert told(home, "sql", "--csv", query).stdout == "tool,runs,mean\nRead,1,\nbash,3,0.25\n"
     assert told(home, "sql", "-", stdin="select 42").stdout.split() == ["42", "42"]
-    views = {one["name"]: one["columns"] for one in answer(home, "sql")["views"]}
-    assert set(views) == {"tool_executions", "file_interactions", "learned_patterns", "tasks", "commits"}
-    assert views["learned_patterns"] == {"type": "VARCHAR", "data": "JSON", "confidence": "DOUBLE", "count": "BIGINT",
+    tables = {one["name"]: one["columns"] for one in answer(home, "sql")["tables"]}
+    assert set(tables) == {"tool_executions", "file_interactions", "learned_patterns", "tasks", "commits"}
+    assert tables["learned_patterns"] == {"type": "VARCHAR", "data": "JSON", "confidence": "DOUBLE", "count": "BIGINT",
                                          "first_seen": "TIMESTAMP", "last_seen": "TIMESTAMP"}
     assert "parameters json" in told(home, "sql").stdout
     assert "No rows" in told(home, "sql", "from tasks").stderr
@@ -311,7 +311,7 @@ def test_bad_sql_ends_with_a_code(home, tmp_path):
 
 
 def test_parquet_on_the_command_line(home, tmp_path):
-    """`sql --parquet` writes the views (D63)."""
+    """`sql --parquet` writes the tables (D63)."""
     assert answer(home, "sql", "--parquet", str(tmp_path / "out"))["rows"]["tool_executions"] == 4
     assert len(list((tmp_path / "out").iterdir())) == 5
 

@@ -26,7 +26,7 @@ class Analysing(Base):
             space: str | None = None) -> Answer:
         """The answer to one statement of SQL over what was done: `columns` and all `rows`. Needs the extra `analytics`.
 
-        DuckDB's dialect, over the views `tool_executions`, `file_interactions`, `tasks`, `commits` and
+        DuckDB's dialect, over the tables `tool_executions`, `file_interactions`, `tasks`, `commits` and
         `learned_patterns`, with the deeds of the space, above it and below it; `describe tool_executions` tells the
         columns. `parameters` stand for `?`, `$1` or `$name`. The store is only read, and SQL has no way to files or the
         network. Raises BadInput for SQL that does not work.
@@ -45,7 +45,7 @@ class Analysing(Base):
         return Analysis(self.store, home, lambda: rows_of(self.learned_patterns(space=home)))
 
     def export_parquet(self, folder: str | Path, *, space: str | None = None) -> dict[str, int]:
-        """The views of `sql` as Parquet files in a new folder, which appears with all of them or not at all.
+        """The tables of `sql` as Parquet files in a new folder, which appears with all of them or not at all.
 
         Returns how many rows each has. Raises BadInput if there is something of that name already.
         """

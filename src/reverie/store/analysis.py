@@ -1,9 +1,9 @@
 """The log of what was done, opened in DuckDB: SQL over long histories, and Parquet files of them (D6-D8, D15, D63).
 
-The store is only read. Events come out of it as the rows that they are kept as and go into tables in memory, those of
-one verb when a question first needs them; `analysis.sql` has the views over them. A snapshot: what is recorded after it
-was opened is not in it. SQLite's own `json_extract` answers one question in less time than it takes to copy a million
-events; DuckDB answers each further one in a fraction of that (`python -m bench.analytics`).
+The store is only read. Events come out of it as the rows that they are kept as and are taken apart into the columns of
+tables in memory, those of one verb when a question first needs them (`analysis.sql`). A snapshot: what is recorded
+after it was opened is not in it. SQLite's own `json_extract` answers one question in less time than it takes to copy a
+million events; DuckDB answers each further one in a hundredth of that (`python -m bench.analytics`).
 
 Whoever asks may be anybody: SQL has no way to files, extensions, the network, or values of this program, and cannot
 give itself one, because DuckDB's configuration is locked before the first question.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 BATCH = 100_000          # events that are copied at once
 PATTERN = "pattern"
 TABLES = {"tool_executions": "tool", "file_interactions": "file", "tasks": "task", "commits": "commit",
-          "learned_patterns": PATTERN}    # view → the table that it reads
+          "learned_patterns": PATTERN}    # what is asked → where it comes from: a verb of the log
 SAFE: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False, "autoload_known_extensions": False, "python_enable_replacements": False,
     "temp_directory": ""}
@@ -43,7 +43,7 @@ class Answer(NamedTuple):
     rows: list[tuple[Any, ...]]
 
 
-class View(NamedTuple):
+class Asked(NamedTuple):
     """Something that can be asked about."""
 
     name: str
@@ -67,13 +67,13 @@ class Analysis:
     def __exit__(self, *_: object) -> None:
         self._db.close()
 
-    def views(self) -> list[View]:
+    def tables(self) -> list[Asked]:
         """What can be asked about, with the columns of each."""
-        about = dict(self._db.execute("select view_name, comment from duckdb_views() where not internal").fetchall())
+        about = dict(self._db.execute(ABOUT).fetchall())
         columns: dict[str, dict[str, str]] = {name: {} for name in about}
         for name, column, type in self._db.execute(COLUMNS).fetchall():
-            columns.get(name, {})[column] = type
-        return [View(name, about[name], columns[name]) for name in about]
+            columns[name][column] = type
+        return [Asked(name, about[name], columns[name]) for name in about]
 
     def ask(self, query: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> Answer:
         """The answer to one statement of SQL in DuckDB's dialect.
@@ -98,7 +98,7 @@ class Analysis:
             raise BadInput(f"That SQL does not work. {plainly(str(err))}") from err
 
     def parquet(self, folder: Path) -> dict[str, int]:
-        """Every view as a Parquet file in a new folder, which appears with all of them or not at all.
+        """Every table as a Parquet file in a new folder, which appears with all of them or not at all.
 
         Returns how many rows each has. Raises BadInput if something is there already. Before the first `ask` only.
         """
@@ -106,16 +106,16 @@ class Analysis:
             raise BadInput(f"{folder} exists already. Name a new folder")
         if not folder.absolute().parent.is_dir():
             raise BadInput(f"There is no folder {folder.absolute().parent}")
-        self._need(TABLES.values())
+        self._need(TABLES)
         rows: dict[str, int] = {}
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.absolute().parent) as beside:
             half = Path(beside, "half")
             half.mkdir(mode=0o700)
-            for view in self.views():
-                file = half / f"{view.name}.parquet"
-                relation = self._db.view(view.name)
+            for name in TABLES:
+                file = half / f"{name}.parquet"
+                relation = self._db.table(name)
                 relation.write_parquet(str(file))
-                rows[view.name] = relation.count("*").fetchall()[0][0]
+                rows[name] = relation.count("*").fetchall()[0][0]
                 durable(file)
             half.replace(folder)
         return rows
@@ -136,15 +136,17 @@ class Analysis:
             self._sealed = True
 
     def _need(self, tables: Iterable[str]) -> None:
-        """Have the events in these tables."""
-        for table in sorted(set(tables) - self._loaded):
-            if table == PATTERN:
-                self._put(table, PATTERNS, list(self._patterns()))
-            elif table in TABLES.values():
-                self._load(table)
+        """Have what there is in these tables."""
+        for table in sorted(TABLES.keys() & set(tables) - self._loaded):
+            if (source := TABLES[table]) == PATTERN:
+                self._put(source, PATTERNS, list(self._patterns()))
+            else:
+                self._copy(source)
+            self._db.execute(f"insert into {table} from log.{table}")
+            self._db.execute(f"truncate log.{source}")
             self._loaded.add(table)
 
-    def _load(self, verb: str) -> None:
+    def _copy(self, verb: str) -> None:
         """Copy the events of a verb."""
         after = 0
         while rows := self._store.logged(verb, space=self._space, after=after, until=self._until, limit=BATCH):
@@ -165,11 +167,17 @@ class Analysis:
 EVENTS: Mapping[str, type] = {"seq": int, "happened": float, "space": object, "session": object, "payload": object}
 PATTERNS: Mapping[str, type] = {"type": object, "data": object, "confidence": float, "count": int,
                                 "first_seen": float, "last_seen": float}
-COLUMNS = "select table_name, column_name, data_type from duckdb_columns() where not internal order by column_index"
+ABOUT = "select table_name, comment from duckdb_tables() where schema_name = 'main' order by 1"
+COLUMNS = """
+    select table_name, column_name, data_type
+    from duckdb_columns()
+    where not internal and schema_name = 'main'
+    order by column_index
+"""
 
 
 def opened() -> duckdb.DuckDBPyConnection:
-    """A database in memory with the views. Raises ExtraMissing where DuckDB is not installed."""
+    """A database in memory with the tables, empty. Raises ExtraMissing where DuckDB is not installed."""
     try:
         import duckdb
     except ImportError as err:
@@ -181,9 +189,9 @@ def opened() -> duckdb.DuckDBPyConnection:
 
 
 def mentioned(text: str) -> list[str]:
-    """Tables whose views a text names; all of them where it may put a name together (`query`, `query_table`)."""
+    """Tables that a text names; all of them where it may put a name together (`query`, `query_table`)."""
     plain = text.lower()
-    return [table for view, table in TABLES.items() if view in plain or "query" in plain]
+    return [table for table in TABLES if table in plain or "query" in plain]
 
 
 def plainly(said: str) -> str:

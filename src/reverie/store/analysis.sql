@@ -1,7 +1,8 @@
 -- The log of what was done, for questions over long histories. DuckDB's dialect.
 --
--- A table of the schema `log` holds the events of one verb as they are kept, payloads as JSON text; it is filled when a
--- question first needs it. The views take them apart. Times are UTC. A name that a payload lacks is null.
+-- Events of one verb come into a table of the schema `log` as they are kept, payloads as JSON text. A view of that
+-- schema takes them apart, each payload once; what it gives is put into the table of the same name that is asked, and
+-- the events go. Times are UTC. A name that a payload lacks is null.
 
 create schema log;
 
@@ -13,90 +14,103 @@ create table log.pattern (type varchar, data json, confidence double, count bigi
 
 create macro moment(happened) as make_timestamp(cast(happened * 1e6 as bigint));
 
--- What stands under a name; texts as they are, everything else as JSON.
-create macro said(payload, name) as nullif(payload ->> name, '');
+-- A value of a payload: texts as they are, everything else as JSON.
+create macro said(value) as nullif(value ->> '$', '');
 
 -- A payload's own word on whether it went well, if that is a boolean.
-create macro truth(payload, name) as
-    case when json_type(payload, name) = 'BOOLEAN' then cast(payload ->> name as boolean) end;
+create macro truth(value) as case when cast(value as varchar) in ('true', 'false') then cast(value as boolean) end;
 
 create macro verdict(word) as
     case when word in ('success', 'succeeded', 'done', 'completed', 'ok', 'passed') then true
          when word in ('failure', 'failed', 'error', 'cancelled', 'aborted', 'timeout') then false end;
 
 -- Whether it went well, by the same rules as `lifecycle.episode.went`; null if that is not said.
-create macro went(payload) as coalesce(
-    truth(payload, '$.worked'),
-    truth(payload, '$.success'),
-    truth(payload, '$.ok'),
-    verdict(lower(coalesce(payload ->> '$.outcome', payload ->> '$.status'))),
-    case when json_type(payload, '$.exit_code') in ('BIGINT', 'UBIGINT') then payload ->> '$.exit_code' = '0' end,
-    case when coalesce(payload ->> '$.error', '') not in ('', '[]', '{}', 'false', '0', '0.0') then false end);
+create macro went(told) as coalesce(
+    truth(told.worked),
+    truth(told.success),
+    truth(told.ok),
+    verdict(lower(coalesce(told.outcome, told.status) ->> '$')),
+    case when json_type(told.exit_code) in ('BIGINT', 'UBIGINT') then cast(told.exit_code as varchar) = '0' end,
+    case when cast(told.error as varchar) not in ('""', '[]', '{}', 'false', '0', '0.0', 'null') then false end);
 
-create view tool_executions as
+-- The values that are looked at, each as JSON.
+create macro taken_apart(payload) as from_json(payload, '{
+    "worked": "JSON", "success": "JSON", "ok": "JSON", "outcome": "JSON", "status": "JSON", "exit_code": "JSON",
+    "error": "JSON", "task": "JSON", "tool": "JSON", "command": "JSON", "parameters": "JSON", "result": "JSON",
+    "duration": "JSON", "path": "JSON", "operation": "JSON", "lines": "JSON", "context": "JSON", "summary": "JSON",
+    "commit": "JSON", "repository": "JSON", "message": "JSON", "fix": "JSON", "files": "JSON"}');
+
+create view log.tool_executions as
 select
     seq as id,
     moment(happened) as timestamp,
     space,
     nullif(session, '') as session,
-    said(payload, '$.task') as task,
-    said(payload, '$.tool') as tool,
-    said(payload, '$.command') as command,
-    cast(coalesce(payload -> '$.parameters', json_object('command', payload -> '$.command')) as json) as parameters,
-    said(payload, '$.result') as result,
-    went(payload) as success,
-    said(payload, '$.error') as error,
-    try_cast(payload ->> '$.duration' as double) as duration
-from log.tool;
-comment on view tool_executions is 'Runs of tools. Duration in seconds; id is the number of the event';
+    said(told.task) as task,
+    said(told.tool) as tool,
+    said(told.command) as command,
+    cast(coalesce(told.parameters, json_object('command', told.command)) as json) as parameters,
+    said(told.result) as result,
+    went(told) as success,
+    said(told.error) as error,
+    try_cast(told.duration ->> '$' as double) as duration
+from (select *, taken_apart(payload) as told from log.tool);
 
-create view file_interactions as
+create view log.file_interactions as
 select
     seq as id,
     moment(happened) as timestamp,
     space,
     nullif(session, '') as session,
-    said(payload, '$.task') as task,
-    said(payload, '$.path') as path,
-    said(payload, '$.operation') as operation,
-    try_cast(payload ->> '$.lines[0]' as bigint) as first_line,
-    try_cast(payload ->> '$.lines[1]' as bigint) as last_line,
-    went(payload) as success,
-    said(payload, '$.context') as context,
-    said(payload, '$.summary') as change_summary
-from log.file;
-comment on view file_interactions is 'Files read and changed; context is the tool that did it, or what else was said';
+    said(told.task) as task,
+    said(told.path) as path,
+    said(told.operation) as operation,
+    try_cast(told.lines ->> '$[0]' as bigint) as first_line,
+    try_cast(told.lines ->> '$[1]' as bigint) as last_line,
+    went(told) as success,
+    said(told.context) as context,
+    said(told.summary) as change_summary
+from (select *, taken_apart(payload) as told from log.file);
 
-create view tasks as
+create view log.tasks as
 select
     max(seq) as id,
-    said(payload, '$.task') as task,
+    said(told.task) as task,
     space,
     nullif(arg_max(session, seq), '') as session,
     moment(min(happened)) as started,
-    moment(max(happened) filter (lower(payload ->> '$.outcome') <> 'started')) as ended,
-    arg_max_null(said(payload, '$.outcome'), seq) as outcome,
-    arg_max_null(went(payload), seq) as success,
-    arg_max_null(said(payload, '$.summary'), seq) as summary,
-    arg_max_null(said(payload, '$.error'), seq) as error
-from log.task
-group by said(payload, '$.task'), space;
-comment on view tasks is 'Pieces of work, each once, with how it last came out';
+    moment(max(happened) filter (lower(told.outcome ->> '$') <> 'started')) as ended,
+    arg_max(said(told.outcome), seq) as outcome,
+    arg_max_null(went(told), seq) as success,
+    arg_max_null(said(told.summary), seq) as summary,
+    arg_max_null(said(told.error), seq) as error
+from (select *, taken_apart(payload) as told from log.task)
+group by said(told.task), space;
 
-create view commits as
+create view log.commits as
 select
     seq as id,
     moment(happened) as timestamp,
     space,
-    said(payload, '$.commit') as commit,
-    said(payload, '$.repository') as repository,
-    said(payload, '$.message') as message,
-    truth(payload, '$.fix') as fix,
-    json_extract_string(payload, '$.files[*][0]') as files
-from log.commit;
-comment on view commits is 'Commits of the histories that were learned; files is a list of paths';
+    said(told.commit) as commit,
+    said(told.repository) as repository,
+    said(told.message) as message,
+    truth(told.fix) as fix,
+    json_extract_string(told.files, '$[*][0]') as files
+from (select *, taken_apart(payload) as told from log.commit);
 
-create view learned_patterns as
+create view log.learned_patterns as
 select type, data, confidence, count, moment(first_seen) as first_seen, moment(last_seen) as last_seen
 from log.pattern;
-comment on view learned_patterns is 'What work taught: error_fix, co_edit, workflow. data is JSON, count how often it was met';
+
+create table tool_executions as from log.tool_executions;
+create table file_interactions as from log.file_interactions;
+create table tasks as from log.tasks;
+create table commits as from log.commits;
+create table learned_patterns as from log.learned_patterns;
+
+comment on table tool_executions is 'Runs of tools. Duration in seconds; id is the number of the event';
+comment on table file_interactions is 'Files read and changed; context is the tool that did it, or what else was said';
+comment on table tasks is 'Pieces of work, each once, with how it last came out';
+comment on table commits is 'Commits of the histories that were learned; files is a list of paths';
+comment on table learned_patterns is 'What work taught: error_fix, co_edit, workflow. data is JSON, count how often it was met';

@@ -16,7 +16,7 @@ from reverie.surfaces import reading, say
 from reverie.surfaces.desk import Desk, command
 
 if TYPE_CHECKING:
-    from reverie.store.analysis import Answer, View
+    from reverie.store.analysis import Answer, Asked
 
 PANEL = "Experience"
 
@@ -34,7 +34,7 @@ def sql(
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Answer with CSV, a header first.")] = False,
     parquet: Annotated[
-        Path | None, typer.Option("--parquet", metavar="FOLDER", help="Write every view as a file into a new folder.")
+        Path | None, typer.Option("--parquet", metavar="FOLDER", help="Write every table as a file into a new folder.")
     ] = None,
 ) -> None:
     """Ask the log of what was done in SQL (extra `analytics`); without a query, what there is to ask about."""
@@ -47,7 +47,7 @@ def sql(
             answer_rows(desk, mind.sql(reading.given_or_stdin(query), space=desk.space), as_csv=as_csv)
         else:
             with mind.analysis(space=desk.space) as log:
-                answer_views(desk, log.views())
+                answer_tables(desk, log.tables())
 
 
 def answer_written(desk: Desk, folder: Path, rows: Mapping[str, int]) -> None:
@@ -55,16 +55,16 @@ def answer_written(desk: Desk, folder: Path, rows: Mapping[str, int]) -> None:
     if desk.json:
         say.document({"folder": str(folder), "rows": rows})
         return
-    for view, count in rows.items():
-        say.tell(f"{folder / view}.parquet  {count:,} rows")
+    for table, count in rows.items():
+        say.tell(f"{folder / table}.parquet  {count:,} rows")
 
 
-def answer_views(desk: Desk, views: "list[View]") -> None:
+def answer_tables(desk: Desk, tables: "list[Asked]") -> None:
     """Say what can be asked about."""
     if desk.json:
-        say.document({"views": [one._asdict() for one in views]})
+        say.document({"tables": [one._asdict() for one in tables]})
         return
-    for one in views:
+    for one in tables:
         say.tell(f"{one.name}  {one.about}.")
         say.tell("    " + ", ".join(f"{column} {type.lower()}" for column, type in one.columns.items()))
 
