@@ -130,9 +130,10 @@ def test_a_snapshot_answers_many_questions(mind):
 def test_tables_named_by_parameters_are_filled(mind):
     """Whichever way a question names a table, its rows are there (D15)."""
     mind.record_tool("bash", {"command": "one"}, space=SPACE)
-    for query, parameters in (("from query_table($1)", ["tool_executions"]), ("from query($1)", ["from tool_executions"]),
-                              ("from query('from tool_executions')", []), ("from Tool_Executions where tool = ?", ["bash"]),
-                              ("select (select count(*) from tool_executions) where $x", {"x": True})):
+    asked = [("from query_table($1)", ["tool_executions"]), ("from query($1)", ["from tool_executions"]),
+             ("from query('from tool_executions')", []), ("from Tool_Executions where tool = ?", ["bash"]),
+             ("select (select count(*) from tool_executions) where $x", {"x": True})]
+    for query, parameters in asked:
         assert len(mind.sql(query, parameters, space=SPACE).rows) == 1
 
 

@@ -37,7 +37,7 @@ class Analysing(Base):
     def analysis(self, *, space: str | None = None) -> Analysis:
         """A snapshot for several questions: `with mind.analysis() as log: log.ask("select …")`, each as in `sql`.
 
-        What a question needs is copied into memory once, about a second for 400,000 tool runs.
+        What a question needs is copied into memory once: a million tool runs take some ten seconds and 1 GB.
         """
         from reverie.store.analysis import Analysis
         self._flush()
