@@ -48,6 +48,18 @@ def test_an_unrelated_error_gets_none(mind, clock):
     assert mind.suggest_fix(MISSING, space="me/other") == []
 
 
+def test_a_fix_that_holds_everywhere_is_moved_up(mind, clock):
+    """In the user's own space it is known in every project, and counted there, not learned once more (D58)."""
+    overcome(mind, clock)
+    [known] = mind.browse(space=SPACE, kinds=["learning"])
+    assert mind.suggest_fix(MISSING, space="me/other") == []
+    mind.revise(known.id, space="me")
+    overcome(mind, clock, session="later")
+    for space in (SPACE, "me/other"):
+        [found] = mind.suggest_fix(MISSING, space=space)
+        assert (found.memory.id, found.worked) == (known.id, 2)
+
+
 def test_a_remedy_that_stops_working_is_withdrawn(mind, clock):
     """Each time that the same error comes back after it, it is believed less; below one half it is no advice (D10)."""
     overcome(mind, clock)

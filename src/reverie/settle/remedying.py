@@ -14,7 +14,7 @@ from reverie.lifecycle.experience import FILE, TASK, TOOL, remedies
 from reverie.lifecycle.experience.deeds import command_of
 from reverie.lifecycle.experience.workflows import SHAPE, Workflow, workflows
 from reverie.lifecycle.intake import built
-from reverie.model import Add, Event, Filter, Memory
+from reverie.model import Add, Event, Filter, Memory, lineage
 from reverie.settle.experiencing import project_of
 from reverie.settle.reading import Decision, Reader, Work
 
@@ -33,7 +33,7 @@ def remedied(work: Work, event: Event) -> Decision:
         return recurring(work, event, home) if went(event.payload) is not None else Decision()
     if not command_of(event) or (attempt := remedies.attempt(before(work, event), event)) is None:
         return Decision()
-    known = work.store.browse(Filter(spaces=(home,), kinds=(remedies.KIND,), having=remedies.REMEDY, active=None,
+    known = work.store.browse(Filter(spaces=lineage(home), kinds=(remedies.KIND,), having=remedies.REMEDY, active=None,
                                      limit=MOST_KNOWN))
     same = [memory for memory in known if remedies.same(memory, attempt)]
     if any(not memory.active for memory in same) or (not same and not attempt.worked):
