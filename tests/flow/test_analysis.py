@@ -187,9 +187,9 @@ def test_odd_values_are_kept(mind):
     mind.record_tool("bash", {"command": "echo 日本 👩‍👩‍👧 \ud800"}, duration=float("nan"), space=SPACE)
     mind._flush()
     mind.record("tool", {"tool": {"name": "x"}, "duration": "soon", "ok": "yes", "parameters": None}, space=SPACE)
-    first, second = rows(mind, "select command, duration, tool, success from tool_executions order by id")
+    first, second = rows(mind, "select command, duration, tool, success, parameters from tool_executions order by id")
     assert first[0].startswith("echo 日本 👩‍👩‍👧") and first[1] != first[1]
-    assert second == (None, None, '{"name":"x"}', None)
+    assert second == (None, None, '{"name":"x"}', None, None)
     assert rows(mind, "select '日本\ud800'") == [("日本?",)]
 
 

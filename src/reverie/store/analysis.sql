@@ -14,7 +14,7 @@ create table log.pattern (type varchar, data json, confidence double, count bigi
 
 create macro moment(happened) as make_timestamp(cast(happened * 1e6 as bigint));
 
--- A value of a payload: texts as they are, everything else as JSON.
+-- A text, and everything else as JSON.
 create macro said(value) as nullif(value ->> '$', '');
 
 -- A payload's own word on whether it went well, if that is a boolean.
@@ -29,16 +29,20 @@ create macro went(told) as coalesce(
     truth(told.worked),
     truth(told.success),
     truth(told.ok),
-    verdict(lower(coalesce(told.outcome, told.status) ->> '$')),
+    verdict(lower(coalesce(told.outcome, told.status))),
     case when json_type(told.exit_code) in ('BIGINT', 'UBIGINT') then cast(told.exit_code as varchar) = '0' end,
     case when cast(told.error as varchar) not in ('""', '[]', '{}', 'false', '0', '0.0', 'null') then false end);
 
--- The values that are looked at, each as JSON.
+-- What a tool was given that was given a command and nothing else.
+create macro given(command) as case when command is not null then cast(json_object('command', command) as json) end;
+
+-- The values that are looked at: texts as they are, lists and objects as JSON; what is of another type is null.
 create macro taken_apart(payload) as from_json(payload, '{
-    "worked": "JSON", "success": "JSON", "ok": "JSON", "outcome": "JSON", "status": "JSON", "exit_code": "JSON",
-    "error": "JSON", "task": "JSON", "tool": "JSON", "command": "JSON", "parameters": "JSON", "result": "JSON",
-    "duration": "JSON", "path": "JSON", "operation": "JSON", "lines": "JSON", "context": "JSON", "summary": "JSON",
-    "commit": "JSON", "repository": "JSON", "message": "JSON", "fix": "JSON", "files": "JSON"}');
+    "worked": "JSON", "success": "JSON", "ok": "JSON", "outcome": "VARCHAR", "status": "VARCHAR", "exit_code": "JSON",
+    "error": "JSON", "task": "VARCHAR", "tool": "VARCHAR", "command": "VARCHAR", "parameters": "JSON",
+    "result": "VARCHAR", "duration": "DOUBLE", "path": "VARCHAR", "operation": "VARCHAR", "lines": ["BIGINT"],
+    "context": "VARCHAR", "summary": "VARCHAR", "commit": "VARCHAR", "repository": "VARCHAR", "message": "VARCHAR",
+    "fix": "BOOLEAN", "files": "JSON"}');
 
 create view log.tool_executions as
 select
@@ -46,14 +50,14 @@ select
     moment(happened) as timestamp,
     space,
     nullif(session, '') as session,
-    said(told.task) as task,
-    said(told.tool) as tool,
-    said(told.command) as command,
-    cast(coalesce(told.parameters, json_object('command', told.command)) as json) as parameters,
-    said(told.result) as result,
+    nullif(told.task, '') as task,
+    nullif(told.tool, '') as tool,
+    nullif(told.command, '') as command,
+    coalesce(told.parameters, given(told.command)) as parameters,
+    nullif(told.result, '') as result,
     went(told) as success,
     said(told.error) as error,
-    try_cast(told.duration ->> '$' as double) as duration
+    told.duration
 from (select *, taken_apart(payload) as told from log.tool);
 
 create view log.file_interactions as
@@ -62,40 +66,40 @@ select
     moment(happened) as timestamp,
     space,
     nullif(session, '') as session,
-    said(told.task) as task,
-    said(told.path) as path,
-    said(told.operation) as operation,
-    try_cast(told.lines ->> '$[0]' as bigint) as first_line,
-    try_cast(told.lines ->> '$[1]' as bigint) as last_line,
+    nullif(told.task, '') as task,
+    nullif(told.path, '') as path,
+    nullif(told.operation, '') as operation,
+    told.lines[1] as first_line,
+    told.lines[2] as last_line,
     went(told) as success,
-    said(told.context) as context,
-    said(told.summary) as change_summary
+    nullif(told.context, '') as context,
+    nullif(told.summary, '') as change_summary
 from (select *, taken_apart(payload) as told from log.file);
 
 create view log.tasks as
 select
     max(seq) as id,
-    said(told.task) as task,
+    nullif(told.task, '') as task,
     space,
     nullif(arg_max(session, seq), '') as session,
     moment(min(happened)) as started,
-    moment(max(happened) filter (lower(told.outcome ->> '$') <> 'started')) as ended,
-    arg_max(said(told.outcome), seq) as outcome,
+    moment(max(happened) filter (lower(told.outcome) <> 'started')) as ended,
+    arg_max(nullif(told.outcome, ''), seq) as outcome,
     arg_max_null(went(told), seq) as success,
-    arg_max_null(said(told.summary), seq) as summary,
+    arg_max_null(nullif(told.summary, ''), seq) as summary,
     arg_max_null(said(told.error), seq) as error
 from (select *, taken_apart(payload) as told from log.task)
-group by said(told.task), space;
+group by nullif(told.task, ''), space;
 
 create view log.commits as
 select
     seq as id,
     moment(happened) as timestamp,
     space,
-    said(told.commit) as commit,
-    said(told.repository) as repository,
-    said(told.message) as message,
-    truth(told.fix) as fix,
+    nullif(told.commit, '') as commit,
+    nullif(told.repository, '') as repository,
+    nullif(told.message, '') as message,
+    told.fix,
     json_extract_string(told.files, '$[*][0]') as files
 from (select *, taken_apart(payload) as told from log.commit);
 
