@@ -3,9 +3,7 @@
 import csv
 import io
 import json
-import signal
 import sys
-import threading
 
 import pytest
 from hypothesis import given
@@ -315,16 +313,6 @@ def test_parquet_on_the_command_line(home, tmp_path):
     """`sql --parquet` writes the tables (D63)."""
     assert answer(home, "sql", "--parquet", str(tmp_path / "out"))["rows"]["tool_executions"] == 4
     assert len(list((tmp_path / "out").iterdir())) == 5
-
-
-def test_a_long_question_can_be_stopped(mind):
-    """Ctrl-C ends it at once, whenever it comes, and the next question is answered (CC-8)."""
-    with mind.analysis(space=SPACE) as log:
-        ctrl_c = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
-        with pytest.raises(KeyboardInterrupt):
-            ctrl_c.start()
-            log.ask("select sum(a.range * b.range) from range(1000000) a, range(10000000) b")
-        assert log.ask("select 1").rows == [(1,)]
 
 
 def test_touched_on_the_command_line(home):
