@@ -72,19 +72,29 @@ def cmake(name: str, code: str) -> Case:
 
 def tsc(name: str, code: str, options: str = "") -> Case:
     """An error of a TypeScript program."""
-    return Case("tsc", name, f"tsc --noEmit --strict --types '' {options} {{stem}}.ts", (("{stem}.ts", "{pad}" + code),))
+    return Case("tsc", name, f"tsc --noEmit --strict --types '' {options} {{stem}}.ts",
+                (("{stem}.ts", "{pad}" + code),))
 
 
 def eslint(name: str, rules: str, code: str) -> Case:
     """Something that a linter of JavaScript complains about."""
     return Case("eslint", name, "eslint {stem}.js", (
-        ("eslint.config.js", f"module.exports = [{{{{ rules: {{{{ {rules} }}}} }}}}];\n"), ("{stem}.js", "{pad}" + code)))
+        ("eslint.config.js", f"module.exports = [{{{{ rules: {{{{ {rules} }}}} }}}}];\n"),
+        ("{stem}.js", "{pad}" + code)))
 
 
 def go(name: str, code: str, command: str = "go run {stem}.go") -> Case:
     """An error of a Go program."""
     return Case("go", name, command, (("go.mod", "module example.com/{stem}\n\ngo 1.19\n"),
                                       ("{stem}.go", "package main\n\n{pad}" + code)))
+
+
+def go_test(name: str, what: str) -> Case:
+    """A test of a Go program that fails."""
+    return Case("go", name, "go test ./...", (
+        ("go.mod", "module example.com/{stem}\n\ngo 1.19\n"),
+        ("{stem}_test.go", f"package a\n\nimport \"testing\"\n\n{{pad}}func Test{what.title()}(t *testing.T) "
+                           f"{{{{\n\tt.Errorf(\"{what} is %d\", {{n}})\n}}}}\n")))
 
 
 def cargo(name: str, code: str, command: str = "cargo build --offline", more: str = "") -> Case:
@@ -210,6 +220,8 @@ LATER = (
     tsc("argument", "function f(a: number) {{ return a; }}\nf('x');\n"),
     tsc("module", "import {{ pad }} from 'left-pad';\npad({n});\n"),
     tsc("own module", "import {{ pad }} from './nothing{n}';\npad({n});\n"),
+    tsc("scoped module", "import {{ pad }} from '@nothing/pad';\npad({n});\n"),
+    tsc("other scoped module", "import {{ pad }} from '@nothing/fill';\npad({n});\n"),
     tsc("property", "const a = {{ b: {n} }};\na.port;\n"),
     tsc("like property", "const a = {{ length: {n} }};\na.lenght;\n"),
     tsc("missing property", "const a: {{ host: string; port: number }} = {{ port: {n} }};\n"),
@@ -238,15 +250,14 @@ LATER = (
     go("syntax", "func main() {{ println({n} }}\n"),
     go("package", "import \"nothing/there\"\n\nfunc main() {{ there.F({n}) }}\n"),
     go("module", "import \"github.com/nothing/there\"\n\nfunc main() {{ there.F({n}) }}\n"),
+    go("other module", "import \"github.com/nothing/here\"\n\nfunc main() {{ here.F({n}) }}\n"),
     go("index", "func main() {{ a := []int{{1}}; i := {n}; println(a[i]) }}\n"),
     go("nil map", "func main() {{ var a map[int]int; a[{n}] = 1 }}\n"),
     go("nil pointer", "type t struct {{ a int }}\n\nfunc main() {{ var p *t; println(p.a + {n}) }}\n"),
     go("vet", "import \"fmt\"\n\nfunc main() {{ fmt.Printf(\"%d\", \"x{n}\") }}\n", "go vet {stem}.go"),
     Case("go", "no module", "go build ./...", (("{stem}.go", "package main\n"),)),
-    Case("go", "test", "go test ./...", (
-        ("go.mod", "module example.com/{stem}\n\ngo 1.19\n"),
-        ("{stem}_test.go", "package a\n\nimport \"testing\"\n\n{pad}func TestSum(t *testing.T) {{\n"
-                           "\tt.Errorf(\"sum is %d\", {n})\n}}\n"))),
+    go_test("test", "sum"),
+    go_test("other test", "mean"),
     cargo("undefined", "pub fn f() -> u32 {{ nothing + {n} }}\n"),
     cargo("types", "pub fn f() -> String {{ {n} }}\n"),
     cargo("crate", "use serde::Serialize;\npub fn f(_: impl Serialize) -> u32 {{ {n} }}\n"),
@@ -257,12 +268,16 @@ LATER = (
     cargo("dependency", "pub fn f() -> u32 {{ {n} }}\n", more="[dependencies]\nnothing-there = \"1\"\n"),
     cargo("manifest", "pub fn f() -> u32 {{ {n} }}\n", more="[dependencies\n"),
     cargo("test", "#[test]\nfn sums() {{ assert_eq!({n}, 1, \"sums\"); }}\n", "cargo test --offline"),
+    cargo("other test", "#[test]\nfn means() {{ assert_eq!({n}, 1, \"means\"); }}\n", "cargo test --offline"),
     Case("cargo", "no manifest", "cargo build --offline"),
-    Case("cargo", "command", "cargo nothing{n}"),
+    Case("cargo", "command", "cargo nothing"),
     Case("maven", "no pom", "mvn -o -q package"),
-    Case("maven", "goal", "mvn -o -q nothing"),
+    Case("maven", "phase", "mvn -o -q nothing", (("pom.xml", "<project><modelVersion>4.0.0</modelVersion><groupId>a"
+         "</groupId><artifactId>{stem}</artifactId><version>{n}</version></project>"),)),
     Case("javac", "symbol", "javac {stem}.java",
          (("{stem}.java", "{pad}class A {{ int f() {{ return nothing + {n}; }} }}\n"),)),
+    Case("javac", "other symbol", "javac {stem}.java",
+         (("{stem}.java", "{pad}class A {{ int f() {{ return something + {n}; }} }}\n"),)),
     Case("javac", "types", "javac {stem}.java",
          (("{stem}.java", "{pad}class A {{ String f() {{ return {n}; }} }}\n"),)),
     Case("javac", "package", "javac {stem}.java",
