@@ -231,7 +231,7 @@ class Recording:
         """The function, recorded each time that it runs."""
         import inspect
         if isinstance(function, (classmethod, staticmethod)):
-            return type(function)(self(function.__func__))  # type: ignore[return-value]
+            return type(function)(self(function.__func__))
         name = self.tool or getattr(function, "__name__", "tool")
         call = getattr(function, "__call__", function)    # noqa: B004 - an object whose call is async
 
