@@ -93,6 +93,28 @@ def test_what_is_only_likely_says_so():
     assert [(one.how, one.symbol >= 0) for one in calls] == [("only method of that name", True)]
 
 
+def test_a_module_is_known_by_its_whole_name():
+    """`import a.b.c` and then `a.b.c.f()`, at the top and in a function (D28, D29, CC-77)."""
+    found = edges({"a/__init__.py": "", "a/b/__init__.py": "",
+                   "a/b/c.py": "class K:\n    def g(self): ...\ndef f(): ...\n",
+                   "m.py": "import a.b.c\na.b.c.f()\ndef z():\n    a.b.c.K().g()\n    a.b.c.f()\n"})
+    assert {("calls", "", "f"), ("calls", "z", "f"), ("calls", "z", "K"), ("calls", "z", "K.g")} <= found
+
+
+def test_classes_within_classes_and_properties_are_followed():
+    """A nested class is a member of its class; a property leads to what it returns (D28, CC-77)."""
+    found = edges({"m.py": "class Part:\n    def spin(self): ...\n    def stop(self): ...\n"
+                           "class Other:\n    def spin(self): ...\n"
+                           "class Outer:\n    class Inner:\n        def m(self): ...\n"
+                           "    @property\n    def part(self) -> Part: ...\n"
+                           "    def use(self):\n        self.Inner().m()\n        self.part.spin()\n"
+                           "def far():\n    Outer.Inner().m()\n    Outer().part.spin()\n"})
+    assert {("calls", "Outer.use", "Outer.Inner"), ("calls", "Outer.use", "Outer.Inner.m"),
+            ("calls", "Outer.use", "Part.spin"), ("calls", "far", "Outer.Inner"), ("calls", "far", "Outer.Inner.m"),
+            ("calls", "far", "Part.spin")} <= found
+    assert not any(to == "Other.spin" for _, _, to in found)
+
+
 def test_a_class_that_inherits_from_itself_ends():
     """Circles of bases, re-exports and assignments end."""
     text = ("from two import A\nclass A(A): pass\nclass B(C): pass\n"

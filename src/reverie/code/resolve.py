@@ -190,7 +190,7 @@ class Reader:
 
     def _dotted(self, steps: list[str], depth: int) -> Meaning | None:
         """A module imported under its whole name, `import a.b`: the chain begins with all of it."""
-        for count in range(len(steps) - 1, 1, -1):
+        for count in range(len(steps), 1, -1):
             name = ".".join(steps[:count])
             if name in self.world.imports[self.path]:
                 found = self.world.top(self.path, name, self.language, depth)
@@ -207,9 +207,14 @@ class Reader:
             found = self.world.top(before.path, name, BY_NAME[self.world.files[before.path].language])
             return found._replace(how="import") if found else self.world.submodule(before.path, name)
         one = self.world.files[before.path].symbols[before.num]
+        if one.kind == "method" and one.type:      # a property: of what it returns
+            held = self.given(before, 1)
+            return self.member(held, name) if held is not None and held.object else None
         if one.kind != "class":
             return None
         place = self.world.member(before.path, before.num, name, skip_own=before.above)
+        if place is None and (nested := self.world.inner[before.path].get((before.num, name))) is not None:
+            place = before.path, nested
         if place is not None:
             return Meaning(*place, how=before.how if before.how in ("own class", "type") else "member")
         return Meaning("", OUTSIDE) if before.above or self.world.reaches_outside(before.path, before.num) else None
