@@ -156,8 +156,8 @@ SAME = [
     ("panic: at 2025-01-02T03:04:05Z id 3f2b8c1e-0000-4000-8000-123456789abc",
      "panic: at 2026-11-12 13:14:15 id 00000000-1111-4222-8333-abcdefabcdef"),
     ("error[E0432]: unresolved import `serde`\n --> app.rs:1:5\n\nerror: could not compile `app` (lib) due to 1 "
-     "previous error", "error[E0432]: unresolved import `serde`\n --> b.rs:9:5\n\nerror: could not compile `b` (lib) due to 1 "
-     "previous error"),
+     "previous error", "error[E0432]: unresolved import `serde`\n --> b.rs:9:5\n\nerror: could not compile `b` (lib) "
+     "due to 1 previous error"),
     ("a.ts(1,7): error TS2304: Cannot find name 'x'.",
      "\x1b[96mb.ts\x1b[0m:\x1b[93m8\x1b[0m:\x1b[93m7\x1b[0m - \x1b[91merror\x1b[0m\x1b[90m TS2304: \x1b[0m"
      "Cannot find name 'x'.\n\n\x1b[7m8\x1b[0m x\n"),
