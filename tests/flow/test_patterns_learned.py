@@ -8,6 +8,7 @@ import pytest
 from reverie.errors import BadInput
 from reverie.kinds import is_ripe
 from reverie.testing import SPACE, memory
+from tests.helpers import at_once
 
 pytestmark = pytest.mark.words_only
 
@@ -277,6 +278,42 @@ def test_rewritten_history_adds_only_what_is_new(mind, repository):
     git(repository, "commit", "-q", "--amend", "-m", "Said better")
     done = mind.learn_git(repository, space=SPACE)
     assert (done.commits, done.known) == (1, 3)
+
+
+def test_two_at_once_take_each_commit_in_once(tmp_path, clock, repository):
+    """Two processes that learn one history at the same time write each commit once (D9)."""
+    with memory(tmp_path / "home", now=clock) as one, memory(tmp_path / "home", now=clock) as other:
+        at_once(lambda: one.learn_git(repository, space=SPACE), lambda: other.learn_git(repository, space=SPACE))
+        assert len(one.deeds(verbs=["commit"], space=SPACE)) == 3
+
+
+def test_a_history_that_was_cut_off_says_only_what_it_knows(mind, repository, tmp_path):
+    """The first commit of a shallow clone seems to make all files at once: it is left out until the rest is there."""
+    git(tmp_path, "clone", "-q", "--depth", "2", f"file://{repository}", "cut")
+    assert [mind.learn_git(tmp_path / "cut", space=SPACE).commits for _ in range(2)] == [1, 0]
+    git(tmp_path / "cut", "fetch", "-q", "--unshallow")
+    assert [mind.learn_git(tmp_path / "cut", space=SPACE).commits for _ in range(2)] == [2, 0]
+    assert len(mind.deeds(verbs=["commit"], space=SPACE)) == 3
+
+
+def test_a_rebase_makes_no_new_occasions(mind, repository):
+    """Commits that were written anew are the same work (D9, CC-76)."""
+    mind.learn_git(repository, space=SPACE)
+    git(repository, "checkout", "-q", "--orphan", "other")
+    git(repository, "rm", "-rqf", ".")
+    commit(repository, "Before", at=1_740_000_000, d__py="d")
+    git(repository, "cherry-pick", "main~2", "main~1", "main", at=1_760_000_000)
+    git(repository, "branch", "-Mf", "main")
+    assert mind.learn_git(repository, space=SPACE).commits == 1
+    assert [one.occasions for one in mind.coedited("a.py", space=SPACE)] == [3]
+
+
+def test_in_a_hook_of_git_the_folder_is_meant(mind, repository, tmp_path, monkeypatch):
+    """Git's hooks name their repository in the environment; another one that is asked for is read all the same."""
+    (tmp_path / "hooked").mkdir()
+    git(tmp_path / "hooked", "init", "-q")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "hooked/.git"))
+    assert mind.learn_git(repository, space=SPACE).commits == 3
 
 
 def test_huge_commits_and_merges_say_nothing(mind, repository):

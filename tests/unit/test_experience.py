@@ -128,8 +128,9 @@ def test_names_are_followed_in_their_time():
 
 # Git's output
 
-LOG = (b"\x01aaa\x1f100\x1ffirst\0\n1\t0\tone.py\x002\t3\todd \tname\0"
-       b"\x01bbb\x1f200\x1fFixes the parser\0\n0\t0\t\0one.py\0two.py\0-\t-\tlogo.png\0\x01ccc\x1f300\x1fempty\0")
+LOG = (b"\x01aaa\x1f100\x1f90\x1ffirst\0\n1\t0\tone.py\x002\t3\todd \tname\0"
+       b"\x01bbb\x1f200\x1f90\x1fFixes the parser\0\n"
+       b"0\t0\t\0one.py\0two.py\0-\t-\tlogo.png\0\x01ccc\x1f300\x1f\x1fempty\0")
 
 
 @given(st.integers(1, 40))
