@@ -115,6 +115,34 @@ def test_classes_within_classes_and_properties_are_followed():
     assert not any(to == "Other.spin" for _, _, to in found)
 
 
+MODULES = {
+    "src/lib/format.ts": "export function fmt() {}\nexport default class Formatter { go() { return fmt(); } }\n",
+    "src/lib/index.ts": "export { fmt } from './format';\nexport { default as Fmt } from './format';\n"
+                        "export * as ns from './format';\nfunction own() {}\nexport { own as publicOwn };\n",
+    "src/plain.js": "function made() {}\nfunction other() {}\nexport default made;\n",
+}
+
+
+@pytest.mark.parametrize(("code", "called"), [
+    ("import { fmt as f } from '../lib';\nf();", "fmt"), ("import { Fmt } from '../lib';\nnew Fmt();", "Formatter"),
+    ("import { Fmt } from '../lib';\nnew Fmt().go();", "Formatter.go"),
+    ("import D from '../lib/format.js';\nnew D().go();", "Formatter.go"),
+    ("import { ns } from '../lib';\nns.fmt();", "fmt"), ("import { publicOwn } from '../lib';\npublicOwn();", "own"),
+    ("import * as all from '../lib';\nall.publicOwn();", "own"), ("import any from '../plain';\nany();", "made"),
+    ("import { fmt } from '@/lib/format';\nfmt();", "fmt"), ("import { publicOwn } from '~/lib';\npublicOwn();", "own"),
+])
+def test_exports_of_javascript_are_followed(code, called):
+    """Barrels, default exports, exports under another name, and the usual short names of the source folder (D29)."""
+    assert ("calls", "", called) in edges({**MODULES, "src/app/main.ts": code})
+
+
+def test_what_a_setting_may_name_is_not_denied():
+    """A module that a project's settings may lead to one of ours: calls of it are told as possible (D35, CC-77)."""
+    known = facts({**MODULES, "src/main.ts": "import { fmt, map } from '@lib/format';\nfmt();\nmap();\n"})
+    assert [(one.line, one.name, one.to, one.how) for one in resolved("repo", known)
+            if one.path == "src/main.ts" and one.kind == "calls"] == [(2, "fmt", "", "unresolved")]
+
+
 def test_a_class_that_inherits_from_itself_ends():
     """Circles of bases, re-exports and assignments end."""
     text = ("from two import A\nclass A(A): pass\nclass B(C): pass\n"

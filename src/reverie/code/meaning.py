@@ -10,13 +10,15 @@ from pathlib import Path
 from posixpath import dirname
 from typing import NamedTuple, TypeVar
 
-from reverie.code.facts import OUTSIDE, Facts, Import, Mention
+from reverie.code.facts import HERE, OUTSIDE, Facts, Import, Mention
 from reverie.code.imports import Modules
 from reverie.code.languages import BY_NAME, Language, kin
 from reverie.store.code import Symbol
 
 K = TypeVar("K")
 V = TypeVar("V")
+ALIASED = tuple("@~#")     # what the name of a module begins with that may be one of ours, by a setting we do not read
+UNSURE = "unresolved"
 DEEPEST = 8                # re-exports, bases of bases: more than that is a circle
 PLAIN = (str, bytes, list, dict, set, tuple, int, float, io.TextIOWrapper, io.BytesIO, Path, re.Pattern, re.Match,
          Exception, object)
@@ -164,6 +166,9 @@ class World:
 
     def imported(self, path: str, one: Import, depth: int = 0) -> Meaning | None:
         """What an import makes known. A name that nothing is found for lies outside."""
+        if one.module == HERE:
+            return None if one.name == one.alias else self.top(path, one.name, BY_NAME[self.files[path].language],
+                                                               depth + 1)
         files = self.located(path, one.module)
         if one.every:
             return None
@@ -178,9 +183,8 @@ class World:
                              if one.module.rstrip(".") else f"{one.module}{one.name}")
         if inner and inner[0] != path:
             return Meaning(inner[0], OUTSIDE, how="import") if joint != "/" else self._in(inner, one.name)
-        if one.name == "default" and files:
-            return self._default(files[0], one.alias)
-        return self._by_name(path, one) or Meaning("", OUTSIDE)
+        only = self._default(files[0], one.alias) if one.name == "default" and files else self._by_name(path, one)
+        return only or Meaning("", OUTSIDE, how=UNSURE if one.module[:1] in ALIASED else "")
 
     def _in(self, files: list[str], name: str) -> Meaning:
         """The class that a file is named after, else the file."""

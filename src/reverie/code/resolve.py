@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from reverie.code.facts import OUTSIDE, Facts, Import, Mention
+from reverie.code.facts import HERE, OUTSIDE, Facts, Import, Mention
 from reverie.code.imports import Modules
 from reverie.code.languages import BY_NAME, kin
-from reverie.code.meaning import COMMON, Meaning, World, an_object
+from reverie.code.meaning import COMMON, UNSURE, Meaning, World, an_object
 from reverie.store.code import Edge
 
 FOLLOWED = 8               # steps of a chain, bases of bases, re-exports: more than that is a circle
@@ -51,12 +51,14 @@ def edges_of(world: World, path: str) -> Iterator[Edge]:
             if (found.path, found.num) != (path, mention.scope) or mention.kind == "calls":
                 yield Edge(path, mention.scope, mention.kind, mention.name, mention.line, found.path, found.num,
                            found.how)
-        elif found is None and mention.kind != "uses" and mention.name in world.names:
-            yield Edge(path, mention.scope, mention.kind, mention.name, mention.line, how="unresolved")
+        elif (found is None or found.how == UNSURE) and mention.kind != "uses" and mention.name in world.names:
+            yield Edge(path, mention.scope, mention.kind, mention.name, mention.line, how=UNSURE)
 
 
 def import_edges(world: World, path: str, one: Import) -> Iterator[Edge]:
     """Where an import leads: to a symbol, to files, or outside."""
+    if one.module == HERE:
+        return
     written = f"{one.module}.{one.name}" if one.name not in ("", "default") else one.module
     found = world.imported(path, one)
     if found is not None and found.path:
