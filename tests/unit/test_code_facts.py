@@ -143,6 +143,16 @@ def test_what_a_setting_may_name_is_not_denied():
             if one.path == "src/main.ts" and one.kind == "calls"] == [(2, "fmt", "", "unresolved")]
 
 
+def test_modules_that_pass_on_all_names_of_each_other():
+    """Twenty modules that re-export each other are looked through once each, not along every way (D29, CC-77)."""
+    count = 20
+    files = {f"m{n}.ts": "".join(f"export * from './m{other}';\n" for other in range(count) if other != n)
+             + "import * as all from './m0';\nnothing();\nother();\n" for n in range(count)}
+    found = edges({**files, "m7.ts": files["m7.ts"] + "export function deep() {}\n", "x.ts": "class nothing {}\n",
+                   "use.ts": "import { deep } from './m3';\ndeep();\n"})
+    assert ("calls", "", "deep") in found and ("calls", "", "nothing") not in found
+
+
 def test_a_class_that_inherits_from_itself_ends():
     """Circles of bases, re-exports and assignments end."""
     text = ("from two import A\nclass A(A): pass\nclass B(C): pass\n"

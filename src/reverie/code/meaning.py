@@ -76,6 +76,7 @@ class World:
         self.methods: dict[str, list[tuple[str, int]]] = defaultdict(list)
         self.folders: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)   # (folder, name) → tops
         self._located: dict[tuple[str, str], list[str]] = {}
+        self._stars_of: dict[str, list[str]] = {}
         self._bases: dict[tuple[str, int], tuple[list[tuple[str, int]], bool]] = {}
         self._members: dict[tuple[str, int], dict[str, tuple[str, int]]] = defaultdict(dict)
         for path, facts in files.items():
@@ -128,25 +129,39 @@ class World:
         """What a name means at the top of a file. None: nothing that is known."""
         if depth > DEEPEST or path not in self.tops:
             return None
+        return (self._own(path, name, depth) or self._starred(path, name, depth) or self._wide(path, name, language))
+
+    def _own(self, path: str, name: str, depth: int) -> Meaning | None:
+        """What a file defines under a name, or imports by it."""
         index = self.tops[path].get(name)
         if index is not None and self.files[path].symbols[index].kind != "variable":
             return Meaning(path, index, how="same file")
         alone = [found for one in self.imports[path].get(name, ()) if (found := self.imported(path, one, depth + 1))]
         if alone:
             return next((found for found in alone if found.path), alone[0])
-        if index is not None:
-            return Meaning(path, index, how="same file")
-        return self._starred(path, name, language, depth) or self._wide(path, name, language)
+        return None if index is None else Meaning(path, index, how="same file")
 
-    def _starred(self, path: str, name: str, language: Language, depth: int) -> Meaning | None:
-        """A name from a module of which all names are imported."""
-        narrow = language._replace(package=False, global_names=False)
-        for one in self.stars[path]:
-            for file in self.located(path, one.module):
-                found = self.top(file, name, narrow, depth + 1)
-                if found is not None and found.path:
-                    return found._replace(how="import of all names")
-        return None
+    def _starred(self, path: str, name: str, depth: int) -> Meaning | None:
+        """A name from a module of which all names are imported, by way of others of which they are, too."""
+        found = (self._own(file, name, depth + 1) for file in self._all_of(path) if depth < DEEPEST)
+        return next((one._replace(how="import of all names") for one in found if one is not None and one.path), None)
+
+    def _all_of(self, path: str) -> list[str]:
+        """The files of which all names are known in a file, in the order in which they are looked through.
+
+        Each once: where many modules pass on all names of each other, there are more ways than anybody could go.
+        """
+        if path not in self._stars_of:
+            found: dict[str, None] = {}
+            waiting = [path]
+            while waiting:
+                here = waiting.pop()
+                if here not in found:
+                    found[here] = None
+                    waiting += [file for one in reversed(self.stars[here])
+                                for file in reversed(self.located(here, one.module)) if file in self.stars]
+            self._stars_of[path] = list(found)[1:]
+        return self._stars_of[path]
 
     def _wide(self, path: str, name: str, language: Language) -> Meaning | None:
         """A name that needs no import: of the same folder, or the only one in the repository."""
