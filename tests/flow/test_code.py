@@ -221,6 +221,19 @@ def test_a_second_working_tree_is_no_second_repository(home, tmp_path):
     assert home.index_code(root / "wt").files == 1
 
 
+def test_a_go_module_is_called_as_it_says(home, tmp_path):
+    """The folder of a clone may have any name: `go.mod` says what the packages in it are called (D29, CC-77)."""
+    root = written(tmp_path / "clone", **{
+        "go.mod": "module example.com/app\n\ngo 1.19\n",
+        "util/u.go": "package util\n\ntype Box struct{}\n\nfunc (b *Box) Put() {}\n\n"
+                     "func New() *Box { return &Box{} }\n",
+        "cmd/main.go": "package main\n\nimport u \"example.com/app/util\"\n\n"
+                       "func main() {\n\tb := u.New()\n\tb.Put()\n}\n"})
+    home.index_code(root)
+    assert told(home.callers("New", root=root)) == [("cmd/main.go", 6, "main", "New", True)]
+    assert [use.why for use in home.callers("Put", root=root)] == [("type",)]
+
+
 def test_two_repositories_do_not_see_each_other(indexed, repo, tmp_path):
     """A name in another repository is not meant, and forgetting one leaves the other."""
     other = written(tmp_path / "other", **{"a.py": "def helper(): pass\n\ndef g():\n    helper()\n"})

@@ -115,6 +115,12 @@ def test_classes_within_classes_and_properties_are_followed():
     assert not any(to == "Other.spin" for _, _, to in found)
 
 
+def test_a_declared_module_of_rust_is_known():
+    """`mod store;` makes `store::open()` known without a `use` (D29, CC-77)."""
+    assert ("calls", "go", "open") in edges({"src/lib.rs": "mod store;\npub fn go() { store::open(); }\n",
+                                             "src/store.rs": "pub fn open() {}\n"})
+
+
 MODULES = {
     "src/lib/format.ts": "export function fmt() {}\nexport default class Formatter { go() { return fmt(); } }\n",
     "src/lib/index.ts": "export { fmt } from './format';\nexport { default as Fmt } from './format';\n"

@@ -32,6 +32,7 @@ GENERATED_NAME = re.compile(r"(?i)[._-]min\.[cm]?js$|\.bundle\.js$|_pb2(_grpc)?\
                             r"|[._](generated|g|designer)\.\w+$")
 GENERATED_TEXT = re.compile(r"(?i)@generated|\bcode generated\b.*\bdo not edit\b|\b(this file (is|was)|"
                             r"autom?atically|auto-?)\s?generated\b")
+GO_MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
 FIRST = 1_000              # characters in which a file says that it was generated
 LONG_LINE = 5_000          # characters of a line that nobody wrote
 
@@ -67,8 +68,17 @@ def mapped(index: CodeIndex, root: str, now: Callable[[], float], progress: Prog
     if not index.size(root).resolved or root not in index.roots():
         progress(f"resolving {name}", 0, None)
         facts = {path: unpacked(text) for path, text in index.facts(root).items()}
-        index.link(root, resolved(name, facts))
+        index.link(root, resolved(called(root, now), facts))
     return Mapped(root, len(mine), count, len(plan.gone), done, +skipped, index.size(root))
+
+
+def called(root: str, now: Callable[[], float]) -> str:
+    """What a repository is called in its own imports: the end of what its go.mod says, else its folder's name."""
+    try:
+        said = GO_MODULE.search(read(Path(root, "go.mod"), now()).text)
+    except (OSError, LeftOut):
+        said = None
+    return said[1].rpartition("/")[2] if said else Path(root).name
 
 
 def put(index: CodeIndex, root: str, files: Iterable[Seen], known: Mapping[str, Indexed], now: Callable[[], float],
