@@ -19,6 +19,10 @@ ENVIRONMENT = (("embedder", "REVERIE_EMBEDDER"), ("api_key", "REVERIE_API_KEY"),
                ("llm_key", "REVERIE_LLM_KEY"))
 BOUNDS = {"depth": (0, 4), "decay": (0.01, 1.0), "llm_votes": (1, 9), "condense_at": (0.1, 1.0)}
 """Least and most of some numbers; others are 0 or more. Beyond four hops, 0.7 each leave less than a quarter."""
+OF_A_REPOSITORY = frozenset((
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_GRAFT_FILE", "GIT_SHALLOW_FILE"))
+"""Variables that say which repository is meant (`git rev-parse --local-env-vars`)."""
 USUAL_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}    # a provider's own variable
 
 
@@ -132,6 +136,11 @@ def checked(path: Path, name: str, value: Any) -> Any:
             wanted = f"from {low} to {high}" if name in BOUNDS else "0 or more"
             raise BadInput(f"{path}: {name} = {value!r} must be {wanted}")
     return value
+
+
+def outside_git() -> dict[str, str]:
+    """The environment of a git that goes by its folder, also where one of git's own hooks has called us."""
+    return {name: value for name, value in os.environ.items() if name not in OF_A_REPOSITORY}
 
 
 def from_environment() -> dict[str, Any]:

@@ -114,10 +114,12 @@ class Modules:
         base = normpath(f"{dirname(path)}/{module}").lstrip("/")
         if found := self._at(base, path):
             return found
-        if module.startswith((".", "@")) or (module.count("/") == 0 and "." not in module and path.endswith(
-                (".js", ".ts", ".tsx", ".jsx", ".mjs", ".cjs"))):
+        own = module.startswith(("@/", "~/", "#/"))      # of the repository, as most projects set it
+        if (module.startswith((".", "@")) and not own) or (
+                module.count("/") == 0 and "." not in module and path.endswith((".js", ".ts", ".tsx", ".jsx", ".mjs",
+                                                                                ".cjs"))):
             return []
-        tail = module.removeprefix("./")
+        tail = module[2:] if own else module.removeprefix("./")
         wanted = tuple(stem(tail).split("/"))
         return nearest([file for parts, file in self.by_last.get(wanted[-1], ())
                         if parts[-len(wanted):] == wanted and (file.endswith(tail) or "." not in tail)], path)

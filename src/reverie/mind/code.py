@@ -49,6 +49,8 @@ class Coding(Base):
             self.store.acquire(LEASE, holder, LEASE_SECONDS, self._now())
             told(stage, done, total)
 
+        if self.store.holder(LEASE, self._now()):
+            told("waiting for another process that indexes", 0, None)
         self._wait_for(LEASE, holder, LEASE_SECONDS, PATIENCE)
         try:
             done = mapped(self.store.code, root, clock.now, working)
@@ -63,8 +65,15 @@ class Coding(Base):
         self.store.code.forget(root)
         self.store.code_chunks.forget(root)
 
+    def code_is_whole(self, root: str | Path | None = None) -> bool:
+        """Whether indexing came to its end: else another process is at it, or one was interrupted, and answers lack."""
+        return self.store.code.size(self._root(root)).resolved
+
     def find_symbol(self, name: str, *, root: str | Path | None = None, limit: int = 50) -> list[Found]:
-        """Where a name is defined, alone or qualified (`Console.print`); else names that differ only in case."""
+        """Where a name is defined, alone or qualified (`Console.print`); else names that differ only in case.
+
+        A path before it means those of one file: `pkg/util.py:helper`.
+        """
         from reverie.code.ask import symbols
         question(name, "name")
         return symbols(self.store.code, self._root(root), name, whole(limit))
@@ -73,7 +82,7 @@ class Coding(Base):
         """Where a function, method or class is called, across files. `why` says how each is known.
 
         With `unsure`, calls follow that bear the name but could not be resolved (`sure` is False). Two definitions of
-        one name are both meant: qualify it to mean one.
+        one name are both meant, and `to` says which: qualify it, or put its file before it (`pkg/util.py:helper`).
         """
         from reverie.code.ask import callers
         question(name, "name")

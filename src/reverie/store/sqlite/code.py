@@ -191,7 +191,8 @@ class SqliteCode(Derived):
         return [Place(path, index, Symbol(*rest)) for path, index, *rest in rows]
 
     def into(self, root: str, places: Sequence[Place]) -> list[Edge]:
-        return self._edges(root, "and t.path = ? and e.symbol = ?", [(one.path, one.num) for one in places])
+        return self._edges(root, "and t.root = f.root and t.path = ? and e.symbol = ?",
+                           [(one.path, one.num) for one in places])
 
     def out(self, root: str, places: Sequence[Place]) -> list[Edge]:
         return self._edges(root, "and f.path = ? and e.scope = ? and e.target is not null",
