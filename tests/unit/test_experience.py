@@ -174,8 +174,9 @@ def test_names_are_followed_in_their_time():
 
 # Git's output
 
-LOG = (b"\x01aaa\x1f100\x1ffirst\0\n1\t0\tone.py\x002\t3\todd \tname\0"
-       b"\x01bbb\x1f200\x1fFixes the parser\0\n0\t0\t\0one.py\0two.py\0-\t-\tlogo.png\0\x01ccc\x1f300\x1fempty\0")
+LOG = (b"\x01aaa\x1f100\x1f90\x1ffirst\0\n1\t0\tone.py\x002\t3\todd \tname\0"
+       b"\x01bbb\x1f200\x1f90\x1fFixes the parser\0\n"
+       b"0\t0\t\0one.py\0two.py\0-\t-\tlogo.png\0\x01ccc\x1f300\x1f\x1fempty\0")
 
 
 @given(st.integers(1, 40))
@@ -201,10 +202,36 @@ SAME = [
     ("RuntimeError: object at 0x7f3a2b took 3.2s", "RuntimeError: object at 0x99ffee took 11.75s"),
     ("panic: at 2025-01-02T03:04:05Z id 3f2b8c1e-0000-4000-8000-123456789abc",
      "panic: at 2026-11-12 13:14:15 id 00000000-1111-4222-8333-abcdefabcdef"),
+    ("error[E0432]: unresolved import `serde`\n --> app.rs:1:5\n\nerror: could not compile `app` (lib) due to 1 "
+     "previous error", "error[E0432]: unresolved import `serde`\n --> b.rs:9:5\n\nerror: could not compile `b` (lib) "
+     "due to 1 previous error"),
+    ("a.ts(1,7): error TS2304: Cannot find name 'x'.",
+     "\x1b[96mb.ts\x1b[0m:\x1b[93m8\x1b[0m:\x1b[93m7\x1b[0m - \x1b[91merror\x1b[0m\x1b[90m TS2304: \x1b[0m"
+     "Cannot find name 'x'.\n\n\x1b[7m8\x1b[0m x\n"),
+    ("thread 'main' panicked at src/main.rs:2:5:\nindex out of bounds: the len is 3 but the index is 99\nnote: run",
+     "thread 'main' panicked at src/b.rs:77:1:\nindex out of bounds: the len is 1 but the index is 2\nnote: run"),
 ]
 OTHER = ["KeyError: 'user'", "KeyError: 'name'", "ModuleNotFoundError: No module named 'yaml'",
          "ModuleNotFoundError: No module named 'numpy'", "ValueError: 'user'", "bash: yarn: command not found",
-         "bash: npm: command not found", "fatal: not a git repository", "fatal: refusing to merge unrelated histories"]
+         "bash: npm: command not found", "fatal: not a git repository", "fatal: refusing to merge unrelated histories",
+         "/a.js\n  1:7  error  'x' is not defined  no-undef\n\n✖ 1 problem (1 error, 0 warnings)",
+         "/a.js\n  1:7  error  'y' is not defined  no-undef\n\n✖ 1 problem (1 error, 0 warnings)",
+         "/a.js\n  1:7  error  Expected '===' and instead saw '=='  eqeqeq\n\n✖ 1 problem (1 error, 0 warnings)",
+         "a.ts(1,7): error TS2322: Type 'string' is not assignable to type 'number'.",
+         "a.ts(1,7): error TS2322: Type 'number' is not assignable to type 'string'.",
+         "a.ts(1,1): error TS2307: Cannot find module '@one/x' or its corresponding type declarations.",
+         "a.ts(1,1): error TS2307: Cannot find module '@one/y' or its corresponding type declarations.",
+         "a.ts(1,1): error TS2307: Cannot find module './y' or its corresponding type declarations.",
+         "a.go:3:8: no required module provides package github.com/a/b; to add it:\n\tgo get github.com/a/b",
+         "a.go:3:8: no required module provides package github.com/a/c; to add it:\n\tgo get github.com/a/c",
+         "--- FAIL: TestA (0.00s)\n    a_test.go:6: sum is 3\nFAIL\nFAIL\texample.com/a\t0.007s\nFAIL",
+         "--- FAIL: TestB (0.00s)\n    a_test.go:6: mean is 3\nFAIL\nFAIL\texample.com/a\t0.007s\nFAIL",
+         "A.java:1: error: cannot find symbol\n  x();\n  ^\n  symbol:   method x()\n  location: class A\n1 error",
+         "A.java:1: error: cannot find symbol\n  y();\n  ^\n  symbol:   method y()\n  location: class A\n1 error",
+         "A.java:1: error: incompatible types: int cannot be converted to String",
+         "A.java:1: error: incompatible types: int cannot be converted to Boolean",
+         "[ERROR] Unknown lifecycle phase \"a\". -> [Help 1]\n[ERROR] \n[ERROR] Re-run\n[ERROR] [Help 1] http://x.org/y",
+         "[ERROR] No POM in this directory (/a). -> [Help 1]\n[ERROR] \n[ERROR] Re-run\n[ERROR] [Help 1] http://x.org/z"]
 
 
 def test_the_same_error_elsewhere_is_the_same():

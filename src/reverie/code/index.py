@@ -1,9 +1,10 @@
-"""Making the index what a repository's files are: only what changed is parsed again, then names are resolved anew.
+"""Making the index what a repository's files are: only what changed is parsed again, and resolved what that may alter.
 
 Which files count: those of a known language that no ignore file names, up to 2 MB (`files.walk`), but for vendored
 folders and for what was generated, going by its name or by what its first lines say. A file whose stamp is the same is
-not opened, one whose bytes are the same is not parsed. Names are resolved from the stored facts of all files, and only
-when any of them changed: a change in one file may give a name in another one another meaning.
+not opened, one whose bytes are the same is not parsed. A change in one file may give a name in another one another
+meaning: after few changes the files are found for which that may be so (`amend`), after many all are resolved anew from
+the facts that are kept.
 
 Whoever is interrupted goes on there the next time; until then the index says that it is not resolved.
 """
@@ -17,11 +18,14 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from reverie.code.amend import amended, modules_of
 from reverie.code.facts import Facts, packed, unpacked
 from reverie.code.languages import language_of
+from reverie.code.meaning import World
 from reverie.code.parse import parsed
-from reverie.code.resolve import resolved
-from reverie.files.index import Progress, batches, planned
+from reverie.code.resolve import linked, meaning_of
+from reverie.code.sources import Loaded
+from reverie.files.index import Plan, Progress, batches, planned
 from reverie.files.roots import Root
 from reverie.files.walk import LeftOut, Seen, read, walked
 from reverie.store.code import CodeIndex, Parsed, Size
@@ -32,8 +36,11 @@ GENERATED_NAME = re.compile(r"(?i)[._-]min\.[cm]?js$|\.bundle\.js$|_pb2(_grpc)?\
                             r"|[._](generated|g|designer)\.\w+$")
 GENERATED_TEXT = re.compile(r"(?i)@generated|\bcode generated\b.*\bdo not edit\b|\b(this file (is|was)|"
                             r"autom?atically|auto-?)\s?generated\b")
+GO_MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
 FIRST = 1_000              # characters in which a file says that it was generated
 LONG_LINE = 5_000          # characters of a line that nobody wrote
+FEW = 20                   # files that are always resolved by themselves, or
+SHARE = 8                  # one in so many of the repository; beyond, resolving all takes no longer
 
 
 class Mapped(NamedTuple):
@@ -56,28 +63,81 @@ def mapped(index: CodeIndex, root: str, now: Callable[[], float], progress: Prog
     skipped.update(why for file in found.files if (why := unwritten(file.path)))
     known = index.known(root)
     plan = planned(known, found._replace(files=mine))
-    total, done, count = sum(file.stamp.size for file in plan.changed), 0, 0
     name = Path(root).name
+    size = index.size(root)
+    total, done, count = sum(file.stamp.size for file in plan.changed), 0, 0
     progress(f"parsing {name}", 0, total)
+    if known and size.resolved and len(plan.changed) + len(plan.gone) <= many(known):
+        if not (plan.changed or plan.gone):
+            return Mapped(root, len(mine), 0, 0, 0, +skipped, size)
+        if one := amend(index, root, plan, known, now, skipped):
+            return Mapped(root, len(mine), one.parsed, len(plan.gone), one.bytes, +skipped, index.size(root))
     for batch in batches(plan.changed):
-        some, size = put(index, root, batch, known, now, skipped)
-        count, done = count + some, done + size
+        read = looked_at(root, batch, known, now, skipped)
+        index.stamp(root, read.same)
+        index.drop(root, read.left)
+        index.put(root, [to_parsed(*pair) for pair in read.fresh])
+        count, done = count + len(read.fresh), done + read.bytes
         progress(f"parsing {name}", done, total)
     index.drop(root, plan.gone)
     if not index.size(root).resolved or root not in index.roots():
         progress(f"resolving {name}", 0, None)
         facts = {path: unpacked(text) for path, text in index.facts(root).items()}
-        index.link(root, resolved(name, facts))
+        index.link(root, linked(World(called(root, now), Loaded(facts), meaning_of), sorted(facts)))
     return Mapped(root, len(mine), count, len(plan.gone), done, +skipped, index.size(root))
 
 
-def put(index: CodeIndex, root: str, files: Iterable[Seen], known: Mapping[str, Indexed], now: Callable[[], float],
-        skipped: Counter[str]) -> tuple[int, int]:
-    """Parse some files that may have changed; how many had, and the bytes read."""
-    entries: list[Parsed] = []
-    same: list[Indexed] = []
-    left: list[str] = []
-    size = 0
+class Amended(NamedTuple):
+    """What bringing a few files up to date took."""
+
+    parsed: int
+    bytes: int
+
+
+class Looked(NamedTuple):
+    """What looking at some files has found."""
+
+    fresh: list[tuple[Indexed, Facts]]     # parsed
+    same: list[Indexed]                    # with another stamp, but the bytes that they had
+    left: list[str]                        # that do not count any more
+    bytes: int
+
+
+def amend(index: CodeIndex, root: str, plan: Plan, known: Mapping[str, Indexed], now: Callable[[], float],
+          skipped: Counter[str]) -> Amended | None:
+    """Bring the index up to date after a few files changed, in one transaction; None if that alters too much."""
+    tried = skipped.copy()
+    read = looked_at(root, plan.changed, known, now, tried)
+    gone = [*plan.gone, *read.left]
+    fresh = {file.path: facts for file, facts in read.fresh}
+    links = amended(index, root, called(root, now), fresh, gone, many(known))
+    if links is None:
+        return None
+    skipped.update(tried - skipped)
+    index.stamp(root, read.same)
+    if read.fresh or gone:
+        index.amend(root, [to_parsed(*pair) for pair in read.fresh], gone, links)
+    return Amended(len(read.fresh), read.bytes)
+
+
+def called(root: str, now: Callable[[], float]) -> str:
+    """What a repository is called in its own imports: the end of what its go.mod says, else its folder's name."""
+    try:
+        said = GO_MODULE.search(read(Path(root, "go.mod"), now()).text)
+    except (OSError, LeftOut):
+        said = None
+    return said[1].rpartition("/")[2] if said else Path(root).name
+
+
+def many(known: Mapping[str, Indexed]) -> int:
+    """Files of a repository beyond which all are resolved anew."""
+    return max(FEW, len(known) // SHARE)
+
+
+def looked_at(root: str, files: Iterable[Seen], known: Mapping[str, Indexed], now: Callable[[], float],
+              skipped: Counter[str]) -> Looked:
+    """Parse some files that may have changed, if they have."""
+    found = Looked([], [], [], 0)
     for file in files:
         try:
             content = read(Path(root, file.path), now())
@@ -85,24 +145,25 @@ def put(index: CodeIndex, root: str, files: Iterable[Seen], known: Mapping[str, 
             continue
         except LeftOut as err:
             skipped[err.why] += 1
-            left.append(file.path)
+            found.left.extend([file.path] if file.path in known else [])
             continue
         except OSError:
             skipped["unreadable"] += 1
             continue
-        size += len(content.data)
+        found = found._replace(bytes=found.bytes + len(content.data))
         indexed = Indexed(file.path, content.stamp, blake2b(content.data, digest_size=16).digest())
         before = known.get(file.path)
-        if before is not None and before.hash == indexed.hash:
-            same.append(indexed)
-            continue
-        facts = facts_of(file.path, content.text)
-        skipped["generated"] += generated(content.text)
-        entries.append(Parsed(indexed, facts.language, facts.symbols, packed(facts)))
-    index.stamp(root, [file for file in same if file.stamp != known[file.path].stamp])
-    index.drop(root, [path for path in left if path in known])
-    index.put(root, entries)
-    return len(entries), size
+        if before is None or before.hash != indexed.hash:
+            skipped["generated"] += generated(content.text)
+            found.fresh.append((indexed, facts_of(file.path, content.text)))
+        elif before.stamp != indexed.stamp:
+            found.same.append(indexed)
+    return found
+
+
+def to_parsed(file: Indexed, facts: Facts) -> Parsed:
+    """A file as it is indexed."""
+    return Parsed(file, facts.language, facts.symbols, packed(facts), modules_of(facts))
 
 
 def facts_of(path: str, text: str) -> Facts:

@@ -2,10 +2,10 @@
 
 A query's captures mean: `@class`, `@function` a definition with its `@name` (and `@of`: the class that it belongs to,
 where it stands elsewhere; `@type`: what it returns); `@impl`, `@space` an area that only gives its names an owner or
-nothing; `@import` with `@module`, `@name`, `@alias`, `@star`, `@default`; `@file`: all names of a `@module` are known;
-`@tree`, `@path` an import whose text has to be taken apart; `@inherits`, `@call`, `@maybe`, `@use` a mention, with its
-`@receiver`; `@bound` a name given a `@value` or a `@type`; `@field` one that is an attribute of the class
-besides.
+nothing; `@import` with `@module`, `@name`, `@alias`, `@star`, `@default`; `@local`, `@main`: the file exports something
+of its own under another name, or by default; `@file`: all names of a `@module` are known; `@tree`, `@path` an import
+whose text has to be taken apart; `@inherits`, `@call`, `@maybe`, `@use` a mention, with its `@receiver`; `@bound` a
+name given a `@value` or a `@type`; `@field` one that is an attribute of the class besides.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.code.chains import chain, type_chain
-from reverie.code.facts import OUTSIDE, Binding, Facts, Import, Mention
+from reverie.code.facts import HERE, OUTSIDE, Binding, Facts, Import, Mention
 from reverie.code.imports import braces, quoted
 from reverie.code.languages import BY_NAME, Language, tools
 from reverie.privacy import redact
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     Captures = dict[str, list[Node]]
 
 AREAS = ("class", "function", "impl", "space")
+IMPORTS = ("import", "default", "file", "star", "local", "main")
 GROUPS = {**dict.fromkeys(("use", "maybe"), "use"), **dict.fromkeys(("call", "inherits"), "mention"),
           **dict.fromkeys(("bound", "field"), "binding"), **dict.fromkeys(AREAS, "area"),
-          **dict.fromkeys(("import", "default", "file", "star"), "import")}    # what a match is, by a capture of it
+          **dict.fromkeys(IMPORTS, "import")}    # what a match is, by a capture of it
 LONGEST_HEAD = 160         # characters of a definition's head that are kept
 
 
@@ -172,7 +173,7 @@ def imports_of(source: Source) -> Iterator[Import]:
     for captures in source.matches["import"]:
         text = {name: source.text(captures, name) for name in ("module", "name", "alias", "tree", "path")}
         module = quoted(text["module"])
-        some = next(captures[name][0] for name in ("import", "default", "file", "star") if name in captures)
+        some = next(captures[name][0] for name in IMPORTS if name in captures)
         line = some.start_point[0] + 1
         if "tree" in captures:
             yield from (Import(base, name, alias, line, name == "*") for base, name, alias in braces(text["tree"]))
@@ -181,6 +182,8 @@ def imports_of(source: Source) -> Iterator[Import]:
             yield Import(base, name, text["alias"] or name, line)
         elif "star" in captures or "file" in captures:
             yield Import(module, "", "", line, every=True)
+        elif "local" in captures or "main" in captures:
+            yield Import(HERE, text["name"], text["alias"] or "default", line)
         elif "default" in captures:
             yield Import(module, "default", text["alias"], line)
         else:

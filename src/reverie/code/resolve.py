@@ -17,22 +17,36 @@ so. All else stays unresolved, and is kept if the repository has something of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from reverie.code.facts import OUTSIDE, Facts, Import, Mention
-from reverie.code.imports import Modules
-from reverie.code.languages import BY_NAME, kin
-from reverie.code.meaning import COMMON, Meaning, World, an_object
-from reverie.store.code import Edge
+from reverie.code.facts import HERE, OUTSIDE, Facts, Import, Mention
+from reverie.code.meaning import COMMON, UNSURE, Asked, Meaning, World, an_object
+from reverie.code.sources import Loaded
+from reverie.store.code import Edge, Linked
 
+OF_FILE, OF_NAME, OF_JOINS = "file {}", "name {}", "members of {}"    # what edges rest on
 FOLLOWED = 8               # steps of a chain, bases of bases, re-exports: more than that is a circle
 
 
 def resolved(root: str, files: Mapping[str, Facts]) -> Iterator[Edge]:
     """The edges of a repository whose folder has that name, in the order of files and lines."""
-    world = World(files, Modules(root, files), meaning_of)
-    for path in sorted(files):
-        yield from edges_of(world, path)
+    for one in linked(World(root, Loaded(files), meaning_of), sorted(files)):
+        yield from one.edges
+
+
+def linked(world: World, paths: Iterable[str]) -> Iterator[Linked]:
+    """The edges that begin in each of these files, and what they rest on."""
+    for path in paths:
+        world.asked = Asked()
+        edges = tuple(edges_of(world, path))
+        yield Linked(path, edges, frozenset(rests_on(world.asked)))
+
+
+def rests_on(asked: Asked) -> Iterator[str]:
+    """What edges can only change with, as texts."""
+    yield from map(OF_FILE.format, asked.files)
+    yield from map(OF_NAME.format, asked.names)
+    yield from map(OF_JOINS.format, asked.joins)
 
 
 def meaning_of(world: World, path: str, mention: Mention) -> Meaning | None:
@@ -42,21 +56,23 @@ def meaning_of(world: World, path: str, mention: Mention) -> Meaning | None:
 
 def edges_of(world: World, path: str) -> Iterator[Edge]:
     """The edges that begin in a file."""
-    facts, reader = world.files[path], Reader(world, path)
-    for one in facts.imports:
+    reader = Reader(world, path)
+    for one in reader.file.facts.imports:
         yield from import_edges(world, path, one)
-    for mention in facts.mentions:
+    for mention in reader.file.facts.mentions:
         found = reader.meaning_of(mention)
         if found is not None and found.path:
             if (found.path, found.num) != (path, mention.scope) or mention.kind == "calls":
                 yield Edge(path, mention.scope, mention.kind, mention.name, mention.line, found.path, found.num,
                            found.how)
-        elif found is None and mention.kind != "uses" and mention.name in world.names:
-            yield Edge(path, mention.scope, mention.kind, mention.name, mention.line, how="unresolved")
+        elif (found is None or found.how == UNSURE) and mention.kind != "uses" and world.any(mention.name):
+            yield Edge(path, mention.scope, mention.kind, mention.name, mention.line, how=UNSURE)
 
 
 def import_edges(world: World, path: str, one: Import) -> Iterator[Edge]:
     """Where an import leads: to a symbol, to files, or outside."""
+    if one.module == HERE:
+        return
     written = f"{one.module}.{one.name}" if one.name not in ("", "default") else one.module
     found = world.imported(path, one)
     if found is not None and found.path:
@@ -78,14 +94,14 @@ class Reader:
 
     def __init__(self, world: World, path: str) -> None:
         self.world, self.path = world, path
-        self.facts = world.files[path]
-        self.language = BY_NAME[self.facts.language]
+        self.file = world.of(path)
+        self.language = self.file.language
 
     def meaning_of(self, mention: Mention) -> Meaning | None:
         """What a mention means; None where that is not known; a meaning without a path if it is outside."""
         name, scope = mention.name, mention.scope
         if not mention.receiver:
-            around = self.facts.symbols[scope].parent if mention.kind == "inherits" and scope >= 0 else scope
+            around = self.file.symbols[scope].parent if mention.kind == "inherits" and scope >= 0 else scope
             return named(self.bare(name, around, mention.kind == "inherits"))
         before = self.followed(mention.receiver, scope)
         if before is not None:
@@ -96,25 +112,24 @@ class Reader:
         """The only method of that name in the repository, if it is no name that everything has."""
         if name in COMMON or len(name) < 3:
             return None
-        places = [place for place in self.world.methods.get(name, ())
-                  if kin(self.world.files[place[0]].language, self.facts.language)]
-        return Meaning(*places[0], how="only method of that name") if len(places) == 1 else None
+        place = self.world.only(name, self.language, lambda one: one.kind == "method")
+        return Meaning(*place, how="only method of that name") if place else None
 
     def bare(self, name: str, scope: int, above: bool = False, depth: int = 0) -> Meaning | None:
         """What a name alone means within a symbol."""
-        symbols, here = self.facts.symbols, scope
+        symbols, here = self.file.symbols, scope
         while scope >= 0:
             one = symbols[scope]
             if one.kind in ("function", "method"):
-                if (index := self.world.inner[self.path].get((scope, name))) is not None:
+                if (index := self.file.inner.get((scope, name))) is not None:
                     return Meaning(self.path, index, how="same scope")
-                if bindings := self.world.bound[self.path].get((scope, name)):
+                if bindings := self.file.bound.get((scope, name)):
                     return self._bound(bindings, scope, name, depth)
             elif one.kind == "class" and (scope == here or self.language.implicit):
                 if self.language.implicit:
                     found = self.world.member(self.path, scope, name)
                 else:
-                    index = self.world.inner[self.path].get((scope, name))
+                    index = self.file.inner.get((scope, name))
                     found = None if index is None else (self.path, index)
                 if found is not None and not above:
                     return self._value(Meaning(*found, how="own class"), depth)
@@ -132,7 +147,7 @@ class Reader:
         if depth > FOLLOWED:
             return Meaning("", OUTSIDE, object=True, local=True)
         for type, value in bindings:
-            around = self.facts.symbols[scope].parent if value.partition(".")[0] == name else scope
+            around = self.file.symbols[scope].parent if value.partition(".")[0] == name else scope
             found = None
             if type:
                 made = self.followed(type, scope, depth + 1)
@@ -148,7 +163,7 @@ class Reader:
 
     def owner(self, scope: int) -> tuple[str, int] | None:
         """The class that a symbol is within a method of."""
-        symbols = self.facts.symbols
+        symbols = self.file.symbols
         while scope >= 0:
             if symbols[scope].kind == "class":
                 return self.path, scope
@@ -190,9 +205,9 @@ class Reader:
 
     def _dotted(self, steps: list[str], depth: int) -> Meaning | None:
         """A module imported under its whole name, `import a.b`: the chain begins with all of it."""
-        for count in range(len(steps) - 1, 1, -1):
+        for count in range(len(steps), 1, -1):
             name = ".".join(steps[:count])
-            if name in self.world.imports[self.path]:
+            if name in self.file.imports:
                 found = self.world.top(self.path, name, self.language, depth)
                 if found is not None:
                     del steps[1:count]
@@ -204,12 +219,17 @@ class Reader:
         if not before.path:
             return before
         if before.num == OUTSIDE:
-            found = self.world.top(before.path, name, BY_NAME[self.world.files[before.path].language])
+            found = self.world.top(before.path, name, self.world.of(before.path).language)
             return found._replace(how="import") if found else self.world.submodule(before.path, name)
-        one = self.world.files[before.path].symbols[before.num]
+        one = self.world.symbol(before.path, before.num)
+        if one.kind == "method" and one.type:      # a property: of what it returns
+            held = self.given(before, 1)
+            return self.member(held, name) if held is not None and held.object else None
         if one.kind != "class":
             return None
         place = self.world.member(before.path, before.num, name, skip_own=before.above)
+        if place is None and (nested := self.world.of(before.path).inner.get((before.num, name))) is not None:
+            place = before.path, nested
         if place is not None:
             return Meaning(*place, how=before.how if before.how in ("own class", "type") else "member")
         return Meaning("", OUTSIDE) if before.above or self.world.reaches_outside(before.path, before.num) else None
@@ -218,7 +238,7 @@ class Reader:
         """What a variable holds, or a property returns, if that is known."""
         if found is None or not found.path or found.num < 0 or found.object:
             return found
-        one = self.world.files[found.path].symbols[found.num]
+        one = self.world.symbol(found.path, found.num)
         if one.kind not in ("variable", "attribute") or depth > FOLLOWED:
             return found
         there = Reader(self.world, found.path)
@@ -235,7 +255,7 @@ class Reader:
         """What a call returns: of a class, one of its objects."""
         if found is None or not found.path or found.num < 0:
             return found
-        one = self.world.files[found.path].symbols[found.num]
+        one = self.world.symbol(found.path, found.num)
         if one.kind == "class":
             return an_object(found)
         if one.kind not in ("function", "method"):

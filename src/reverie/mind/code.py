@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from reverie.code.ask import Dependency, Found, Matching, Use
     from reverie.code.index import Mapped
     from reverie.code.map import Overview
+    from reverie.code.similar import Alike
     from reverie.files.index import Progress
 
 LEASE = "code"           # of who parses: the work is done once
@@ -32,8 +33,10 @@ class Coding(Base):
         `path` is its folder; the repository that the working directory belongs to by default. What `.gitignore`,
         `.secretsignore` or `.reverieignore` name, vendored and generated files, and files of more than 2 MB are left
         out.
-        `progress` is told (stage, bytes done, bytes in all). Raises BadInput for what is no folder.
+        Each function and class is a chunk that `search_similar` finds: by words at once, by meaning once `settle` has
+        made its vector. `progress` is told (stage, bytes done, bytes in all). Raises BadInput for what is no folder.
         """
+        from reverie.code.chunks import caught_up
         from reverie.code.index import mapped
         from reverie.mind.files import quiet
         root = os.path.realpath(config.work_tree(config.here()) if path is None else Path(path).expanduser())
@@ -46,18 +49,31 @@ class Coding(Base):
             self.store.acquire(LEASE, holder, LEASE_SECONDS, self._now())
             told(stage, done, total)
 
+        if self.store.holder(LEASE, self._now()):
+            told("waiting for another process that indexes", 0, None)
         self._wait_for(LEASE, holder, LEASE_SECONDS, PATIENCE)
         try:
-            return mapped(self.store.code, root, clock.now, working)
+            done = mapped(self.store.code, root, clock.now, working)
+            caught_up(self.store.code, self.store.code_chunks, root, clock.now, working)
+            return done
         finally:
             self.store.release(LEASE, holder)
 
     def forget_code(self, path: str | Path) -> None:
         """Erase what was indexed of a repository; its files stay as they are."""
-        self.store.code.forget(self._root(path))
+        root = self._root(path)
+        self.store.code.forget(root)
+        self.store.code_chunks.forget(root)
+
+    def code_is_whole(self, root: str | Path | None = None) -> bool:
+        """Whether indexing came to its end: else another process is at it, or one was interrupted, and answers lack."""
+        return self.store.code.size(self._root(root)).resolved
 
     def find_symbol(self, name: str, *, root: str | Path | None = None, limit: int = 50) -> list[Found]:
-        """Where a name is defined, alone or qualified (`Console.print`); else names that differ only in case."""
+        """Where a name is defined, alone or qualified (`Console.print`); else names that differ only in case.
+
+        A path before it means those of one file: `pkg/util.py:helper`.
+        """
         from reverie.code.ask import symbols
         question(name, "name")
         return symbols(self.store.code, self._root(root), name, whole(limit))
@@ -66,7 +82,7 @@ class Coding(Base):
         """Where a function, method or class is called, across files. `why` says how each is known.
 
         With `unsure`, calls follow that bear the name but could not be resolved (`sure` is False). Two definitions of
-        one name are both meant: qualify it to mean one.
+        one name are both meant, and `to` says which: qualify it, or put its file before it (`pkg/util.py:helper`).
         """
         from reverie.code.ask import callers
         question(name, "name")
@@ -95,6 +111,23 @@ class Coding(Base):
         from reverie.code.ask import structure
         question(keywords, "keywords")
         return structure(self.store.code, self._root(root), keywords, whole(limit))
+
+    def search_similar(self, text: str, *, root: str | Path | None = None, k: int = 10,
+                       mode: str = "auto") -> list[Alike]:
+        """The code most like some code, or like a description in words, best first: path, lines, symbol, text as it is
+        now, score, why.
+
+        Each function, method and head of a class is one chunk; they get their vectors in `settle`, and words find them
+        until then. `mode`: "auto" (words and meaning), "dense", or "words", which needs no model.
+        """
+        from reverie.code.similar import similar
+        from reverie.search.files import Asked
+        question(text, "text")
+        home = self._root(root)
+        if not text.strip() or whole(k, "k") <= 0:
+            return []
+        meaning = {} if mode == "words" else self._meaning(text)
+        return similar(self.store.code_chunks, Asked(text, (home,), k, mode, **meaning), clock.now())
 
     def map(self, budget: int = 1_000, focus: Sequence[str] = (), *, root: str | Path | None = None) -> Overview:
         """The most important functions and classes of a repository, within so many tokens.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -256,6 +257,8 @@ class Recording:
     def __call__(self, function: F) -> F:
         """The function, recorded each time that it runs."""
         import inspect
+        if isinstance(function, (classmethod, staticmethod)):
+            return type(function)(self(function.__func__))
         name = self.tool or getattr(function, "__name__", "tool")
         call = getattr(function, "__call__", function)    # noqa: B004 - an object whose call is async
 
@@ -272,9 +275,19 @@ class Recording:
         if inspect.isasyncgenfunction(function):
             @wraps(function)
             async def streamed(*args: Any, **kwargs: Any) -> Any:
-                with run(args, kwargs):
-                    async for item in function(*args, **kwargs):
-                        yield item
+                with run(args, kwargs), suppress(StopAsyncIteration):
+                    items = function(*args, **kwargs)
+                    item = await anext(items)
+                    while True:      # `yield from`, which async generators have not
+                        try:
+                            sent = yield item
+                        except GeneratorExit:
+                            await items.aclose()
+                            raise
+                        except BaseException as err:
+                            item = await items.athrow(err)
+                        else:
+                            item = await items.asend(sent)
             return streamed  # type: ignore[return-value]
         if inspect.isgeneratorfunction(function):
             @wraps(function)

@@ -34,9 +34,10 @@ class Trusting(Base):
 
     def _code_broken(self, repair: bool) -> list[Problem]:
         """The same of the index of code."""
-        broken = self.store.code.verify()
+        broken = self.store.code.verify() or self.store.code_chunks.verify()
         if broken and repair:
             self.store.code.clear()
+            self.store.code_chunks.clear()
         from reverie.store import Problem
         return [Problem("code", f"{broken}. `reverie index` makes it again", repair)] if broken else []
 

@@ -1,5 +1,5 @@
-"""Who may index files now, and chunks without a vector: they get it when no memory waits for one, a few at a time, so
-that a turn is never held up.
+"""Who may index files now, and chunks without a vector, of notes and of code: they get it when no memory waits for one,
+a few at a time, so that a turn is never held up.
 
 A model may read less than a chunk holds: all-MiniLM-L6-v2 reads 256 tokens, some 1,100 characters, and says nothing
 of the rest. So a long chunk is embedded in two halves, and the nearer one counts. What that is worth is measured by
@@ -18,6 +18,7 @@ from reverie.errors import StoreBusy
 from reverie.settle.embedding import model_of
 from reverie.settle.reading import Work
 from reverie.store import Store
+from reverie.store.files import FileIndex
 
 WHOLE = 1_000            # characters that every model reads at once
 LEASE = "files"          # of who brings the index up to date: the work is done once
@@ -47,14 +48,19 @@ def indexing(store: Store, now: Callable[[], float], patience: float) -> Iterato
 
 
 def embed_chunks(store: Store, embedder: Embedder, size: int) -> int:
-    """Give up to so many texts of chunks their vectors; how many got one."""
-    batch = store.files.waiting(embedder.model, size)
+    """Give up to so many texts of chunks their vectors, those of notes before those of code; how many got one."""
+    return embed_some(store.files, embedder, size) or embed_some(store.code_chunks, embedder, size)
+
+
+def embed_some(index: FileIndex, embedder: Embedder, size: int) -> int:
+    """The same of one index."""
+    batch = index.waiting(embedder.model, size)
     if not batch:
         return 0
     halves = [halved(text) for _, text in batch]
     rows = embedder.embed([part for parts in halves for part in parts])
     ends = list(accumulate(map(len, halves)))
-    store.files.put_vectors(embedder.model, {
+    index.put_vectors(embedder.model, {
         hash: rows[end - len(parts):end] for (hash, _), parts, end in zip(batch, halves, ends, strict=True)})
     return len(batch)
 
@@ -62,13 +68,13 @@ def embed_chunks(store: Store, embedder: Embedder, size: int) -> int:
 def chunk_waits(work: Work) -> bool:
     """Whether a chunk waits for a vector."""
     model = model_of(work.embedder)
-    return model is not None and bool(work.store.files.waiting(model, 1))
+    return model is not None and any(index.waiting(model, 1) for index in (work.store.files, work.store.code_chunks))
 
 
 def chunks_left(work: Work) -> int:
     """How many chunks have no vector of our model yet. Looks at each: not to be asked all the time."""
     model = model_of(work.embedder)
-    return work.store.files.count(None, model).waiting if model else 0
+    return sum(index.count(None, model).waiting for index in (work.store.files, work.store.code_chunks)) if model else 0
 
 
 def halved(text: str) -> list[str]:

@@ -1,8 +1,9 @@
 """What made an error go away is learned as the log is read: remedies, and workflows that wait for approval (D10, D12).
 
 A run of a tool is held against the last failure of the same command in its conversation (`experience.remedies`): a
-remedy that worked is kept, or counted once more; one that did not help is counted too. When a piece of work has ended,
-sequences of commands that recur become procedures that wait in `pending`: they surface only once somebody approves.
+remedy that worked is kept, or counted once more; one that did not help is counted too, and an error that went away by
+itself counts against all its remedies. When a piece of work has ended, sequences of commands that recur become
+procedures that wait in `pending`: they surface only once somebody approves.
 """
 
 from __future__ import annotations
@@ -35,12 +36,20 @@ def remedied(work: Work, event: Event) -> Decision:
         return Decision()
     known = work.store.browse(Filter(spaces=lineage(home), kinds=(remedies.KIND,), having=remedies.REMEDY, active=None,
                                      limit=MOST_KNOWN))
-    same = [memory for memory in known if remedies.same(memory, attempt)]
+    return counted(work, event, attempt, [memory for memory in known if remedies.same(memory, attempt)])
+
+
+def counted(work: Work, event: Event, attempt: remedies.Attempt, same: list[Memory]) -> Decision:
+    """What an attempt says of the remedies that it was one of, or a new remedy."""
+    if attempt.alone:
+        met = [memory for memory in same if memory.active]
+        return Decision([remedies.counted(memory, attempt, work.now) for memory in met], rests_on=met)
     if any(not memory.active for memory in same) or (not same and not attempt.worked):
         return Decision()      # somebody let go of it, and that stands
     if same:
         return Decision([remedies.counted(same[0], attempt, work.now)], rests_on=same[:1])
-    memory = built(clock.new_id(), work.now, space=home, at=event.at, session=event.session, **remedies.told(attempt))
+    memory = built(clock.new_id(), work.now, space=project_of(event), at=event.at, session=event.session,
+                   **remedies.told(attempt))
     return Decision([Add(memory)])
 
 

@@ -89,6 +89,11 @@ class Store(Protocol):
         """The index of code, likewise."""
         ...
 
+    @property
+    def code_chunks(self) -> FileIndex:
+        """Chunks of the files in the index of code, likewise: found by words and by likeness, as those of notes are."""
+        ...
+
     # Writing. Each call is one transaction.
 
     def apply(self, changes: Sequence[Change], cause: Event, *, done: tuple[str, int] | None = None) -> int:

@@ -10,7 +10,7 @@ Every writing method is one transaction. Any number of threads and processes may
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from reverie.store.files import Indexed
@@ -51,6 +51,32 @@ class Parsed(NamedTuple):
     language: str
     symbols: Sequence[Symbol]
     facts: str             # what resolving needs: `code.facts.packed`
+    modules: Sequence[str] = ()    # the names of modules that it looks for
+
+
+class Linked(NamedTuple):
+    """A file's edges, and what they rest on: they are right as long as none of that changes."""
+
+    path: str
+    edges: Sequence[Edge]
+    rests_on: Collection[str] = ()
+
+
+class Definition(NamedTuple):
+    """Where a name is defined."""
+
+    path: str
+    num: int               # the index of the symbol in its file
+    language: str          # of the file
+    name: str
+    kind: str
+    owner: str
+    parent: int
+
+    @property
+    def top(self) -> bool:
+        """Whether it stands in nothing else."""
+        return self.parent < 0 and not self.owner
 
 
 class Place(NamedTuple):
@@ -85,6 +111,13 @@ class CodeIndex(Protocol):
         """Make these the files' symbols and facts. Edges from and to them go until `link` is called."""
         ...
 
+    def amend(self, root: str, files: Sequence[Parsed], gone: Collection[str], linked: Sequence[Linked]) -> None:
+        """Make these the files' symbols and facts, forget files, and make these the edges of the files that are named.
+
+        Other edges stay: whoever calls knows that they lead where they led before.
+        """
+        ...
+
     def stamp(self, root: str, files: Sequence[Indexed]) -> None:
         """The content of these files is what it was; only their stamps are others."""
         ...
@@ -97,11 +130,27 @@ class CodeIndex(Protocol):
         """Forget a repository."""
         ...
 
-    def facts(self, root: str) -> dict[str, str]:
-        """What resolving needs, by path."""
+    def facts(self, root: str, paths: Sequence[str] | None = None) -> dict[str, str]:
+        """What resolving needs of these files, or of all, by path."""
         ...
 
-    def link(self, root: str, edges: Iterable[Edge]) -> None:
+    def modules(self, root: str) -> dict[str, tuple[str, list[str]]]:
+        """The language of each file, and the names of modules that it looks for."""
+        ...
+
+    def definitions(self, root: str, name: str) -> list[Definition]:
+        """What is called so, without attributes and local names, by path and index."""
+        ...
+
+    def joining(self, root: str, name: str) -> list[Definition]:
+        """The members of a class of that name in files without such a class, by path and index."""
+        ...
+
+    def resting(self, root: str, on: Collection[str]) -> set[str]:
+        """The files with edges that rest on any of these; a few others, too."""
+        ...
+
+    def link(self, root: str, linked: Iterable[Linked]) -> None:
         """Make these all the edges of a repository."""
         ...
 
@@ -154,3 +203,9 @@ class CodeIndex(Protocol):
         ...
 
 
+def joining(symbols: Sequence[Symbol]) -> Iterator[tuple[str, int]]:
+    """(name of the class, index) of the members in a file whose class stands in another one."""
+    here = {one.name for one in symbols if one.kind == "class"}
+    for num, one in enumerate(symbols):
+        if one.owner and (name := one.owner.rpartition(".")[2]) not in here:
+            yield name, num

@@ -12,9 +12,11 @@ as one that answers with a word.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
+from posixpath import join, normpath
 from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
@@ -31,7 +33,10 @@ MOST_VALUE = 2_000       # of one parameter
 MOST_ITEMS, MOST_DEPTH = 50, 5
 WINDOW = 7 * 86_400.0    # seconds over which tools are counted (CONSTANTS: tool stats)
 
+MOVES = re.compile(r"cd (\S+)")
+LEAVES = re.compile(rf"(?:{MOVES.pattern} *(?:&&|;) *)+")
 GIVEN_COMMAND = ("command", "cmd", "script", "code")
+GIVEN_FOLDER = ("cwd", "workdir", "working_directory", "directory")
 GIVEN_PATH = ("file_path", "path", "filename", "notebook_path")
 
 
@@ -127,6 +132,16 @@ def task_of(event: Event) -> str:
 def command_of(event: Event) -> str:
     """What a run of a tool ran; empty for tools that take no command."""
     return str(event.payload.get("command") or "")
+
+
+def folder_of(event: Event) -> str:
+    """Where a run of a tool says that its command ran: a parameter, and `cd` before it; empty if it does not say."""
+    given = event.payload.get("parameters")
+    named = [given.get(name) for name in GIVEN_FOLDER] if isinstance(given, Mapping) else []
+    first = next((folder for folder in named if isinstance(folder, str)), "")
+    before = LEAVES.match(" ".join(command_of(event).split()))
+    moves = MOVES.findall(before[0]) if before else []
+    return normpath(join(first, *moves)) if first or moves else ""
 
 
 def error_of(event: Event) -> str:

@@ -72,6 +72,11 @@ class SqliteStore:
         return SqliteFiles(beside(self.path))
 
     @cached_property
+    def code_chunks(self) -> FileIndex:
+        from reverie.store.sqlite.files import SqliteFiles, beside
+        return SqliteFiles(beside(self.path, "chunks"))
+
+    @cached_property
     def code(self) -> CodeIndex:
         from reverie.store.sqlite.code import SqliteCode, beside
         return SqliteCode(beside(self.path))
@@ -349,6 +354,8 @@ class SqliteStore:
             self.files.close()
         if "code" in vars(self):
             self.code.close()
+        if "code_chunks" in vars(self):
+            self.code_chunks.close()
         self._db.close()
 
 

@@ -6,17 +6,19 @@ the index of files is.
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from zlib import crc32
 
-from reverie.store.code import Edge, Parsed, Place, Size, Symbol
+from reverie.store.code import Definition, Edge, Linked, Parsed, Place, Size, Symbol, joining
 from reverie.store.files import Indexed, Stamp
 from reverie.store.sqlite.derived import Derived
 from reverie.store.sqlite.read import BATCH, affordable, marks, matching
 from reverie.words import indexable
 
-EDITION = 1            # of the schema, of facts and of queries: another one begins another file
+EDITION = 2            # of the schema, of facts and of queries: another one begins another file
 SYMBOL = "s.name, s.qual, s.kind, s.parent, s.owner, s.first, s.last, s.head, s.type, s.value"
 EDGES = """
     select f.path, e.scope, e.kind, e.name, e.line, coalesce(t.path, ''), e.symbol, e.how
@@ -28,6 +30,8 @@ STRAYS = """
     from symbol s
     where not exists (select 1 from file f where f.num = s.file)
 """
+DEFINITIONS = "select f.path, s.idx, f.language, s.name, s.kind, s.owner, s.parent from file f join"
+WHOLE = ("function", "class", "method")
 WAYS = (                # of finding a symbol: the first that finds any answers
     "(s.name = ? or s.qual = ?)",
     "(s.name = ? collate nocase or s.qual = ? collate nocase)",
@@ -47,8 +51,8 @@ class SqliteCode(Derived):
     """The index of code beside one store."""
 
     schema = Path(__file__).with_suffix(".sql")
-    emptying = ("insert into words (words) values ('delete-all')", "delete from edge", "delete from symbol",
-                "delete from file", "delete from root")
+    emptying = ("insert into words (words) values ('delete-all')", "delete from edge", "delete from rest",
+                "delete from joining", "delete from symbol", "delete from file", "delete from root")
 
     # Writing
 
@@ -81,14 +85,24 @@ class SqliteCode(Derived):
             with self._connections().writing() as db:
                 db.execute("delete from root where path = ?", (root,))
 
-    def link(self, root: str, edges: Iterable[Edge]) -> None:
+    def amend(self, root: str, files: Sequence[Parsed], gone: Collection[str], linked: Sequence[Linked]) -> None:
+        with self._connections().writing() as db:
+            for path in gone:
+                drop(db, root, path)
+            for one in files:
+                replace(db, root, one)
+            nums = dict(db.execute("select path, num from file where root = ?", (root,)))
+            for path, *_ in linked:
+                for table in ("edge", "rest"):
+                    db.execute(f"delete from {table} where file = ?", (nums[path],))
+            link(db, nums, linked)
+
+    def link(self, root: str, linked: Iterable[Linked]) -> None:
         with self._connections().writing() as db:
             nums = dict(db.execute("select path, num from file where root = ?", (root,)))
-            db.execute("delete from edge where file in (select num from file where root = ?)", (root,))
-            db.executemany("insert into edge (file, scope, kind, name, line, target, symbol, how) "
-                           "values (?, ?, ?, ?, ?, ?, ?, ?)",
-                           ((nums[e.path], e.scope, e.kind, e.name, e.line, nums.get(e.to), e.symbol, e.how)
-                            for e in edges if e.path in nums))
+            for table in ("edge", "rest"):
+                db.execute(f"delete from {table} where file in (select num from file where root = ?)", (root,))
+            link(db, nums, linked)
             db.execute("insert into root (path, resolved) values (?, 1) on conflict (path) do update set resolved = 1",
                        (root,))
 
@@ -103,9 +117,38 @@ class SqliteCode(Derived):
             rows = db.execute("select path, size, mtime, inode, hash from file where root = ?", (root,)) if db else ()
             return {path: Indexed(path, Stamp(*stamp), hash) for path, *stamp, hash in rows}
 
-    def facts(self, root: str) -> dict[str, str]:
+    def facts(self, root: str, paths: Sequence[str] | None = None) -> dict[str, str]:
         with self._reading() as db:
-            return dict(db.execute("select path, facts from file where root = ?", (root,))) if db else {}
+            if db is None:
+                return {}
+            if paths is None:
+                return dict(db.execute("select path, facts from file where root = ?", (root,)))
+            return dict(row for path in paths for row in db.execute(
+                "select path, facts from file where root = ? and path = ?", (root, path)))
+
+    def modules(self, root: str) -> dict[str, tuple[str, list[str]]]:
+        with self._reading() as db:
+            rows = db.execute("select path, language, modules from file where root = ?", (root,)) if db else ()
+            return {path: (language, json.loads(names)) for path, language, names in rows}
+
+    def definitions(self, root: str, name: str) -> list[Definition]:
+        return self._definitions(f"{DEFINITIONS} symbol s on s.file = f.num "
+                                 "where s.name = ? collate nocase and f.root = ?", (name, root), name)
+
+    def joining(self, root: str, name: str) -> list[Definition]:
+        return self._definitions(f"{DEFINITIONS} joining j on j.file = f.num "
+                                 "join symbol s on s.file = j.file and s.idx = j.idx "
+                                 "where j.name = ? and f.root = ?", (name, root))
+
+    def _definitions(self, sql: str, given: Sequence[str], name: str = "") -> list[Definition]:
+        with self._reading() as db:
+            rows = sorted(Definition(*row) for row in db.execute(sql, given)) if db else []
+        return [one for one in rows if not name or (one.name == name and (one.kind in WHOLE or one.top))]
+
+    def resting(self, root: str, on: Collection[str]) -> set[str]:
+        with self._reading() as db:
+            sql = "select f.path from rest r join file f on f.num = r.file where r.checksum = ? and f.root = ?"
+            return {path for text in on for (path,) in db.execute(sql, (crc32(text.encode()), root))} if db else set()
 
     def size(self, root: str) -> Size:
         with self._reading() as db:
@@ -148,7 +191,8 @@ class SqliteCode(Derived):
         return [Place(path, index, Symbol(*rest)) for path, index, *rest in rows]
 
     def into(self, root: str, places: Sequence[Place]) -> list[Edge]:
-        return self._edges(root, "and t.path = ? and e.symbol = ?", [(one.path, one.num) for one in places])
+        return self._edges(root, "and t.root = f.root and t.path = ? and e.symbol = ?",
+                           [(one.path, one.num) for one in places])
 
     def out(self, root: str, places: Sequence[Place]) -> list[Edge]:
         return self._edges(root, "and f.path = ? and e.scope = ? and e.target is not null",
@@ -195,22 +239,38 @@ class SqliteCode(Derived):
         return "" if words == files else f"{files:,} files of code, but words of {words:,}"
 
 
+def link(db: sqlite3.Connection, nums: Mapping[str, int], linked: Iterable[Linked]) -> None:
+    """Enter the edges of files that have none."""
+    for one in linked:
+        if one.path not in nums:
+            continue
+        db.executemany("insert into edge (file, scope, kind, name, line, target, symbol, how) "
+                       "values (?, ?, ?, ?, ?, ?, ?, ?)",
+                       ((nums[one.path], e.scope, e.kind, e.name, e.line, nums.get(e.to), e.symbol, e.how)
+                        for e in one.edges))
+        db.executemany("insert or ignore into rest (checksum, file) values (?, ?)",
+                       ((crc32(text.encode()), nums[one.path]) for text in one.rests_on))
+
+
 def changed(db: sqlite3.Connection, root: str) -> None:
     """The edges of a repository are not those of its files any more."""
     db.execute("insert into root (path, resolved) values (?, 0) on conflict (path) do update set resolved = 0", (root,))
 
 
-def add(db: sqlite3.Connection, root: str, one: Parsed) -> None:
-    """Enter a file that is not there."""
+def add(db: sqlite3.Connection, root: str, one: Parsed, num: int | None = None) -> None:
+    """Enter a file that is not there, by this number or a new one."""
     body = indexable("\n".join(words_of(one)))
     num = db.execute(
-        "insert into file (root, path, size, mtime, inode, hash, language, facts, body) "
-        "values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (root, one.file.path, *one.file.stamp, one.file.hash, one.language, one.facts, body)).lastrowid
+        "insert into file (num, root, path, size, mtime, inode, hash, language, facts, modules, body) "
+        "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (num, root, one.file.path, *one.file.stamp, one.file.hash, one.language, one.facts, json.dumps(one.modules),
+         body)).lastrowid
     db.execute("insert into words (rowid, body) values (?, ?)", (num, body))
     db.executemany("insert into symbol (file, idx, name, qual, kind, parent, owner, first, last, head, type, value) "
                    "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                    ((num, index, *symbol) for index, symbol in enumerate(one.symbols)))
+    db.executemany("insert into joining (name, file, idx) values (?, ?, ?)",
+                   ((name, num, index) for name, index in joining(one.symbols)))
 
 
 def words_of(one: Parsed) -> Iterator[str]:
@@ -219,12 +279,25 @@ def words_of(one: Parsed) -> Iterator[str]:
     yield from dict.fromkeys(symbol.name for symbol in one.symbols)
 
 
+def replace(db: sqlite3.Connection, root: str, one: Parsed) -> None:
+    """Enter a file in the place of what it was. Edges to it stay."""
+    add(db, root, one, take_out(db, root, one.file.path))
+
+
 def drop(db: sqlite3.Connection, root: str, path: str) -> None:
-    """Take a file out, if it is there."""
-    row = db.execute("select num, body from file where root = ? and path = ?", (root, path)).fetchone()
+    """Take a file out, if it is there, and the edges to it."""
+    num = take_out(db, root, path)
+    db.execute("delete from edge where target = ?", (num,))
+
+
+def take_out(db: sqlite3.Connection, root: str, path: str) -> int | None:
+    """Take a file out, if it is there; its number."""
+    row: tuple[int, str] | None = db.execute("select num, body from file where root = ? and path = ?",
+                                             (root, path)).fetchone()
     if row is None:
-        return
+        return None
     db.execute("insert into words (words, rowid, body) values ('delete', ?, ?)", row)
-    db.execute("delete from symbol where file = ?", row[:1])
-    db.execute("delete from edge where file = ? or target = ?", row[:1] * 2)
+    for table in ("symbol", "joining", "edge", "rest"):
+        db.execute(f"delete from {table} where file = ?", row[:1])
     db.execute("delete from file where num = ?", row[:1])
+    return row[0]

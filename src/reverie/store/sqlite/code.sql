@@ -14,6 +14,7 @@ create table file (
     hash     blob not null,
     language text not null,
     facts    text not null,
+    modules  text not null,             -- the names of modules that it looks for, as JSON
     body     text not null,             -- what is in `words` of it
     unique (root, path)
 );
@@ -36,6 +37,15 @@ create table symbol (
 create index symbol_by_name on symbol (name collate nocase);
 create index symbol_by_qual on symbol (qual collate nocase);
 
+-- Members whose class, of that name, stands in another file.
+create table joining (
+    name text not null,
+    file integer not null,
+    idx  integer not null
+);
+create index joining_by_name on joining (name);
+create index joining_by_file on joining (file);
+
 create table edge (
     file   integer not null,
     scope  integer not null,
@@ -49,6 +59,14 @@ create table edge (
 create index edge_by_file on edge (file, scope);
 create index edge_by_target on edge (target, symbol);
 create index edge_by_name on edge (name) where target is null;
+
+-- What a file's edges rest on, by a checksum of its name: equal checksums of two names cost time and nothing else.
+create table rest (
+    checksum integer not null,
+    file     integer not null,
+    primary key (checksum, file)
+) without rowid;
+create index rest_by_file on rest (file);
 
 -- Full text: one row a file, prepared by reverie.words, rowid = file.num.
 create virtual table words using fts5 (body, content = '', tokenize = 'porter unicode61 remove_diacritics 2');

@@ -48,12 +48,12 @@ EMPTYING = (
 LAST = "select seq from sqlite_sequence where name = 'chunk'"
 
 
-def beside(store: str) -> str:
-    """Where the index of a store's files is: in the cache beside its database, or in memory like it."""
+def beside(store: str, what: str = "files") -> str:
+    """Where a store's index of files is, or that of chunks of code: in the cache, or in memory like the store."""
     if store == ":memory:":
         return store
     path = Path(store)
-    return str(path.parent / "cache" / f"{path.stem}-files-{EDITION}.db")
+    return str(path.parent / "cache" / f"{path.stem}-{what}-{EDITION}.db")
 
 
 class SqliteFiles(Derived):
