@@ -270,6 +270,11 @@ class World:
         return next((self._members[place][name] for place in line[skip_own:]
                      if place in self._members and name in self._members[place]), None)
 
+    def nested(self, path: str, index: int, name: str) -> tuple[str, int] | None:
+        """A class within a class."""
+        found = self.inner[path].get((index, name))
+        return None if found is None or self._kind((path, found)) != "class" else (path, found)
+
     def reaches_outside(self, path: str, index: int) -> bool:
         """Whether a class inherits from something that is not in the repository."""
         return any(self.bases(*place)[1] for place in self.line_of_bases(path, index))
