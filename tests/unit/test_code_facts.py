@@ -115,6 +115,12 @@ def test_classes_within_classes_and_properties_are_followed():
     assert not any(to == "Other.spin" for _, _, to in found)
 
 
+def test_what_stands_above_is_never_ones_own():
+    """`super()` of a class whose base lies outside leads outside, not to its own method of that name (D28, CC-77)."""
+    found = edges({"m.py": "import lib\nclass A(lib.Base):\n    def f(self):\n        super().f()\n"})
+    assert not any(kind == "calls" for kind, _, _ in found)
+
+
 def test_a_declared_module_of_rust_is_known():
     """`mod store;` makes `store::open()` known without a `use` (D29, CC-77)."""
     assert ("calls", "go", "open") in edges({"src/lib.rs": "mod store;\npub fn go() { store::open(); }\n",

@@ -310,6 +310,11 @@ class World:
         """The members of a base; none of what is no class."""
         return self.members(path, index) if self.symbol(path, index).kind == "class" else {}
 
+    def nested(self, path: str, index: int, name: str) -> tuple[str, int] | None:
+        """A class within a class."""
+        found = self.of(path).inner.get((index, name))
+        return None if found is None or self.symbol(path, found).kind != "class" else (path, found)
+
     def reaches_outside(self, path: str, index: int) -> bool:
         """Whether a class inherits from something that is not in the repository."""
         return any(self.bases(*place)[1] for place in self.line_of_bases(path, index))

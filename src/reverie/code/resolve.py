@@ -228,8 +228,8 @@ class Reader:
         if one.kind != "class":
             return None
         place = self.world.member(before.path, before.num, name, skip_own=before.above)
-        if place is None and (nested := self.world.of(before.path).inner.get((before.num, name))) is not None:
-            place = before.path, nested
+        if place is None and not before.above and (nested := self.world.nested(before.path, before.num, name)):
+            place = nested
         if place is not None:
             return Meaning(*place, how=before.how if before.how in ("own class", "type") else "member")
         return Meaning("", OUTSIDE) if before.above or self.world.reaches_outside(before.path, before.num) else None

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from reverie.files.index import Progress
 
 LEASE = "code"           # of who parses: the work is done once
-LEASE_SECONDS = 60.0
 PATIENCE = 600.0         # seconds that one waits for another one who is at it
 
 
@@ -39,25 +38,22 @@ class Coding(Base):
         from reverie.code.chunks import caught_up
         from reverie.code.index import mapped
         from reverie.mind.files import quiet
+        from reverie.settle.filing import indexing
         root = os.path.realpath(config.work_tree(config.here()) if path is None else Path(path).expanduser())
         if not Path(root).is_dir():
             raise BadInput(f"{path} is no folder. Give the folder of a repository")
-        holder = clock.new_id("code")
         told = progress or quiet
 
         def working(stage: str, done: int, total: int | None) -> None:
-            self.store.acquire(LEASE, holder, LEASE_SECONDS, self._now())
+            ours()
             told(stage, done, total)
 
         if self.store.holder(LEASE, self._now()):
             told("waiting for another process that indexes", 0, None)
-        self._wait_for(LEASE, holder, LEASE_SECONDS, PATIENCE)
-        try:
+        with indexing(self.store, self._now, PATIENCE, LEASE) as ours:
             done = mapped(self.store.code, root, clock.now, working)
             caught_up(self.store.code, self.store.code_chunks, root, clock.now, working)
             return done
-        finally:
-            self.store.release(LEASE, holder)
 
     def forget_code(self, path: str | Path) -> None:
         """Erase what was indexed of a repository; its files stay as they are."""
