@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from reverie.code.map import Overview
     from reverie.files.index import Progress
 
-LEASE = "code"           # of who parses: the work is done once
-LEASE_SECONDS = 60.0
 PATIENCE = 600.0         # seconds that one waits for another one who is at it
 
 
@@ -31,11 +29,12 @@ class Coding(Base):
 
         `path` is its folder; the repository that the working directory belongs to by default. What `.gitignore`,
         `.secretsignore` or `.reverieignore` name, vendored and generated files, and files of more than 2 MB are left
-        out.
+        out. What memories say of its code is held against it: see `outdated`.
         `progress` is told (stage, bytes done, bytes in all). Raises BadInput for what is no folder.
         """
         from reverie.code.index import mapped
         from reverie.mind.files import quiet
+        from reverie.settle.anchoring import LEASE, LEASE_SECONDS, first_look, looked_at
         root = os.path.realpath(config.work_tree(config.here()) if path is None else Path(path).expanduser())
         if not Path(root).is_dir():
             raise BadInput(f"{path} is no folder. Give the folder of a repository")
@@ -48,7 +47,12 @@ class Coding(Base):
 
         self._wait_for(LEASE, holder, LEASE_SECONDS, PATIENCE)
         try:
-            return mapped(self.store.code, root, clock.now, working)
+            new = root not in self.store.code.roots()
+            done = mapped(self.store.code, root, clock.now, working)
+            if new:
+                first_look(self.work, root)
+            looked_at(self.work, root)
+            return done
         finally:
             self.store.release(LEASE, holder)
 
