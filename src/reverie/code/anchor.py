@@ -50,9 +50,8 @@ class Sight(NamedTuple):
     language: str          # empty: none that the code map reads
     symbols: Sequence[Symbol]
 
-    def tree(self) -> Node:
-        """Its syntax."""
-        return parsed_tree(self.data, self.language)
+
+Defined = dict[str, list[Symbol]]
 
 
 class Sights:
@@ -62,7 +61,8 @@ class Sights:
         self.index, self.root, self.now = index, root, now
         self.known = index.known(root)
         self._seen: dict[str, Sight | None] = {}
-        self._indexed: dict[str, dict[str, Symbol]] = {}
+        self._indexed: dict[str, Defined] = {}
+        self._trees: dict[str, Node] = {}
 
     def file(self, path: str) -> Sight | None:
         """A file that memory may read; None where there is none."""
@@ -77,11 +77,17 @@ class Sights:
                                          language.name if language else "", symbols)
         return self._seen[path]
 
-    def indexed(self, path: str) -> dict[str, Symbol]:
-        """What the index says that a file defines, by qualified name, the first of each."""
+    def tree(self, path: str, sight: Sight) -> Node:
+        """The syntax of a file."""
+        if path not in self._trees:
+            self._trees[path] = parsed_tree(sight.data, sight.language)
+        return self._trees[path]
+
+    def indexed(self, path: str) -> Defined:
+        """What the index says that a file defines, by qualified name."""
         if path not in self._indexed:
             places = self.index.symbols(self.root, [path]) if path in self.known else []
-            self._indexed[path] = first_of(place.symbol for place in places)
+            self._indexed[path] = by_name(place.symbol for place in places)
         return self._indexed[path]
 
     def behind(self, path: str) -> bool:
@@ -90,12 +96,17 @@ class Sights:
         return sight is not None and path in self.known and sight.hash != self.known[path].hash
 
 
-def first_of(symbols: Iterable[Symbol]) -> dict[str, Symbol]:
-    """Symbols by qualified name, the first of each."""
-    found: dict[str, Symbol] = {}
+def by_name(symbols: Iterable[Symbol]) -> Defined:
+    """Symbols by qualified name. Several may have one: overloads, a property's getter and setter."""
+    found: Defined = {}
     for symbol in symbols:
-        found.setdefault(symbol.qual, symbol)
+        found.setdefault(symbol.qual, []).append(symbol)
     return found
+
+
+def body_of(same: Sequence[Symbol]) -> str:
+    """One digest for all definitions of a name."""
+    return same[0].body if len(same) == 1 else short("".join(one.body for one in same).encode())
 
 
 def seen(sights: Sights, path: str, name: str = "", by: str = GIVEN) -> Anchor | None:
@@ -105,22 +116,24 @@ def seen(sights: Sights, path: str, name: str = "", by: str = GIVEN) -> Anchor |
         return None
     if not name:
         return file_seen(sights, path, sight, by)
-    symbol = first_of(sight.symbols).get(name)
-    if symbol is None:
+    same = by_name(sight.symbols).get(name, [])
+    if not same:
         return None
-    node = node_of(sight.tree(), sight.data, symbol)
-    text = (node.text or b"").decode("utf-8", "replace")
+    tree, digest = sights.tree(path, sight), body_of(same)
+    nodes = [node_of(tree, sight.data, symbol) for symbol in same]
+    form = shape(nodes[0]) if len(nodes) == 1 else short("".join(map(shape, nodes)).encode())
+    text = "\n\n".join((node.text or b"").decode("utf-8", "replace") for node in nodes)
     other = [one.path for one in sights.index.named(sights.root, name, MOST_NAMESAKES + 1)
              if one.symbol.qual == name and one.path != path]
-    twins = any((one.path, one.symbol.qual) != (path, name) for one in sights.index.bodies(sights.root, symbol.body))
-    return Anchor(sights.root, path, name, symbol.kind, symbol.body, shape(node), excerpt(text),
+    twins = any((one.path, one.symbol.qual) != (path, name) for one in sights.index.bodies(sights.root, digest))
+    return Anchor(sights.root, path, name, same[0].kind, digest, form, excerpt(text),
                   marks(one.qual for one in sight.symbols), tuple(dict.fromkeys(other)), twins, sights.now, by)
 
 
 def file_seen(sights: Sights, path: str, sight: Sight, by: str) -> Anchor:
     """How a file looks now."""
     twins = sum(one.hash == sight.hash for one in sights.known.values()) > (path in sights.known)
-    form = shape(sight.tree()) if sight.language else short(b" ".join(sight.data.split()))
+    form = shape(sights.tree(path, sight)) if sight.language else short(b" ".join(sight.data.split()))
     parts = "".join(symbol.body[:MARK] for symbol in parts_of(sight.symbols)[:MOST_BESIDE])
     return Anchor(sights.root, path, "", "", sight.hash.hex()[:16], form, "", parts, (), twins, sights.now, by)
 
@@ -162,8 +175,8 @@ def looked_after(sights: Sights, anchor: Anchor) -> Anchor:
 def unaltered(sights: Sights, anchor: Anchor) -> bool:
     """Whether the index says that the code is what it was, letter by letter."""
     if anchor.symbol:
-        symbol = sights.indexed(anchor.path).get(anchor.symbol)
-        return symbol is not None and symbol.body == anchor.digest
+        same = sights.indexed(anchor.path).get(anchor.symbol, [])
+        return bool(same) and body_of(same) == anchor.digest
     return anchor.path in sights.known and sights.known[anchor.path].hash.hex()[:16] == anchor.digest
 
 
@@ -236,11 +249,12 @@ def like_text(sights: Sights, anchor: Anchor) -> Like | None:
     """The definition that is most like the one that is not there any more, if it stands out."""
     index, root = sights.index, sights.root
     same_name = index.named(root, anchor.symbol, MOST_NAMESAKES + 1)
-    away = [(one.path, one.symbol) for one in same_name if one.symbol.qual == anchor.symbol]
+    away = list({one.path: (one.path, one.symbol) for one in same_name if one.symbol.qual == anchor.symbol}.values())
     if len(anchor.namesakes) > MOST_NAMESAKES:
         away = []
     elsewhere = measured(sights, anchor, away, MOVED)
-    renamed = measured(sights, anchor, [(anchor.path, one) for one in sights.indexed(anchor.path).values()], RENAMED)
+    renamed = measured(sights, anchor, [
+        (anchor.path, same[0]) for same in sights.indexed(anchor.path).values()], RENAMED)
     return standing_out(elsewhere) or standing_out(renamed)
 
 

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 WORD = re.compile(r"\w+|[^\w\s]")
 MOST_BODY = 1_500          # characters of a definition that are kept, and compared
-REDUNDANT = frozenset((",", ";", "(", ")", '"', "'", "`"))    # of two texts with the same tree, these may differ
+BRACKETS = frozenset("()")              # of two texts with the same tree, these may differ, and quotes
+CLOSING = frozenset((")", "]", "}"))
+LISTS = frozenset(("argument_list", "parameters", "list", "dictionary", "set", "arguments", "formal_parameters",
+                   "array", "object"))  # in which a last comma says nothing
+LAYOUT = frozenset(("line_continuation",))
 
 
 def digest(data: bytes, node: Node, name: str) -> str:
@@ -57,13 +61,14 @@ def statement(node: Node) -> Node:
 
 
 def node_of(root: Node, data: bytes, symbol: Symbol) -> Node:
-    """The definition of a symbol in the tree of its file."""
-    first = data.split(b"\n", symbol.first)[symbol.first - 1]
-    begin = len(first) - len(first.lstrip())
-    last = len(first.rstrip()) if symbol.last == symbol.first else len(
-        data.split(b"\n", symbol.last)[symbol.last - 1].rstrip())
-    found = root.descendant_for_point_range((symbol.first - 1, begin), (symbol.last - 1, last))
-    return decorated(found) if found is not None else root
+    """The definition of a symbol in the tree of its file: what has its digest and covers its first line."""
+    row, waiting = symbol.first - 1, [root]
+    while waiting:
+        node = waiting.pop()
+        if digest(data, node, symbol.name) == symbol.body:
+            return node
+        waiting += [child for child in reversed(node.children) if child.start_point[0] <= row <= child.end_point[0]]
+    return root
 
 
 def shape(node: Node) -> str:
@@ -82,17 +87,33 @@ def tokens(top: Node) -> Iterator[bytes]:
         if node is None:
             yield b")"
             continue
-        if "comment" in node.type:
+        if "comment" in node.type or node.type in LAYOUT:
             continue
-        if not node.child_count:
+        if not node.child_count or has_words_of_its_own(node):
             text = node.text or b""
-            if node.is_named or (node.type not in REDUNDANT and text.strip(b"\"'`")):
-                yield (text.rstrip(b"\"'`") if node.type == "string_start" else text) + b"\1"
+            if node.type in ("string_start", "string_end"):
+                text = text.rstrip(b"\"'")
+            if node.is_named or not (node.type in BRACKETS or not text.strip(b"\"'`") or last_comma(node)):
+                yield text + b"\1"
             continue
         if node.type != "parenthesized_expression":
             yield b"(" + node.type.encode() + b"\1"
             waiting.append(None)
         waiting.extend(reversed(node.children))
+
+
+def has_words_of_its_own(node: Node) -> bool:
+    """Whether something stands between the parts of a node: a string's text between its escapes."""
+    text, start = node.text or b"", node.start_byte
+    places = [start, *(byte for child in node.children for byte in (child.start_byte, child.end_byte)), node.end_byte]
+    return any(text[one - start:other - start].strip(b" \t\r\n\\") for one, other in zip(places[::2], places[1::2],
+                                                                                      strict=True))
+
+
+def last_comma(node: Node) -> bool:
+    """Whether it is a comma behind which a list ends."""
+    return node.type == "," and node.parent is not None and node.parent.type in LISTS and (
+        node.next_sibling is not None and node.next_sibling.type in CLOSING)
 
 
 def parsed_tree(data: bytes, language: str) -> Node:

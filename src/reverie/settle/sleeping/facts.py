@@ -1,8 +1,8 @@
 """Facts about code are verified (B112): every anchor is held against the code as it is now.
 
 Of what has changed a language model, where there is one, may be asked whether it still holds. Its yes sets the anchor
-to the code as it is now, its no is told with the mark; a person has the last word. It is asked once about each state of a
-definition, and only where it can be shown all of it.
+to the code as it is now, its no is told with the mark; a person has the last word. It is asked once about each state of
+a definition, and only where it can be shown all of it.
 """
 
 from __future__ import annotations
