@@ -40,7 +40,7 @@ PACKAGES = (("rich", "13.0.0", "13.9.4"), ("click", "8.0.4", "8.1.8"), ("httpx",
             ("attrs", "21.4.0", "24.2.0"), ("jinja2", "3.0.0", "3.1.4"), ("flask", "1.1.4", "3.0.3"),
             ("werkzeug", "1.0.1", "3.0.6"))
 STEPS = 8                # versions of this repository between the first that is looked at and now
-MOST = 400               # facts about one package
+MOST = 200               # facts about one package
 ALIKE = 0.5              # of difflib, from which two definitions pass for the same one, altered
 
 Definitions = dict[tuple[str, str], list[ast.AST]]    # (path, qualified name) → definitions of it

@@ -31,7 +31,8 @@ TEXT = "Prices are in cents."
 
 @pytest.fixture
 def repo(tmp_path):
-    return written(tmp_path / "shop", **{"cart.py": CART, "other.py": "def other():\n    return 1\n", "NOTES.md": "n\n"})
+    return written(tmp_path / "shop", **{
+        "cart.py": CART, "other.py": "def other():\n    return 1\n", "NOTES.md": "n\n"})
 
 
 def edit(repo, **files):
@@ -136,7 +137,8 @@ def test_who_was_there_before_is_not_taken_for_what_moved(home, repo):
 
 def test_overloads_and_setters_belong_together(home, repo):
     """A name with two definitions is one place: a change in either is told."""
-    two = "class A:\n    @property\n    def n(self):\n        return 1\n\n    @n.setter\n    def n(self, v):\n        self.m = v\n"
+    two = ("class A:\n    @property\n    def n(self):\n        return 1\n\n"
+           "    @n.setter\n    def n(self, v):\n        self.m = v\n")
     edit(repo, **{"a.py": two})
     id = told(home, repo, "a.py:A.n")
     edit(repo, **{"a.py": two.replace("self.m = v", "self.m = v + 1")})
@@ -151,7 +153,8 @@ def test_a_fact_about_a_file(home, repo):
     id = told(home, repo, "cart.py")
     assert {"file:cart.py"} == edges_of(home, id)
     for files, place, state in (
-            ({"cart.py": "# hello\n" + more}, "cart.py", ""), ({"cart.py": more.replace("3 * n", "5 * n")}, "cart.py", CHANGED),
+            ({"cart.py": "# hello\n" + more}, "cart.py", ""),
+            ({"cart.py": more.replace("3 * n", "5 * n")}, "cart.py", CHANGED),
             ({"cart.py": None, "lib/cart.py": more}, "lib/cart.py", ""),
             ({"lib/cart.py": None, "wagon.py": more.replace("return 3", "return 4")}, "wagon.py", CHANGED),
             ({"wagon.py": None}, "wagon.py", GONE), ({"cart.py": more}, "cart.py", "")):

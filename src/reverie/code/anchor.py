@@ -121,7 +121,8 @@ def seen(sights: Sights, path: str, name: str = "", by: str = GIVEN) -> Anchor |
         return None
     tree, digest = sights.tree(path, sight), body_of(same)
     nodes = [node_of(tree, sight.data, symbol) for symbol in same]
-    form = shape(nodes[0]) if len(nodes) == 1 else short("".join(map(shape, nodes)).encode())
+    shapes = [shape(node, same[0].name) for node in nodes]
+    form = shapes[0] if len(shapes) == 1 else short("".join(shapes).encode())
     text = "\n\n".join((node.text or b"").decode("utf-8", "replace") for node in nodes)
     other = [one.path for one in sights.index.named(sights.root, name, MOST_NAMESAKES + 1)
              if one.symbol.qual == name and one.path != path]
@@ -165,6 +166,8 @@ def looked_after(sights: Sights, anchor: Anchor) -> Anchor:
     if sights.behind(anchor.path):
         return anchor
     present = seen(sights, anchor.path, anchor.symbol, anchor.by)
+    if (present is None or present.shape != anchor.shape) and (home := returned(sights, anchor)):
+        return home
     if present is None:
         return (followed_file if not anchor.symbol else followed)(sights, anchor) or anchor._replace(state=GONE)
     if present.shape == anchor.shape:
@@ -217,6 +220,13 @@ def followed(sights: Sights, anchor: Anchor) -> Anchor | None:
     moved = anchor._replace(path=there.path, symbol=there.symbol, kind=there.kind, beside=there.beside,
                             namesakes=there.namesakes, was=from_where(anchor, there.place))
     return held(moved._replace(digest=there.digest)) if there.shape == anchor.shape else changed(moved, there)
+
+
+def returned(sights: Sights, anchor: Anchor) -> Anchor | None:
+    """The anchor where it was said to be, if it had been followed from there and all is as it was again."""
+    path, _, symbol = anchor.was.rpartition(":") if anchor.symbol else (anchor.was, "", "")
+    there = seen(sights, path, symbol, anchor.by) if path else None
+    return there._replace(at=anchor.at) if there is not None and there.shape == anchor.shape else None
 
 
 def from_where(anchor: Anchor, place: str) -> str:

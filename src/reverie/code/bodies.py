@@ -61,21 +61,21 @@ def statement(node: Node) -> Node:
 
 
 def node_of(root: Node, data: bytes, symbol: Symbol) -> Node:
-    """The definition of a symbol in the tree of its file: what has its digest and covers its first line."""
-    row, waiting = symbol.first - 1, [root]
+    """The definition of a symbol in the tree of its file: the innermost node with its digest on its first line."""
+    row, waiting, found = symbol.first - 1, [root], root
     while waiting:
         node = waiting.pop()
         if digest(data, node, symbol.name) == symbol.body:
-            return node
+            waiting, found = [], node
         waiting += [child for child in reversed(node.children) if child.start_point[0] <= row <= child.end_point[0]]
-    return root
+    return found
 
 
-def shape(node: Node) -> str:
-    """Of the syntax below a node."""
-    hash = blake2b(digest_size=8)
+def shape(node: Node, name: str = "") -> str:
+    """Of the syntax below a node; its own name does not count."""
+    hash, own = blake2b(digest_size=8), name.encode() + b"\1"
     for token in tokens(node):
-        hash.update(token)
+        hash.update(b"\0" if token == own else token)
     return hash.hexdigest()
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from reverie.code.naming import Words
     from reverie.store import Store
 
+Eyes = dict[str, "Sights"]    # what was seen of each repository, while several memories are looked through
 ADDING = ("remember", "learn", "gather", "extract", "answer", "revise", "mirror", "import")
 LEASE = "code"           # of who parses: the work is done once
 LEASE_SECONDS = 60.0
@@ -70,8 +71,9 @@ def named(work: Work, event: Event) -> Decision:
     records = work.store.changes_of(event.seq)
     ids = dict.fromkeys(one.memory_id for one in records if one.op == "add" or "text" in one.after)
     memories = [memory for memory in work.store.get(list(ids)) if speaks_of_code(work, memory)]
+    eyes: Eyes = {}
     changes = [change for memory in memories
-               for change in anchored(memory, by_its_words(work, memory, roots), work.now)]
+               for change in anchored(memory, by_its_words(work, memory, roots, eyes), work.now)]
     keep_roots(work.store, changes)
     return Decision(changes, memories)
 
@@ -82,7 +84,7 @@ def speaks_of_code(work: Work, memory: Memory) -> bool:
             and not work.settings.is_off(memory.space))
 
 
-def by_its_words(work: Work, memory: Memory, roots: Sequence[str]) -> list[Anchor]:
+def by_its_words(work: Work, memory: Memory, roots: Sequence[str], eyes: Eyes) -> list[Anchor]:
     """A memory's anchors, with what its text names now in place of what it named before."""
     from reverie.code.naming import words_of
     given = [anchor for anchor in anchors_of(memory) if anchor.by != NAMED]
@@ -90,7 +92,7 @@ def by_its_words(work: Work, memory: Memory, roots: Sequence[str]) -> list[Ancho
     words = words._replace(paths=tuple(dict.fromkeys((*words.paths, *memory.files))))
     if not words:
         return given
-    found = [some for root in roots_of(memory.space, roots) if (some := found_in(work, memory, root, words))]
+    found = [some for root in roots_of(memory.space, roots) if (some := found_in(work, memory, root, words, eyes))]
     agree = all([(one.path, one.symbol, one.shape) for one in some]
                 == [(one.path, one.symbol, one.shape) for one in found[0]] for some in found)
     there = {anchor.place for anchor in given}
@@ -103,11 +105,13 @@ def roots_of(space: str, roots: Sequence[str]) -> list[str]:
     return sorted(mine, key=lambda root: (config.project_root(Path(root)) != Path(root), root))
 
 
-def found_in(work: Work, memory: Memory, root: str, words: Words) -> list[Anchor]:
+def found_in(work: Work, memory: Memory, root: str, words: Words, eyes: Eyes) -> list[Anchor]:
     """What words mean in one repository, as far as it looks as it did when they were said."""
     from reverie.code.anchor import Sights, seen
     from reverie.code.naming import meant
-    sights = Sights(work.store.code, root, work.now)
+    if root not in eyes:
+        eyes[root] = Sights(work.store.code, root, work.now)
+    sights = eyes[root]
     found = meant(work.store.code, root, words, sights.known)
     as_then = [one for one in found if (sight := sights.file(one.path)) and sight.mtime <= memory.at]
     return [anchor for one in as_then if (anchor := seen(sights, one.path, one.symbol, NAMED))]
@@ -231,13 +235,14 @@ def told(made: dict[str, list[Change]]) -> list[str]:
 def first_look(work: Work, root: str) -> int:
     """A repository was indexed for the first time: memories of its space that name code of it get their anchors."""
     home, count = config.space_of(Path(root)), 0
+    eyes: Eyes = {}
     for space in sorted(one for one in work.store.stats().spaces if home in lineage(one)):
         where = Filter(spaces=(space,), limit=PAGE)
         while page := work.store.browse(where):
             where = where._replace(after=page[-1].id)
             memories = [memory for memory in page if speaks_of_code(work, memory) and not anchors_of(memory)]
             changes = [change for memory in memories
-                       for change in anchored(memory, by_its_words(work, memory, [root]), work.now)]
+                       for change in anchored(memory, by_its_words(work, memory, [root], eyes), work.now)]
             if changes:
                 keep_roots(work.store, changes)
                 with work.store.alone():
