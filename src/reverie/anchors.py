@@ -97,10 +97,22 @@ def with_anchors(memory: Memory, anchors: Sequence[Anchor]) -> dict[str, Any]:
     """The memory's details with these anchors, and what is to be told of them."""
     plain = {name: value for name, value in memory.details.items() if name not in (ANCHORS, OUTDATED)}
     if not anchors:
-        return plain
+        return plain if anchors_of(memory) else dict(memory.details)
     told = {OUTDATED: {"state": worst(anchors), "words": "; ".join(dict.fromkeys(filter(None, (
         anchor.words for anchor in anchors))))}} if worst(anchors) else {}
     return {**plain, ANCHORS: [kept(anchor) for anchor in anchors], **told}
+
+
+def joined(memory: Memory, other: Memory) -> dict[str, Any]:
+    """The details of a memory that takes in another one which says the same: the anchors of both.
+
+    Of two at one place the later counts: who says a thing again says it about the code as it is then.
+    """
+    plain = memory._replace(details={**other.details, **memory.details})
+    by_place: dict[str, Anchor] = {}
+    for anchor in sorted((*anchors_of(memory), *anchors_of(other)), key=lambda one: one.at):
+        by_place[anchor.place] = anchor
+    return with_anchors(plain, list(by_place.values())[-MOST:])
 
 
 def worst(anchors: Iterable[Anchor]) -> str:

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ from tests.scripted import scripted
 PRICE = "def price_of(n):\n    total = 3 * n\n    return total + 1  # cents, rounded down\n"
 CART = f"{PRICE}\n\nclass Cart:\n    def total(self):\n        return price_of(2) + price_of(3)\n"
 TEXT = "Prices are in cents."
+MOMENTS = count(10, 10)      # seconds after OLD: no two versions of a file have the same stamp
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ def repo(tmp_path):
 
 def edit(repo, **files):
     """Files as they are from now on; None takes one away."""
-    edit.moment += 10
+    moment = OLD + next(MOMENTS)
     for name, text in files.items():
         place = repo / name
         if text is None:
@@ -45,10 +47,7 @@ def edit(repo, **files):
             continue
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
-        os.utime(place, (OLD + edit.moment, OLD + edit.moment))
-
-
-edit.moment = 0
+        os.utime(place, (moment, moment))
 
 
 def told(mind, repo, place="cart.py:price_of", text=TEXT, **fields):
@@ -229,7 +228,7 @@ def test_a_work_tree_that_is_gone_leaves_its_facts_to_the_project(home, repo, tm
 
 def test_the_mark_is_told_everywhere(home, repo):
     """In the hit, in the text for the agent, in the story; a changed one ranks lower, a gone one does not pop up."""
-    id = told(home, repo)
+    id = told(home, repo, triggers=["tool:Edit"])
     before = prior(home.get(id)[0], home.work.now)
     edit(repo, **{"cart.py": CART.replace("3 * n", "4 * n")})
     home.index_code(repo)
@@ -238,6 +237,8 @@ def test_the_mark_is_told_everywhere(home, repo):
     (hit,) = home.recall("prices in cents", space=SPACE)
     assert (words, words) == (hit.why[-1], outdated(hit.memory))
     assert words in render([Hit(one, 0.9)], home.work.now, limit=3, budget=500).text
+    assert words in home.warnings("Edit", "cart.py", space=SPACE)[0].why
+    assert words in home.recall("", space=SPACE)[0].why
     assert any(words in line and f"reverie about {id}" in line for line in home.explain(id).story)
     assert before * 0.85 == pytest.approx(prior(one, home.work.now))
     assert [id] == [memory.id for memory in home.outdated(space=SPACE)] == [m.id for m in home.pending(space=SPACE)]
@@ -267,9 +268,9 @@ def test_a_mark_is_an_event_that_can_be_taken_back(home, repo):
     assert (before.details, {"symbol:cart.py#price_of"}) == (after.details, edges_of(home, id))
     home.index_code(repo)
     assert ("basket.py:price_of", CHANGED) == now_of(home, id)
-    count = home.store.last_event()
+    last = home.store.last_event()
     home.index_code(repo)
-    assert count == home.store.last_event(), "what is told already is not told again"
+    assert last == home.store.last_event(), "what is told already is not told again"
 
 
 def test_somebody_says_that_it_is_still_true(home, repo):
@@ -395,6 +396,28 @@ def test_a_file_that_a_text_only_names_may_change(home, repo):
     edit(repo, **{"four.py": None})
     home.index_code(repo)
     assert ("four.py", GONE) == now_of(home, one)
+
+
+def test_what_is_said_again_keeps_its_anchor(home, repo, clock):
+    """A memory that takes in one that says the same takes its anchor over; said of newer code, it holds for that."""
+    home.index_code(repo)
+    first = home.remember("The price is in cents of a euro.", space=SPACE, session="s1").id
+    again = home.remember("The price is in cents of a euro.", space=SPACE, session="s2",
+                          about=[str(repo / "cart.py:price_of")]).id
+    home.settle()
+    (kept,) = home.browse(space=SPACE)
+    assert {kept.id} <= {first, again}
+    assert [("cart.py:price_of", "")] == [(one.place, one.state) for one in anchors_of(kept)]
+    edit(repo, **{"cart.py": CART.replace("3 * n", "4 * n")})
+    home.index_code(repo)
+    assert ({"symbol:cart.py#price_of"}, CHANGED) == (edges_of(home, kept.id), standing(home.get(kept.id)[0]))
+    clock.tick(60)
+    home.remember("The price is in cents of a euro.", space=SPACE, session="s3",
+                  about=[str(repo / "cart.py:price_of")])
+    home.settle()
+    (kept,) = home.browse(space=SPACE)
+    assert ("cart.py:price_of", "") == now_of(home, kept.id)
+    assert ("", []) == (outdated(kept), home.verify())
 
 
 def test_sleep_verifies_facts(home, repo):

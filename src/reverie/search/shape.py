@@ -5,7 +5,7 @@ quarter at most, so that none can bury what fits the question well (CONSTANTS ro
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from reverie.anchors import CHANGED, GONE, outdated, standing
 from reverie.kinds import awaits, holds, is_ripe, kind_of, retention
@@ -73,14 +73,14 @@ def success(memory: Memory) -> float:
 
 def shaped(hits: Sequence[Hit], now: float, season: str = "") -> list[Hit]:
     """Hits with their odds weighed by the priors, best first, ties by id."""
-    weighed = [Hit(hit.memory, weigh(hit.score, prior(hit.memory, now, season)), told(hit)) for hit in hits]
+    weighed = [Hit(hit.memory, weigh(hit.score, prior(hit.memory, now, season)), hit.why) for hit in hits]
     return sorted(weighed, key=lambda hit: (-hit.score, hit.memory.id))
 
 
-def told(hit: Hit) -> tuple[str, ...]:
-    """Why a hit is here, and that it speaks of code that has changed since, if it does."""
-    mark = outdated(hit.memory) if hit.memory.details else ""
-    return (*hit.why, mark) if mark and mark not in hit.why else hit.why
+def marked(hits: Iterable[Hit]) -> list[Hit]:
+    """The same hits; those that speak of code that has changed since say so in `why`."""
+    return [hit._replace(why=tuple(dict.fromkeys((*hit.why, mark)))) if hit.memory.details and (
+        mark := outdated(hit.memory)) else hit for hit in hits]
 
 
 def weigh(score: float, factor: float) -> float:

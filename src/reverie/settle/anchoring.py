@@ -30,7 +30,7 @@ from reverie.anchors import (
 )
 from reverie.errors import BadInput, NotFound, ReverieError
 from reverie.kinds import is_talk
-from reverie.model import NOTHING, Change, Event, Filter, Link, Memory, Revise, lineage
+from reverie.model import NOTHING, Change, Edge, Event, Filter, Link, Memory, Revise, lineage
 from reverie.settle.reading import ANEW, Decision, Reader, Work
 
 if TYPE_CHECKING:
@@ -200,8 +200,8 @@ def settled_in(work: Work, sights: Sights, space: str, ids: Sequence[str]) -> in
     """Look after some memories of a space, in one transaction; how many that altered."""
     store = work.store
     for _ in range(ANEW):
-        memories = store.get(ids)
-        made = {memory.id: changes for memory in memories if (changes := looked_after(sights, memory, work.now))}
+        memories, tied = store.get(ids), set(store.edges(ids, ("about",)))
+        made = {memory.id: changes for memory in memories if (changes := looked_after(sights, memory, tied, work.now))}
         if not made:
             return 0
         with store.alone():
@@ -213,9 +213,15 @@ def settled_in(work: Work, sights: Sights, space: str, ids: Sequence[str]) -> in
     return 0    # somebody alters these all the time: the next look will see
 
 
-def looked_after(sights: Sights, memory: Memory, now: float) -> list[Change]:
-    """What becomes of a memory whose code may have changed."""
-    return anchored(memory, present(sights, memory), now)
+def looked_after(sights: Sights, memory: Memory, tied: set[Edge], now: float) -> list[Change]:
+    """What becomes of a memory whose code may have changed; `tied` are the `about` edges that there are.
+
+    A memory that took in another one has its anchors, but perhaps not its edges.
+    """
+    anchors = present(sights, memory)
+    changes = anchored(memory, anchors, now)
+    made = {change.edge for change in changes if isinstance(change, Link)}
+    return changes + [Link(edge) for edge in ties(memory, anchors).values() if edge not in tied | made]
 
 
 def present(sights: Sights, memory: Memory) -> list[Anchor]:
