@@ -35,6 +35,8 @@ from bench.code import taken
 from bench.common import ROOT, save, table
 from reverie.anchors import CHANGED, GONE, Anchor, anchors_of
 from reverie.config import Settings, space_of
+from reverie.settle.anchoring import READER
+from reverie.settle.reading import follow
 
 PACKAGES = (("rich", "13.0.0", "13.9.4"), ("click", "8.0.4", "8.1.8"), ("httpx", "0.23.0", "0.28.1"),
             ("attrs", "21.4.0", "24.2.0"), ("jinja2", "3.0.0", "3.1.4"), ("flask", "1.1.4", "3.0.3"),
@@ -145,7 +147,8 @@ def facts_about(mind: reverie.Mind, root: Path, old: Definitions, most: int) -> 
                                 for n, (path, name) in enumerate(some)], space=space_of(root))
     named = mind.remember_many([{"text": f"`{name}` in {path} is called by the scheduler, case {n}."}
                                 for n, (path, name) in enumerate(some)], space=space_of(root))
-    mind.settle()
+    while follow(mind.work, READER).events:      # of settling, only what makes anchors
+        pass
     return [Fact(path, name, one.id, other.id) for (path, name), one, other in zip(some, given, named, strict=True)]
 
 
