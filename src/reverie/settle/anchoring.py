@@ -72,8 +72,8 @@ def named(work: Work, event: Event) -> Decision:
     ids = dict.fromkeys(one.memory_id for one in records if one.op == "add" or "text" in one.after)
     memories = [memory for memory in work.store.get(list(ids)) if speaks_of_code(work, memory)]
     eyes: Eyes = {}
-    changes = [change for memory in memories
-               for change in anchored(memory, by_its_words(work, memory, roots, eyes), work.now)]
+    changes = [change for memory in memories for change in anchored(memory, by_its_words(
+        work, memory, roots, eyes, event.at if event.verb == "revise" else memory.at), work.now)]
     keep_roots(work.store, changes)
     return Decision(changes, memories)
 
@@ -84,15 +84,15 @@ def speaks_of_code(work: Work, memory: Memory) -> bool:
             and not work.settings.is_off(memory.space))
 
 
-def by_its_words(work: Work, memory: Memory, roots: Sequence[str], eyes: Eyes) -> list[Anchor]:
-    """A memory's anchors, with what its text names now in place of what it named before."""
+def by_its_words(work: Work, memory: Memory, roots: Sequence[str], eyes: Eyes, said: float) -> list[Anchor]:
+    """A memory's anchors, with what its text, `said` at that moment, names in place of what it named before."""
     from reverie.code.naming import words_of
     given = [anchor for anchor in anchors_of(memory) if anchor.by != NAMED]
     words = words_of(memory.text)
     words = words._replace(paths=tuple(dict.fromkeys((*words.paths, *memory.files))))
     if not words:
         return given
-    found = [some for root in roots_of(memory.space, roots) if (some := found_in(work, memory, root, words, eyes))]
+    found = [some for root in roots_of(memory.space, roots) if (some := found_in(work, root, words, eyes, said))]
     agree = all([(one.path, one.symbol, one.shape) for one in some]
                 == [(one.path, one.symbol, one.shape) for one in found[0]] for some in found)
     there = {anchor.place for anchor in given}
@@ -105,7 +105,7 @@ def roots_of(space: str, roots: Sequence[str]) -> list[str]:
     return sorted(mine, key=lambda root: (config.project_root(Path(root)) != Path(root), root))
 
 
-def found_in(work: Work, memory: Memory, root: str, words: Words, eyes: Eyes) -> list[Anchor]:
+def found_in(work: Work, root: str, words: Words, eyes: Eyes, said: float) -> list[Anchor]:
     """What words mean in one repository, as far as it looks as it did when they were said."""
     from reverie.code.anchor import Sights, seen
     from reverie.code.naming import meant
@@ -113,7 +113,7 @@ def found_in(work: Work, memory: Memory, root: str, words: Words, eyes: Eyes) ->
         eyes[root] = Sights(work.store.code, root, work.now)
     sights = eyes[root]
     found = meant(work.store.code, root, words, sights.known)
-    as_then = [one for one in found if (sight := sights.file(one.path)) and sight.mtime <= memory.at]
+    as_then = [one for one in found if (sight := sights.file(one.path)) and sight.mtime <= said]
     return [anchor for one in as_then if (anchor := seen(sights, one.path, one.symbol, NAMED))]
 
 
@@ -248,7 +248,7 @@ def first_look(work: Work, root: str) -> int:
             where = where._replace(after=page[-1].id)
             memories = [memory for memory in page if speaks_of_code(work, memory) and not anchors_of(memory)]
             changes = [change for memory in memories
-                       for change in anchored(memory, by_its_words(work, memory, [root], eyes), work.now)]
+                       for change in anchored(memory, by_its_words(work, memory, [root], eyes, memory.at), work.now)]
             if changes:
                 keep_roots(work.store, changes)
                 with work.store.alone():
