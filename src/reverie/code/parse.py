@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from reverie.code.bodies import decorated, digest, statement
 from reverie.code.chains import chain, type_chain
 from reverie.code.facts import HERE, OUTSIDE, Binding, Facts, Import, Mention
 from reverie.code.imports import braces, quoted
@@ -129,7 +130,7 @@ class Scopes:
         qual = f"{before}.{area.name}" if before else area.name
         self.symbols.append(Symbol(area.name, qual, kind, parent, owner if method else "",
                                    area.node.start_point[0] + 1, area.node.end_point[0] + 1, head(source.data, area),
-                                   area.type))
+                                   area.type, body=digest(source.data, decorated(area.node), area.name)))
         index = len(self.symbols) - 1
         if area.role == "class":
             self.classes[area.name] = index
@@ -145,7 +146,7 @@ class Scopes:
             scope = self.symbols[scope].parent
         return scope
 
-    def hold(self, scope: int, name: str, node: Node, text: str, type: str, value: str) -> None:
+    def hold(self, scope: int, name: str, node: Node, text: str, type: str, value: str, body: str) -> None:
         """A variable of the file or attribute of a class; of several mentions the first that says what it is."""
         key = (scope, name)
         if key in self.attributes:
@@ -157,7 +158,7 @@ class Scopes:
         self.attributes[key] = len(self.symbols)
         line = node.start_point[0] + 1
         self.symbols.append(Symbol(name, f"{owner}.{name}" if owner else name, "attribute" if owner else "variable",
-                                   scope, owner, line, line, text[:LONGEST_HEAD], type, value))
+                                   scope, owner, line, line, text[:LONGEST_HEAD], type, value, body))
 
 
 def head(data: bytes, area: Area) -> str:
@@ -209,11 +210,16 @@ def bindings_of(source: Source, scopes: Scopes) -> Iterator[Binding]:
             if receiver or name.startswith("@") or both:
                 if (not receiver or receiver in own) and (home := scopes.class_of(scope)) >= 0:
                     held = name.lstrip("@$") if receiver or name[0] == "@" else name
-                    scopes.hold(home, held, node, name, type, value)
+                    scopes.hold(home, held, node, name, type, value, body_of(source, node, held))
             elif inside is None and node.start_byte not in scopes.named:
-                scopes.hold(scope, name, node, line_of(source.data, node), type, value)
+                scopes.hold(scope, name, node, line_of(source.data, node), type, value, body_of(source, node, name))
             if inside is not None and (both or not receiver) and node.start_byte not in scopes.named:
                 yield Binding(inside, name, type, value)
+
+
+def body_of(source: Source, node: Node, name: str) -> str:
+    """The digest of the statement that a name is given something in."""
+    return digest(source.data, statement(node), name)
 
 
 def line_of(data: bytes, node: Node) -> str:

@@ -269,17 +269,18 @@ def inside(root: Root, path: Path) -> str | None:
     return None if top is None else plain.relative_to(top).as_posix()
 
 
-def admitted(root: Root, path: str) -> Path:
+def admitted(root: Root, path: str, counts: Counts | None = None) -> Path:
     """The place of a file that counts; it need not exist. Raises BadInput, with the reason, for one that does not.
 
-    Every step from the root is looked at: none may be a symbolic link, hidden or ignored (CC-73).
+    Every step from the root is looked at: none may be a symbolic link, hidden or ignored (CC-73). `counts` as of
+    `walked`.
     """
     ground = ground_of(root)
     rules, steps = ground.rules, path.split("/")
     for depth in range(1, len(steps) + 1):
         step, last = "/".join(steps[:depth]), depth == len(steps)
         place = Path(root.path, step)
-        why = "a symbolic link" if place.is_symlink() else why_not(root, step, not last, ground.within, rules)
+        why = "a symbolic link" if place.is_symlink() else why_not(root, step, not last, ground.within, rules, counts)
         if why:
             raise BadInput(f"{Path(root.path, path)} is not among the files that memory may read or write: "
                            f"{step} is {why}")

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from reverie.code.similar import Alike
     from reverie.files.index import Progress
 
-LEASE = "code"           # of who parses: the work is done once
 PATIENCE = 600.0         # seconds that one waits for another one who is at it
 
 
@@ -31,13 +30,14 @@ class Coding(Base):
 
         `path` is its folder; the repository that the working directory belongs to by default. What `.gitignore`,
         `.secretsignore` or `.reverieignore` name, vendored and generated files, and files of more than 2 MB are left
-        out.
+        out. What memories say of its code is held against it: see `outdated`.
         Each function and class is a chunk that `search_similar` finds: by words at once, by meaning once `settle` has
         made its vector. `progress` is told (stage, bytes done, bytes in all). Raises BadInput for what is no folder.
         """
         from reverie.code.chunks import caught_up
         from reverie.code.index import mapped
         from reverie.mind.files import quiet
+        from reverie.settle.anchoring import LEASE, first_look, looked_at
         from reverie.settle.filing import indexing
         root = os.path.realpath(config.work_tree(config.here()) if path is None else Path(path).expanduser())
         if not Path(root).is_dir():
@@ -51,8 +51,12 @@ class Coding(Base):
         if self.store.holder(LEASE, self._now()):
             told("waiting for another process that indexes", 0, None)
         with indexing(self.store, self._now, PATIENCE, LEASE) as ours:
+            new = root not in self.store.code.roots()
             done = mapped(self.store.code, root, clock.now, working)
             caught_up(self.store.code, self.store.code_chunks, root, clock.now, working)
+            if new:
+                first_look(self.work, root)
+            looked_at(self.work, root)
             return done
 
     def forget_code(self, path: str | Path) -> None:
