@@ -37,8 +37,8 @@ ASKED = 200                # questions of each kind; a tenth of maps
 def unpack(folder: Path, wheels: Path) -> None:
     """The packages' Python files, as a repository."""
     wheels.mkdir(parents=True, exist_ok=True)
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest", str(wheels)]
-    subprocess.run([*pip, *WHEELS], check=True)
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+    subprocess.run([*pip, "--dest", str(wheels), *WHEELS], check=True)
     for wheel in sorted(wheels.glob("*.whl")):
         with zipfile.ZipFile(wheel) as packed:
             packed.extractall(folder, [name for name in packed.namelist() if name.endswith(".py")])

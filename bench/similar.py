@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import reverie
-from bench.code import folder_of, taken
+from bench.code import folder_of
 from bench.common import save, table
 from bench.retrieval.data import default_root
 from bench.retrieval.metrics import measure
@@ -153,18 +153,17 @@ WAYS: dict[str, Way] = {
 }
 
 
-def measured(folder: Path, questions: Sequence[Question], cache: Path) -> dict[str, Any]:
+def measured(folder: Path, questions: Sequence[Question], cache: Path, home: Path) -> dict[str, Any]:
     """All ways on one set."""
     root = str(folder.resolve())
-    with tempfile.TemporaryDirectory() as home, reverie.open(
-            settings=Settings(home=Path(home), models=str(cache / "cache"))) as mind:
+    with reverie.open(settings=Settings(home=home, models=str(cache / "cache"))) as mind:
         mind.index_code(root)
-        done, _, used = taken(mind.settle)
+        mind.settle()
         gold = {one: {named(one.path, one.symbol)} if one.symbol else
                 {named(one.path, place.symbol.qual) for place in mind.store.code.symbols(root, [one.path])}
                 | {named(one.path, "")} for one in questions}
         result: dict[str, Any] = {"chunks": mind.store.code_chunks.count([root]).chunks, "questions": len(questions),
-                                  "embedded": done.embedded, "embed_cpu_s": used, "ways": {}}
+                                  "ways": {}}
         for name, way in WAYS.items():
             every = [("all", first_of(way(mind, root, one.text), gold[one])) for one in questions]
             result["ways"][name] = means(every)["all"]
@@ -181,6 +180,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path(".cache/home"))
     parser.add_argument("--data", type=Path, default=None, help="folder of bench-data (default: beside the checkout)")
     parser.add_argument("--most", type=int, default=100, help="questions of a package; twice as many of CoSQA")
+    parser.add_argument("--home", type=Path, default=None, help="a folder in which vectors are kept for the next run")
     args = parser.parse_args()
     result = {}
     with tempfile.TemporaryDirectory() as place:
@@ -188,7 +188,8 @@ def main() -> None:
                 "cosqa": cosqa(Path(place, "cosqa"), args.data or default_root(), 2 * args.most)}
         for name, questions in sets.items():
             if questions:
-                result[name] = measured(Path(place, name), questions, args.cache)
+                home = (args.home or Path(place, "homes")) / name
+                result[name] = measured(Path(place, name), questions, args.cache, home)
     columns = ("recall@5", "recall@10", "mrr")
     table([(name, way, *(found[column] for column in columns)) for name, one in result.items()
            for way, found in one["ways"].items()], ("set", "way", *columns))

@@ -13,6 +13,7 @@ SRC = Path(__file__).parents[1] / "src" / "reverie"
 RANK = {
     "model": 0, "errors": 0, "clock": 0,
     "kinds": 1, "config": 1, "words": 1, "messages": 1, "patterns": 1,
+    "anchors": 1.5,    # what a memory's details say of code
     "store": 2, "embed": 2, "llm": 2, "graph": 2, "privacy": 2, "window": 2, "attention": 3,
     "search": 3, "lifecycle": 3, "backups": 3, "mirror": 3, "files": 3,
     "code": 3.5,    # walks a repository as `files` walks a folder

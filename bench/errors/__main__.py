@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.common import save, table, timed
-from bench.errors.cases import HELD_OUT, TUNED, Case
+from bench.errors.cases import HELD_OUT, LATER, TUNED, Case
 from reverie.lifecycle.experience.signature import likeness, signature
 
 VARIANTS = (("app", 0, 3), ("service", 7, 17), ("tool2", 31, 211))    # stem, lines above, number
 PADS = {".py": "# line\n", ".c": "/* line */\n", "Makefile": "# line\n", ".sql": "-- line\n", ".js": "// line\n",
-        ".rs": "// line\n", ".sh": "# line\n", ".pl": "# line\n", ".java": "// line\n", "CMakeLists.txt": "# line\n"}
+        ".rs": "// line\n", ".sh": "# line\n", ".pl": "# line\n", ".java": "// line\n", "CMakeLists.txt": "# line\n",
+        ".ts": "// line\n", ".go": "// line\n"}
 
 
 class Output(NamedTuple):
@@ -33,7 +34,8 @@ class Output(NamedTuple):
 
 def installed(tool: str) -> bool:
     """Whether a tool can be run here."""
-    programs = {"sqlite": "sqlite3", "pytest": "python", "mypy": "python", "ruff": "python", "pip": "python"}
+    programs = {"sqlite": "sqlite3", "pytest": "python", "mypy": "python", "ruff": "python", "pip": "python",
+                "maven": "mvn"}
     return shutil.which(programs.get(tool, tool), path=search_path()) is not None
 
 
@@ -107,7 +109,7 @@ def ratio(one: str, other: str) -> float:
 
 def main() -> int:
     """Run both sets and write the figures."""
-    sets: dict[str, Sequence[Case]] = {"tuned": TUNED, "held out": HELD_OUT}
+    sets: dict[str, Sequence[Case]] = {"tuned": TUNED, "held out": HELD_OUT, "later": LATER}
     missing = sorted({case.tool for some in sets.values() for case in some if not installed(case.tool)})
     results: dict[str, Any] = {"missing": missing}
     for name, cases in sets.items():

@@ -3,7 +3,7 @@
 Every case is run three times: in another folder, with the offending line elsewhere (`{pad}`), another number (`{n}`)
 and another file name (`{stem}`). All three are the same error; two cases are different errors, also where only a name
 differs, for another name needs another remedy. `TUNED` were looked at while the signature was written, `HELD_OUT` were
-not.
+not; `LATER` are of tools that were added afterwards, and were first measured with the signature as it stood.
 """
 
 from typing import NamedTuple
@@ -68,6 +68,40 @@ def rust(name: str, code: str) -> Case:
 def cmake(name: str, code: str) -> Case:
     """An error of a build's description."""
     return Case("cmake", name, "cmake -S . -B build{n}", (("CMakeLists.txt", "{pad}" + code),))
+
+
+def tsc(name: str, code: str, options: str = "") -> Case:
+    """An error of a TypeScript program."""
+    return Case("tsc", name, f"tsc --noEmit --strict --types '' {options} {{stem}}.ts",
+                (("{stem}.ts", "{pad}" + code),))
+
+
+def eslint(name: str, rules: str, code: str) -> Case:
+    """Something that a linter of JavaScript complains about."""
+    return Case("eslint", name, "eslint {stem}.js", (
+        ("eslint.config.js", f"module.exports = [{{{{ rules: {{{{ {rules} }}}} }}}}];\n"),
+        ("{stem}.js", "{pad}" + code)))
+
+
+def go(name: str, code: str, command: str = "go run {stem}.go") -> Case:
+    """An error of a Go program."""
+    return Case("go", name, command, (("go.mod", "module example.com/{stem}\n\ngo 1.19\n"),
+                                      ("{stem}.go", "package main\n\n{pad}" + code)))
+
+
+def go_test(name: str, what: str) -> Case:
+    """A test of a Go program that fails."""
+    return Case("go", name, "go test ./...", (
+        ("go.mod", "module example.com/{stem}\n\ngo 1.19\n"),
+        ("{stem}_test.go", f"package a\n\nimport \"testing\"\n\n{{pad}}func Test{what.title()}(t *testing.T) "
+                           f"{{{{\n\tt.Errorf(\"{what} is %d\", {{n}})\n}}}}\n")))
+
+
+def cargo(name: str, code: str, command: str = "cargo build --offline", more: str = "") -> Case:
+    """An error of a Rust package."""
+    return Case("cargo", name, command, (
+        ("Cargo.toml", "[package]\nname = \"{stem}\"\nversion = \"0.{n}.0\"\nedition = \"2021\"\n[lib]\n"
+                       "path = \"{stem}.rs\"\n" + more), ("{stem}.rs", "{pad}" + code)))
 
 
 REPOSITORY = "git init -q . && git config user.email a@b.c && git config user.name a && "
@@ -177,4 +211,77 @@ HELD_OUT = (
     Case("java", "thrown", "java {stem}.java", (("{stem}.java", "{pad}class A {{ public static void main(String[] a) "
                                                    "{{ int[] x = new int[2]; x[{n}] = 1; }} }}\n"),)),
     Case("docker", "no daemon", "DOCKER_HOST=unix:///nothing/{n}.sock docker ps"),
+)
+
+LATER = (
+    tsc("undefined", "console.log(nothing + {n});\n"),
+    tsc("other undefined", "console.log(something + {n});\n"),
+    tsc("assigned", "const a: number = 'x{n}';\n"),
+    tsc("argument", "function f(a: number) {{ return a; }}\nf('x');\n"),
+    tsc("module", "import {{ pad }} from 'left-pad';\npad({n});\n"),
+    tsc("own module", "import {{ pad }} from './nothing{n}';\npad({n});\n"),
+    tsc("scoped module", "import {{ pad }} from '@nothing/pad';\npad({n});\n"),
+    tsc("other scoped module", "import {{ pad }} from '@nothing/fill';\npad({n});\n"),
+    tsc("property", "const a = {{ b: {n} }};\na.port;\n"),
+    tsc("like property", "const a = {{ length: {n} }};\na.lenght;\n"),
+    tsc("missing property", "const a: {{ host: string; port: number }} = {{ port: {n} }};\n"),
+    tsc("implicit any", "export function f(a) {{ return a; }}\n"),
+    tsc("null", "const a: string | null = Math.random() > {n} ? 'x' : null;\na.length;\n"),
+    tsc("syntax", "const a = {{ b: {n};\n"),
+    tsc("pretty", "const a: boolean = {n};\n", "--pretty"),
+    tsc("several", "const a: number = 'x';\nconst b: string = {n};\n"),
+    Case("tsc", "no file", "tsc --noEmit {stem}{n}.ts"),
+    Case("tsc", "option", "tsc --nothing {n}"),
+    eslint("unused", "'no-unused-vars': 'error'", "const left = {n};\n"),
+    eslint("other unused", "'no-unused-vars': 'error'", "const right = {n};\n"),
+    eslint("undefined", "'no-undef': 'error'", "nothing({n});\n"),
+    eslint("equality", "eqeqeq: 'error'", "export const f = (a) => a == {n};\n"),
+    eslint("syntax", "", "const a = {{ b: {n};\n"),
+    eslint("two rules", "'no-undef': 'error', 'no-var': 'error'", "var a = nothing;\n"),
+    eslint("no rule", "'nothing-there': 'error'", "const a = {n};\n"),
+    Case("eslint", "no configuration", "eslint {stem}.js", (("{stem}.js", "{pad}let a = {n};\n"),)),
+    go("undefined", "func main() {{ println(nothing, {n}) }}\n"),
+    go("other undefined", "func main() {{ println(something, {n}) }}\n"),
+    go("unused variable", "func main() {{ left := {n} }}\n"),
+    go("unused import", "import \"os\"\n\nfunc main() {{ println({n}) }}\n"),
+    go("types", "func main() {{ var a string = {n}; println(a) }}\n"),
+    go("arguments", "func f(a int) {{}}\nfunc main() {{ f({n}, {n}) }}\n"),
+    go("no return", "func f() int {{}}\nfunc main() {{ println(f(), {n}) }}\n"),
+    go("syntax", "func main() {{ println({n} }}\n"),
+    go("package", "import \"nothing/there\"\n\nfunc main() {{ there.F({n}) }}\n"),
+    go("module", "import \"github.com/nothing/there\"\n\nfunc main() {{ there.F({n}) }}\n"),
+    go("other module", "import \"github.com/nothing/here\"\n\nfunc main() {{ here.F({n}) }}\n"),
+    go("index", "func main() {{ a := []int{{1}}; i := {n}; println(a[i]) }}\n"),
+    go("nil map", "func main() {{ var a map[int]int; a[{n}] = 1 }}\n"),
+    go("nil pointer", "type t struct {{ a int }}\n\nfunc main() {{ var p *t; println(p.a + {n}) }}\n"),
+    go("vet", "import \"fmt\"\n\nfunc main() {{ fmt.Printf(\"%d\", \"x{n}\") }}\n", "go vet {stem}.go"),
+    Case("go", "no module", "go build ./...", (("{stem}.go", "package main\n"),)),
+    go_test("test", "sum"),
+    go_test("other test", "mean"),
+    cargo("undefined", "pub fn f() -> u32 {{ nothing + {n} }}\n"),
+    cargo("types", "pub fn f() -> String {{ {n} }}\n"),
+    cargo("crate", "use serde::Serialize;\npub fn f(_: impl Serialize) -> u32 {{ {n} }}\n"),
+    cargo("own module", "mod nothing;\npub fn f() -> u32 {{ {n} }}\n"),
+    cargo("field", "pub struct A {{ a: u32 }}\npub fn f(x: A) -> u32 {{ x.b + {n} }}\n"),
+    cargo("lifetime", "pub fn f(a: &str, b: &str) -> &str {{ if a.len() > {n} {{ a }} else {{ b }} }}\n"),
+    cargo("match", "pub fn f(a: Option<u32>) -> u32 {{ match a {{ Some(x) => x + {n} }} }}\n"),
+    cargo("dependency", "pub fn f() -> u32 {{ {n} }}\n", more="[dependencies]\nnothing-there = \"1\"\n"),
+    cargo("manifest", "pub fn f() -> u32 {{ {n} }}\n", more="[dependencies\n"),
+    cargo("test", "#[test]\nfn sums() {{ assert_eq!({n}, 1, \"sums\"); }}\n", "cargo test --offline"),
+    cargo("other test", "#[test]\nfn means() {{ assert_eq!({n}, 1, \"means\"); }}\n", "cargo test --offline"),
+    Case("cargo", "no manifest", "cargo build --offline"),
+    Case("cargo", "command", "cargo nothing"),
+    Case("maven", "no pom", "mvn -o -q package"),
+    Case("maven", "phase", "mvn -o -q nothing", (("pom.xml", "<project><modelVersion>4.0.0</modelVersion><groupId>a"
+         "</groupId><artifactId>{stem}</artifactId><version>{n}</version></project>"),)),
+    Case("javac", "symbol", "javac {stem}.java",
+         (("{stem}.java", "{pad}class A {{ int f() {{ return nothing + {n}; }} }}\n"),)),
+    Case("javac", "other symbol", "javac {stem}.java",
+         (("{stem}.java", "{pad}class A {{ int f() {{ return something + {n}; }} }}\n"),)),
+    Case("javac", "types", "javac {stem}.java",
+         (("{stem}.java", "{pad}class A {{ String f() {{ return {n}; }} }}\n"),)),
+    Case("javac", "package", "javac {stem}.java",
+         (("{stem}.java", "{pad}import org.nothing.There;\nclass A {{ int f() {{ return {n}; }} }}\n"),)),
+    Case("javac", "semicolon", "javac {stem}.java",
+         (("{stem}.java", "{pad}class A {{ int f() {{ return {n} }} }}\n"),)),
 )

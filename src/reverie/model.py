@@ -119,7 +119,7 @@ OWN_VERBS = frozenset((
     "remember", "import", "revise", "tag", "describe", "link", "supersede", "feedback", "outcome", "forget", "restore",
     "undo", "purge", "review", "curate", "fired", "done", "cancel", "snooze", "mirror", "folder", "heard", "prepared",
     "feel", "season", "left", "learn", "gather", "extract", "answer", "reconcile", "weigh", "maintain", "llm", "failed",
-    "sleeping", "sleep", "slept", "commit", "remedy"))
+    "sleeping", "sleep", "slept", "commit", "remedy", "anchor"))
 """Verbs of events by which Reverie remembers what it did and decided: nobody else writes them down."""
 
 

@@ -172,6 +172,69 @@ def test_an_index_that_was_interrupted_says_so_and_goes_on(indexed, repo, monkey
     assert len(indexed.callers("helper", root=repo)) == 3
 
 
+def test_answers_of_half_an_index_say_so(repo, tmp_path, monkeypatch):
+    """Whoever asks while indexing goes on, or after it was interrupted, is told that answers lack."""
+    from reverie.code import index
+    home = ("--home", str(toy_home(tmp_path)), "--in", str(repo))
+    with monkeypatch.context() as within:
+        within.setattr(index, "linked", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        invoked("index", str(repo), *home[:2], code=130)
+    assert "not whole" in invoked("callers", "helper", *home).stderr
+    assert "not whole" in invoked("symbol", "helper", *home).stderr
+    assert "not whole" in invoked("map", *home).stderr
+    invoked("index", str(repo), *home[:2])
+    assert "not whole" not in invoked("callers", "helper", *home).stderr
+
+
+def test_whoever_waits_to_index_is_told(indexed, repo):
+    """Another process that indexes, or one that was killed just now, is waited for, and not in silence."""
+    indexed.store.acquire("code", "another", 60.0, indexed._now())
+    told = []
+
+    def listening(stage, *_):
+        told.append(stage)
+        indexed.store.release("code", "another")
+    indexed.index_code(repo, listening)
+    assert told[0] == "waiting for another process that indexes"
+
+
+def test_one_name_in_several_files(home, tmp_path):
+    """Each call says which definition it means; a path before the name asks for one of them (D28, D35, CC-77)."""
+    root = written(tmp_path / "two", **{
+        "a/util.py": "def helper(): pass\n", "b/util.py": "def helper(): pass\n",
+        "one.py": "from a.util import helper\nhelper()\n", "two.py": "from b.util import helper\nhelper()\n"})
+    home.index_code(root)
+    assert [(use.path, use.to) for use in home.callers("helper", root=root)] == [
+        ("one.py", "a/util.py"), ("two.py", "b/util.py")]
+    for name in ("b/util.py:helper", "./b/util.py:helper"):
+        assert [use.path for use in home.callers(name, root=root)] == ["two.py"]
+        assert [one.path for one in home.find_symbol(name, root=root)] == ["b/util.py"]
+    assert home.find_symbol("til.py:helper", root=root) == home.callers("c.py:helper", root=root) == []
+
+
+def test_a_second_working_tree_is_no_second_repository(home, tmp_path):
+    """What `git worktree add` put into the repository is left out; a submodule counts."""
+    root = written(tmp_path / "main", **{
+        "a.py": "def f(): pass\n", "wt/.git": "gitdir: /main/.git/worktrees/wt\n", "wt/a.py": "def f(): pass\n",
+        "sub/.git": "gitdir: ../.git/modules/sub\n", "sub/b.py": "def g(): pass\n"})
+    done = home.index_code(root)
+    assert (done.files, done.skipped["another working tree"]) == (2, 1)
+    assert home.index_code(root / "wt").files == 1
+
+
+def test_a_go_module_is_called_as_it_says(home, tmp_path):
+    """The folder of a clone may have any name: `go.mod` says what the packages in it are called (D29, CC-77)."""
+    root = written(tmp_path / "clone", **{
+        "go.mod": "module example.com/app\n\ngo 1.19\n",
+        "util/u.go": "package util\n\ntype Box struct{}\n\nfunc (b *Box) Put() {}\n\n"
+                     "func New() *Box { return &Box{} }\n",
+        "cmd/main.go": "package main\n\nimport u \"example.com/app/util\"\n\n"
+                       "func main() {\n\tb := u.New()\n\tb.Put()\n}\n"})
+    home.index_code(root)
+    assert told(home.callers("New", root=root)) == [("cmd/main.go", 6, "main", "New", True)]
+    assert [use.why for use in home.callers("Put", root=root)] == [("type",)]
+
+
 def test_two_repositories_do_not_see_each_other(indexed, repo, tmp_path):
     """A name in another repository is not meant, and forgetting one leaves the other."""
     other = written(tmp_path / "other", **{"a.py": "def helper(): pass\n\ndef g():\n    helper()\n"})

@@ -1,4 +1,4 @@
-"""Code that is like some code: D16, D18, D19, D21."""
+"""Code that is like some code: D16, D18, D19."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def names(found):
 
 
 def test_words_find_code_before_any_vector(mind, repo):
-    """Split identifiers are words; nothing is embedded while indexing, and nothing but the question while asking."""
+    """Split identifiers are words; nothing is embedded while indexing, only the question while asking (D19)."""
     assert mind.embedder.asked == []
     best = mind.search_similar("where is the parcel sent", root=repo)[0]
     assert names([best]) == [("shop/send.py", 2, 3, "ParcelSender.sendParcel")]
@@ -45,7 +45,7 @@ def test_words_find_code_before_any_vector(mind, repo):
 
 
 def test_settling_gives_each_chunk_its_vector_once(mind, repo, tmp_path):
-    """Vectors are made in the background; the same code in another repository or version is embedded once (C71)."""
+    """Vectors are made in the background; the same code in another repository is embedded once (D16, D18, C71)."""
     mind.settle()
     made = [text.partition("\n")[0] for text in mind.embedder.asked]
     assert sorted(made) == ["shop/cart.py empty", "shop/cart.py price_of_cart", "shop/send.py ParcelSender",

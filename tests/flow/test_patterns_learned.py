@@ -8,6 +8,7 @@ import pytest
 from reverie.errors import BadInput
 from reverie.kinds import is_ripe
 from reverie.testing import SPACE, memory
+from tests.helpers import at_once
 
 pytestmark = pytest.mark.words_only
 
@@ -46,6 +47,18 @@ def test_an_unrelated_error_gets_none(mind, clock):
                   "bash: yaml: command not found"):
         assert mind.suggest_fix(error, space=SPACE) == []
     assert mind.suggest_fix(MISSING, space="me/other") == []
+
+
+def test_a_fix_that_holds_everywhere_is_moved_up(mind, clock):
+    """In the user's own space it is known in every project, and counted there, not learned once more (D58)."""
+    overcome(mind, clock)
+    [known] = mind.browse(space=SPACE, kinds=["learning"])
+    assert mind.suggest_fix(MISSING, space="me/other") == []
+    mind.revise(known.id, space="me")
+    overcome(mind, clock, session="later")
+    for space in (SPACE, "me/other"):
+        [found] = mind.suggest_fix(MISSING, space=space)
+        assert (found.memory.id, found.worked) == (known.id, 2)
 
 
 def test_a_remedy_that_stops_working_is_withdrawn(mind, clock):
@@ -96,6 +109,79 @@ def test_nothing_is_learned_from_doing_nothing(mind, clock):
     run(mind, clock, "make")
     mind.settle()
     assert mind.browse(space=SPACE, kinds=["learning"]) == []
+
+
+REFUSED = "curl: (7) Failed to connect to localhost port 80: Connection refused"
+
+
+def test_another_folder_is_another_command(mind, clock):
+    """`make` that fails in one folder and goes well in another one was not mended by what was done between (D10)."""
+    wrong = "make: *** No rule to make target 'x'.  Stop."
+    run(mind, clock, "cd /a && make", wrong, "one")
+    run(mind, clock, "touch q", session="one")
+    run(mind, clock, "cd /b && make", session="one")
+    for folder, error in (("/a", wrong), ("/b", "")):
+        mind.record_tool("bash", {"command": "make", "cwd": folder}, error=error, session="two", space=SPACE)
+        mind.record_tool("bash", {"command": "touch r", "cwd": folder}, session="two", space=SPACE)
+    run(mind, clock, "make", wrong, "three")
+    run(mind, clock, "cd /b", session="three")
+    run(mind, clock, "touch q", session="three")
+    run(mind, clock, "make", session="three")
+    mind.settle()
+    assert mind.suggest_fix(wrong, space=SPACE) == []
+    run(mind, clock, "cd /a && make", wrong, "four")
+    run(mind, clock, "touch x", session="four")
+    run(mind, clock, "make", session="four")      # the shell is still there
+    mind.settle()
+    assert [one.ran for one in mind.suggest_fix(wrong, space=SPACE)] == [("touch x",)]
+
+
+def test_an_error_that_goes_away_by_itself_counts_against_its_remedies(mind, clock):
+    """What happened to stand between is doubted when the error also goes away without it (D10, CC-79)."""
+    run(mind, clock, "curl x", REFUSED)
+    mind.record_file("README.md", session="s", space=SPACE)
+    run(mind, clock, "curl x")
+    for times in (1, 2):
+        run(mind, clock, "curl x", REFUSED)
+        run(mind, clock, "ls")
+        run(mind, clock, "curl x")
+        mind.settle()
+        [known] = mind.known_fixes(space=SPACE)
+        assert (known.worked, known.failed, known.alone) == (1, 0, times)
+        assert known.chance == pytest.approx(2 / (3 + times))
+        assert [one.why for one in mind.suggest_fix(REFUSED, space=SPACE)] == [
+            "the same error; worked 1 of 1 times; went away 1 times without it"][:2 - times]
+
+
+def test_the_next_error_is_not_held_against_a_remedy(mind, clock):
+    """A remedy has not failed where the same command then fails with another error (D10)."""
+    overcome(mind, clock)
+    run(mind, clock, "python app.py", MISSING.format("a", 1), "t")
+    run(mind, clock, "pip install pyyaml", session="t")
+    run(mind, clock, "python app.py", "KeyError: 'port'", "t")
+    mind.settle()
+    [known] = mind.known_fixes(space=SPACE)
+    assert (known.worked, known.failed) == (1, 0)
+
+
+@pytest.mark.parametrize("idle", ["git commit -am wip", "pytest tests/test_one.py", "npm run lint", "cargo check",
+                                  "python -m mypy src", "git push"])
+def test_checks_and_commits_mend_nothing(mind, clock, idle):
+    """What only tests, or keeps what is there, is no remedy (D10)."""
+    overcome(mind, clock, remedy=idle)
+    assert mind.known_fixes(space=SPACE) == []
+
+
+def test_a_commit_mends_what_asks_for_one(mind, clock):
+    """A tool that complains of uncommitted changes, or of style, is put right by a commit, or by a linter (D10)."""
+    run(mind, clock, "npm version patch", "npm error Git working directory not clean.")
+    run(mind, clock, "git commit -am wip")
+    run(mind, clock, "npm version patch")
+    run(mind, clock, "pre-commit run", "error: trailing whitespace found")
+    run(mind, clock, "ruff check --fix src")
+    run(mind, clock, "pre-commit run")
+    mind.settle()
+    assert {one.ran for one in mind.known_fixes(space=SPACE)} == {("git commit -am wip",), ("ruff check --fix src",)}
 
 
 def test_what_was_forgotten_is_not_suggested_or_learned_again(mind, clock):
@@ -206,6 +292,42 @@ def test_rewritten_history_adds_only_what_is_new(mind, repository):
     assert (done.commits, done.known) == (1, 3)
 
 
+def test_two_at_once_take_each_commit_in_once(tmp_path, clock, repository):
+    """Two processes that learn one history at the same time write each commit once (D9)."""
+    with memory(tmp_path / "home", now=clock) as one, memory(tmp_path / "home", now=clock) as other:
+        at_once(lambda: one.learn_git(repository, space=SPACE), lambda: other.learn_git(repository, space=SPACE))
+        assert len(one.deeds(verbs=["commit"], space=SPACE)) == 3
+
+
+def test_a_history_that_was_cut_off_says_only_what_it_knows(mind, repository, tmp_path):
+    """The first commit of a shallow clone seems to make all files at once: it is left out until the rest is there."""
+    git(tmp_path, "clone", "-q", "--depth", "2", f"file://{repository}", "cut")
+    assert [mind.learn_git(tmp_path / "cut", space=SPACE).commits for _ in range(2)] == [1, 0]
+    git(tmp_path / "cut", "fetch", "-q", "--unshallow")
+    assert [mind.learn_git(tmp_path / "cut", space=SPACE).commits for _ in range(2)] == [2, 0]
+    assert len(mind.deeds(verbs=["commit"], space=SPACE)) == 3
+
+
+def test_a_rebase_makes_no_new_occasions(mind, repository):
+    """Commits that were written anew are the same work (D9, CC-76)."""
+    mind.learn_git(repository, space=SPACE)
+    git(repository, "checkout", "-q", "--orphan", "other")
+    git(repository, "rm", "-rqf", ".")
+    commit(repository, "Before", at=1_740_000_000, d__py="d")
+    git(repository, "cherry-pick", "main~2", "main~1", "main", at=1_760_000_000)
+    git(repository, "branch", "-Mf", "main")
+    assert mind.learn_git(repository, space=SPACE).commits == 1
+    assert [one.occasions for one in mind.coedited("a.py", space=SPACE)] == [3]
+
+
+def test_in_a_hook_of_git_the_folder_is_meant(mind, repository, tmp_path, monkeypatch):
+    """Git's hooks name their repository in the environment; another one that is asked for is read all the same."""
+    (tmp_path / "hooked").mkdir()
+    git(tmp_path / "hooked", "init", "-q")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "hooked/.git"))
+    assert mind.learn_git(repository, space=SPACE).commits == 3
+
+
 def test_huge_commits_and_merges_say_nothing(mind, repository):
     """51 files are no pattern, and a merge brings nothing of its own (D9)."""
     for n in range(3):
@@ -233,6 +355,20 @@ def test_nothing_of_a_repository_is_run(mind, repository, tmp_path):
     git(repository, "config", "log.showSignature", "true")
     assert mind.learn_git(repository, space=SPACE).commits == 4
     assert not sprung.exists()
+
+
+def test_a_hook_of_another_repository_does_not_lead_astray(mind, repository, tmp_path, monkeypatch):
+    """Within a hook, git says by variables where it is at work; the folder that was asked about counts (D9)."""
+    (other := tmp_path / "other").mkdir()
+    git(other, "init", "-q", "-b", "main")
+    commit(other, "Elsewhere", z__py="z")
+    for name, value in (("GIT_DIR", other / ".git"), ("GIT_INDEX_FILE", other / ".git" / "index"),
+                        ("GIT_WORK_TREE", other), ("GIT_PREFIX", "x/"), ("GIT_OBJECT_DIRECTORY", other / "none"),
+                        ("GIT_EXTERNAL_DIFF", "false"), ("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "core.bare"),
+                        ("GIT_CONFIG_VALUE_0", "nonsense"), ("GIT_NAMESPACE", "away")):
+        monkeypatch.setenv(name, str(value))
+    assert mind.learn_git(repository, space=SPACE).commits == 3
+    assert mind.deeds(["Elsewhere"], space=SPACE) == []
 
 
 def test_where_there_is_no_history_it_is_said(mind, tmp_path):

@@ -102,6 +102,51 @@ def test_generators_give_what_they_gave(mind):
     assert last(mind)["result"] == "back"
 
 
+def test_async_generators_can_be_talked_to(mind):
+    """What is sent in arrives, what is thrown in is caught within, closing closes at once (CC-75)."""
+    heard, closed = [], []
+
+    @mind.recording("stream", space=SPACE)
+    async def stream():
+        try:
+            heard.append((yield 1))
+            try:
+                yield 2
+            except KeyError as err:
+                heard.append(err.args[0])
+            yield 3
+        finally:
+            closed.append(True)
+
+    async def talk():
+        items = stream()
+        assert await items.asend(None) == 1
+        assert await items.asend("sent") == 2
+        assert await items.athrow(KeyError("thrown")) == 3
+        await items.aclose()
+        assert heard == ["sent", "thrown"] and closed == [True]
+
+    asyncio.run(talk())
+    assert [event.payload["ok"] for event in mind.deeds(space=SPACE)] == [True]
+
+
+def test_methods_of_classes_are_recorded(mind):
+    """A classmethod and a staticmethod stay what they are, whichever decorator comes first (CC-75)."""
+    class Tools:
+        @mind.recording("made", space=SPACE)
+        @classmethod
+        def made(cls):
+            return cls.__name__
+
+        @mind.recording("plain", space=SPACE)
+        @staticmethod
+        def plain(n):
+            return n + 1
+
+    assert (Tools.made(), Tools().made(), Tools.plain(1)) == ("Tools", "Tools", 2)
+    assert [event.payload["tool"] for event in mind.deeds(space=SPACE)] == ["plain", "made", "made"]
+
+
 def test_trouble_with_recording_is_never_the_tools(mind, monkeypatch):
     """A store that fails, values that cannot be told, bad spaces: the tool goes on and the loss is counted (CC-75)."""
     class Rude:

@@ -93,6 +93,78 @@ def test_what_is_only_likely_says_so():
     assert [(one.how, one.symbol >= 0) for one in calls] == [("only method of that name", True)]
 
 
+def test_a_module_is_known_by_its_whole_name():
+    """`import a.b.c` and then `a.b.c.f()`, at the top and in a function (D28, D29, CC-77)."""
+    found = edges({"a/__init__.py": "", "a/b/__init__.py": "",
+                   "a/b/c.py": "class K:\n    def g(self): ...\ndef f(): ...\n",
+                   "m.py": "import a.b.c\na.b.c.f()\ndef z():\n    a.b.c.K().g()\n    a.b.c.f()\n"})
+    assert {("calls", "", "f"), ("calls", "z", "f"), ("calls", "z", "K"), ("calls", "z", "K.g")} <= found
+
+
+def test_classes_within_classes_and_properties_are_followed():
+    """A nested class is a member of its class; a property leads to what it returns (D28, CC-77)."""
+    found = edges({"m.py": "class Part:\n    def spin(self): ...\n    def stop(self): ...\n"
+                           "class Other:\n    def spin(self): ...\n"
+                           "class Outer:\n    class Inner:\n        def m(self): ...\n"
+                           "    @property\n    def part(self) -> Part: ...\n"
+                           "    def use(self):\n        self.Inner().m()\n        self.part.spin()\n"
+                           "def far():\n    Outer.Inner().m()\n    Outer().part.spin()\n"})
+    assert {("calls", "Outer.use", "Outer.Inner"), ("calls", "Outer.use", "Outer.Inner.m"),
+            ("calls", "Outer.use", "Part.spin"), ("calls", "far", "Outer.Inner"), ("calls", "far", "Outer.Inner.m"),
+            ("calls", "far", "Part.spin")} <= found
+    assert not any(to == "Other.spin" for _, _, to in found)
+
+
+def test_what_stands_above_is_never_ones_own():
+    """`super()` of a class whose base lies outside leads outside, not to its own method of that name (D28, CC-77)."""
+    found = edges({"m.py": "import lib\nclass A(lib.Base):\n    def f(self):\n        super().f()\n"})
+    assert not any(kind == "calls" for kind, _, _ in found)
+
+
+def test_a_declared_module_of_rust_is_known():
+    """`mod store;` makes `store::open()` known without a `use` (D29, CC-77)."""
+    assert ("calls", "go", "open") in edges({"src/lib.rs": "mod store;\npub fn go() { store::open(); }\n",
+                                             "src/store.rs": "pub fn open() {}\n"})
+
+
+MODULES = {
+    "src/lib/format.ts": "export function fmt() {}\nexport default class Formatter { go() { return fmt(); } }\n",
+    "src/lib/index.ts": "export { fmt } from './format';\nexport { default as Fmt } from './format';\n"
+                        "export * as ns from './format';\nfunction own() {}\nexport { own as publicOwn };\n",
+    "src/plain.js": "function made() {}\nfunction other() {}\nexport default made;\n",
+}
+
+
+@pytest.mark.parametrize(("code", "called"), [
+    ("import { fmt as f } from '../lib';\nf();", "fmt"), ("import { Fmt } from '../lib';\nnew Fmt();", "Formatter"),
+    ("import { Fmt } from '../lib';\nnew Fmt().go();", "Formatter.go"),
+    ("import D from '../lib/format.js';\nnew D().go();", "Formatter.go"),
+    ("import { ns } from '../lib';\nns.fmt();", "fmt"), ("import { publicOwn } from '../lib';\npublicOwn();", "own"),
+    ("import * as all from '../lib';\nall.publicOwn();", "own"), ("import any from '../plain';\nany();", "made"),
+    ("import { fmt } from '@/lib/format';\nfmt();", "fmt"), ("import { publicOwn } from '~/lib';\npublicOwn();", "own"),
+])
+def test_exports_of_javascript_are_followed(code, called):
+    """Barrels, default exports, exports under another name, and the usual short names of the source folder (D29)."""
+    assert ("calls", "", called) in edges({**MODULES, "src/app/main.ts": code})
+
+
+def test_what_a_setting_may_name_is_not_denied():
+    """A module that a project's settings may lead to one of ours: calls of it are told as possible (D35, CC-77)."""
+    known = facts({**MODULES, "src/main.ts": "import { fmt, map } from '@lib/format';\nfmt();\nmap();\n"})
+    assert [(one.line, one.name, one.to, one.how) for one in resolved("repo", known)
+            if one.path == "src/main.ts" and one.kind == "calls"] == [(2, "fmt", "", "unresolved")]
+
+
+def test_modules_that_pass_on_all_names_of_each_other():
+    """Twenty modules that re-export each other are looked through once each, not along every way (D29, CC-77)."""
+    count = 20
+    files = {f"m{n}.ts": "".join(f"export * from './m{other}';\n" for other in range(count) if other != n)
+             + "import * as all from './m0';\nnothing();\nother();\n" for n in range(count)}
+    found = edges({**files, "m7.ts": files["m7.ts"] + "export function deep() {}\n", "x.ts": "class nothing {}\n",
+                   "use.ts": "import { deep } from './m3';\ndeep();\n"})
+    assert ("calls", "", "deep") in found and ("calls", "", "nothing") not in found
+
+
 def test_a_class_that_inherits_from_itself_ends():
     """Circles of bases, re-exports and assignments end."""
     text = ("from two import A\nclass A(A): pass\nclass B(C): pass\n"

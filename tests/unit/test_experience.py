@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from reverie.lifecycle.experience import commits, deeds
 from reverie.lifecycle.experience.signature import likeness, signature
-from reverie.lifecycle.experience.together import Touch, occasions, renames, together, touches
+from reverie.lifecycle.experience.together import Touch, everywhere, occasions, renames, together, touches
 from reverie.lifecycle.experience.workflows import workflows
 from reverie.testing import NOON, an_event
 
@@ -54,6 +54,14 @@ def test_rereads_and_repeated_errors_are_counted():
     assert (told.reads, told.rereads, told.errors, told.repeated) == (3, 1, 3, 1)
 
 
+def test_a_file_that_changed_is_rightly_read_again():
+    """After an edit, whoever made it, reading is no repetition; an edit that failed changed nothing (D61)."""
+    def read(at):
+        return an_event("file", at=NOON + at, session="s", payload={"path": "./a.py", "operation": "read"})
+    told = deeds.practice([read(1), changed("a.py", 2), read(3), changed("a.py", 4, ok=False), read(5)])
+    assert (told.reads, told.rereads) == (3, 1)
+
+
 # Files that change together
 
 DAY = 86_400.0
@@ -76,6 +84,20 @@ def test_counting_from_either_side_gives_the_same(some):
     assert occasions(ones, others) == occasions(others, ones)
 
 
+ANYWHERE = st.lists(st.builds(Touch, st.sampled_from("abcd"), st.integers(0, 5_000).map(lambda n: n * 60.0),
+                              st.sampled_from(("", "t1", "t2", "commit 1", "commit 2", "commit 3"))), max_size=60)
+
+
+@given(ANYWHERE)
+def test_all_pairs_are_those_of_each_file(some):
+    """What is found everywhere is what each file tells when it is asked (CC-76, D8)."""
+    asked = {(path, one.path, one.occasions) for path in "abcd" for one in together(path, some, 0.0, least=2)}
+    told = {(*files, pair.occasions) for pair in everywhere(some, 0.0, least=2) for files in (
+        pair.files, pair.files[::-1])}
+    assert told == asked
+    assert all(0.0 < pair.share <= 1.0 and pair.first_at <= pair.last_at for pair in everywhere(some, 0.0, least=2))
+
+
 def test_the_window_is_300_seconds_either_way():
     """300 s in, 301 s out, before and after (CC-76, D9)."""
     for apart, expected in ((300, [("b", 3)]), (-300, [("b", 3)]), (301, []), (-301, [])):
@@ -89,6 +111,30 @@ def test_occasions_are_counted_not_edits():
     assert pairs(once) == []
     again = [changed(path, day * DAY) for day in (1, 2) for path in "ab"]
     assert pairs([*once, *again]) == [("b", 3)]
+
+
+def committed(n, at, *files):
+    return an_event("commit", at=NOON + at, payload={"commit": str(n), "files": [[file, 1, 0] for file in files]})
+
+
+def test_an_edit_and_its_commit_are_one_occasion():
+    """Edited within a task, committed an hour later: one set of changes, which counts once (CC-76, D9)."""
+    def worked(n):
+        edits = [changed(path, n * 2 * DAY + at, task=f"t{n}") for path, at in (("a", 0), ("b", 1_000))]
+        return [*edits, committed(n, n * 2 * DAY + 4_600, "a", "b")]
+    twice = [*worked(0), *worked(1)]
+    assert pairs(twice) == []
+    [found] = together("a", touches([*twice, *worked(2)], {}), NOON)
+    assert (found.path, found.occasions, found.of) == ("b", 3, 3)
+
+
+def test_a_commit_without_the_file_or_days_later_is_another_occasion():
+    """Only the first commit of a file after its edit, within a day, holds that edit (CC-76, D9)."""
+    edits = [changed(path, 0, task="t") for path in "ab"]
+    late = [committed(n, n * 2 * DAY, "a", "b") for n in (1, 2)]
+    assert pairs([*edits, *late]) == [("b", 3)]
+    soon = [committed(n, n * 3_600, "a", "b") for n in (1, 2, 3)]
+    assert pairs([*edits, *soon]) == [("b", 3)]
 
 
 def test_failed_edits_and_reads_do_not_count():
@@ -128,8 +174,9 @@ def test_names_are_followed_in_their_time():
 
 # Git's output
 
-LOG = (b"\x01aaa\x1f100\x1ffirst\0\n1\t0\tone.py\x002\t3\todd \tname\0"
-       b"\x01bbb\x1f200\x1fFixes the parser\0\n0\t0\t\0one.py\0two.py\0-\t-\tlogo.png\0\x01ccc\x1f300\x1fempty\0")
+LOG = (b"\x01aaa\x1f100\x1f90\x1ffirst\0\n1\t0\tone.py\x002\t3\todd \tname\0"
+       b"\x01bbb\x1f200\x1f90\x1fFixes the parser\0\n"
+       b"0\t0\t\0one.py\0two.py\0-\t-\tlogo.png\0\x01ccc\x1f300\x1f\x1fempty\0")
 
 
 @given(st.integers(1, 40))
@@ -155,10 +202,36 @@ SAME = [
     ("RuntimeError: object at 0x7f3a2b took 3.2s", "RuntimeError: object at 0x99ffee took 11.75s"),
     ("panic: at 2025-01-02T03:04:05Z id 3f2b8c1e-0000-4000-8000-123456789abc",
      "panic: at 2026-11-12 13:14:15 id 00000000-1111-4222-8333-abcdefabcdef"),
+    ("error[E0432]: unresolved import `serde`\n --> app.rs:1:5\n\nerror: could not compile `app` (lib) due to 1 "
+     "previous error", "error[E0432]: unresolved import `serde`\n --> b.rs:9:5\n\nerror: could not compile `b` (lib) "
+     "due to 1 previous error"),
+    ("a.ts(1,7): error TS2304: Cannot find name 'x'.",
+     "\x1b[96mb.ts\x1b[0m:\x1b[93m8\x1b[0m:\x1b[93m7\x1b[0m - \x1b[91merror\x1b[0m\x1b[90m TS2304: \x1b[0m"
+     "Cannot find name 'x'.\n\n\x1b[7m8\x1b[0m x\n"),
+    ("thread 'main' panicked at src/main.rs:2:5:\nindex out of bounds: the len is 3 but the index is 99\nnote: run",
+     "thread 'main' panicked at src/b.rs:77:1:\nindex out of bounds: the len is 1 but the index is 2\nnote: run"),
 ]
 OTHER = ["KeyError: 'user'", "KeyError: 'name'", "ModuleNotFoundError: No module named 'yaml'",
          "ModuleNotFoundError: No module named 'numpy'", "ValueError: 'user'", "bash: yarn: command not found",
-         "bash: npm: command not found", "fatal: not a git repository", "fatal: refusing to merge unrelated histories"]
+         "bash: npm: command not found", "fatal: not a git repository", "fatal: refusing to merge unrelated histories",
+         "/a.js\n  1:7  error  'x' is not defined  no-undef\n\n✖ 1 problem (1 error, 0 warnings)",
+         "/a.js\n  1:7  error  'y' is not defined  no-undef\n\n✖ 1 problem (1 error, 0 warnings)",
+         "/a.js\n  1:7  error  Expected '===' and instead saw '=='  eqeqeq\n\n✖ 1 problem (1 error, 0 warnings)",
+         "a.ts(1,7): error TS2322: Type 'string' is not assignable to type 'number'.",
+         "a.ts(1,7): error TS2322: Type 'number' is not assignable to type 'string'.",
+         "a.ts(1,1): error TS2307: Cannot find module '@one/x' or its corresponding type declarations.",
+         "a.ts(1,1): error TS2307: Cannot find module '@one/y' or its corresponding type declarations.",
+         "a.ts(1,1): error TS2307: Cannot find module './y' or its corresponding type declarations.",
+         "a.go:3:8: no required module provides package github.com/a/b; to add it:\n\tgo get github.com/a/b",
+         "a.go:3:8: no required module provides package github.com/a/c; to add it:\n\tgo get github.com/a/c",
+         "--- FAIL: TestA (0.00s)\n    a_test.go:6: sum is 3\nFAIL\nFAIL\texample.com/a\t0.007s\nFAIL",
+         "--- FAIL: TestB (0.00s)\n    a_test.go:6: mean is 3\nFAIL\nFAIL\texample.com/a\t0.007s\nFAIL",
+         "A.java:1: error: cannot find symbol\n  x();\n  ^\n  symbol:   method x()\n  location: class A\n1 error",
+         "A.java:1: error: cannot find symbol\n  y();\n  ^\n  symbol:   method y()\n  location: class A\n1 error",
+         "A.java:1: error: incompatible types: int cannot be converted to String",
+         "A.java:1: error: incompatible types: int cannot be converted to Boolean",
+         "[ERROR] Unknown lifecycle phase \"a\". -> [Help 1]\n[ERROR] \n[ERROR] Re-run\n[ERROR] [Help 1] http://x.org/y",
+         "[ERROR] No POM in this directory (/a). -> [Help 1]\n[ERROR] \n[ERROR] Re-run\n[ERROR] [Help 1] http://x.org/z"]
 
 
 def test_the_same_error_elsewhere_is_the_same():

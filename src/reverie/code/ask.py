@@ -34,6 +34,7 @@ class Use(NamedTuple):
     first: int             # lines of that, or `line` twice
     last: int
     name: str              # the symbol that is used
+    to: str                # the file that it stands in; empty where that is not known
     sure: bool             # False: something of that name is called, but what, is not known
     why: tuple[str, ...]
 
@@ -68,11 +69,21 @@ def found(place: Place, *why: str) -> Found:
     return Found(place.path, one.first, one.last, one.kind, one.qual, one.head, why)
 
 
+def meant(index: CodeIndex, root: str, name: str, limit: int = MOST) -> list[Place]:
+    """The symbols of that name: exactly, else but for case, else by the end of their qualified name.
+
+    A path before it means those of one file: `pkg/util.py:helper`. `Engine::run` is `Engine.run`.
+    """
+    path, colon, plain = name.replace("::", ".").removeprefix("./").rpartition(":")
+    places = index.named(root, plain, MOST if colon else limit)
+    return [one for one in places if f"/{one.path}".endswith(f"/{path}")][:limit] if colon else places
+
+
 def symbols(index: CodeIndex, root: str, name: str, limit: int) -> list[Found]:
-    """The symbols of that name: exactly, else but for case, else by the end of their qualified name."""
-    exact = index.named(root, name, limit)
-    return [found(place, "defines it" if name in (place.symbol.name, place.symbol.qual) else "a like name")
-            for place in exact]
+    """The symbols of that name, as `meant` finds them."""
+    plain = name.replace("::", ".").rpartition(":")[2]
+    return [found(place, "defines it" if plain in (place.symbol.name, place.symbol.qual) else "a like name")
+            for place in meant(index, root, name, limit)]
 
 
 def contents(index: CodeIndex, root: str, path: str) -> list[Found]:
@@ -84,17 +95,18 @@ def contents(index: CodeIndex, root: str, path: str) -> list[Found]:
 
 def callers(index: CodeIndex, root: str, name: str, kinds: Sequence[str] = CALLED, unsure: bool = True) -> list[Use]:
     """Where the functions and classes of that name are called, by path and line; then calls that could be meant."""
-    places = index.named(root, name, MOST)
+    places = meant(index, root, name)
     edges = [edge for edge in index.into(root, places) if edge.kind in kinds]
-    loose = index.loose(root, name.rpartition(".")[2]) if unsure and places else []
+    loose = index.loose(root, places[0].symbol.name) if unsure and places else []
     named = {(one.path, one.num): one.symbol.qual for one in places}
     sure = uses(index, root, edges, named)
-    return sure + uses(index, root, [edge for edge in loose if edge.kind in kinds], named, name)
+    return sure + uses(index, root, [edge for edge in loose if edge.kind in kinds], named,
+                       name.replace("::", ".").rpartition(":")[2])
 
 
 def callees(index: CodeIndex, root: str, name: str) -> list[Use]:
     """What the functions of that name call; a class calls what its methods do."""
-    places = index.named(root, name, MOST)
+    places = meant(index, root, name)
     inside = [one for one in index.symbols(root, sorted({one.path for one in places}))
               if any(one.path == top.path and top.symbol.first <= one.symbol.first <= one.symbol.last <= top.symbol.last
                      for top in places)]
@@ -111,8 +123,8 @@ def uses(index: CodeIndex, root: str, edges: Sequence[Edge], named: dict[tuple[s
         within = around.get((edge.path, edge.scope))
         lines = (within.first, within.last) if within else (edge.line, edge.line)
         told = named.get((edge.to, edge.symbol), edge.to) if edge.to else name
-        made.append(Use(edge.path, edge.line, edge.kind, within.qual if within else "", *lines, told, bool(edge.to),
-                        (edge.how or "edge",)))
+        made.append(Use(edge.path, edge.line, edge.kind, within.qual if within else "", *lines, told, edge.to,
+                        bool(edge.to), (edge.how or "edge",)))
     return made
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from reverie.store.code import Symbol
 
+HERE = "<this file>"      # the module of another name that a file gives to something of its own
 OUTSIDE = -1               # the index of no symbol: the file itself
 
 

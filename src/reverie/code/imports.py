@@ -61,6 +61,9 @@ class Modules:
             parts = (root, *stem(path).split("/")) if stem(path) else (root,)
             self.by_last[parts[-1]].append((parts, path))
             self.folders[dirname(path)].append(path)
+        self.by_end: dict[str, list[str]] = defaultdict(list)    # folders, by the last part of their path
+        for folder in self.folders:
+            self.by_end[folder.rpartition("/")[2]].append(folder)
 
     def located(self, module: str, path: str, language: Language) -> list[str]:
         """The files that a module's name means in a file; empty where it is none of this repository."""
@@ -111,10 +114,12 @@ class Modules:
         base = normpath(f"{dirname(path)}/{module}").lstrip("/")
         if found := self._at(base, path):
             return found
-        if module.startswith((".", "@")) or (module.count("/") == 0 and "." not in module and path.endswith(
-                (".js", ".ts", ".tsx", ".jsx", ".mjs", ".cjs"))):
+        own = module.startswith(("@/", "~/", "#/"))      # of the repository, as most projects set it
+        if (module.startswith((".", "@")) and not own) or (
+                module.count("/") == 0 and "." not in module and path.endswith((".js", ".ts", ".tsx", ".jsx", ".mjs",
+                                                                                ".cjs"))):
             return []
-        tail = module.removeprefix("./")
+        tail = module[2:] if own else module.removeprefix("./")
         wanted = tuple(stem(tail).split("/"))
         return nearest([file for parts, file in self.by_last.get(wanted[-1], ())
                         if parts[-len(wanted):] == wanted and (file.endswith(tail) or "." not in tail)], path)
@@ -136,8 +141,9 @@ class Modules:
         same = [(file, known) for known, file in self.by_last.get(wanted[-1], ()) if language_of(file) == language]
         found = [file for file, known in same if known[-len(wanted):] == wanted]
         if not found:
-            return [file for folder, files in self.folders.items() if f"/{folder}".endswith("/" + "/".join(wanted))
-                    for file in files if language_of(file) == language]
+            tail = "/" + "/".join(wanted)
+            return [file for folder in self.by_end.get(wanted[-1], ()) if f"/{folder}".endswith(tail)
+                    for file in self.folders[folder] if language_of(file) == language]
         return nearest(found, path)
 
     def _go(self, module: str) -> list[str]:

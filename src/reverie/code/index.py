@@ -36,6 +36,7 @@ GENERATED_NAME = re.compile(r"(?i)[._-]min\.[cm]?js$|\.bundle\.js$|_pb2(_grpc)?\
                             r"|[._](generated|g|designer)\.\w+$")
 GENERATED_TEXT = re.compile(r"(?i)@generated|\bcode generated\b.*\bdo not edit\b|\b(this file (is|was)|"
                             r"autom?atically|auto-?)\s?generated\b")
+GO_MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
 FIRST = 1_000              # characters in which a file says that it was generated
 LONG_LINE = 5_000          # characters of a line that nobody wrote
 FEW = 20                   # files that are always resolved by themselves, or
@@ -82,7 +83,7 @@ def mapped(index: CodeIndex, root: str, now: Callable[[], float], progress: Prog
     if not index.size(root).resolved or root not in index.roots():
         progress(f"resolving {name}", 0, None)
         facts = {path: unpacked(text) for path, text in index.facts(root).items()}
-        index.link(root, linked(World(name, Loaded(facts), meaning_of), sorted(facts)))
+        index.link(root, linked(World(called(root, now), Loaded(facts), meaning_of), sorted(facts)))
     return Mapped(root, len(mine), count, len(plan.gone), done, +skipped, index.size(root))
 
 
@@ -108,7 +109,8 @@ def amend(index: CodeIndex, root: str, plan: Plan, known: Mapping[str, Indexed],
     tried = skipped.copy()
     read = looked_at(root, plan.changed, known, now, tried)
     gone = [*plan.gone, *read.left]
-    links = amended(index, root, Path(root).name, {file.path: facts for file, facts in read.fresh}, gone, many(known))
+    fresh = {file.path: facts for file, facts in read.fresh}
+    links = amended(index, root, called(root, now), fresh, gone, many(known))
     if links is None:
         return None
     skipped.update(tried - skipped)
@@ -116,6 +118,15 @@ def amend(index: CodeIndex, root: str, plan: Plan, known: Mapping[str, Indexed],
     if read.fresh or gone:
         index.amend(root, [to_parsed(*pair) for pair in read.fresh], gone, links)
     return Amended(len(read.fresh), read.bytes)
+
+
+def called(root: str, now: Callable[[], float]) -> str:
+    """What a repository is called in its own imports: the end of what its go.mod says, else its folder's name."""
+    try:
+        said = GO_MODULE.search(read(Path(root, "go.mod"), now()).text)
+    except (OSError, LeftOut):
+        said = None
+    return said[1].rpartition("/")[2] if said else Path(root).name
 
 
 def many(known: Mapping[str, Indexed]) -> int:

@@ -14,12 +14,14 @@ from pathlib import Path
 from posixpath import dirname
 from typing import NamedTuple
 
-from reverie.code.facts import OUTSIDE, Import, Mention
+from reverie.code.facts import HERE, OUTSIDE, Import, Mention
 from reverie.code.imports import Modules
 from reverie.code.languages import Language, kin
 from reverie.code.sources import NAMED, Source, Tables, Where, where
 from reverie.store.code import Definition, Symbol
 
+ALIASED = tuple("@~#")     # what the name of a module begins with that may be one of ours, by a setting we do not read
+UNSURE = "unresolved"
 DEEPEST = 8                # re-exports, bases of bases: more than that is a circle
 PLAIN = (str, bytes, list, dict, set, tuple, int, float, io.TextIOWrapper, io.BytesIO, Path, re.Pattern, re.Match,
          Exception, object)
@@ -79,6 +81,7 @@ class World:
         self._source, self._read = source, read
         self._tables: dict[str, Tables | None] = {}
         self._located: dict[tuple[str, str], list[str]] = {}
+        self._stars_of: dict[str, list[str]] = {}
         self._bases: dict[Where, tuple[list[Where], bool, Asked]] = {}
         self._open: list[Where] = []           # classes whose bases are being read
         self._circle = False                   # whether one of these was asked for again
@@ -131,8 +134,7 @@ class World:
         """What a name means at the top of a file. None: nothing that is known."""
         if depth > DEEPEST or self.at(path) is None:
             return None
-        return (self._own(path, name, depth) or self._starred(path, name, depth, {path})
-                or self._wide(path, name, language))
+        return self._own(path, name, depth) or self._starred(path, name, depth) or self._wide(path, name, language)
 
     def _own(self, path: str, name: str, depth: int) -> Meaning | None:
         """The same as far as the file itself says it: what it defines, then what it imports by name."""
@@ -145,18 +147,29 @@ class World:
             return next((found for found in alone if found.path), alone[0])
         return None if index is None else Meaning(path, index, how="same file")
 
-    def _starred(self, path: str, name: str, depth: int, seen: set[str]) -> Meaning | None:
-        """A name from a module of which all names are imported, each module looked at once."""
-        for one in self.of(path).stars:
-            for file in self.located(path, one.module):
-                if file in seen or depth >= DEEPEST:
-                    continue
-                seen.add(file)
-                own = self._own(file, name, depth + 1)
-                found = own or self._starred(file, name, depth + 1, seen)
-                if found is not None and found.path:
-                    return found._replace(how="import of all names")
-        return None
+    def _starred(self, path: str, name: str, depth: int) -> Meaning | None:
+        """A name from a module of which all names are imported, by way of others of which they are, too."""
+        files = self._all_of(path)
+        self.asked.files.update(files)
+        found = (self._own(file, name, depth + 1) for file in files if depth < DEEPEST)
+        return next((one._replace(how="import of all names") for one in found if one is not None and one.path), None)
+
+    def _all_of(self, path: str) -> list[str]:
+        """The files of which all names are known in a file, in the order in which they are looked through.
+
+        Each once: where many modules pass on all names of each other, there are more ways than anybody could go.
+        """
+        if path not in self._stars_of:
+            found: dict[str, None] = {}
+            waiting = [path]
+            while waiting:
+                here = waiting.pop()
+                if here not in found:
+                    found[here] = None
+                    waiting += [file for one in reversed(self.of(here).stars)
+                                for file in reversed(self.located(here, one.module))]
+            self._stars_of[path] = list(found)[1:]
+        return self._stars_of[path]
 
     def _wide(self, path: str, name: str, language: Language) -> Meaning | None:
         """A name that needs no import: of the same folder, or the only one in the repository."""
@@ -171,6 +184,8 @@ class World:
 
     def imported(self, path: str, one: Import, depth: int = 0) -> Meaning | None:
         """What an import makes known. A name that nothing is found for lies outside."""
+        if one.module == HERE:
+            return None if one.name == one.alias else self.top(path, one.name, self.of(path).language, depth + 1)
         files = self.located(path, one.module)
         if one.every:
             return None
@@ -184,9 +199,8 @@ class World:
         if inner and inner[0] != path:
             by_file = language in ("python", "rust")
             return Meaning(inner[0], OUTSIDE, how="import") if by_file else self._in(inner, one.name)
-        if one.name == "default" and files:
-            return self._default(files[0], one.alias)
-        return self._by_name(path, one) or Meaning("", OUTSIDE)
+        only = self._default(files[0], one.alias) if one.name == "default" and files else self._by_name(path, one)
+        return only or Meaning("", OUTSIDE, how=UNSURE if one.module[:1] in ALIASED else "")
 
     def _in(self, files: list[str], name: str) -> Meaning:
         """The class that a file is named after, else the file."""
@@ -296,6 +310,11 @@ class World:
         """The members of a base; none of what is no class."""
         return self.members(path, index) if self.symbol(path, index).kind == "class" else {}
 
+    def nested(self, path: str, index: int, name: str) -> tuple[str, int] | None:
+        """A class within a class."""
+        found = self.of(path).inner.get((index, name))
+        return None if found is None or self.symbol(path, found).kind != "class" else (path, found)
+
     def reaches_outside(self, path: str, index: int) -> bool:
         """Whether a class inherits from something that is not in the repository."""
         return any(self.bases(*place)[1] for place in self.line_of_bases(path, index))
@@ -319,6 +338,8 @@ def within(one: Import, language: str) -> str:
 
 def modules(one: Import, language: str) -> Iterator[str]:
     """The names of modules that are looked for because of an import."""
+    if one.module == HERE:
+        return
     yield one.module
     if one.name:
         yield within(one, language)

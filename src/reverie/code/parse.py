@@ -2,10 +2,10 @@
 
 A query's captures mean: `@class`, `@function` a definition with its `@name` (and `@of`: the class that it belongs to,
 where it stands elsewhere; `@type`: what it returns); `@impl`, `@space` an area that only gives its names an owner or
-nothing; `@import` with `@module`, `@name`, `@alias`, `@star`, `@default`; `@file`: all names of a `@module` are known;
-`@tree`, `@path` an import whose text has to be taken apart; `@inherits`, `@call`, `@maybe`, `@use` a mention, with its
-`@receiver`; `@bound` a name given a `@value` or a `@type`; `@field` one that is an attribute of the class
-besides.
+nothing; `@import` with `@module`, `@name`, `@alias`, `@star`, `@default`; `@local`, `@main`: the file exports something
+of its own under another name, or by default; `@file`: all names of a `@module` are known; `@tree`, `@path` an import
+whose text has to be taken apart; `@inherits`, `@call`, `@maybe`, `@use` a mention, with its `@receiver`; `@bound` a
+name given a `@value` or a `@type`; `@field` one that is an attribute of the class besides.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from reverie.code.bodies import decorated, digest, statement
 from reverie.code.chains import chain, type_chain
-from reverie.code.facts import OUTSIDE, Binding, Facts, Import, Mention
+from reverie.code.facts import HERE, OUTSIDE, Binding, Facts, Import, Mention
 from reverie.code.imports import braces, quoted
 from reverie.code.languages import BY_NAME, Language, tools
 from reverie.privacy import redact
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
     Captures = dict[str, list[Node]]
 
 AREAS = ("class", "function", "impl", "space")
+IMPORTS = ("import", "default", "file", "star", "local", "main")
 GROUPS = {**dict.fromkeys(("use", "maybe"), "use"), **dict.fromkeys(("call", "inherits"), "mention"),
           **dict.fromkeys(("bound", "field"), "binding"), **dict.fromkeys(AREAS, "area"),
-          **dict.fromkeys(("import", "default", "file", "star"), "import")}    # what a match is, by a capture of it
+          **dict.fromkeys(IMPORTS, "import")}    # what a match is, by a capture of it
 LONGEST_HEAD = 160         # characters of a definition's head that are kept
 
 
@@ -128,7 +130,7 @@ class Scopes:
         qual = f"{before}.{area.name}" if before else area.name
         self.symbols.append(Symbol(area.name, qual, kind, parent, owner if method else "",
                                    area.node.start_point[0] + 1, area.node.end_point[0] + 1, head(source.data, area),
-                                   area.type))
+                                   area.type, body=digest(source.data, decorated(area.node), area.name)))
         index = len(self.symbols) - 1
         if area.role == "class":
             self.classes[area.name] = index
@@ -144,7 +146,7 @@ class Scopes:
             scope = self.symbols[scope].parent
         return scope
 
-    def hold(self, scope: int, name: str, node: Node, text: str, type: str, value: str) -> None:
+    def hold(self, scope: int, name: str, node: Node, text: str, type: str, value: str, body: str) -> None:
         """A variable of the file or attribute of a class; of several mentions the first that says what it is."""
         key = (scope, name)
         if key in self.attributes:
@@ -156,7 +158,7 @@ class Scopes:
         self.attributes[key] = len(self.symbols)
         line = node.start_point[0] + 1
         self.symbols.append(Symbol(name, f"{owner}.{name}" if owner else name, "attribute" if owner else "variable",
-                                   scope, owner, line, line, text[:LONGEST_HEAD], type, value))
+                                   scope, owner, line, line, text[:LONGEST_HEAD], type, value, body))
 
 
 def head(data: bytes, area: Area) -> str:
@@ -172,7 +174,7 @@ def imports_of(source: Source) -> Iterator[Import]:
     for captures in source.matches["import"]:
         text = {name: source.text(captures, name) for name in ("module", "name", "alias", "tree", "path")}
         module = quoted(text["module"])
-        some = next(captures[name][0] for name in ("import", "default", "file", "star") if name in captures)
+        some = next(captures[name][0] for name in IMPORTS if name in captures)
         line = some.start_point[0] + 1
         if "tree" in captures:
             yield from (Import(base, name, alias, line, name == "*") for base, name, alias in braces(text["tree"]))
@@ -181,6 +183,8 @@ def imports_of(source: Source) -> Iterator[Import]:
             yield Import(base, name, text["alias"] or name, line)
         elif "star" in captures or "file" in captures:
             yield Import(module, "", "", line, every=True)
+        elif "local" in captures or "main" in captures:
+            yield Import(HERE, text["name"], text["alias"] or "default", line)
         elif "default" in captures:
             yield Import(module, "default", text["alias"], line)
         else:
@@ -206,11 +210,16 @@ def bindings_of(source: Source, scopes: Scopes) -> Iterator[Binding]:
             if receiver or name.startswith("@") or both:
                 if (not receiver or receiver in own) and (home := scopes.class_of(scope)) >= 0:
                     held = name.lstrip("@$") if receiver or name[0] == "@" else name
-                    scopes.hold(home, held, node, name, type, value)
+                    scopes.hold(home, held, node, name, type, value, body_of(source, node, held))
             elif inside is None and node.start_byte not in scopes.named:
-                scopes.hold(scope, name, node, line_of(source.data, node), type, value)
+                scopes.hold(scope, name, node, line_of(source.data, node), type, value, body_of(source, node, name))
             if inside is not None and (both or not receiver) and node.start_byte not in scopes.named:
                 yield Binding(inside, name, type, value)
+
+
+def body_of(source: Source, node: Node, name: str) -> str:
+    """The digest of the statement that a name is given something in."""
+    return digest(source.data, statement(node), name)
 
 
 def line_of(data: bytes, node: Node) -> str:

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from reverie.code.facts import OUTSIDE, Facts, Import, Mention
-from reverie.code.meaning import COMMON, Asked, Meaning, World, an_object
+from reverie.code.facts import HERE, OUTSIDE, Facts, Import, Mention
+from reverie.code.meaning import COMMON, UNSURE, Asked, Meaning, World, an_object
 from reverie.code.sources import Loaded
 from reverie.store.code import Edge, Linked
 
@@ -65,12 +65,14 @@ def edges_of(world: World, path: str) -> Iterator[Edge]:
             if (found.path, found.num) != (path, mention.scope) or mention.kind == "calls":
                 yield Edge(path, mention.scope, mention.kind, mention.name, mention.line, found.path, found.num,
                            found.how)
-        elif found is None and mention.kind != "uses" and world.any(mention.name):
-            yield Edge(path, mention.scope, mention.kind, mention.name, mention.line, how="unresolved")
+        elif (found is None or found.how == UNSURE) and mention.kind != "uses" and world.any(mention.name):
+            yield Edge(path, mention.scope, mention.kind, mention.name, mention.line, how=UNSURE)
 
 
 def import_edges(world: World, path: str, one: Import) -> Iterator[Edge]:
     """Where an import leads: to a symbol, to files, or outside."""
+    if one.module == HERE:
+        return
     written = f"{one.module}.{one.name}" if one.name not in ("", "default") else one.module
     found = world.imported(path, one)
     if found is not None and found.path:
@@ -203,7 +205,7 @@ class Reader:
 
     def _dotted(self, steps: list[str], depth: int) -> Meaning | None:
         """A module imported under its whole name, `import a.b`: the chain begins with all of it."""
-        for count in range(len(steps) - 1, 1, -1):
+        for count in range(len(steps), 1, -1):
             name = ".".join(steps[:count])
             if name in self.file.imports:
                 found = self.world.top(self.path, name, self.language, depth)
@@ -220,9 +222,14 @@ class Reader:
             found = self.world.top(before.path, name, self.world.of(before.path).language)
             return found._replace(how="import") if found else self.world.submodule(before.path, name)
         one = self.world.symbol(before.path, before.num)
+        if one.kind == "method" and one.type:      # a property: of what it returns
+            held = self.given(before, 1)
+            return self.member(held, name) if held is not None and held.object else None
         if one.kind != "class":
             return None
         place = self.world.member(before.path, before.num, name, skip_own=before.above)
+        if place is None and not before.above and (nested := self.world.nested(before.path, before.num, name)):
+            place = nested
         if place is not None:
             return Meaning(*place, how=before.how if before.how in ("own class", "type") else "member")
         return Meaning("", OUTSIDE) if before.above or self.world.reaches_outside(before.path, before.num) else None

@@ -3,7 +3,8 @@
 Text that people write counts (`SUFFIXES`, `NAMES`), up to 2 MB a file. What is hidden does not, nor what `.gitignore`,
 `.secretsignore` or `.reverieignore` name (A111, B120), in the folder, below it, or above it up to the repository it
 belongs to; a folder that somebody added counts even if the repository ignores it. Symbolic links below the root are
-neither followed nor read: no file outside the root can be reached through one (CC-73).
+neither followed nor read: no file outside the root can be reached through one (CC-73). A further working tree of a
+repository (`git worktree add`) is left out: it is a copy; submodules and other repositories within count.
 
 What is left out is counted, with the reason, and so are lines of ignore files that are no pattern (git skips them
 too). A folder that cannot be opened is reported, not taken for empty.
@@ -38,6 +39,7 @@ BINARY = 8_192             # bytes in which a NUL says that it is no text
 MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)    # no link, no waiting for a pipe
 ODD = "lines of ignore files that are no pattern"
+LONGEST_LINK = 5_000       # characters of a `.git` file that are looked at
 FRESH = 2.0                # seconds in which a second change may leave the same stamp
 
 
@@ -114,6 +116,9 @@ def walked(root: Root, counts: Counts | None = None) -> Walked:
                 raise NotFound(f"The folder {root.path} cannot be read: {err.strerror}") from err
             found.unreadable.append(folder)
             continue
+        if folder and another_tree(listed):
+            found.skipped["another working tree"] += 1
+            continue
         if folder and any(entry.name in IGNORES for entry in listed):
             more = rules_of(root, folder, ground)
             rules, odd = (*rules, *more), odd + sum(rule.odd for rule in more)
@@ -146,6 +151,15 @@ def looked_at(root: Root, folder: str, entries: Sequence[os.DirEntry[str]], with
             continue
         except OSError:
             found.skipped["unreadable"] += 1
+
+
+def another_tree(listed: Sequence[os.DirEntry[str]]) -> bool:
+    """Whether a folder is a further working tree (`git worktree add`): a copy of what is known already."""
+    for entry in listed:
+        if entry.name == ".git" and entry.is_file(follow_symlinks=False):
+            with suppress(OSError):
+                return "/worktrees/" in Path(entry.path).read_text("utf-8", "replace")[:LONGEST_LINK].replace("\\", "/")
+    return False
 
 
 def why_not(root: Root, path: str, is_folder: bool, within: str, rules: Rules,
@@ -255,17 +269,18 @@ def inside(root: Root, path: Path) -> str | None:
     return None if top is None else plain.relative_to(top).as_posix()
 
 
-def admitted(root: Root, path: str) -> Path:
+def admitted(root: Root, path: str, counts: Counts | None = None) -> Path:
     """The place of a file that counts; it need not exist. Raises BadInput, with the reason, for one that does not.
 
-    Every step from the root is looked at: none may be a symbolic link, hidden or ignored (CC-73).
+    Every step from the root is looked at: none may be a symbolic link, hidden or ignored (CC-73). `counts` as of
+    `walked`.
     """
     ground = ground_of(root)
     rules, steps = ground.rules, path.split("/")
     for depth in range(1, len(steps) + 1):
         step, last = "/".join(steps[:depth]), depth == len(steps)
         place = Path(root.path, step)
-        why = "a symbolic link" if place.is_symlink() else why_not(root, step, not last, ground.within, rules)
+        why = "a symbolic link" if place.is_symlink() else why_not(root, step, not last, ground.within, rules, counts)
         if why:
             raise BadInput(f"{Path(root.path, path)} is not among the files that memory may read or write: "
                            f"{step} is {why}")

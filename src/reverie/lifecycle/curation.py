@@ -6,6 +6,7 @@ people and their agents curate; nothing here is done unasked. Pure: values in, c
 
 from __future__ import annotations
 
+from reverie.anchors import outdated
 from reverie.errors import BadInput
 from reverie.kinds import MATURITIES, is_ripe, maturity
 from reverie.model import Change, Memory, Retire, Revise
@@ -27,5 +28,8 @@ def curated(memory: Memory, state: str, now: float, *, by: str, note: str) -> li
 
 
 def waits(memory: Memory) -> bool:
-    """Whether somebody should look at it: it was passed on to a person, or was only concluded."""
-    return maturity(memory) == "escalated" or not is_ripe(memory)
+    """Whether somebody should look at it: it was passed on to a person, was only concluded, or speaks of code that has
+
+    changed since.
+    """
+    return maturity(memory) == "escalated" or not is_ripe(memory) or bool(outdated(memory))

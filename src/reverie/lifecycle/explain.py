@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from reverie.anchors import Anchor, anchors_of
 from reverie.kinds import half_life, kind_of, retention
 from reverie.lifecycle.procedure import KIND as PROCEDURE
 from reverie.lifecycle.procedure import record_of
@@ -71,7 +72,7 @@ def explained(memory: Memory, history: Sequence[Record], edges: Sequence[Edge], 
     kept = retention(memory, now)
     story = [origin(memory), belief(memory, history, kept), *taken(memory), *heard(memory, history),
              *worded(memory, edges, others, whole=whole), *uses(memory, history), *practised(memory),
-             *standing(memory, others), *relations(memory, edges, others, whole=whole),
+             *standing(memory, others), *code_of(memory), *relations(memory, edges, others, whole=whole),
              *happened(history, others, whole=whole, id=memory.id)]
     return Explanation(memory, tuple(story), tuple(history), tuple(edges), kept)
 
@@ -194,11 +195,25 @@ def standing(memory: Memory, others: Mapping[str, Memory]) -> list[str]:
     return lines
 
 
+def code_of(memory: Memory) -> list[str]:
+    """Of which code it speaks, and what has become of that."""
+    return [code_line(anchor, memory.id) for anchor in anchors_of(memory)]
+
+
+def code_line(anchor: Anchor, id: str) -> str:
+    """What has become of one file or symbol."""
+    moved = f", which was {anchor.was} when it was said" if anchor.was else ""
+    since = f"as it was on {date(anchor.at)}"
+    if not anchor.state:
+        return f"It is about {anchor.place}{moved}, {since}."
+    return f"It was {anchor.words}{moved}, {since}. `reverie about {id}` shows both; --still-true says that it holds."
+
+
 def relations(memory: Memory, edges: Sequence[Edge], others: Mapping[str, Memory], *, whole: bool) -> list[str]:
     """What it is tied to, a sentence a relation. What has been said already (its successor, who disagrees, other
     wordings, what it was merged into) is not said twice.
     """
-    said = {memory.superseded_by, *memory.conflicts_with}
+    said = {memory.superseded_by, *memory.conflicts_with, *(anchor.node for anchor in anchors_of(memory))}
     found: dict[tuple[str, bool], list[str]] = {}
     for edge in sorted(edges, key=lambda edge: -edge.weight):
         away = edge.src == memory.id

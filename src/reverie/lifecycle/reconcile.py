@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from reverie.anchors import joined
 from reverie.kinds import EXCERPT, KINDS, holds, is_talk, kind_of
 from reverie.lifecycle.alike.agreement import WELL_KNOWN
 from reverie.lifecycle.alike.compare import RELATIONS, Verdict, compare
@@ -166,7 +167,7 @@ def absorbed(kept: Memory, gone: Memory, now: float) -> Memory:
         trust=better.trust, provenance=better.provenance, kind=lasting, salience=max(kept.salience, gone.salience),
         access_count=kept.access_count + gone.access_count, title=kept.title or gone.title,
         tags=both(kept.tags, gone.tags), files=both(kept.files, gone.files),
-        triggers=both(kept.triggers, gone.triggers), details={**gone.details, **kept.details},
+        triggers=both(kept.triggers, gone.triggers), details=joined(kept, gone),
         expires_at=None if kept.expires_at is None or gone.expires_at is None
         else max(kept.expires_at, gone.expires_at))
 

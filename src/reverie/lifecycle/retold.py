@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import NamedTuple
 
+from reverie.anchors import ANCHORS, anchors_in, worst
 from reverie.model import Event, Memory, Record
 
 QUOTED = 80              # characters of another memory that are quoted
@@ -133,7 +134,7 @@ def done(record: Record, others: Mapping[str, Memory]) -> Iterable[str]:
         return [let_go(why, words_of(str(successor), others) if successor else "")]
     if record.op == "link":
         return tied(record, others)
-    return verdict(record.event) or revised(record)
+    return verdict(record.event) or aged(record) or revised(record)
 
 
 def let_go(why: str, successor: str) -> str:
@@ -144,7 +145,7 @@ def let_go(why: str, successor: str) -> str:
 def tied(record: Record, others: Mapping[str, Memory]) -> list[str]:
     """A link that was made or taken away. Tags are told by what was done to the tags."""
     rel, dst = str(record.after.get("rel", "")), str(record.after.get("dst", ""))
-    if rel not in TIED:
+    if rel not in TIED or (rel == "about" and record.event.verb == "anchor"):    # told by what became of the anchor
         return []
     if not record.after.get("weight"):
         return ["a tie was taken away"]
@@ -159,6 +160,23 @@ def verdict(event: Event) -> list[str]:
         helped = "it helped" if event.payload.get("helpful") else "it did not help"
         return [helped + BY.get(str(event.payload.get("by", "user")), "")]
     return []
+
+
+def aged(record: Record) -> list[str]:
+    """What was found of the code that it speaks of, if that is all that was done."""
+    before, after = record.before.get("details") or {}, record.after.get("details") or {}
+    if "details" not in record.after or before.get(ANCHORS) == after.get(ANCHORS) or (
+            set(record.after) - {"details", "updated_at"}):
+        return []
+    old, new = anchors_in(before), anchors_in(after)
+    if record.event.payload.get("confirmed"):
+        return ["confirmed: it holds for the code as it is now"]
+    if worst(new):
+        return [anchor.words for anchor in new if anchor.state]
+    if worst(old):
+        return ["the code is again what it speaks of"]
+    moved = [anchor.place for anchor in new if anchor.was and anchor.place not in {one.place for one in old}]
+    return [f"followed to {', '.join(moved)}"] if moved else ["noted which code it is about"]
 
 
 def revised(record: Record) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from reverie import clock, config
 from reverie.config import Settings
-from reverie.errors import Conflict, Disabled, NotFound, StoreBusy
+from reverie.errors import Conflict, Disabled, NotFound
 from reverie.lifecycle.asked import texts
 from reverie.lifecycle.intake import checked_space, private
 from reverie.model import Change, Event, Memory, Retire, Revise
@@ -55,6 +55,11 @@ class Base:
         from reverie.settle.reading import Work
         return Work(self.store, self.embedder, self.settings, self._now(), self.llm)
 
+    def _flush(self) -> None:
+        """What was recorded in this process is in the log."""
+        if self._recorder is not None:
+            self._recorder.flush()
+
     def _space(self, space: str | None) -> str:
         return config.default_space() if space is None else checked_space(space)
 
@@ -73,14 +78,6 @@ class Base:
         from reverie.settle.embedding import embedded
         vector = embedded(self.embedder, private(text)) if text.strip() else None    # a remote one is told no secret
         return {} if vector is None or self.embedder is None else {"vector": vector, "model": self.embedder.model}
-
-    def _wait_for(self, lease: str, holder: str, seconds: float, patience: float) -> None:
-        """Take a lease for so long, waiting for whoever is at it now."""
-        end = clock.ticks() + patience
-        while not self.store.acquire(lease, holder, seconds, self._now()):
-            if clock.ticks() > end:
-                raise StoreBusy(f"Another process is indexing {lease} and was not done in time. Try again later")
-            clock.sleep(0.05)
 
     def _one(self, id: str) -> Memory:
         return self._all(id)[0]

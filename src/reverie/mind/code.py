@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from reverie.code.similar import Alike
     from reverie.files.index import Progress
 
-LEASE = "code"           # of who parses: the work is done once
-LEASE_SECONDS = 60.0
 PATIENCE = 600.0         # seconds that one waits for another one who is at it
 
 
@@ -32,30 +30,34 @@ class Coding(Base):
 
         `path` is its folder; the repository that the working directory belongs to by default. What `.gitignore`,
         `.secretsignore` or `.reverieignore` name, vendored and generated files, and files of more than 2 MB are left
-        out.
+        out. What memories say of its code is held against it: see `outdated`.
         Each function and class is a chunk that `search_similar` finds: by words at once, by meaning once `settle` has
         made its vector. `progress` is told (stage, bytes done, bytes in all). Raises BadInput for what is no folder.
         """
         from reverie.code.chunks import caught_up
         from reverie.code.index import mapped
         from reverie.mind.files import quiet
+        from reverie.settle.anchoring import LEASE, first_look, looked_at
+        from reverie.settle.filing import indexing
         root = os.path.realpath(config.work_tree(config.here()) if path is None else Path(path).expanduser())
         if not Path(root).is_dir():
             raise BadInput(f"{path} is no folder. Give the folder of a repository")
-        holder = clock.new_id("code")
         told = progress or quiet
 
         def working(stage: str, done: int, total: int | None) -> None:
-            self.store.acquire(LEASE, holder, LEASE_SECONDS, self._now())
+            ours()
             told(stage, done, total)
 
-        self._wait_for(LEASE, holder, LEASE_SECONDS, PATIENCE)
-        try:
+        if self.store.holder(LEASE, self._now()):
+            told("waiting for another process that indexes", 0, None)
+        with indexing(self.store, self._now, PATIENCE, LEASE) as ours:
+            new = root not in self.store.code.roots()
             done = mapped(self.store.code, root, clock.now, working)
             caught_up(self.store.code, self.store.code_chunks, root, clock.now, working)
+            if new:
+                first_look(self.work, root)
+            looked_at(self.work, root)
             return done
-        finally:
-            self.store.release(LEASE, holder)
 
     def forget_code(self, path: str | Path) -> None:
         """Erase what was indexed of a repository; its files stay as they are."""
@@ -63,8 +65,15 @@ class Coding(Base):
         self.store.code.forget(root)
         self.store.code_chunks.forget(root)
 
+    def code_is_whole(self, root: str | Path | None = None) -> bool:
+        """Whether indexing came to its end: else another process is at it, or one was interrupted, and answers lack."""
+        return self.store.code.size(self._root(root)).resolved
+
     def find_symbol(self, name: str, *, root: str | Path | None = None, limit: int = 50) -> list[Found]:
-        """Where a name is defined, alone or qualified (`Console.print`); else names that differ only in case."""
+        """Where a name is defined, alone or qualified (`Console.print`); else names that differ only in case.
+
+        A path before it means those of one file: `pkg/util.py:helper`.
+        """
         from reverie.code.ask import symbols
         question(name, "name")
         return symbols(self.store.code, self._root(root), name, whole(limit))
@@ -73,7 +82,7 @@ class Coding(Base):
         """Where a function, method or class is called, across files. `why` says how each is known.
 
         With `unsure`, calls follow that bear the name but could not be resolved (`sure` is False). Two definitions of
-        one name are both meant: qualify it to mean one.
+        one name are both meant, and `to` says which: qualify it, or put its file before it (`pkg/util.py:helper`).
         """
         from reverie.code.ask import callers
         question(name, "name")

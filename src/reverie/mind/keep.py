@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reverie import clock
+from reverie.anchors import anchors_of, ties, with_anchors
 from reverie.errors import BadInput
 from reverie.kinds import INTENTION
 from reverie.lifecycle.asked import texts
 from reverie.lifecycle.intake import FIELDS, Moment, built, equipped
 from reverie.lifecycle.season import season_of, stamped
 from reverie.mind.base import Base, alone
-from reverie.model import Add, Change, Filter, Memory, lineage
+from reverie.model import Add, Change, Filter, Link, Memory, lineage
 
 if TYPE_CHECKING:
     from reverie.lifecycle.intention import When
@@ -30,18 +31,19 @@ class Keeping(Base):
                  provenance: str = "observed", files: Iterable[str] = (), triggers: Iterable[str] = (),
                  details: Mapping[str, Any] | None = None, messages: tuple[int, int] | None = None,
                  valid_from: Moment = None, valid_to: Moment = None, expires_at: Moment = None,
-                 trust: float | None = None, salience: float = 0.5) -> Memory:
+                 trust: float | None = None, salience: float = 0.5, about: Iterable[str] = ()) -> Memory:
         """Keep something. Durable and findable by its words when this returns.
 
         Secrets are taken out first and named in `details["redacted"]`. `at` is when it happened or was said (default:
         now), `session` and `speaker` say where and by whom, `files` what it is about, `triggers` patterns that call it
         up; a "negative" one without triggers takes those that its text plainly names, and says so in
-        `details["derived_triggers"]`. Raises BadInput for what cannot be kept, Disabled where memory is switched off.
+        `details["derived_triggers"]`. `about` are files and symbols of an indexed repository, as of `anchor`: when they
+        change it is told. Raises BadInput for what cannot be kept, Disabled where memory is switched off.
         """
         return self._kept(text, self._writable(space), kind=kind, title=title, tags=tags, at=at, session=session,
                           speaker=speaker, provenance=provenance, files=files, triggers=triggers, details=details,
                           messages=messages, valid_from=valid_from, valid_to=valid_to, expires_at=expires_at,
-                          trust=trust, salience=salience)
+                          trust=trust, salience=salience, about=about)
 
     def remember_many(self, items: Iterable[Mapping[str, Any]], *, space: str | None = None) -> list[Memory]:
         """Keep many things, in order; each item has the names of `remember`'s arguments, its own `space` too.
@@ -56,7 +58,7 @@ class Keeping(Base):
         memories = [stamped(memory, seasons[memory.space]) for memory in built_ones]
         for start in range(0, len(memories), CHUNK):
             some = memories[start:start + CHUNK]
-            self._apply([Add(memory=memory) for memory in some], "remember", default, now)
+            self._apply([change for memory in some for change in added(memory)], "remember", default, now)
         return memories
 
     @alone
@@ -76,14 +78,21 @@ class Keeping(Base):
                           kind=procedure.KIND, triggers=triggers, details=details)
 
     def _kept(self, text: str, home: str, besides: Callable[[Memory], list[Change]] | None = None,
-              **fields: Any) -> Memory:
+              about: Iterable[str] = (), **fields: Any) -> Memory:
         """A new memory, made durable together with what follows from it."""
         now = self._now()
         plain = equipped(built(clock.new_id(), now, text, space=home, **fields), now, self._zone)
-        memory = stamped(plain, season_of(self.store, lineage(home), now))
+        memory = self._about(stamped(plain, season_of(self.store, lineage(home), now)), about)
         more = besides(memory) if besides else ()
-        self._apply([Add(memory=memory), *more], "remember", home, now, session=memory.session)
+        self._apply([*added(memory), *more], "remember", home, now, session=memory.session)
         return memory
+
+    def _about(self, memory: Memory, places: Iterable[str]) -> Memory:
+        """A new memory with anchors at these places."""
+        if not places:
+            return memory
+        from reverie.settle.anchoring import places_seen
+        return memory._replace(details=with_anchors(memory, places_seen(self.work, texts(places, "about"))))
 
     def remind(self, text: str, *, when: When = None, every: str = "", context: Iterable[str] | str = (),
                files: Iterable[str] = (), commands: Iterable[str] = (), priority: float = 0.5, zone: str = "",
@@ -113,10 +122,15 @@ class Keeping(Base):
     def _built(self, item: Mapping[str, Any], place: int, default: str, now: float) -> Memory:
         try:
             values = dict(item)
-            if unknown := [name for name in values if name not in FIELDS]:
+            if unknown := [name for name in values if name not in (*FIELDS, "about")]:
                 raise BadInput(f"{unknown[0]!r} is not one of {', '.join(FIELDS)}")
-            home = self._writable(values.pop("space", default))
-            return equipped(built(clock.new_id(), now, values.pop("text", None), space=home, **values), now,
-                            self._zone)
+            home, about = self._writable(values.pop("space", default)), values.pop("about", ())
+            return self._about(equipped(built(clock.new_id(), now, values.pop("text", None), space=home, **values), now,
+                                        self._zone), about)
         except (BadInput, TypeError, ValueError) as err:
             raise BadInput(f"Item {place}: {err}. Nothing was kept") from err
+
+
+def added(memory: Memory) -> list[Change]:
+    """A new memory, tied to the code that it is about."""
+    return [Add(memory=memory), *map(Link, ties(memory, anchors_of(memory)).values())]

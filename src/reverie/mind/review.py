@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from reverie.anchors import anchors_of, outdated
 from reverie.errors import BadInput
 from reverie.lifecycle.asked import whole
 from reverie.lifecycle.intake import built, private
+from reverie.lifecycle.sleep.plan import after
 from reverie.mind.base import Base, alone
 from reverie.model import UNDECIDED, Edge, Filter, Memory, Record, lineage
 
@@ -63,18 +65,22 @@ class Reviewing(Base):
         """Look at one memory: "validated" approves it, "escalated" passes it on to a person and keeps it from surfacing
         meanwhile, "dismissed" puts it away (`restore` brings it back), "raw" takes what was said back.
 
-        `by` says who, `note` why; both stay with the memory.
+        What is approved holds for the code as it is now, as after `confirm`. `by` says who, `note` why; both stay with
+        the memory.
         """
         from reverie.lifecycle.curation import curated
+        from reverie.settle.anchoring import anchored, confirmed
         memory, now = self._one(id), self._now()
-        changes = curated(memory, state, now, by=private(by), note=private(note))
+        current = anchored(memory, confirmed(self.work, anchors_of(memory)), now) if (
+            state == "validated" and outdated(memory)) else []
+        changes = [*current, *curated(after(memory, current), state, now, by=private(by), note=private(note))]
         self._apply(changes, "curate", memory.space, now, state=state)
         return self._one(id)
 
     def pending(self, *, space: str | None = None, limit: int = 20) -> list[Memory]:
         """Memories in a space and above it that wait for a curator, newest first: what was only concluded and not met
 
-        again, and what was passed on to a person. The newest 10,000 are looked at.
+        again, what was passed on to a person, what speaks of code that has changed. The newest 10,000 are looked at.
         """
         from reverie.lifecycle.curation import waits
         most = max(0, whole(limit))

@@ -77,7 +77,7 @@ def search(store: "Store", query: Query) -> list[Hit]:
     if query.limit <= 0:
         return []
     if not query.text.strip():
-        return [] if query.automatic else newest(store, query)
+        return [] if query.automatic else shape.marked(newest(store, query))
     end = None if query.within is None else ticks() + query.within
     called = called_up(store, query, end)
     hits: list[Hit] = []
@@ -89,7 +89,7 @@ def search(store: "Store", query: Query) -> list[Hit]:
         if enough(found, query, wider) or left(end) == 0.0:
             break
     hits = triggers.merged(shape.shaped(hits, query.now, query.season), called)
-    return answered(store, admitted(hits, query), query)
+    return shape.marked(answered(store, admitted(hits, query), query))
 
 
 def answered(store: "Store", hits: list[Hit], query: Query) -> list[Hit]:
@@ -135,7 +135,7 @@ def called_by(store: "Store", scene: Scene, spaces: Sequence[str], now: float) -
     asked = Query("", tuple(spaces), now, automatic=True)
     heard = [memory for memory in store.triggered(spaces) if alive(memory, asked) and memory.confidence >= DOUBTED]
     found = triggers.met(sorted(heard, key=urgency), scene, ticks() + BEFORE_A_TOOL)
-    found[:] = [hit._replace(why=(*hit.why, *doubts(hit.memory))) for hit in found]
+    found[:] = shape.marked(hit._replace(why=(*hit.why, *doubts(hit.memory))) for hit in found)
     return found
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from reverie.graph import FAN, Reached, cascade
 from reverie.kinds import UNASKED
 from reverie.model import Edge, Hit, Memory
+from reverie.search.shape import marked
 
 if TYPE_CHECKING:
     from reverie.search import Query
@@ -45,7 +46,7 @@ def tied(store: "Store", memory: Memory, query: "Query") -> list[Hit]:
     """What one memory brings up by itself, whatever is asked: its neighbourhood, nearest first."""
     edges = store.around([memory.id], query.spaces, FAN)
     found = cascaded(store, [Hit(memory, 1.0)], query, edges, 1)
-    return [hit for hit in found if hit.memory.id != memory.id][:query.limit]
+    return marked([hit for hit in found if hit.memory.id != memory.id][:query.limit])
 
 
 def joined(hit: Hit, way: Reached | None, edges: Sequence[Edge]) -> Hit:

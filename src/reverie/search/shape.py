@@ -5,8 +5,9 @@ quarter at most, so that none can bury what fits the question well (CONSTANTS ro
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from reverie.anchors import CHANGED, GONE, outdated, standing
 from reverie.kinds import awaits, holds, is_ripe, kind_of, retention
 from reverie.model import Hit, Memory
 from reverie.search.triggers import called
@@ -16,18 +17,25 @@ RECENT_HOURS = 24.0       # recency boost 1 + 0.25·e^(−hours since last use /
 EMOTION = {"low": 1.05, "medium": 1.15, "high": 1.25}
 SAME_SEASON = 1.1         # of what was kept in a time of the same name, such as release-week (B56)
 
+OUTDATED = {CHANGED: 0.85, GONE: 1 - BOUND}    # of what was said about code that is not so any more, or not there
+
 GATE_KEEP, GATE_DROP = 0.90, 0.95    # CONSTANTS: score gate rel / drop
 SHOW = 0.5                # the chance from which on something surfaces; set so that nine quiet turns in ten stay clean
 BESIDE = math.exp(-1.0)   # what surfaces beside the best has at least so much of its odds; `search.gate` tells chances
 
 
 def surfaces(memory: Memory, now: float) -> bool:
-    """Whether it may surface unasked: its kind does, it is true now, and it waits for no look and no moment."""
-    return kind_of(memory.kind).surfaces and holds(memory, now) and is_ripe(memory) and not awaits(memory)
+    """Whether it may surface unasked: its kind does, it is true now, it waits for no look and no moment, and the code
+    that it speaks of is there.
+    """
+    return (kind_of(memory.kind).surfaces and holds(memory, now) and is_ripe(memory) and not awaits(memory)
+            and standing(memory) != GONE)
 
 
 def prior(memory: Memory, now: float, season: str = "") -> float:
-    """The product of the bounded priors: retention, recency, trust, strength, emotion, success, season."""
+    """The product of the bounded priors: retention, recency, trust, strength, emotion, success, season, and whether
+    the code that it speaks of is as it was.
+    """
     factors = (
         0.9 + 0.2 * retention(memory, now),
         recency(memory, now),
@@ -36,6 +44,7 @@ def prior(memory: Memory, now: float, season: str = "") -> float:
         emotion(memory) if memory.details else 1.0,
         success(memory) if memory.details else 1.0,
         SAME_SEASON if season and memory.details.get("season") == season else 1.0,
+        OUTDATED.get(standing(memory), 1.0) if memory.details else 1.0,
     )
     product = 1.0
     for factor in factors:
@@ -66,6 +75,12 @@ def shaped(hits: Sequence[Hit], now: float, season: str = "") -> list[Hit]:
     """Hits with their odds weighed by the priors, best first, ties by id."""
     weighed = [Hit(hit.memory, weigh(hit.score, prior(hit.memory, now, season)), hit.why) for hit in hits]
     return sorted(weighed, key=lambda hit: (-hit.score, hit.memory.id))
+
+
+def marked(hits: Iterable[Hit]) -> list[Hit]:
+    """The same hits; those that speak of code that has changed since say so in `why`."""
+    return [hit._replace(why=tuple(dict.fromkeys((*hit.why, mark)))) if hit.memory.details and (
+        mark := outdated(hit.memory)) else hit for hit in hits]
 
 
 def weigh(score: float, factor: float) -> float:

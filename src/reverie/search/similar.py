@@ -20,5 +20,5 @@ def similar(store: "Store", memory: Memory, query: Query) -> list[Hit]:
     found = {hit.memory.id: hit for hit in alike}
     for hit in tied(store, memory, query._replace(depth=1)):
         old = found.get(hit.memory.id, hit._replace(why=()))
-        found[hit.memory.id] = Hit(hit.memory, max(old.score, hit.score), (*old.why, *hit.why))
+        found[hit.memory.id] = Hit(hit.memory, max(old.score, hit.score), tuple(dict.fromkeys((*old.why, *hit.why))))
     return sorted(found.values(), key=lambda hit: (-hit.score, hit.memory.id))[:query.limit]

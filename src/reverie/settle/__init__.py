@@ -18,7 +18,17 @@ from typing import NamedTuple
 
 from reverie import clock
 from reverie.errors import EmbedderUnavailable, ReverieError
-from reverie.settle import experiencing, gathering, holding, learning, maintaining, mirroring, reconciling, remedying
+from reverie.settle import (
+    anchoring,
+    experiencing,
+    gathering,
+    holding,
+    learning,
+    maintaining,
+    mirroring,
+    reconciling,
+    remedying,
+)
 from reverie.settle.embedding import BATCH, NO_VECTOR, adopt, embed_waiting, model_of
 from reverie.settle.filing import chunks_left, embed_chunks
 from reverie.settle.reading import Reader, Work, follow, waits
@@ -33,7 +43,7 @@ FEW = 20                 # events that are read with it in one step; few of them
 PATIENCE = 60.0          # seconds that `settled` waits for another settler that makes no headway: two leases
 
 READERS: tuple[Reader, ...] = (holding.READER, learning.READER, gathering.READER, experiencing.READER,
-                               remedying.READER, reconciling.READER, maintaining.READER)
+                               remedying.READER, reconciling.READER, maintaining.READER, anchoring.READER)
 """Who follows the event log, in this order: what is learned is reconciled in the same step."""
 
 LEARNERS = (learning.READER, gathering.READER, experiencing.READER, remedying.READER)
@@ -191,5 +201,6 @@ def one_step(work: Work, batch: int = BATCH, holder: str = "") -> Settled:
     done = done if done else done._replace(mirrored=mirroring.follow(work))
     if done or not holder:
         return done
+    anchoring.look_out(work, holder, lambda: work.store.acquire(LEASE, holder, LEASE_SECONDS, clock.now()))
     more = ask(work, holder)
     return done.then(more)._replace(waiting=done.waiting, trouble=trouble or more.trouble)

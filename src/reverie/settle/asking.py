@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from reverie.messages import Said
     from reverie.model import Event, Memory
     from reverie.settle.sleeping import Wish
+    from reverie.settle.sleeping.run import Still
 
 T = TypeVar("T")
 TRIES = 3                # answers to one event that may fail to come in time
 MOST_RELATED = 50        # pairs of one night that a model is asked about: 70,000 tokens at most
+MOST_STILL = 30          # facts about code of one night: 45,000 tokens at most
 
 
 def about(work: Work, llm: Llm, event: Event, request: Request, read: Callable[[str], T]) -> Answer[T]:
@@ -63,6 +65,7 @@ def advised(work: Work, wish: Wish) -> Wish:
         return wish
     from reverie.settle.sleeping.run import SPACELESS
     return wish._replace(merge_text=wish.merge_text or merging_text(work, SPACELESS), relate=relating(work),
+                         still=holding(work),
                          name_group=lambda texts, space: group_name(work, texts, space))
 
 
@@ -80,6 +83,21 @@ def relating(work: Work) -> Relate | None:
             known[both] = llm.ask(relate_request(first, second), read_relation, space=second.space).value
         return known.get(both)
     return related
+
+
+def holding(work: Work) -> Still | None:
+    """Whether a memory still holds for code that has changed. MOST_STILL memories a night are asked about."""
+    llm, left = work.llm, MOST_STILL
+    if llm is None:
+        return None
+    from reverie.llm.facts import read_still, still_request
+
+    def holds(memory: Memory, then: str, now: str) -> tuple[str, str] | None:
+        nonlocal left
+        left -= 1
+        asked = still_request(memory.text, then, now)
+        return llm.ask(asked, read_still, space=memory.space).value if left >= 0 else None
+    return holds
 
 
 def merging_text(work: Work, space: str) -> Callable[[str, str], str] | None:

@@ -11,14 +11,15 @@ remote, whatever its configuration says.
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
+from reverie import config
 from reverie.errors import BadInput
 from reverie.lifecycle.experience import COMMIT
-from reverie.lifecycle.experience.commits import FORMAT, Commit, commits, payload
+from reverie.lifecycle.experience.commits import FORMAT, Commit, commits, payload, twin
 from reverie.lifecycle.intake import cleaned, private
 from reverie.model import Event
 from reverie.settle.reading import Work
@@ -35,30 +36,42 @@ CHUNK = 1 << 16
 class Chronicle(NamedTuple):
     """What a repository's history came to."""
 
-    repository: str          # the id of its first commit: the same in every clone
+    repository: str          # the id of its first commit: the same in every whole clone
     commits: int = 0         # that are new
     files: int = 0           # changes of files in them
     fixes: int = 0           # that say that they put something right
     left_out: int = 0        # with more files than say anything of any two
-    known: int = 0           # that were in the log before
+    known: int = 0           # of it that were in the log before
 
 
 def chronicled(work: Work, folder: Path, space: str) -> Chronicle:
-    """Take in what is new in the history of the repository at `folder`."""
-    repository = first_commit(folder)
-    seen = [event for event in work.store.happened((COMMIT,), space=space, containing=[repository], limit=MOST_KNOWN)
-            if event.payload.get("repository") == repository]
-    known = {str(event.payload.get("commit")) for event in seen}
-    newest = max(seen, key=lambda event: event.seq, default=None)
-    last = str(newest.payload.get("commit")) if newest else ""
-    since = (f"^{last}",) if last and exists(folder, last) else ()
-    done, new = Chronicle(repository, known=len(known)), []
-    for one in history(folder, since):
-        if one.id not in known:
-            new.append(event_of(one, repository, space))
-            done = counted(done, one, new[-1])
+    """Take in what is new in the history of the repository at `folder`: each commit once, whoever else is at it.
+
+    Of a commit that was rewritten the first version is kept: it is one occasion.
+    """
+    firsts = first_commits(folder)
+    seen = work.store.happened((COMMIT,), space=space, containing=[firsts[0]], limit=MOST_KNOWN)
+    mine = [event for event in seen if event.payload.get("repository") == firsts[0]]
+    last = str(max(mine, key=lambda event: event.seq).payload.get("commit")) if mine else ""
+    cut = firsts if is_shallow(folder) else []      # these seem to have made all files at once
+    left = [*cut, *([last] if last and exists(folder, last) else [])]
+    found = list(history(folder, tuple(f"^{id}" for id in left)))
     with work.store.alone():
-        work.store.append(new)
+        return entered(work, found, Chronicle(firsts[0], known=len(mine)), space)
+
+
+def entered(work: Work, found: Iterable[Commit], done: Chronicle, space: str) -> Chronicle:
+    """Write down those of the commits that are not in the log."""
+    seen = work.store.happened((COMMIT,), space=space, limit=MOST_KNOWN)
+    known = {str(event.payload.get("commit")) for event in seen}
+    twins = {twin(event.payload) for event in seen} - {None}
+    new: list[Event] = []
+    for one in found:
+        event = event_of(one, done.repository, space)
+        if one.id not in known and twin(event.payload) not in twins:
+            new.append(event)
+            done = counted(done, one, event)
+    work.store.append(new)
     return done
 
 
@@ -73,14 +86,20 @@ def history(folder: Path, since: tuple[str, ...]) -> Iterator[Commit]:
         raise BadInput(f"git could not tell the history of {folder}: {first_line(said)}")
 
 
-def first_commit(folder: Path) -> str:
-    """The id of a repository's first commit; BadInput where there is none."""
+def first_commits(folder: Path) -> list[str]:
+    """The ids of a repository's first commits, the oldest first; BadInput where there is none."""
     with asked(folder, ("rev-list", "--max-parents=0", "HEAD", "--")) as git:
         told, said = git.communicate()
     ids = told.decode("ascii", "replace").split()
     if git.returncode or not ids:
         raise BadInput(f"There is no history to learn from in {folder}: {first_line(said) or 'no commit yet'}")
-    return ids[-1]
+    return ids[::-1]
+
+
+def is_shallow(folder: Path) -> bool:
+    """Whether the history was cut off somewhere (`git clone --depth`)."""
+    with asked(folder, ("rev-parse", "--is-shallow-repository")) as git:
+        return git.communicate()[0].strip() == b"true"
 
 
 def exists(folder: Path, commit: str) -> bool:
@@ -93,8 +112,8 @@ def exists(folder: Path, commit: str) -> bool:
 def asked(folder: Path, words: tuple[str, ...]) -> subprocess.Popen[bytes]:
     """Git, at work in a folder."""
     try:
-        return subprocess.Popen([*GIT, *words], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE)
+        return subprocess.Popen([*GIT, *words], cwd=folder, env=config.without_git(), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except FileNotFoundError as err:
         missing = f"there is no folder {folder}" if not folder.is_dir() else "git is not installed"
         raise BadInput(f"The history of {folder} cannot be read: {missing}") from err

@@ -27,24 +27,26 @@ PATIENCE = 600.0         # seconds that a sync waits for another one
 
 
 @contextmanager
-def indexing(store: Store, now: Callable[[], float], patience: float) -> Iterator[Callable[[], bool]]:
-    """Nobody else brings the index up to date; who does is waited for, so many seconds, then StoreBusy.
+def indexing(store: Store, now: Callable[[], float], patience: float,
+             lease: str = LEASE) -> Iterator[Callable[[], bool]]:
+    """Nobody else brings the index of files, or with its lease that of code, up to date.
 
+    Who does is waited for, so many seconds, then StoreBusy.
     Gives a function that holds on to it and says whether it is still ours.
     """
     holder, end = clock.new_id("sync"), clock.ticks() + patience
 
     def ours() -> bool:
-        return store.acquire(LEASE, holder, LEASE_SECONDS, now())
+        return store.acquire(lease, holder, LEASE_SECONDS, now())
 
     while not ours():
         if clock.ticks() > end:
-            raise StoreBusy("Another process is indexing files and was not done in time. Try again later")
+            raise StoreBusy(f"Another process is indexing {lease} and was not done in time. Try again later")
         clock.sleep(0.05)
     try:
         yield ours
     finally:
-        store.release(LEASE, holder)
+        store.release(lease, holder)
 
 
 def embed_chunks(store: Store, embedder: Embedder, size: int) -> int:

@@ -1,8 +1,9 @@
 """What made an error go away is learned as the log is read: remedies, and workflows that wait for approval (D10, D12).
 
 A run of a tool is held against the last failure of the same command in its conversation (`experience.remedies`): a
-remedy that worked is kept, or counted once more; one that did not help is counted too. When a piece of work has ended,
-sequences of commands that recur become procedures that wait in `pending`: they surface only once somebody approves.
+remedy that worked is kept, or counted once more; one that did not help is counted too, and an error that went away by
+itself counts against all its remedies. When a piece of work has ended, sequences of commands that recur become
+procedures that wait in `pending`: they surface only once somebody approves.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from reverie.lifecycle import procedure
 from reverie.lifecycle.episode import went
 from reverie.lifecycle.experience import FILE, TASK, TOOL, remedies
 from reverie.lifecycle.experience.deeds import command_of
-from reverie.lifecycle.experience.workflows import Workflow, workflows
+from reverie.lifecycle.experience.workflows import SHAPE, Workflow, workflows
 from reverie.lifecycle.intake import built
-from reverie.model import Add, Event, Filter, Memory
+from reverie.model import Add, Event, Filter, Memory, lineage
 from reverie.settle.experiencing import project_of
 from reverie.settle.reading import Decision, Reader, Work
 
@@ -22,7 +23,6 @@ REACH = 20_000           # numbers of the log that are looked back for a failure
 LOOKED_AT = 2_000        # newest runs of tools in which workflows are looked for
 MOST_KNOWN = 5_000       # remedies, and procedures, of a space
 NAME = "remedy"
-SHAPE = "workflow"       # in the details of a procedure: the commands without what changes
 
 
 def remedied(work: Work, event: Event) -> Decision:
@@ -34,14 +34,22 @@ def remedied(work: Work, event: Event) -> Decision:
         return recurring(work, event, home) if went(event.payload) is not None else Decision()
     if not command_of(event) or (attempt := remedies.attempt(before(work, event), event)) is None:
         return Decision()
-    known = work.store.browse(Filter(spaces=(home,), kinds=(remedies.KIND,), having=remedies.REMEDY, active=None,
+    known = work.store.browse(Filter(spaces=lineage(home), kinds=(remedies.KIND,), having=remedies.REMEDY, active=None,
                                      limit=MOST_KNOWN))
-    same = [memory for memory in known if remedies.same(memory, attempt)]
+    return counted(work, event, attempt, [memory for memory in known if remedies.same(memory, attempt)])
+
+
+def counted(work: Work, event: Event, attempt: remedies.Attempt, same: list[Memory]) -> Decision:
+    """What an attempt says of the remedies that it was one of, or a new remedy."""
+    if attempt.alone:
+        met = [memory for memory in same if memory.active]
+        return Decision([remedies.counted(memory, attempt, work.now) for memory in met], rests_on=met)
     if any(not memory.active for memory in same) or (not same and not attempt.worked):
         return Decision()      # somebody let go of it, and that stands
     if same:
         return Decision([remedies.counted(same[0], attempt, work.now)], rests_on=same[:1])
-    memory = built(clock.new_id(), work.now, space=home, at=event.at, session=event.session, **remedies.told(attempt))
+    memory = built(clock.new_id(), work.now, space=project_of(event), at=event.at, session=event.session,
+                   **remedies.told(attempt))
     return Decision([Add(memory)])
 
 

@@ -33,6 +33,7 @@ class Symbol(NamedTuple):
     head: str              # the line that it begins with, without secrets
     type: str = ""         # the chain of its type; of a function, of what it returns
     value: str = ""        # the chain of what a variable was given
+    body: str = ""         # a digest of its text: `code.bodies.digest`
 
 
 class Edge(NamedTuple):
@@ -192,6 +193,10 @@ class CodeIndex(Protocol):
 
     def named(self, root: str, name: str, limit: int) -> list[Place]:
         """Symbols of that name or qualified name, else those whose name it is but for case, else that begin with it."""
+        ...
+
+    def bodies(self, root: str, body: str) -> list[Place]:
+        """Symbols whose text has that digest, by path and index."""
         ...
 
     def symbols(self, root: str, paths: Sequence[str] | None = None) -> list[Place]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from reverie.anchors import ANCHORS, OUTDATED, anchors_of, outdated
 from reverie.kinds import kind_of, retention
 from reverie.lifecycle.retold import day
 from reverie.lifecycle.review import Case
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from reverie.settle.gaps import Gap
 
 EXCERPT = 360  # characters of a memory in a list; `reverie show ID` has the rest
+NARROWEST = 10  # characters of a column that stands beside others
 
 COLOURS = {
     "semantic": "cyan",
@@ -122,6 +124,8 @@ def memories(found: Sequence[Memory], now: float, space: str) -> None:
     for memory in found:
         table.add_row(Text("•", style="dim"), excerpt(memory))
         table.add_row("", about(memory, now, space))
+        if mark := outdated(memory):
+            table.add_row("", Text(one_line(mark), style="yellow"))
         table.add_row("", Text(memory.id, style="dim"))
     say.show(table)
 
@@ -187,12 +191,14 @@ def fields(one: Memory, now: float) -> dict[str, str]:
         "by": ", ".join(part for part in (one.speaker, source(one)) if part),
         "session": one.session,
         "files": ", ".join(one.files),
+        "about": ", ".join(anchor.place for anchor in anchors_of(one)),
+        "out of date": outdated(one),
         "triggers": ", ".join(one.triggers),
         "believed": f"{one.confidence:.0%} (trust {one.trust:.0%}), retention {retention(one, now):.0%}",
         "confirmed": f"{one.strength}×, used {one.access_count}×" if one.strength > 1 or one.access_count else "",
         "expires": f"{day(one.expires_at)} UTC" if one.expires_at is not None else "",
         "contradicted": ", ".join(one.conflicts_with),
-        "details": ", ".join(f"{k}: {v}" for k, v in one.details.items()),
+        "details": ", ".join(f"{k}: {v}" for k, v in one.details.items() if k not in (ANCHORS, OUTDATED)),
         "gone": f"{one.retired_why or 'retired'}, {day(one.retired_at)} UTC" if one.retired_at is not None else "",
         "replaced by": one.superseded_by or "",
     }
@@ -246,6 +252,22 @@ def events(found: Sequence[Event], now: float) -> None:
         )
         if event.payload:
             table.add_row("", Text(one_line(str(dict(event.payload)), 240), style="dim"))
+    say.show(table)
+
+
+def answer(columns: Sequence[str], found: Sequence[Sequence[str]]) -> None:
+    """Rows of columns, nothing of them cut: side by side where they fit, else one below the other."""
+    if len(columns) * NARROWEST > say.terminal().width:
+        for row in found:
+            for column, value in zip(columns, row, strict=True):
+                say.tell(f"{one_line(column)}: {value}")
+            say.tell()
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in columns:
+        table.add_column(Text(one_line(column)), overflow="fold")
+    for row in found:
+        table.add_row(*(Text(say.safe(value)) for value in row))
     say.show(table)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from reverie.anchors import outdated
 from reverie.kinds import GROUPS, INTENTION, kind_of, retention
 from reverie.model import Hit, Memory
 from reverie.window.tokens import tokens
@@ -79,9 +80,10 @@ def line(memory: Memory, now: float) -> str:
     source = f"{speaker}, {how}" if speaker else how
     sure = round(100 * min(memory.confidence, memory.confidence * retention(memory, now) + 0.5 * memory.confidence))
     conflict = "; contradicted elsewhere" if memory.conflicts_with else ""
+    mark = f"; {escaped(outdated(memory))}" if outdated(memory) else ""
     when = memory.details.get("when") if memory.kind == INTENTION else None
     was_due = f"; due {age(now - when)}" if isinstance(when, (int, float)) and when <= now else ""
-    return f"- {said} ({source}, {age(now - memory.at)}, {sure}% sure{conflict}{was_due}) [{escaped(memory.id)}]"
+    return f"- {said} ({source}, {age(now - memory.at)}, {sure}% sure{conflict}{mark}{was_due}) [{escaped(memory.id)}]"
 
 
 def render(hits: Sequence[Hit], now: float, *, limit: int, budget: int, due: Sequence[Hit] = ()) -> Block:

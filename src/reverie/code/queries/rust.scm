@@ -7,7 +7,7 @@
 (type_item name: (_) @name) @class
 (macro_definition name: (_) @name) @function
 (mod_item name: (_) @name body: (_)) @space
-(mod_item name: (_) @module !body) @file
+(mod_item name: (_) @module !body) @import
 (impl_item type: [(type_identifier) @of (generic_type type: (type_identifier) @of)]) @impl
 (impl_item trait: [(type_identifier) @inherits (scoped_type_identifier) @inherits (generic_type type: (_) @inherits)])
 (const_item name: (_) @bound type: (_) @type)

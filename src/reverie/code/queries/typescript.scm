@@ -23,6 +23,10 @@
 (import_statement source: (string) @module) @file
 (export_statement (export_clause (export_specifier name: (_) @name alias: (_)? @alias)) source: (string) @module) @import
 (export_statement "*" source: (string) @module) @star
+(export_statement (namespace_export (_) @alias) source: (string) @module) @import
+(export_statement !source (export_clause (export_specifier name: (_) @name alias: (_) @alias))) @local
+(export_statement "default" value: (identifier) @name) @main
+(export_statement "default" declaration: (_ name: (_) @name)) @main
 (variable_declarator name: (identifier) @alias value: (call_expression function: (identifier) @_require arguments: (arguments (string) @module)) (#eq? @_require "require")) @import
 (variable_declarator name: (object_pattern (shorthand_property_identifier_pattern) @name) value: (call_expression function: (identifier) @_require arguments: (arguments (string) @module)) (#eq? @_require "require")) @import
 

@@ -7,12 +7,12 @@ they were: it was a move, an import or a new formatter, and says nothing about a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from reverie.lifecycle.experience.together import MOST_FILES
 
-FORMAT = "%x01%H%x1f%ct%x1f%s"
+FORMAT = "%x01%H%x1f%ct%x1f%at%x1f%s"
 MOST_MESSAGE = 300       # characters
 MOST_PATH = 400
 
@@ -27,6 +27,7 @@ class Commit(NamedTuple):
     at: float                                # when it was committed, seconds since 1970
     message: str                             # its first line
     files: tuple[tuple[Any, ...], ...]       # (path, lines added, lines taken away) and, if renamed, the name before
+    authored: float = 0.0                    # when it was written; a rebase leaves that as it was
 
     @property
     def fixes(self) -> bool:
@@ -43,7 +44,7 @@ def commits(chunks: Iterable[bytes]) -> Iterator[Commit]:
         if part.startswith("\x01"):
             if head:
                 yield commit(head, files)
-            head, files = part[1:].split("\x1f", 2), []
+            head, files = part[1:].split("\x1f", 3), []
         elif part.count("\t") >= 2:
             added, deleted, path = part.split("\t", 2)
             was = () if path else (next(parts, ""),)
@@ -69,8 +70,19 @@ def lines(count: str) -> int:
 
 def commit(head: list[str], files: list[tuple[Any, ...]]) -> Commit:
     """One commit of what git printed."""
-    id, at, message = (*head, "", "")[:3]
-    return Commit(id, float(at) if at.lstrip("-").isdecimal() else 0.0, message[:MOST_MESSAGE], tuple(files))
+    id, at, authored, message = (*head, "", "", "")[:4]
+    return Commit(id, moment(at), message[:MOST_MESSAGE], tuple(files), moment(authored))
+
+
+def moment(seconds: str) -> float:
+    """A time as git writes it."""
+    return float(seconds) if seconds.lstrip("-").isdecimal() else 0.0
+
+
+def twin(payload: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """What a commit and its rewritten version share: author's time and message. None where they are not known."""
+    at, message = payload.get("authored"), payload.get("message")
+    return (at, message) if at and message else None
 
 
 def payload(commit: Commit, repository: str, message: str) -> dict[str, Any]:
@@ -80,7 +92,7 @@ def payload(commit: Commit, repository: str, message: str) -> dict[str, Any]:
     kept = commit.files if few else renamed     # names must be followed, whatever else a commit did
     files = [list(file) for file in kept if len(str(file[0])) <= MOST_PATH]
     told: dict[str, Any] = {"commit": commit.id, "repository": repository, "message": message, "fix": commit.fixes,
-                            "files": files}
+                            "authored": commit.authored, "files": files}
     if renamed:
         told["renames"] = len(renamed)
     return told if few else {**told, "left_out": len(commit.files)}

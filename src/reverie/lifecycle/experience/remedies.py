@@ -1,9 +1,11 @@
 """What made an error go away: the same command failed, then went well; what was done in between is the remedy (D10).
 
 A remedy is a memory of kind `learning`. Its `details["remedy"]` keeps the error's signature, what was run and changed,
-and its record: how often it worked, and how often the same error came again all the same. How far it is believed is
-the mean of Beta(1 + worked, 1 + failed). Whoever asks about an error gets remedies of errors that are the same, with
-their record, or none (CC-79). What conversations taught about errors (`extract.fixes`) is asked too. Pure.
+and its record: how often it worked, how often the same error came again all the same, and how often the error went
+away without anything being done. How far it is believed is the mean of Beta(1 + worked, 1 + failed + alone). A command
+that next fails with another error, or that was run in another folder, tells nothing. Whoever asks about an error gets
+remedies of errors that are the same, with their record, or none (CC-79). What conversations taught about errors
+(`extract.fixes`) is asked too. Pure.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any, NamedTuple
 
 from reverie.lifecycle.episode import went
 from reverie.lifecycle.experience import FILE, TOOL
-from reverie.lifecycle.experience.deeds import command_of, edited, error_of, task_of
+from reverie.lifecycle.experience.deeds import command_of, edited, error_of, folder_of, task_of
 from reverie.lifecycle.experience.signature import Signature, likeness, signature
 from reverie.lifecycle.extract.fixes import Call, Failure, Fix, done, error_line, one_command, unfinished
 from reverie.model import Event, Memory, Revise
@@ -25,6 +27,7 @@ MOST_SECONDS = 7_200.0   # after which they have nothing to do with each other
 MOST_STEPS = 4           # things done in between; after more nobody knows which of them it was
 MOST_COMMAND = 160       # characters
 MOST_OCCASIONS = 20      # events that are named as evidence
+MOVING = re.compile(r"\s*(?:cd|pushd|popd)\b(?![^&;|]*(?:&&|;))")    # into another folder, and stays there
 LEAST_CHANCE = 0.5       # a remedy that failed more often than it worked is no advice
 
 
@@ -41,6 +44,11 @@ class Attempt(NamedTuple):
         """Whether it went well this time."""
         return went(self.again.payload) is True
 
+    @property
+    def alone(self) -> bool:
+        """Whether nothing was done."""
+        return not self.fix.ran and not self.fix.changed
+
 
 class Suggestion(NamedTuple):
     """What once made such an error go away, and what speaks for it."""
@@ -54,12 +62,14 @@ class Suggestion(NamedTuple):
     changed: tuple[str, ...]     # files that were changed
     last_at: float               # when it last worked
     events: tuple[int, ...]      # where that stands in the log
+    alone: int = 0               # how often the error went away with nothing done
 
     @property
     def why(self) -> str:
         """The evidence in words."""
         alike = "the same error" if self.likeness == 1.0 else f"a like error ({self.likeness:.0%})"
-        return f"{alike}; worked {self.worked} of {self.worked + self.failed} times"
+        without = f"; went away {self.alone} times without it" if self.alone else ""
+        return f"{alike}; worked {self.worked} of {self.worked + self.failed} times{without}"
 
 
 def attempt(before: Sequence[Event], again: Event) -> Attempt | None:
@@ -77,7 +87,10 @@ def attempt(before: Sequence[Event], again: Event) -> Attempt | None:
         if task_of(event) and task_of(again) and task_of(event) != task_of(again):
             continue
         if event.verb == TOOL and one_command(command_of(event)) == command:
-            return tried(event, between[::-1], again, command) if went(event.payload) is False else None
+            failed = went(event.payload) is False and folder_of(again) in ("", folder_of(event))
+            return tried(event, between[::-1], again, command) if failed else None
+        if MOVING.match(command_of(event)):
+            return None
         between.append(event)
     return None
 
@@ -89,9 +102,11 @@ def tried(failed: Event, between: Sequence[Event], again: Event, command: str) -
     for call in calls(between):
         failure = done(failure, call)
     ran = tuple(dict.fromkeys(one for one in failure.ran if len(one) <= MOST_COMMAND))
-    if not error.key or unfinished(error.line) or not 1 <= len(ran) + len(failure.changed) <= MOST_STEPS:
+    if not error.key or unfinished(error.line) or len(ran) + len(failure.changed) > MOST_STEPS:
         return None
-    return Attempt(failed, again, Fix(command, error.line, ran, failure.changed, failed.seq, again.seq), error)
+    made = Attempt(failed, again, Fix(command, error.line, ran, failure.changed, failed.seq, again.seq), error)
+    came_again = likeness(signature(error_of(again)), error) > 0.0 and not made.alone
+    return made if made.worked or came_again else None
 
 
 def calls(deeds: Iterable[Event]) -> list[Call]:
@@ -112,31 +127,38 @@ def told(attempt: Attempt) -> dict[str, Any]:
 
 
 def same(memory: Memory, attempt: Attempt) -> bool:
-    """Whether a remedy is what this attempt tried, against the same error."""
+    """Whether this attempt says something of a remedy: it was tried against the same error, or nothing was."""
     record = record_of(memory)
+    if attempt.alone:
+        return record.get("key") == attempt.error.key
     return (record.get("key"), tuple(record.get("ran") or ()), tuple(record.get("changed") or ())) == (
         attempt.error.key, attempt.fix.ran, attempt.fix.changed)
 
 
 def counted(memory: Memory, attempt: Attempt, now: float) -> Revise:
-    """A remedy that was tried once more: it worked again, or the same error came back."""
+    """A remedy that was tried once more: it worked again, or the same error came back, or went away without it."""
     record = dict(record_of(memory))
-    name = "worked" if attempt.worked else "failed"
+    name = "alone" if attempt.alone else "worked" if attempt.worked else "failed"
     record[name] = number(record.get(name)) + 1
-    if attempt.worked:
+    if name == "worked":
         record["last_at"] = attempt.again.at
     known = [*(record.get("events") or ()), attempt.failed.seq, attempt.again.seq]
     record["events"] = list(dict.fromkeys(known))[-MOST_OCCASIONS:]
     fields: dict[str, Any] = {"details": {**memory.details, REMEDY: record}, "updated_at": now,
-                              "confidence": chance(number(record.get("worked")), number(record.get("failed")))}
-    if attempt.worked:
+                              "confidence": chance(*tally(record))}
+    if name == "worked":
         fields |= {"access_count": memory.access_count + 1, "last_accessed_at": now}
     return Revise(id=memory.id, fields=fields)
 
 
-def chance(worked: int, failed: int) -> float:
-    """The mean of Beta(1 + worked, 1 + failed)."""
-    return (1 + worked) / (2 + worked + failed)
+def chance(worked: int, failed: int, alone: int = 0) -> float:
+    """The mean of Beta(1 + worked, 1 + failed + alone)."""
+    return (1 + worked) / (2 + worked + failed + alone)
+
+
+def tally(record: Mapping[str, Any]) -> tuple[int, int, int]:
+    """How often a remedy worked, how often it failed, and how often the error went away without it."""
+    return number(record.get("worked")), number(record.get("failed")), number(record.get("alone"))
 
 
 def record_of(memory: Memory) -> Mapping[str, Any]:
@@ -166,10 +188,11 @@ def commonest(learned: Iterable[Memory]) -> list[Suggestion]:
 
 def weighed(memory: Memory, record: Mapping[str, Any], alike: float) -> Suggestion:
     """A remedy with its record."""
-    worked, failed = number(record.get("worked")), number(record.get("failed"))
+    worked, failed, alone = tally(record)
     ran, changed, events = (tuple(record.get(name) or ()) for name in ("ran", "changed", "events"))
-    return Suggestion(memory, alike, chance(worked, failed), worked, failed, tuple(map(str, ran)),
-                      tuple(map(str, changed)), float(record.get("last_at") or memory.at), tuple(map(number, events)))
+    return Suggestion(memory, alike, chance(worked, failed, alone), worked, failed, tuple(map(str, ran)),
+                      tuple(map(str, changed)), float(record.get("last_at") or memory.at), tuple(map(number, events)),
+                      alone)
 
 
 def suggestion(asked: Signature, line: Signature, memory: Memory) -> Suggestion | None:

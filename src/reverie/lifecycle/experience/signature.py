@@ -35,7 +35,13 @@ TELLING = tuple(re.compile(pattern, flags) for pattern, flags in (
     (r"^E {3,}(?=\S*(?:Error|Exception|Failed|Warning|Exit)\b)", 0),                    # pytest
     (r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Iteration|Group)(?: \[\w+\])?(?::|$)", 0),
     (r"^Exception in thread|^Caused by: ", 0),                                          # Java
-    (r"\berror(?: ?\[?[A-Z]+\d+\]?)?: |\bfatal error\b|\berror TS\d+|: undefined reference to", 0),
+    (r"\bpanicked at ", 0),                                                             # Rust
+    (r"^\s*--- FAIL: |^\s+\S+_test\.go:\d+: ", 0),                                     # go test
+    (r"^\s*\d+:\d+\s+error\s", 0),                                                    # eslint
+    (r"\berror(?: ?\[?[A-Z]+\d+\]?)?: |\bfatal error\b|\berror TS\d+|: undefined reference to|"
+     r"^(?:\[ERROR\])? +symbol: ", 0),                                                  # the last: javac
+    (r"^\[ERROR\] ", 0),                                                                # Maven
+    (r"^\S+\.go:\d+:\d+: ", 0),
     (r"^\S+:\d+(?::\d+)?: [A-Z]+\d+ ", 0),                                              # ruff, flake8
     (r"^[A-Z]{1,4}\d{3,4} ", 0),                                                        # ruff, full
     (r"^npm (?:ERR!|error) (?!A complete log|code \w+$|$)", 0),
@@ -48,15 +54,19 @@ TELLING = tuple(re.compile(pattern, flags) for pattern, flags in (
 NOISE = re.compile(r"^\s*(?:[|+~^=\-*#.]+\s*$|Traceback|File \"|at \S+ ?\(|During handling|The above exception|"
                    r"\d+ error|Found \d+ error|compilation terminated|collect2: |Exit code|"
                    r"make(?:\[\d+\])?: (?:Entering|Leaving)|In file included|\S+: In function|"
-                   r"npm (?:ERR!|error) A complete log)")
+                   r"npm (?:ERR!|error) A complete log|✖ \d+ problem|exit status|FAIL(?:\s*$|\t)|"
+                   r"error: (?:could not compile|aborting due to|test failed, to rerun)|"
+                   r"\[ERROR\] *(?:$|To see|Re-run|For more|\[Help|COMPILATION ERROR))")
+SPLIT = re.compile(r"(\bpanicked at \S+:)\n")      # Rust says on the next line why
 CODE = re.compile(r"\b([A-Za-z_]\w*(?:Error|Exception|Interrupt|Warning|Exit))\b|\b(TS\d+)|error\[(E\d+)\]|"
-                  r"\b(E[A-Z]{3,}\d*|[A-Z]{1,4}\d{3,4})\b|\[([a-z]+(?:-[a-z]+)+|-W[\w=-]+|syntax|misc|operator|index)\]\s*$")
+                  r"\b(E(?!RROR\b)[A-Z]{3,}\d*|[A-Z]{1,4}\d{3,4})\b|\[([a-z]+(?:-[a-z]+)+|-W[\w=-]+|syntax|misc|operator|index)\]\s*$")
 
 QUOTED = re.compile(r"'([^'\n]{1,300})'|\"([^\"\n]{1,300})\"|`([^`\n]{1,300})`|‘([^’\n]{1,300})’|“([^”\n]{1,300})”")
 # These messages quote a value that was met, not a name.
 VALUED = re.compile(r"((?:invalid literal|could not convert|invalid value|invalid choice|time data|unable to parse|"
-                    r"cannot parse|not a git repository)[^'\"\n]{0,60}?)(?:'[^'\n]*'|\"[^\"\n]*\")")
+                    r"cannot parse|not a git repository|has arg)[^'\"\n]{0,60}?)(?:'[^'\n]*'|\"[^\"\n]*\")")
 MARKS = tuple((re.compile(pattern), mark) for pattern, mark in (
+    (r"\bwhile parsing ['\"{\[].*", "while parsing <text>"),
     (r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)]+", "<url>"),
     (r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<id>"),
     (r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?", "<time>"),
@@ -67,12 +77,18 @@ MARKS = tuple((re.compile(pattern), mark) for pattern, mark in (
     (r"(?<![\w<>/])(?:~|\.{1,2})?/(?:[\w.@+~%-]+/)*[\w.@+~%-]*[\w@~%-]", "<path>"),
     (r"(?<![\w<>/])(?:[\w.@+~-]+/)+[\w.@+~-]*[\w~]", "<path>"),
     (r"\b[\w-]+(?:\.[\w-]+)*\.(?:py|pyi|js|mjs|cjs|jsx|ts|tsx|json|ya?ml|toml|c|cc|cpp|cxx|h|hpp|o|so|a|rs|go|java|rb|"
-     r"php|sh|txt|md|csv|cfg|ini|lock|log|sql|db|xml|html|css|mk|cmake|sqlite3?|pl|pm|patch|diff|whl|gz|zip)\b",
+     r"php|sh|txt|md|csv|cfg|ini|lock|log|sql|db|xml|html|css|mk|cmake|sqlite3?|pl|pm|patch|diff|whl|gz|zip|tar|tgz|"
+     r"bz2|xz|jar|ipynb|proto|png|jpe?g|svg|pdf)\b",
      "<path>"),
     (r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b", "<hash>"),
     (r"(?<![\w<])[-+]?v?\d[\d_,]*(?:\.\d+)*(?:e[-+]?\d+)?(?:ns|us|µs|ms|s|m|h|[KMG]i?B|B|%)?(?![\w>])", "<n>"),
 ))
+# What looks like a path and is the name of a module or package: a different one needs another remedy.
+NAMED = re.compile(r"(?<![\w./@-])@[a-z0-9][\w.-]*/[\w.-]+|(?<![\w./@:-])(?:[a-z0-9-]+\.)+[a-z]{2,4}/[\w./-]*\w|"
+                   r"\b(?:package|module|crate|plugin|preset|dependency|import|config)s?:? ['\"`(]?"
+                   r"\w[\w-]*(?:/[\w-]+)+(?![\w./-])")
 PLACE = re.compile(r"<path>(?:[:(,]<n>)+\)?")
+KEPT = "\0"                 # stands for a slash in a name
 WIDE = re.compile(r"\s+")
 
 
@@ -87,7 +103,7 @@ def signature(error: str) -> Signature:
 
 def told(error: str) -> list[str]:
     """The lines of an output that tell its error."""
-    text = ANSI.sub("", error)
+    text = SPLIT.sub(r"\1 ", ANSI.sub("", error))
     if len(text) > 2 * MOST_LOOKED_AT:
         text = f"{text[:MOST_LOOKED_AT]}\n{text[-MOST_LOOKED_AT:]}"
     lines = [line.strip("\r") for line in text.splitlines() if line.strip() and not NOISE.match(line)]
@@ -106,9 +122,10 @@ def last_of_python(found: list[str], telling: re.Pattern[str]) -> list[str]:
 def normal(line: str) -> str:
     """A line with marks in place of all that changes from run to run."""
     line = QUOTED.sub(quoted, VALUED.sub(r"\1'<text>'", line[:4 * MOST_LINE]))
+    line = NAMED.sub(lambda name: name[0].replace("/", KEPT), line)
     for pattern, mark in MARKS:
         line = pattern.sub(mark, line)
-    line = PLACE.sub("<path>", line)
+    line = PLACE.sub("<path>", line).replace(KEPT, "/").replace("<path> - error", "<path>: error")
     return WIDE.sub(" ", line).strip().lower()[:MOST_LINE]
 
 
@@ -127,7 +144,10 @@ def code_of(lines: list[str]) -> str:
 
 
 def likeness(one: Signature, other: Signature) -> float:
-    """How far two errors are the same, 0..1: 1 for equal signatures, 0 for different codes or too few common words."""
+    """How far two errors are the same, 0..1: 1 for equal signatures, less where one of them says a little more.
+
+    0 where codes or names differ, or where each has words that the other has not: one word for another is a name.
+    """
     if not one.key or not other.key:
         return 0.0
     if one.key == other.key:
@@ -136,7 +156,7 @@ def likeness(one: Signature, other: Signature) -> float:
         return 0.0
     ones, others = set(words_of(one.key)), set(words_of(other.key))
     share = len(ones & others) / max(1, len(ones | others))
-    return share if share >= ALIKE else 0.0
+    return share if share >= ALIKE and (ones <= others or others <= ones) else 0.0
 
 
 def words_of(key: str) -> list[str]:
@@ -144,6 +164,6 @@ def words_of(key: str) -> list[str]:
     return re.findall(r"<?[\w.-]+>?", key)
 
 
-def names_of(key: str) -> set[str]:
-    """What is named in a signature, in quotes: two errors about different things are different."""
-    return {next(part for part in match.groups() if part is not None) for match in QUOTED.finditer(key)}
+def names_of(key: str) -> tuple[str, ...]:
+    """What is named in a signature, in quotes and in order: errors about different things are different."""
+    return tuple(next(part for part in match.groups() if part is not None) for match in QUOTED.finditer(key))

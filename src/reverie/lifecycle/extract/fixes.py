@@ -62,6 +62,13 @@ _READS = re.compile(
     r"^(?:ls|cat|head|tail|less|grep|rg|ag|find|fd|pwd|cd|echo|which|wc|diff|file|stat|tree|env|printenv|ps|top|df|du|"
     r"nvidia-smi|sed -n|git (?:status|diff|log|show|branch|blame)|kubectl (?:get|describe|logs)|docker (?:ps|logs)|"
     r"man|type|whoami|date|jq|awk|sleep|true|open|code)\b")
+_CHECKS = re.compile(
+    r"^(?:(?:python3?|uv run|poetry run|npx|pnpm|yarn)(?: -m)? )*(?:pytest|tox|mypy|pyright|flake8|pylint|jest|vitest|"
+    r"eslint|ruff check|tsc --noEmit|cargo (?:test|check|clippy)|go (?:test|vet)|"
+    r"npm (?:test|run (?:test|lint|check)))\b(?!.*--(?:fix|write)\b)")
+_KEEPS = re.compile(r"^git (?:-\S+ )*(?:add|commit|push|tag|stash list|fetch)\b")
+_OF_GIT = re.compile(r"\bgit\b|commit|stash|push|merge|branch|untracked|working (?:tree|directory)|\btag\b",
+                     re.IGNORECASE)
 _FAILED = re.compile(
     r"(?:^|\n)\s*(?:Exit code [1-9]|(?:\S+: )?(?:fatal|panic)\b|Traceback |FAIL(?:ED|URE)?\b|! )|"
     r"\b(?:command not found|No such file or directory|Permission denied|Connection refused|ModuleNotFoundError|"
@@ -119,6 +126,15 @@ def looks(command: str) -> bool:
     return _READS.match(command) is not None
 
 
+def idle(command: str, error: str) -> bool:
+    """Whether a command can have mended nothing: it looks, tests, or keeps in git what is there already.
+
+    The last counts only where the error is not git's own affair.
+    """
+    kept = _KEEPS.match(command) is not None and not _OF_GIT.search(error)
+    return looks(command) or kept or _CHECKS.match(command) is not None
+
+
 def unfinished(error: str) -> bool:
     """Whether an error is that of a test whose code is being written: what is done about it teaches nothing."""
     return _TEST_ONLY.search(error) is not None
@@ -173,8 +189,8 @@ def fixes_in(messages: Sequence[tuple[str, str]]) -> tuple[list[Fix], list[int]]
 
 
 def done(failure: Failure, call: Call) -> Failure:
-    """The failure after one more thing was done about it; looking at something does nothing."""
-    if call.command and not looks(call.command):
+    """The failure after one more thing was done about it; looking at something does nothing, nor does testing."""
+    if call.command and not idle(call.command, failure.error):
         return failure._replace(ran=(*failure.ran, call.command), steps=failure.steps + 1)
     if call.file and call.file not in failure.changed:
         return failure._replace(changed=(*failure.changed, call.file), steps=failure.steps + 1)

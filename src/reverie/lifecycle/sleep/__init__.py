@@ -18,6 +18,7 @@ PASSES: dict[str, Pass] = {
         Pass("merge", "what was kept twice becomes one memory", "pairs", True, floor=MERGE),
         Pass("redundancy", "what may be kept twice is shown to a person", "pairs", True, pairs.redundancy, NEAR),
         Pass("contradictions", "what cannot both be so is flagged on both", "pairs", True, pairs.contradictions, PROBE),
+        Pass("anchors", "what was said of code is held against the code as it is now", "code", True),
         Pass("prune", "what has faded goes to the archive", "memories", True, fading.prune),
         Pass("capacity", "of a type that outgrew its room, the least retained go to the archive", "types", True),
         Pass("links", "what is used together is tied more strongly", "events", True),

@@ -50,7 +50,7 @@ class Pass(NamedTuple):
 
     name: str
     meaning: str
-    over: str                                    # "pairs", "memories", "types", "tags", "events", "clusters" or "log"
+    over: str                                    # a key of `settle.sleeping.rounds.OVER`
     safe: bool                                   # whether sleep does it by itself, unless it is told otherwise
     decide: Callable[[View], list[Step]] | None = None
     floor: float = 0.0                           # the least cosine of its pairs

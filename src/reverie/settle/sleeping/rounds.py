@@ -190,6 +190,12 @@ def over_clusters(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
     return steps, ""
 
 
+def over_code(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
+    """What memories say of code, against the code."""
+    from reverie.settle.sleeping import facts
+    return facts.over_code(run, name, at)
+
+
 def over_log(run: Run, name: str, _at: tuple[str, str]) -> tuple[int, str]:
     """What was left undone: events that could not be learned from, texts without a vector."""
     return (retried if name == "retro" else backfill)(run.work, run.wish.dry), ""
@@ -197,5 +203,5 @@ def over_log(run: Run, name: str, _at: tuple[str, str]) -> tuple[int, str]:
 
 OVER: dict[str, Callable[[Run, str, tuple[str, str]], tuple[int, str]]] = {
     "pairs": over_pairs, "memories": over_memories, "types": over_types, "tags": over_tags, "events": over_events,
-    "clusters": over_clusters, "log": over_log,
+    "clusters": over_clusters, "code": over_code, "log": over_log,
 }

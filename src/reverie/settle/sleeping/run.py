@@ -10,6 +10,7 @@ from typing import NamedTuple
 from reverie import clock
 from reverie.lifecycle.sleep.pairs import MergeText, Relate
 from reverie.lifecycle.sleep.plan import Step
+from reverie.model import Memory
 from reverie.settle import LEASE
 from reverie.settle.bedtime import NOTE
 from reverie.settle.reading import Work
@@ -24,6 +25,10 @@ SPACELESS = "me"         # where a run's own events stand
 
 NameGroup = Callable[[Sequence[str], str], str | None]
 """A name for a group of memories with these texts, in a space; None where it has none to give."""
+
+
+Still = Callable[[Memory, str, str], tuple[str, str] | None]
+"""Whether a memory holds, from the code as it was and as it is: ("yes", "no" or "unsure", why); None: not asked."""
 
 
 class Done(NamedTuple):
@@ -79,6 +84,7 @@ class Wish(NamedTuple):
     merge_text: MergeText | None = None
     name_group: NameGroup | None = None
     relate: Relate | None = None
+    still: Still | None = None
     going: Callable[[], bool] = lambda: True
 
 

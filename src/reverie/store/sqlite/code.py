@@ -19,8 +19,8 @@ from reverie.store.sqlite.derived import Derived
 from reverie.store.sqlite.read import BATCH, affordable, marks, matching
 from reverie.words import indexable
 
-EDITION = 3            # of the schema, of facts and of queries: another one begins another file
-SYMBOL = "s.name, s.qual, s.kind, s.parent, s.owner, s.first, s.last, s.head, s.type, s.value"
+EDITION = 4            # of the schema, of facts and of queries: another one begins another file
+SYMBOL = "s.name, s.qual, s.kind, s.parent, s.owner, s.first, s.last, s.head, s.type, s.value, s.body"
 EDGES = """
     select f.path, e.scope, e.kind, e.name, e.line, coalesce(t.path, ''), e.symbol, e.how
     from edge e join file f on f.num = e.file left join file t on t.num = e.target
@@ -170,6 +170,10 @@ class SqliteCode(Derived):
                     return rows
         return []
 
+    def bodies(self, root: str, body: str) -> list[Place]:
+        with self._reading() as db:
+            return self._symbols(db, "f.root = ? and s.body = ?", (root, body))
+
     def symbols(self, root: str, paths: Sequence[str] | None = None) -> list[Place]:
         with self._reading() as db:
             if db is None:
@@ -193,7 +197,8 @@ class SqliteCode(Derived):
         return [Place(path, index, Symbol(*rest)) for path, index, *rest in rows]
 
     def into(self, root: str, places: Sequence[Place]) -> list[Edge]:
-        return self._edges(root, "and t.path = ? and e.symbol = ?", [(one.path, one.num) for one in places])
+        return self._edges(root, "and t.root = f.root and t.path = ? and e.symbol = ?",
+                           [(one.path, one.num) for one in places])
 
     def out(self, root: str, places: Sequence[Place]) -> list[Edge]:
         return self._edges(root, "and f.path = ? and e.scope = ? and e.target is not null",
@@ -292,8 +297,8 @@ def add(db: sqlite3.Connection, root: str, one: Parsed, num: int | None = None) 
         (num, root, one.file.path, *one.file.stamp, one.file.hash, one.language, one.facts, json.dumps(one.modules),
          body)).lastrowid
     db.execute("insert into words (rowid, body) values (?, ?)", (num, body))
-    db.executemany("insert into symbol (file, idx, name, qual, kind, parent, owner, first, last, head, type, value) "
-                   "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    db.executemany("insert into symbol (file, idx, name, qual, kind, parent, owner, first, last, head, type, value, "
+                   "body) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                    ((num, index, *symbol) for index, symbol in enumerate(one.symbols)))
     db.executemany("insert into joining (name, file, idx) values (?, ?, ?)",
                    ((name, num, index) for name, index in joining(one.symbols)))

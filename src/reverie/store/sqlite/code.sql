@@ -32,10 +32,12 @@ create table symbol (
     head   text not null,
     type   text not null,
     value  text not null,
+    body   text not null,
     primary key (file, idx)
 ) without rowid;
 create index symbol_by_name on symbol (name collate nocase);
 create index symbol_by_qual on symbol (qual collate nocase);
+create index symbol_by_body on symbol (body);
 
 -- Members whose class, of that name, stands in another file.
 create table joining (

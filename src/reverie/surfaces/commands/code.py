@@ -9,11 +9,12 @@ from reverie.surfaces import reading, say
 from reverie.surfaces.desk import Desk, command
 
 if TYPE_CHECKING:
+    from reverie import Mind
     from reverie.code.index import Mapped
 
 PANEL = "Code"
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A name, alone or qualified: Console.print.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A name: print, Console.print, or rich/console.py:print.")]
 Where = Annotated[
     Path | None, typer.Option("--in", metavar="FOLDER", help="A folder of the repository (default: this one).")
 ]
@@ -24,6 +25,12 @@ def register(app: typer.Typer) -> None:
     for name, function in (("index", index), ("map", map_), ("callers", callers), ("symbol", symbol),
                            ("similar", similar)):
         command(app, name, panel=PANEL, spaced=False)(function)
+
+
+def note_gaps(mind: "Mind", root: Path | None) -> None:
+    """Say that answers may lack, where indexing has not come to its end."""
+    if not mind.code_is_whole(root):
+        say.note("The index is not whole: indexing is going on or was interrupted. Go on with: reverie index")
 
 
 def index(
@@ -70,6 +77,7 @@ def map_(
     """The most important functions and classes of a repository."""
     with desk.mind() as mind:
         made = mind.map(tokens, focus or (), root=root)
+        note_gaps(mind, root)
     if desk.json:
         say.document({**made._asdict(), "symbols": [one._asdict() for one in made.symbols]})
         return
@@ -88,12 +96,16 @@ def callers(
     with desk.mind() as mind:
         known = mind.find_symbol(name, root=root)
         found = mind.callers(name, root=root, unsure=not sure)
+        note_gaps(mind, root)
     if desk.json:
         say.document({"callers": [one._asdict() for one in found]})
         return
+    several = len({one.path for one in known}) > 1
     for one in found:
         doubt = "" if one.sure else "?  "
-        say.tell(f"{doubt}{one.path}:{one.line}  {one.within or 'the file itself'}  → {one.name}  {', '.join(one.why)}")
+        where = f" of {one.to}" if several and one.to else ""
+        say.tell(f"{doubt}{say.one_line(one.path)}:{one.line}  {one.within or 'the file itself'}  → {one.name}{where}  "
+                 f"{', '.join(one.why)}")  # fmt: skip
     if not found:
         say.tell(f"Nothing calls {name}." if known else f"Nothing is called {name} here.")
 
@@ -107,11 +119,12 @@ def symbol(
     """Where a name is defined."""
     with desk.mind() as mind:
         found = mind.find_symbol(name, root=root, limit=limit)
+        note_gaps(mind, root)
     if desk.json:
         say.document({"symbols": [one._asdict() for one in found]})
         return
     for one in found:
-        say.tell(f"{one.path}:{one.first}-{one.last}  {one.kind}  {one.name}  {one.head}")
+        say.tell(f"{say.one_line(one.path)}:{one.first}-{one.last}  {one.kind}  {one.name}  {one.head}")
     if not found:
         say.tell(f"Nothing is called {name} here.")
 

@@ -53,6 +53,11 @@ def remember(
     ] = None,
     title: Annotated[str, typer.Option(help="A short description, shown in hints.")] = "",
     file: Annotated[list[str] | None, typer.Option("--file", "-f", help="A file that it is about.")] = None,
+    about: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH[:SYMBOL]", help="Code of an indexed repository that it is about: followed, and told "
+                     "when it changes."),
+    ] = None,
     trigger: Annotated[list[str] | None, typer.Option(help="A pattern that calls it up when it is met.")] = None,
     at: Annotated[
         str, typer.Option(metavar="WHEN", help="When it happened: 2026-03-15, 2026-03-15T09:30, 3d (ago).")
@@ -74,6 +79,7 @@ def remember(
         "tags": tag or (),
         "title": title,
         "files": file or (),
+        "about": about or (),
         "triggers": trigger or (),
         "at": reading.moment_before(at, now),
         "expires_at": reading.moment_after(expires, now),

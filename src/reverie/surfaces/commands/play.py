@@ -9,6 +9,16 @@ from reverie.surfaces.desk import Desk, command
 
 PANEL = "See it at work"
 
+Transcript = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TRANSCRIPT",
+        help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” is stdin.",
+    ),
+]
+Holds = Annotated[int, typer.Option("--limit", "-n", min=1, help="Tokens that the window holds.")]
+Task = Annotated[str, typer.Option(help="The task at hand: messages that name it as their task stay longer.")]
+
 
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
@@ -57,19 +67,13 @@ def replay(
 
 def window(
     desk: Desk,
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TRANSCRIPT",
-            help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” is stdin.",
-        ),
-    ],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Tokens that the window holds.")] = 200_000,
+    file: Transcript,
+    limit: Holds = 200_000,
     strategy: Annotated[str, typer.Option(help="How to choose: ours, aircher, importance, oldest, sliding.")] = "ours",
     tokenizer: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A tokenizer.json to count by (default: characters / 4).")
     ] = None,
-    task: Annotated[str, typer.Option(help="The task at hand: messages that name it as their task stay longer.")] = "",
+    task: Task = "",
 ) -> None:
     """Show what would leave a full context window, and why."""
     from reverie.surfaces.window_show import command
@@ -81,18 +85,12 @@ def window(
 
 def condense(
     desk: Desk,
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TRANSCRIPT",
-            help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” is stdin.",
-        ),
-    ],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Tokens that the window holds.")] = 200_000,
+    file: Transcript,
+    limit: Holds = 200_000,
     strategy: Annotated[
         str, typer.Option(help="hybrid, sliding-window, progressive-summary, importance-based.")
     ] = "hybrid",
-    task: Annotated[str, typer.Option(help="The task at hand: messages that name it as their task stay longer.")] = "",
+    task: Task = "",
 ) -> None:
     """Show a conversation with its older part in few lines, as an agent would go on with it."""
     from reverie.surfaces.condense_show import command

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from reverie import Mind, clock
+from reverie.anchors import outdated
 from reverie.errors import BadInput
 from reverie.kinds import MATURITIES, maturity
 from reverie.lifecycle.review import DECISIONS, Case
@@ -92,7 +93,8 @@ def curate(
         say.document({"memories": [say.as_json(memory) for memory in waiting]})
         return
     for memory in waiting:
-        say.tell(f"{memory.id}  {maturity(memory)}, {memory.provenance}: {say.one_line(memory.text, 100)}")
+        why = outdated(memory) or f"{maturity(memory)}, {memory.provenance}"
+        say.tell(f"{memory.id}  {why}: {say.one_line(memory.text, 100)}")
     if not waiting:
         say.tell("Nothing waits for a look.")
 
