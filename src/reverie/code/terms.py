@@ -10,34 +10,35 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 from reverie.words import STOP
-
-if TYPE_CHECKING:
-    from Stemmer import Stemmer
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PIECE = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 LONGEST = 60             # characters; what is longer is data
 MOST_PIECES = 8          # of an identifier; what has more is a hash or a key
 
-ABOUT_WORK = frozenset("""
-add added adding adds allow allows bug change changed changes check cleanup correct correctly could drop enable ensure
-ensures fail failed failing fails feature fix fixed fixes fixing get gets give handle handled handles
-handling implement implemented improve improved improvement improvements improves instead introduce issue issues keep
-let like make makes making method might minor missing more move moved must need needed needs new now patch please
-possible prevent problem properly provide put refactor remove removed removes removing rename renamed replace replaced
-resolve set should simplify simpler since some something still support supported supporting supports sure task test
-tests update updated updates updating upon use used useful user users uses using usage want way well work working works
-""".split())
+ABOUT_WORK = frozenset((
+    "add", "added", "adding", "adds", "allow", "allows", "bug", "change", "changed", "changes", "check", "cleanup",
+    "correct", "correctly", "could", "drop", "enable", "ensure", "ensures", "fail", "failed", "failing", "fails",
+    "feature", "fix", "fixed", "fixes", "fixing", "get", "gets", "give", "handle", "handled", "handles", "handling",
+    "implement", "implemented", "improve", "improved", "improvement", "improvements", "improves", "instead",
+    "introduce", "issue", "issues", "keep", "let", "like", "make", "makes", "making", "method", "might", "minor",
+    "missing", "more", "move", "moved", "must", "need", "needed", "needs", "new", "now", "patch", "please",
+    "possible", "prevent", "problem", "properly", "provide", "put", "refactor", "remove", "removed", "removes",
+    "removing", "rename", "renamed", "replace", "replaced", "resolve", "set", "should", "simplify", "simpler",
+    "since", "some", "something", "still", "support", "supported", "supporting", "supports", "sure", "task", "test",
+    "tests", "update", "updated", "updates", "updating", "upon", "use", "used", "useful", "user", "users", "uses",
+    "using", "usage", "want", "way", "well", "work", "working", "works",
+))
 """What is said of any piece of work, and so tells none from another."""
 
 
 @cache
-def stemmer() -> Stemmer:
+def stemmer() -> Any:
     """The stemmer, loaded when the first word is stemmed."""
-    from Stemmer import Stemmer
+    from Stemmer import Stemmer  # type: ignore[import-not-found]
     return Stemmer("english")
 
 

@@ -1,20 +1,31 @@
-"""Which files a task is about: from their words, from past tasks and from how the code hangs together. Pure.
+"""Which files a task is about: from their words, from their meaning and from past tasks. Pure.
 
 `ranked` gives every file of a repository its likelihood; `plan.why` says what spoke for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from reverie.plan import links, past, tree
+import numpy as np
+
+from reverie.plan import past, tree
 from reverie.plan.field import Column
-from reverie.plan.links import Said
 from reverie.plan.past import Past
-from reverie.plan.ranker import Coefficients, forms, guessed, learned, linked
+from reverie.plan.ranker import Coefficients, forms, learned, likelihoods
 from reverie.plan.task import Task
 from reverie.plan.tree import Tree
+
+
+class Meant(NamedTuple):
+    """What is near to a task by meaning, with cosines; None where vectors are not known."""
+
+    tasks: Mapping[str, float] | None = None                # past tasks by key
+    code: Mapping[str, Sequence[float]] | None = None       # chunks by the path of their file
+
+
+NOTHING = Meant()
 
 
 class Ranked(NamedTuple):
@@ -23,25 +34,32 @@ class Ranked(NamedTuple):
     tree: Tree
     past: Past
     task: Task
+    meant: Meant
     likely: Column                          # in the order of the tree's files; they sum to 1
-    told: Said                              # what the likeliest say of the others
     columns: Mapping[str, Column]           # what was weighed
     coefficients: Coefficients              # …and with which weights
-    alike: Mapping[str, float] = {}         # the past tasks most alike, by key, with how much
 
     def best(self, most: int) -> list[int]:
         """The places of the likeliest files, ties by path."""
-        return [int(place) for place in links.top(self.likely, most)]
+        return [int(place) for place in np.argsort(-self.likely, kind="stable")[:most]]
 
 
-def ranked(files: Tree, done: Past, task: Task, meant: Mapping[str, float] | None = None,
+def ranked(files: Tree, done: Past, task: Task, meant: Meant = NOTHING,
            coefficients: Mapping[str, Coefficients] | None = None) -> Ranked:
-    """Every file's likelihood. `meant`: the keys of the past tasks nearest by meaning, with their cosines."""
-    by_set = coefficients or learned()
-    which = "" if meant else " without meaning"
-    columns = forms({**tree.signals(files, task), **past.signals(done, task, meant)})
-    guess = guessed(columns, by_set[f"first{which}"], len(files))
-    told = links.said(files, done, links.top(guess))
-    columns |= linked(links.signals(told, guess), guess)
-    second = by_set[f"second{which}"]
-    return Ranked(files, done, task, guessed(columns, second, len(files)), told, columns, second, meant or {})
+    """Every file's likelihood."""
+    columns = forms(signals(files, done, task, meant))
+    weights = (coefficients or learned())[known(meant)]
+    return Ranked(files, done, task, meant, likelihoods(columns, weights, len(files)), columns, weights)
+
+
+def signals(files: Tree, done: Past, task: Task, meant: Meant) -> dict[str, Column]:
+    """All signals of each file."""
+    return {**tree.signals(files, task), **tree.by_meaning(files, meant.code or {}),
+            **past.signals(done, task, meant.tasks)}
+
+
+def known(meant: Meant) -> str:
+    """Which set of coefficients there are signals for."""
+    if meant.tasks is None:
+        return "words"
+    return "tasks" if meant.code is None else "code and tasks"

@@ -104,7 +104,8 @@ def grams(word: str, length: int = 4) -> list[str]:
     ['^par', 'pars', 'arse', 'rser']
     """
     word = word.lower()
-    return [f"^{word[:3]}", *(word[i:i + length] for i in range(len(word) - length + 1))] if len(word) >= length else [word]
+    inner = [word[start:start + length] for start in range(len(word) - length + 1)]
+    return [f"^{word[:3]}", *inner] if inner else [word]
 
 
 def counted(parts: Iterable[str]) -> Counter[str]:

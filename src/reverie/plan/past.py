@@ -1,4 +1,4 @@
-"""Past tasks as a plan sees them: what each was called and which files it changed, and what that says of a new one. Pure.
+"""Past tasks as a plan sees them: what each was called, which files it changed, and what that says of a new one. Pure.
 
 Commits of a learned history are tasks, and so is what an agent recorded as one. The further back, the less it counts,
 by the number of tasks since then.
@@ -19,7 +19,6 @@ from reverie.plan.tree import Tree
 
 ALIKE = 30               # past tasks that speak for their files
 LOOKED_AT = 100
-MOST_TOGETHER = 12       # files of a task that says which belong together
 MOST_OF_A_FILE = 60      # newest tasks of a file whose words count
 HALVES = (20.0, 100.0, 1000.0)    # tasks after which a change counts half
 LATELY = (1, 3, 10)      # tasks
@@ -42,8 +41,8 @@ class Past:
         self.done, self.tree = done, tree
         rows = [(task, tree.place[path]) for task, one in enumerate(done) for path in dict.fromkeys(one.files)
                 if path in tree.place]
-        self.task, self.file = (np.array(column, np.int64) for column in zip(*rows, strict=True)) if rows else (
-            np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self.task: npt.NDArray[np.int64] = np.array([task for task, _ in rows], np.int64)
+        self.file: npt.NDArray[np.int64] = np.array([file for _, file in rows], np.int64)
         self.width = np.array([max(1, len(one.files)) for one in done], np.float64)     # files of each task
         self.here = np.maximum(np.bincount(self.task, minlength=len(done)), 1)          # …that are there now
 
@@ -70,14 +69,6 @@ class Past:
         newest[order] = place < MOST_OF_A_FILE
         return self._words_of(self.task[newest], self.file[newest], len(self.tree))
 
-    @cached_property
-    def of_folders(self) -> Field:
-        """For each folder the words of the tasks that changed a file in it."""
-        most = int(self.tree.folder.max(initial=-1)) + 1
-        pairs = np.unique(self.task * max(most, 1) + self.tree.folder[self.file])
-        tasks, folders = np.divmod(pairs, max(most, 1))
-        return self._words_of(tasks, folders, most)
-
     def _words_of(self, tasks: npt.NDArray[np.int64], docs: npt.NDArray[np.int64], size: int) -> Field:
         """The texts of tasks, each in a document."""
         terms, counts, starts = self._by_task
@@ -95,11 +86,6 @@ class Past:
         order = np.argsort(texts.docs, kind="stable")
         sizes = np.bincount(texts.docs, minlength=len(self))
         return term[order], texts.counts[order], np.concatenate([[0], np.cumsum(sizes)])
-
-    @cached_property
-    def together(self) -> Column:
-        """For each change, what it says of the others of its task."""
-        return np.where(self.width[self.task] <= MOST_TOGETHER, 1.0 / np.log2(1.0 + self.width[self.task]), 0.0)
 
     @cached_property
     def changes(self) -> npt.NDArray[np.int64]:
@@ -145,8 +131,7 @@ def signals(past: Past, task: Task, meant: Mapping[str, float] | None = None) ->
 def by_words(past: Past, task: Task) -> dict[str, Column]:
     """Past tasks with the same words, and the words that went with each file."""
     found: dict[str, Column] = {"history": past.of_files.bm25(task.terms),
-                                "history title": past.of_files.bm25(task.title),
-                                "history folder": past.of_folders.bm25(task.terms)[past.tree.folder]}
+                                "history title": past.of_files.bm25(task.title)}
     for name, question in (("tasks", task.terms), ("tasks title", task.title)):
         scores = past.texts.bm25(question)
         most = sum(min(times, 3.0) * np.log1p(len(past) / (1.0 + len(past.texts.having(term)[0])))

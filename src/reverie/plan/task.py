@@ -35,7 +35,8 @@ def task_of(text: str) -> Task:
     return Task(
         text, task_terms(text), task_terms(text.partition("\n")[0]), names,
         tuple(word for word in names if looks_coded(word) or word[0].isupper()),
-        tuple(dict.fromkeys(word for some in QUOTED.findall(text) for word in IDENTIFIER.findall(some) if len(word) > 2)),
+        tuple(dict.fromkeys(word for quoted in QUOTED.findall(text) for word in IDENTIFIER.findall(quoted)
+                            if len(word) > 2)),
         tuple(dict.fromkeys(pair for pair in pairs if len(pair) >= LEAST_JOINED)),
         tuple(dict.fromkeys(part.lower() for word in told(text) for part in PIECE.findall(word) if len(part) > 2)))
 

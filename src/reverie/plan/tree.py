@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import count
 from pathlib import PurePosixPath
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,7 @@ import numpy.typing as npt
 from reverie.code.terms import PIECE, looks_coded, path_terms, plain, terms_of
 from reverie.plan.field import Column, Field, columns, counted, field
 from reverie.plan.task import Task, whole
-from reverie.store.code import Bags, Leads
+from reverie.store.code import Bags
 
 DEFINED = ("class", "function", "method")
 IN_PATH = 5.0            # how often a word in a file's path counts as one in its text
@@ -28,32 +27,13 @@ ENTRANCES = frozenset(("__init__", "index", "mod", "lib"))    # files that stand
 RARE = 8                 # a name is telling when at most one file in so many has it
 
 
-class Ends(NamedTuple):
-    """Which files lead to which others, and how often."""
-
-    source: npt.NDArray[np.int64]
-    target: npt.NDArray[np.int64]
-    count: Column
-
-
-class Rows(NamedTuple):
-    """The files as unit vectors of their terms, rare ones counting more: entries in the order of files."""
-
-    terms: int                          # how many there are
-    starts: npt.NDArray[np.int64]       # entries of file i: starts[i] up to starts[i + 1]
-    file: npt.NDArray[np.int64]
-    term: npt.NDArray[np.int64]
-    weight: Column
-
-
 class Tree:
     """The indexed files of one repository."""
 
-    def __init__(self, bags: Bags, names: Iterable[tuple[str, str]], leads: Sequence[Leads]) -> None:
+    def __init__(self, bags: Bags, names: Iterable[tuple[str, str]]) -> None:
         """`names` are (path, name) of what files define."""
-        self.paths, self._bags, self.leads = bags.paths, bags, leads
+        self.paths, self._bags = bags.paths, bags
         self.place = {path: place for place, path in enumerate(self.paths)}
-        self._ends: dict[tuple[str, ...], Ends] = {}
         self.names: dict[str, list[str]] = {path: [] for path in self.paths}
         for path, name in names:
             if path in self.names:
@@ -76,10 +56,10 @@ class Tree:
         files, terms, counts = (np.array(column) for column in zip(*extra, strict=True)) if extra else [np.zeros(0)] * 3
         return columns(numbers, len(self), np.concatenate([self._bags.file, files.astype(np.int32)]),
                        np.concatenate([self._bags.term.astype(np.int64), terms.astype(np.int64)]),
-                       np.concatenate([self._bags.count.astype(np.float64), counts.astype(np.float64)]))
+                       np.concatenate([self._bags.times.astype(np.float64), counts.astype(np.float64)]))
 
     @cached_property
-    def chunk_starts(self) -> np.ndarray:
+    def chunk_starts(self) -> npt.NDArray[np.int64]:
         """The number of the first chunk of each file; at the end, of all chunks."""
         most = np.zeros(len(self), np.int64)
         np.maximum.at(most, self._bags.file, self._bags.chunk + 1)
@@ -91,7 +71,7 @@ class Tree:
         starts = self.chunk_starts
         docs = (starts[self._bags.file] + self._bags.chunk).astype(np.int32)
         return columns(self._bags.terms, int(starts[-1]), docs, self._bags.term.astype(np.int64),
-                       self._bags.count.astype(np.float64))
+                       self._bags.times.astype(np.float64))
 
     @cached_property
     def named(self) -> Field:
@@ -143,56 +123,8 @@ class Tree:
             found[plain(PurePosixPath(path).stem.replace("-", "_"))].add(place)
         return {name: frozenset(places) for name, places in found.items()}
 
-    def whole_names(self, terms: Mapping[str, float]) -> Column:
-        """The rarity of the names of several words, all of which the task says."""
-        scores = np.zeros(len(self))
-        for parts, places in self.compounds.items():
-            if all(part in terms for part in parts):
-                scores[list(places)] += np.log1p(len(self) / len(places))
-        return scores
-
     @cached_property
-    def compounds(self) -> Mapping[tuple[str, ...], frozenset[int]]:
-        """The names of several words, and the files that define them."""
-        found: dict[tuple[str, ...], set[int]] = defaultdict(set)
-        for name, places in self.definers.items():
-            parts = tuple(sorted(set(terms_of(name)[:-1])))
-            if len(parts) > 1:
-                found[parts] |= places
-        return {parts: frozenset(places) for parts, places in found.items()}
-
-    def whole_bases(self, terms: Mapping[str, float]) -> Column:
-        """The part of the words in a file's name that the task says, 0..1."""
-        said = np.zeros(len(self))
-        for term in terms:
-            docs, counts = self.bases.having(term)
-            said[docs] += counts
-        return said / np.maximum(self.bases.sizes, 1.0)
-
-    def ends(self, kinds: tuple[str, ...]) -> Ends:
-        """What leads from file to file in one of these ways."""
-        if kinds not in self._ends:
-            rows = [(self.place[one.path], self.place[one.to], one.count) for one in self.leads
-                    if one.kind in kinds and one.path in self.place and one.to in self.place]
-            source, target, times = (np.array(column) for column in zip(*rows, strict=True)) if rows else (
-                [np.zeros(0, np.int64)] * 3)
-            self._ends[kinds] = Ends(source, target, times.astype(np.float64))
-        return self._ends[kinds]
-
-    @cached_property
-    def weighted(self) -> Rows:
-        """The files by their terms."""
-        content = self.content
-        holders = np.diff(content.starts)
-        term = np.repeat(np.arange(len(holders)), holders)
-        order = np.argsort(content.docs, kind="stable")
-        file, term = content.docs[order].astype(np.int64), term[order]
-        weight = (1.0 + np.log(np.maximum(content.counts[order], 1.0))) * np.log1p(len(self) / holders[term])
-        length = np.sqrt(np.bincount(file, weight ** 2, len(self))) + 1e-9
-        return Rows(len(holders), np.searchsorted(file, np.arange(len(self) + 1)), file, term, weight / length[file])
-
-    @cached_property
-    def folder(self) -> np.ndarray:
+    def folder(self) -> npt.NDArray[np.int64]:
         """The number of each file's folder."""
         return np.unique([str(PurePosixPath(path).parent) for path in self.paths], return_inverse=True)[1]
 
@@ -229,7 +161,6 @@ def signals(tree: Tree, task: Task) -> dict[str, Column]:
         "mentions": mentions(tree, task.coded), "rare": rare(tree, task.coded), "quoted": rarities(tree, task.quoted),
         "joined": rarities(tree, [word for word in task.joined if word in tree.content.numbers]),
         "joined name": joined_names(tree, task.joined),
-        "whole names": tree.whole_names(task.terms), "whole base": tree.whole_bases(task.terms),
         "size": np.log1p(tree.content.sizes), "chunks": np.log1p(np.diff(tree.chunk_starts)),
         "entrance": np.array([float(PurePosixPath(path).stem in ENTRANCES) for path in tree.paths]),
         "depth": np.array([float(path.count("/")) for path in tree.paths]),
@@ -315,6 +246,20 @@ def joined_names(tree: Tree, joined: Iterable[str]) -> Column:
         if places:
             scores[list(places)] += np.log1p(len(tree) / len(places))
     return scores
+
+
+def by_meaning(tree: Tree, meant: Mapping[str, Sequence[float]]) -> dict[str, Column]:
+    """How near the nearest chunk of each file is to the task by meaning, and the nearest three; zeros if not known.
+
+    `meant` has the cosines of chunks by their file's path.
+    """
+    best, three = np.zeros(len(tree)), np.zeros(len(tree))
+    for path, cosines in meant.items():
+        if path in tree.place:
+            nearest = sorted(cosines, reverse=True)[:3]
+            best[tree.place[path]] = max(0.0, nearest[0])
+            three[tree.place[path]] = max(0.0, sum(nearest) / len(nearest))
+    return {"code": best, "code three": three}
 
 
 def in_folder(tree: Tree, content: Column) -> dict[str, Column]:

@@ -1,4 +1,4 @@
-"""What spoke for a file of a plan, in words: at most three reasons, the weightiest first, each with its evidence. Pure."""
+"""What spoke for a file of a plan, in words: at most three reasons, the weightiest first, with evidence. Pure."""
 
 from __future__ import annotations
 
@@ -21,17 +21,11 @@ KINDS: Mapping[str, str] = {
     **dict.fromkeys(("content", "chunk", "cover", "mentions", "rare", "quoted", "joined", "folder"), "says"),
     **dict.fromkeys(("names", "base", "folders", "path", "path grams", "name grams", "defines", "symbols",
                      "joined name"), "called"),
+    **dict.fromkeys(("code",), "means"),
     **dict.fromkeys(("history", "tasks", "went with", "meant"), "done"),
     **dict.fromkeys(("lately", "changes", "last 1", "last 3", "last 10", "changes 20", "changes 100", "changes 1000"),
                     "busy"),
 }
-TIES: Mapping[str, str] = {
-    "changes with": "is often changed together with {}", "changes only with": "is often changed together with {}",
-    "shares tasks": "is often changed together with {}", "imports": "is imported by {}", "imports back": "imports {}",
-    "inherits": "has a base class of {}", "inherits back": "has a class derived from one in {}",
-    "uses": "is used by {}", "uses back": "uses {}", "alike": "speaks of the same as {}", "beside": "stands beside {}",
-}
-
 
 def why(found: Ranked, place: int) -> tuple[str, ...]:
     """The reasons for one file."""
@@ -58,11 +52,11 @@ def signal(column: str) -> str:
 
 def reason_of(found: Ranked, place: int, kind: str) -> str:
     """One reason in words; empty where there is nothing to show for it."""
-    if kind in TIES:
-        return tied(found, place, kind)
     if kind in ("says", "called"):
         words = said(found, place, kind)
         return (f"speaks of {listed(words)}" if kind == "says" else f"is named for {listed(words)}") if words else ""
+    if kind == "means":
+        return "its code is near to it by meaning"
     if kind == "done":
         return done_before(found, place)
     return busy(found.past, place) if kind == "busy" else ""
@@ -86,9 +80,9 @@ def done_before(found: Ranked, place: int) -> str:
     """The past task most like this one that changed a file, and how many more of the like did."""
     past = found.past
     scores = past.texts.bm25(found.task.terms)
-    if found.alike:
+    if found.meant.tasks:
         scores = scores / max(float(scores.max(initial=0.0)), 1e-9) + np.array(
-            [found.alike.get(one.key, 0.0) for one in past.done])
+            [found.meant.tasks.get(one.key, 0.0) for one in past.done])
     mine = past.task[past.file == place]
     mine = mine[scores[mine] > 0]
     if not len(mine):
@@ -106,14 +100,6 @@ def busy(past: Past, place: int) -> str:
         return ""
     last = past.done[int(past.task[past.file == place].max())]
     return f"was changed {times} times, last on {day(last.at)}"
-
-
-def tied(found: Ranked, place: int, tie: str) -> str:
-    """The likely file that says most for this one by some tie."""
-    rows = found.told.ties[tie][:, place] * found.likely[found.told.speakers]
-    if not len(rows) or rows.max() <= 0:
-        return ""
-    return TIES[tie].format(found.tree.paths[int(found.told.speakers[int(np.argmax(rows))])])
 
 
 def day(at: float) -> str:

@@ -93,23 +93,14 @@ class Bag(NamedTuple):
 
 
 class Bags(NamedTuple):
-    """The terms of the files of a repository, as columns: entry i says that `term[i]` is in a chunk `count[i]` times."""
+    """The terms of the files of a repository, as columns: by entry i, `term[i]` is in a chunk `times[i]` times."""
 
     paths: list[str]                       # in order
     terms: Mapping[str, int]               # by number
     file: npt.NDArray[np.int32]            # the place of the file in `paths`, ascending
     chunk: npt.NDArray[np.int32]           # the place of the chunk in its file
     term: npt.NDArray[np.int32]
-    count: npt.NDArray[np.int32]
-
-
-class Leads(NamedTuple):
-    """How often the code of one file leads to another one."""
-
-    path: str
-    to: str
-    kind: str              # as of an edge
-    count: int
+    times: npt.NDArray[np.int32]
 
 
 class Place(NamedTuple):
@@ -239,12 +230,8 @@ class CodeIndex(Protocol):
         """The terms of all files of a repository."""
         ...
 
-    def leads(self, root: str) -> list[Leads]:
-        """Which files' code leads to which others."""
-        ...
-
-    def tops(self, root: str) -> list[tuple[str, int, str, str]]:
-        """(path, index, name, kind) of all symbols of a repository."""
+    def names(self, root: str, kinds: Collection[str]) -> list[tuple[str, str]]:
+        """(path, name) of all symbols of these kinds."""
         ...
 
     def state(self, root: str) -> bytes:

@@ -30,6 +30,7 @@ from reverie.surfaces.commands import (
     letgo,
     mirror,
     night,
+    plan,
     play,
     practice,
     present,
@@ -175,7 +176,7 @@ def options(
 
 
 for room in (
-    keep, present, review, letgo, find, days, files, code, anchors, learn, practice, experience, analysis, remind,
+    keep, present, review, letgo, find, days, files, code, plan, anchors, learn, practice, experience, analysis, remind,
     trust, mirror, night, switch, play,
 ):
     room.register(app)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from reverie.store.code import Bag, Bags, Leads
+from reverie.store.code import Bag, Bags
+from reverie.store.sqlite.read import marks
 
-ENTRY = np.dtype([("chunk", "<i4"), ("term", "<i4"), ("count", "<i4")])
+ENTRY = np.dtype([("chunk", "<i4"), ("term", "<i4"), ("times", "<i4")])
 NONE = Bags([], {}, *(np.zeros(0, np.int32) for _ in range(4)))
 
 
@@ -43,29 +44,21 @@ def read(db: sqlite3.Connection, root: str) -> Bags:
     sizes = [len(data) // ENTRY.itemsize for _, data in rows]
     file = np.repeat(np.arange(len(rows), dtype=np.int32), sizes)
     return Bags([path for path, _ in rows], terms, file, *(np.ascontiguousarray(entries[name])
-                                                           for name in ("chunk", "term", "count")))
+                                                           for name in ("chunk", "term", "times")))
 
 
-def leads(db: sqlite3.Connection, root: str) -> list[Leads]:
-    """How often files lead to others."""
-    rows = db.execute("select f.path, t.path, e.kind, count(*) from edge e join file f on f.num = e.file "
-                      "join file t on t.num = e.target where f.root = ? and e.file <> e.target "
-                      "group by e.file, e.target, e.kind", (root,))
-    return [Leads(*row) for row in rows]
-
-
-def tops(db: sqlite3.Connection, root: str) -> list[tuple[str, int, str, str]]:
-    """All symbols, briefly."""
-    return db.execute("select f.path, s.idx, s.name, s.kind from symbol s join file f on f.num = s.file "
-                      "where f.root = ?", (root,)).fetchall()
+def names(db: sqlite3.Connection, root: str, kinds: Collection[str]) -> list[tuple[str, str]]:
+    """The names that files define."""
+    return db.execute("select f.path, s.name from symbol s join file f on f.num = s.file "
+                      f"where f.root = ? and s.kind in ({marks(list(kinds))}) order by f.path, s.idx",
+                      (root, *kinds)).fetchall()
 
 
 def state(db: sqlite3.Connection, root: str) -> bytes:
-    """What changes with the files and their edges."""
+    """What changes with the files and their terms."""
     from hashlib import blake2b
     digest = blake2b(digest_size=16)
     for row in db.execute("select f.num, f.hash, b.hash from file f left join bag b on b.file = f.num "
                           "where f.root = ? order by f.num", (root,)):
         digest.update(repr(row).encode())
-    digest.update(repr(db.execute("select resolved from root where path = ?", (root,)).fetchone()).encode())
     return digest.digest()

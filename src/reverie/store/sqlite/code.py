@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from zlib import crc32
 
-from reverie.store.code import Bag, Bags, Definition, Edge, Leads, Linked, Parsed, Place, Size, Symbol, joining
+from reverie.store.code import Bag, Bags, Definition, Edge, Linked, Parsed, Place, Size, Symbol, joining
 from reverie.store.files import Indexed, Stamp
 from reverie.store.sqlite import bags
 from reverie.store.sqlite.derived import Derived
@@ -246,13 +246,9 @@ class SqliteCode(Derived):
         with self._reading() as db:
             return bags.read(db, root) if db else bags.NONE
 
-    def leads(self, root: str) -> list[Leads]:
+    def names(self, root: str, kinds: Collection[str]) -> list[tuple[str, str]]:
         with self._reading() as db:
-            return bags.leads(db, root) if db else []
-
-    def tops(self, root: str) -> list[tuple[str, int, str, str]]:
-        with self._reading() as db:
-            return bags.tops(db, root) if db else []
+            return bags.names(db, root, kinds) if db else []
 
     def state(self, root: str) -> bytes:
         with self._reading() as db:
