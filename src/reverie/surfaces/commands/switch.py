@@ -63,11 +63,14 @@ def answer(desk: Desk, everywhere: bool) -> None:
 def worker(
     desk: Desk,
     holder: Annotated[str, typer.Option(help="The name under which the lease was taken.")] = "",
+    lock: Annotated[int | None, typer.Option(help="The open file of the lock that is held for this worker.")] = None,
 ) -> None:
     """Settle what is waiting, stay a while for more, leave."""
-    from reverie.surfaces.worker import run
+    from reverie.surfaces.worker import ready, run
 
+    if lock is not None and not ready(desk.settings):
+        desk.settings = desk.settings._replace(embedder="none")  # a hook asks for no download
     with desk.mind() as mind:
-        done = run(mind, desk.settings.idle, holder)
+        done = run(mind, desk.settings.idle, holder, lock)
     if desk.json:
         say.document(done._asdict())

@@ -1,0 +1,60 @@
+"""Starting the detached worker, by whoever can afford nothing: no store is opened and nothing heavy imported.
+
+`wake` is for hooks. A lock on a file says whether a worker lives; the one who gets the lock starts the worker and hands
+the lock over, still held, so that of a thousand who come at once one starts one. The system lets go of it when the
+worker ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+
+def wake(home: str, lock: str) -> bool:
+    """Start a worker for this home unless one lives; whether one was started. Never waits."""
+    held = take(lock)
+    if held is None:
+        return False
+    try:
+        start(home, "", held)
+    finally:
+        os.close(held)
+    return True
+
+
+def take(lock: str) -> int | None:
+    """The lock's open file, if nobody holds it. Where the system knows no such locks, nobody gets it."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    os.makedirs(os.path.dirname(lock), 0o700, exist_ok=True)
+    file = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        return None
+    return file
+
+
+def start(home: str, holder: str, lock: int | None = None) -> None:
+    """A process of its own session, that holds on to nothing of ours but the lock it is given."""
+    import subprocess
+
+    command = [sys.executable, "-m", "reverie", "worker", "--home", home, "--holder", holder]
+    apart: dict[str, Any] = {"creationflags": 0x00000208} if sys.platform == "win32" else {"start_new_session": True}
+    if lock is not None:
+        command += ["--lock", str(lock)]
+        apart["pass_fds"] = (lock,)
+    subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=os.path.splitdrive(home)[0] + os.sep,
+        close_fds=True,
+        **apart,
+    ).returncode = 0  # nobody waits for it
