@@ -84,6 +84,16 @@ def default_home() -> Path:
     return Path(environment.home())
 
 
+def user_home() -> Path:
+    """The user's home folder."""
+    return Path.home()
+
+
+def host_folder(variable: str, name: str) -> Path:
+    """The folder of a host agent's own settings: where its variable says, or of that name in the user's home."""
+    return Path(os.environ.get(variable) or Path.home() / name).expanduser().absolute()
+
+
 def load(home: Path | None = None) -> Settings:
     """Settings of a home: the environment over config.toml over the defaults."""
     home = (home or default_home()).expanduser().absolute()

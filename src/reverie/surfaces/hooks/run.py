@@ -1,7 +1,8 @@
 """What a host starts: `python -I -S run.py claude-code`. Finds the package it lies in and never fails.
 
 `-I -S` leaves out the site packages, which a hook does not need and which would cost it a third of its time. If the
-package cannot be imported, in the middle of an upgrade for instance, the answer is that there is nothing to say.
+package cannot be imported, in the middle of an upgrade for instance, the answer is that there is nothing to say. With
+`--check`, for `reverie doctor`, it fails instead.
 """
 
 import os
@@ -13,5 +14,7 @@ try:
 
     main(sys.argv[1:])
 except BaseException:
+    if "--check" in sys.argv:
+        raise
     os.write(1, b"{}\n")
 os._exit(0)
