@@ -40,6 +40,16 @@ def take(lock: str) -> int | None:
     return file
 
 
+def lives(lock: str) -> bool:
+    """Whether a worker lives: somebody holds the lock."""
+    if not os.path.isfile(lock):
+        return False
+    held = take(lock)
+    if held is not None:
+        os.close(held)
+    return held is None
+
+
 def start(home: str, holder: str, lock: int | None = None) -> None:
     """A process of its own session, that holds on to nothing of ours but the lock it is given."""
     import subprocess

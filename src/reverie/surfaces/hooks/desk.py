@@ -24,6 +24,7 @@ from reverie.conversation import Conversation, Turn
 from reverie.errors import StoreError
 from reverie.kinds import INTENTION
 from reverie.lifecycle import intention
+from reverie.lifecycle.extract.fixes import failed as tells_of_error
 from reverie.messages import Said
 from reverie.model import Filter, lineage
 from reverie.search import FIRST, urgency
@@ -64,12 +65,12 @@ class Desk:
         self.room = Places(str(mind.settings.home))
         self._background = Background(mind.store, mind.embedder, mind.settings, now, mind.llm)
         self._attended: dict[str, Attended] = {}
-        self._guarded: dict[str, int] = {}         # spaces, and the last event when their guards were written
+        self._guarded: frozenset[str] = frozenset()    # spaces whose guards are written …
+        self._seen = mind.store.last_event()           # … as of this event
 
     def waits(self) -> bool:
-        """Whether something has happened, or something that was laid ready is out of date."""
-        newest = self.mind.store.last_event()
-        return bool(self.room.waiting()) or any(seen != newest for seen in self._guarded.values())
+        """Whether something has happened, or what was laid ready may be out of date."""
+        return bool(self.room.waiting()) or bool(self._attended and self.mind.store.last_event() != self._seen)
 
     def attend(self) -> int:
         """Take in what waits and lay ready what follows from it; how many events there were."""
@@ -80,8 +81,8 @@ class Desk:
         for path in paths:
             with suppress(OSError):
                 os.unlink(path)
-        self._lay()
         self._guard()
+        self._lay()
         return len(paths)
 
     def close(self) -> None:
@@ -131,11 +132,10 @@ class Desk:
         self._turn(self._attend(event), event)
 
     def _ran(self, event: Mapping[str, Any]) -> None:
-        failed = event["kind"] == kinds.TOOL_FAILED
-        given = within(event["root"], event["given"])
+        failed = event["kind"] == kinds.TOOL_FAILED or (event["doubtful"] and tells_of_error(event["result"]))
+        given, error = within(event["root"], event["given"]), event["text"] or event["result"] or "failed"
         self.mind.record_tool(event["tool"], given, event["result"] or None, ok=not failed,
-                              error=event["text"] or "failed" if failed else None, duration=event["seconds"],
-                              session=event["session"], space=event["space"])  # fmt: skip
+                              error=error if failed else None, duration=event["seconds"], session=event["session"], space=event["space"])  # fmt: skip
 
     def _compacts(self, event: Mapping[str, Any]) -> None:
         self._record("compact", event)
@@ -212,13 +212,14 @@ class Desk:
                     os.unlink(path)
 
     def _guard(self) -> None:
-        """What hooks say before tools, for each space that somebody works in."""
-        newest = self.mind.store.last_event()
-        for space in {one.conversation.space for one in self._attended.values()}:
-            seen = self._guarded.get(space)
-            if seen is None or (seen != newest and self.mind.store.altered_after(seen)):
-                write(self.room.guards(space), self._guards(space))
-            self._guarded[space] = newest
+        """What hooks say before tools, for each space that somebody works in; and what ceased to count is withdrawn."""
+        newest, spaces = self.mind.store.last_event(), frozenset(o.conversation.space for o in self._attended.values())
+        changed = newest != self._seen and bool(self.mind.store.altered_after(self._seen))
+        if changed:
+            self._background.take_back_retired()
+        for space in spaces if changed else spaces - self._guarded:
+            write(self.room.guards(space), self._guards(space))
+        self._guarded, self._seen = spaces, newest
 
     def _guards(self, space: str) -> dict[str, Any]:
         store, now, seen = self.mind.store, self.now(), lineage(space)

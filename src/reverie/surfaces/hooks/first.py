@@ -64,6 +64,13 @@ def due_for(store: Store, settings: Settings, session: str, space: str, now: flo
     return at_start(store, settings, space, holder_of(session), now)
 
 
+def all_count(ids: Sequence[str], home: str) -> bool:
+    """Whether all these memories are there and count."""
+    with opened(home) as there:
+        found = there[0].get(ids) if there else ()
+        return len(found) == len(ids) and all(memory.active for memory in found)
+
+
 def again(session: str, space: str, home: str, now: float) -> dict[str, Any]:
     """What a session was given lately and what it has taught: its context was shortened and holds that no longer."""
     with opened(home) as there:

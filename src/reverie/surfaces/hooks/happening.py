@@ -18,6 +18,7 @@ class Happening(NamedTuple):
     tool: str = ""
     given: Any = None                  # what the tool is given
     result: str = ""                   # what it answered
+    doubtful: bool = False             # the host does not say whether the tool failed
     seconds: float | None = None       # how long it took
     source: str = ""                   # how a session began ("startup", "resume", "clear", "compact")
     transcript: str = ""               # the host's file of this conversation

@@ -57,7 +57,10 @@ def heard(host: Host, payload: Any) -> Happening | None:
 
 
 def from_claude(payload: Mapping[str, Any]) -> Happening | None:
-    """What Claude Code or Codex tells of; None where the host prompts itself."""
+    """What Claude Code or Codex tells of; None where the host prompts itself.
+
+    Codex answers with what a command printed alone: then nobody knows whether it failed.
+    """
     kind, tool = CLAUDE_EVENTS[payload["hook_event_name"]], text_in(payload, "tool_name")
     answered = payload.get("tool_response")
     if kind == TOOL_AFTER and failed(answered):
@@ -69,7 +72,8 @@ def from_claude(payload: Mapping[str, Any]) -> Happening | None:
     return Happening(
         kind, text_in(payload, "session_id"), text_in(payload, "cwd"),
         text_in(payload, *texts.get(kind, ())) or (result if kind == TOOL_FAILED else ""), tool,
-        payload.get("tool_input"), result, milliseconds(payload.get("duration_ms")), text_in(payload, "source"),
+        payload.get("tool_input"), result, kind == TOOL_AFTER and isinstance(answered, str),
+        milliseconds(payload.get("duration_ms")), text_in(payload, "source"),
         text_in(payload, "transcript_path"))  # fmt: skip
 
 
@@ -82,7 +86,7 @@ def from_cursor(payload: Mapping[str, Any]) -> Happening:
     tool = text_in(payload, "tool_name")
     return Happening(
         kind, text_in(payload, "conversation_id", "session_id"), folder, text_in(payload, *texts.get(kind, ())), tool,
-        payload.get("tool_input"), "" if tool.lower() in FILE_TOOLS else shown(payload.get("tool_output")),
+        payload.get("tool_input"), "" if tool.lower() in FILE_TOOLS else shown(payload.get("tool_output")), False,
         milliseconds(payload.get("duration")), "", text_in(payload, "transcript_path"))  # fmt: skip
 
 

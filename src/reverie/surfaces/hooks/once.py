@@ -25,6 +25,8 @@ PATIENCE = 1.0           # seconds; at the end of a session Claude Code waits fo
 MOST_INPUT = 8_000_000   # bytes of stdin that are looked at; what is longer is not taken in
 KEEP, SPARE = 8_000, 20_000    # characters kept of either end of a text; looked at beyond each cut for secrets
 GAP = "\n…\n"
+COMPLAINTS = ("rror", "xception", "ailed", "not found", "No such", "cannot", "denied", "refused", "fatal", "panic")
+"""What stands in an answer that may tell of an error: only then it is worth opening the store."""
 
 
 def script() -> None:
@@ -111,16 +113,27 @@ def starting(happening: Happening, note: dict[str, Any], room: Places, now: floa
 def asked(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
     """The user says something: what the last turn prepared goes with it; with the first, what words find."""
     block = room.take(happening.session)
-    if block is None or not now < block["until"]:
+    if block is not None and not (now < block["until"] and counts(block, room)):
         block = None
-        if not note["asked"]:
-            from reverie.surfaces.hooks.first import by_words
+    if block is None and not note["asked"]:
+        from reverie.surfaces.hooks.first import by_words
 
-            block = by_words(happening.session, note["space"], happening.text, room.home, now)
+        block = by_words(happening.session, note["space"], happening.text, room.home, now)
     if not note["asked"]:
         write(room.of(happening.session, "json"), note | {"asked": True})
     put(happening, note, room, now, block or {})
     return str((block or {}).get("text", ""))
+
+
+def counts(block: Mapping[str, Any], room: Places) -> bool:
+    """Whether all of a block still counts. While a worker lives, it takes back what does not; else the store is asked."""
+    from reverie.surfaces.detached import lives
+
+    if lives(room.lock):
+        return True
+    from reverie.surfaces.hooks.first import all_count
+
+    return all_count(block["ids"], room.home)
 
 
 def about_to(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
@@ -143,15 +156,18 @@ def about_to(happening: Happening, note: dict[str, Any], room: Places, now: floa
     return "\n".join((guards["head"], *(row["line"] for row in met), guards["foot"]))
 
 
-def failed(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
-    """A tool failed: what once made this error go away, if anything is known of errors here."""
+def ran(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
+    """A tool ran: what once made its error go away, if it failed, or may have, and anything is known of errors here."""
     put(happening, note, room, now, {})
+    error = happening.text or (happening.result if happening.doubtful else "")
+    if not any(sign in error for sign in COMPLAINTS) and happening.kind != kinds.TOOL_FAILED:
+        return ""
     guards = read(room.guards(note["space"]))
-    if not guards or not guards["fixes"] or not happening.text:
+    if not guards or not guards["fixes"] or not error:
         return ""
     from reverie.surfaces.hooks.first import fixes
 
-    return fixes(happening.text[-KEEP:], note["space"], room.home)
+    return fixes(error[-KEEP:], note["space"], room.home)
 
 
 def written(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
@@ -169,8 +185,8 @@ ANSWERS: dict[str, Callable[[Happening, dict[str, Any], Places, float], str]] = 
     kinds.SESSION_START: starting,
     kinds.PROMPT: asked,
     kinds.TOOL_BEFORE: about_to,
-    kinds.TOOL_AFTER: written,
-    kinds.TOOL_FAILED: failed,
+    kinds.TOOL_AFTER: ran,
+    kinds.TOOL_FAILED: ran,
     kinds.TURN_END: written,
     kinds.COMPACT_BEFORE: written,
     kinds.COMPACT_AFTER: nothing,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from reverie import clock
 from reverie.config import Settings
 from reverie.errors import BadInput, ReverieError
-from reverie.surfaces.detached import take
+from reverie.surfaces.detached import lives
 from reverie.surfaces.hooks.hosts import HOSTS
 from reverie.surfaces.hooks.places import Places
 from reverie.surfaces.wiring import entries
@@ -134,7 +134,7 @@ def tried(command: str) -> tuple[float, str]:
 def of_work(settings: Settings) -> Iterator[Finding]:
     """What waits, who works, what hooks complained of."""
     room = Places(str(settings.home))
-    waiting, worker = len(room.waiting()), works(room)
+    waiting, worker = len(room.waiting()), lives(room.lock)
     if settings.idle <= 0:
         yield Finding(not waiting, f"No worker is ever started (idle = 0); {waiting:,} events wait.",
                       "Take them in: reverie worker" if waiting else "")  # fmt: skip
@@ -148,16 +148,6 @@ def of_work(settings: Settings) -> Iterator[Finding]:
         yield Finding(False, f"Hooks met trouble {len(lately)} times in the last week, the last time "
                       f"{age(clock.now() - told_at(lately[-1]))}: {lately[-1].partition(' ')[2]}",
                       f"All of it: {room.log}. Remove the file once it is mended.")  # fmt: skip
-
-
-def works(room: Places) -> bool:
-    """Whether a worker lives."""
-    if not Path(room.lock).is_file():
-        return False
-    held = take(room.lock)
-    if held is not None:
-        os.close(held)
-    return held is None
 
 
 def told_at(line: str) -> float:
