@@ -135,7 +135,8 @@ class Desk:
         failed = event["kind"] == kinds.TOOL_FAILED or (event["doubtful"] and tells_of_error(event["result"]))
         given, error = within(event["root"], event["given"]), event["text"] or event["result"] or "failed"
         self.mind.record_tool(event["tool"], given, event["result"] or None, ok=not failed,
-                              error=error if failed else None, duration=event["seconds"], session=event["session"], space=event["space"])  # fmt: skip
+                              error=error if failed else None, duration=event["seconds"],
+                              session=event["session"], space=event["space"])  # fmt: skip
 
     def _compacts(self, event: Mapping[str, Any]) -> None:
         self._record("compact", event)

@@ -19,7 +19,7 @@ from reverie import clock, environment
 from reverie.surfaces.hooks import happening as kinds
 from reverie.surfaces.hooks.happening import Happening
 from reverie.surfaces.hooks.hosts import HOSTS, MOST_CHARS, heard
-from reverie.surfaces.hooks.places import Places, read, write
+from reverie.surfaces.hooks.places import MOST_WAITING, Places, read, write
 
 PATIENCE = 1.0           # seconds; at the end of a session Claude Code waits for 1.5
 MOST_INPUT = 8_000_000   # bytes of stdin that are looked at; what is longer is not taken in
@@ -85,6 +85,9 @@ def noted(happening: Happening, room: Places) -> dict[str, Any]:
         from reverie.surfaces.hooks.first import begun
 
         note = begun(happening, room.home) | {"config": altered(room)}
+        if len(room.waiting()) > MOST_WAITING:
+            note["off"] = True
+            room.trouble(f"more than {MOST_WAITING:,} events wait, and nobody takes them in: reverie worker")
         write(room.of(happening.session, "json"), note)
     return note
 
@@ -126,7 +129,7 @@ def asked(happening: Happening, note: dict[str, Any], room: Places, now: float) 
 
 
 def counts(block: Mapping[str, Any], room: Places) -> bool:
-    """Whether all of a block still counts. While a worker lives, it takes back what does not; else the store is asked."""
+    """Whether all of a block still counts. A worker takes back what does not; without one the store is asked."""
     from reverie.surfaces.detached import lives
 
     if lives(room.lock):
