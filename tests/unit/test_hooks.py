@@ -1,3 +1,4 @@
+# mypy: no-check-untyped-defs
 """Hooks without processes: what hosts send and read, guards, files, how full a context is."""
 
 import json

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,8 +78,11 @@ def of_hosts(settings: Settings, project: Path) -> Iterator[Finding]:
     """What is wired, and whether it works."""
     wired = [(host, path, server) for host in NAMES for root in (None, project)
              for path, server in (files(host, root),) if commands_in(path)]  # fmt: skip
-    if not wired:
+    plugin = plugged(project)
+    if not wired and not plugin:
         yield Finding(False, "No agent is wired.", f"Wire one: reverie install {'|'.join(NAMES)}")
+    if plugin:
+        yield Finding(True, f"Claude Code has our plugin ({plugin}).")
     for host, path, server in wired:
         ours = commands_in(path)
         if missing := [event for event in HOSTS[host].events if event not in ours]:
@@ -93,13 +97,28 @@ def of_hosts(settings: Settings, project: Path) -> Iterator[Finding]:
         if entries.SERVER not in (text_of(server) or ""):
             yield Finding(True, f"{NAMES[host]} has no MCP server of ours ({server}).",
                           f"If you want it: reverie install {host}")  # fmt: skip
-    twice = {host for host, _, _ in wired if sum(one == host for one, _, _ in wired) > 1}
-    for host in sorted(twice):
-        yield Finding(False, f"{NAMES[host]} is wired for you and for this project: every hook runs twice.",
-                      f"Take one out: reverie uninstall {host} --project")  # fmt: skip
+    for host in NAMES:
+        paths = [path for one, path, _ in wired if one == host]
+        # Claude Code runs equal handlers of several files once; a plugin's are not equal.
+        same = host == "claude-code" and len({tuple(sorted(commands_in(path).items())) for path in paths}) == 1
+        if (len(paths) > 1 and not same) or (paths and plugin and host == "claude-code"):
+            yield Finding(False, f"{NAMES[host]} is wired more than once: every hook runs twice.",
+                          f"Take one out: reverie uninstall {host}, or with --project")  # fmt: skip
     home = Place(settings.home)
     if home.moved and any(str(settings.home) not in one for _, path, _ in wired for one in commands_in(path).values()):
         yield Finding(False, f"A hook opens another memory than {settings.home}.", "Wire it anew from here.")
+
+
+def plugged(project: Path) -> Path | None:
+    """The settings of Claude Code in which our plugin is switched on; None where it is not."""
+    user = files("claude-code", None)[0]
+    shared = project / ".claude" / "settings.json"
+    for path in (user, shared, files("claude-code", project)[0]):
+        with suppress(ValueError, BadInput, AttributeError):
+            enabled = json.loads(text_of(path) or "{}").get("enabledPlugins") or {}
+            if any(name.startswith("reverie@") and on for name, on in enabled.items()):
+                return path
+    return None
 
 
 def commands_in(path: Path) -> dict[str, str]:
