@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -416,3 +417,50 @@ def workers(home):
         if b"worker" in words and str(home).encode() in words:
             found.append(folder.name)
     return found
+
+
+def test_a_worker_that_is_killed_loses_nothing(agent):
+    """SIGKILL in the middle: the next hook starts another, and every event is written down (at least once)."""
+    for n in range(10):
+        agent.tell("PostToolUse", tool_name="Bash", tool_input={"command": f"echo {n}"}, tool_response={"stdout": "x"})
+        if n == 5:
+            until(lambda: workers(agent.home))
+            os.kill(int(workers(agent.home)[0]), signal.SIGKILL)
+            until(lambda: not lives(agent.room.lock))
+    agent.settled()
+    assert {f"echo {n}" for n in range(10)} == {event.payload["command"] for event in agent.events("tool")}
+
+
+def test_a_store_in_trouble_starts_no_worker_after_the_other(agent):
+    """The database is damaged: hooks answer {}, one worker tries and rests, events wait; mended, they are taken in."""
+    agent.say("Good morning!")
+    until(lambda: not agent.room.waiting() and not lives(agent.room.lock))
+    store = agent.home / "reverie.db"
+    good = store.read_bytes()
+    store.write_bytes(b"x" * len(good))
+    tool = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": {"stdout": "x", "stderr": ""}}
+    agent.tell("PostToolUse", **tool)
+    until(lambda: not lives(agent.room.lock))
+    for _ in range(3):
+        agent.tell("PostToolUse", **tool)
+        assert not lives(agent.room.lock)
+    assert 4 == len(agent.room.waiting())
+    store.write_bytes(good)
+    failed = Path(f"{agent.room.lock}.failed")
+    os.utime(failed, (time.time() - 60, time.time() - 60))
+    agent.tell("PostToolUse", **tool)
+    until(lambda: 5 == len(agent.events("tool")))
+
+
+def test_purge_reaches_what_lies_ready(agent):
+    """Blocks, guards and waiting events that repeat a memory are erased with it."""
+    memory = agent.keep("Never force-push to heron.", kind="negative", triggers=["tool:Bash(git push*)"])
+    agent.say("Good morning!")
+    agent.say("May I force-push to heron?")
+    until(lambda: "heron" in agent.guards())
+    agent.ready()
+    until(lambda: not lives(agent.room.lock))
+    with opened(agent.home) as mind:
+        mind.purge(memory.id)
+    files = [path.read_bytes() for path in (agent.home / "hooks").rglob("*") if path.is_file()]
+    assert not [one for one in files if b"Never force" in one]

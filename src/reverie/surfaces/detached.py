@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import Any
+
+from reverie import clock
+
+REST = 30.0              # seconds after a worker failed in which hooks start no other: each would fail
 
 
 def wake(home: str, lock: str) -> bool:
     """Start a worker for this home unless one lives; whether one was started. Never waits."""
-    held = take(lock)
+    held = None if rests(lock) else take(lock)
     if held is None:
         return False
     try:
@@ -22,6 +27,24 @@ def wake(home: str, lock: str) -> bool:
     finally:
         os.close(held)
     return True
+
+
+def rest(lock: str, failed: bool) -> None:
+    """A worker leaves: it failed, so that none is started for a while, or it did not."""
+    with suppress(OSError):
+        if failed:
+            os.close(os.open(f"{lock}.failed", os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600))
+            os.utime(f"{lock}.failed")
+        else:
+            os.unlink(f"{lock}.failed")
+
+
+def rests(lock: str) -> bool:
+    """Whether a worker failed a moment ago."""
+    try:
+        return 0 <= clock.now() - os.stat(f"{lock}.failed").st_mtime < REST
+    except OSError:
+        return False
 
 
 def take(lock: str) -> int | None:

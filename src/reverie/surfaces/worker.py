@@ -29,7 +29,7 @@ from reverie.errors import ReverieError
 from reverie.settle import LEASE, LEASE_SECONDS, Settled, leave_word, one_step, work_left
 from reverie.settle.bedtime import coming, nap, outlook
 from reverie.settle.filing import chunk_waits
-from reverie.surfaces.detached import start, take, wake
+from reverie.surfaces.detached import rest, start, take, wake
 
 if TYPE_CHECKING:
     from reverie import Mind
@@ -84,6 +84,7 @@ def run(mind: Mind, idle: float, holder: str = "", lock: int | None = None) -> S
         done = worker.work(idle)
     finally:
         if held is not None:
+            rest(room.lock, worker.failed)
             os.close(held)
     if held is not None and worker.idled and room.waiting():
         wake(room.home, room.lock)  # a hook wrote while we held the lock and had looked for the last time
@@ -108,7 +109,7 @@ class Worker:
         self._home = identity(mind.settings.home)
         self._config = changed_at(mind.settings)
         self._renewed = 0.0
-        self.idled = False  # left because there was nothing to do
+        self.idled = self.failed = False  # left because there was nothing to do, or because it cannot be done
 
     def stop(self, *_: object) -> None:
         """Leave after the step at hand."""
@@ -128,6 +129,7 @@ class Worker:
                         break
         except ReverieError as err:
             self.tell(str(err))  # a full disk, a home that went away: the next one tries again
+            self.failed = True
         with suppress(ReverieError):
             self.mind.store.release(LEASE, self.holder)
         with suppress(ReverieError):
@@ -175,10 +177,14 @@ class Worker:
 
     def more_within(self, idle: float) -> bool:
         """Whether work comes within so many seconds."""
-        end = clock.ticks() + idle
+        end, look_at = clock.ticks() + idle, 0.0
         while clock.ticks() < end and self.going():
-            if self.waiting():
+            if self.desk and self.desk.waits():
                 return True
+            if clock.ticks() >= look_at and self.waiting():
+                return True
+            if clock.ticks() >= look_at:
+                look_at = clock.ticks() + POLL
             if clock.ticks() - self._renewed > RENEW and not self.hold() and not self.desk:
                 return False
             self._stop.wait(SOON if self.desk else POLL)

@@ -41,6 +41,10 @@ def install(desk: Desk, host: Host, project: Project = False, yes: Yes = False, 
     if agreed(desk, edits, "Write this?", yes=yes):
         ledger.wire(edits, found)
     answer(desk, host, edits, f"{NAMES[host]} is wired already.", f"{NAMES[host]} is wired. {AFTERWARDS[host]}")
+    from reverie.surfaces.worker import ready
+
+    if not desk.json and not ready(desk.settings):
+        say.note("Until `reverie settle` has fetched the model, words decide what comes up.")
 
 
 def uninstall(desk: Desk, host: Host, project: Project = False, yes: Yes = False) -> None:

@@ -4,8 +4,8 @@ Each conversation is attended as the companion attends one: the same `Background
 newest, only that the hook has given the block and tells which. What a session is given while nobody attends it is in
 the log, so whoever attends it next knows (CC-45).
 
-An event is taken out of the spool after it was written down: killed in between, a worker leads to a second copy, never
-to a loss. Ends of sessions and compactions are recorded as such; extraction begins there.
+An event leaves the spool after it was written down: killed in between, a worker leads to a second copy, never to a
+loss. Ends of sessions and compactions are recorded as such; extraction begins there.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ BATCH = 200              # events that are taken in before blocks are laid
 PATIENCE = 60.0          # seconds that a batch may take to be written down and prepared for
 ABOUT_FILES = 2_000      # newest memories among which those about files are looked for
 WINDOW_TURNS = 6         # newest turns from which a conversation's window is read when it is attended again
+MOST_ATTENDED = 50       # conversations at once; the first is let go of, and taken up again when it speaks
 OLD = 86_400.0           # seconds after which the files of a silent session are removed
 
 
@@ -65,25 +66,30 @@ class Desk:
         self.room = Places(str(mind.settings.home))
         self._background = Background(mind.store, mind.embedder, mind.settings, now, mind.llm)
         self._attended: dict[str, Attended] = {}
-        self._guarded: frozenset[str] = frozenset()    # spaces whose guards are written …
-        self._seen = mind.store.last_event()           # … as of this event
+        self._in_hand: set[str] = set()                # events that were taken in and are not written down yet
+        self._seen = 0                                 # the last event when what lies ready was looked at
 
     def waits(self) -> bool:
         """Whether something has happened, or what was laid ready may be out of date."""
-        return bool(self.room.waiting()) or bool(self._attended and self.mind.store.last_event() != self._seen)
+        return bool(self._news()) or bool(self._attended and self.mind.store.last_event() != self._seen)
 
     def attend(self) -> int:
         """Take in what waits and lay ready what follows from it; how many events there were."""
-        paths = self.room.waiting()[:BATCH]
+        paths = self._news()[:BATCH]
         for path in paths:
             self._take_in(path)
-        self._written()
-        for path in paths:
-            with suppress(OSError):
-                os.unlink(path)
+            self._in_hand.add(path)
+        if self._written():
+            for path in self._in_hand:
+                with suppress(OSError):
+                    os.unlink(path)
+            self._in_hand.clear()
         self._guard()
         self._lay()
         return len(paths)
+
+    def _news(self) -> list[str]:
+        return [path for path in self.room.waiting() if path not in self._in_hand]
 
     def close(self) -> None:
         """Let go of all conversations. Blocks go on lying ready, and reminders in them stay claimed."""
@@ -172,6 +178,8 @@ class Desk:
                                         holder=holder_of(session))  # fmt: skip
             resume(self.mind.store, conversation.attention, space, event["at"])
             one = self._attended[session] = Attended(conversation)
+            if len(self._attended) > MOST_ATTENDED:
+                self._leave(next(iter(self._attended)))
             turns = self.mind.store.events(session=session, space=space, verbs=("turn",), newest=True,
                                            limit=WINDOW_TURNS)  # fmt: skip
             for turn in reversed(turns):
@@ -189,12 +197,13 @@ class Desk:
             let_go(self.mind.store, [memory for block in one.conversation.slot for memory in block.due]
                    if not os.path.exists(self.room.of(session, "block")) else (), one.conversation.holder)  # fmt: skip
 
-    def _written(self) -> None:
-        """Everything so far is in the log, and prepared for."""
-        if not self._background.wait(PATIENCE):
-            self.room.trouble("a batch was not written down in time")
-        if self.mind._recorder is not None:
-            self.mind._recorder.flush()
+    def _written(self) -> bool:
+        """Whether everything so far is in the log, and prepared for."""
+        done = self._background.wait(PATIENCE)
+        if not done:
+            self.room.trouble(f"what hooks wrote is not written down yet: {self._background.trouble}")
+        self.mind.deeds(limit=0)    # waits until those that were recorded are written
+        return done
 
     # Laying ready
 
@@ -214,13 +223,14 @@ class Desk:
 
     def _guard(self) -> None:
         """What hooks say before tools, for each space that somebody works in; and what ceased to count is withdrawn."""
-        newest, spaces = self.mind.store.last_event(), frozenset(o.conversation.space for o in self._attended.values())
+        newest, spaces = self.mind.store.last_event(), {one.conversation.space for one in self._attended.values()}
         changed = newest != self._seen and bool(self.mind.store.altered_after(self._seen))
-        if changed:
+        if newest != self._seen:
             self._background.take_back_retired()
-        for space in spaces if changed else spaces - self._guarded:
-            write(self.room.guards(space), self._guards(space))
-        self._guarded, self._seen = spaces, newest
+        for space in spaces:
+            if changed or not os.path.exists(self.room.guards(space)):
+                write(self.room.guards(space), self._guards(space))
+        self._seen = newest
 
     def _guards(self, space: str) -> dict[str, Any]:
         store, now, seen = self.mind.store, self.now(), lineage(space)
