@@ -99,7 +99,7 @@ class Host:
 
 
 def test_the_first_prompt_is_answered_by_words(agent):
-    """The lexical stage on the first prompt of a session; a prompt that needs nothing gets nothing (A5, CC-34)."""
+    """The lexical stage on the first prompt of a session; a prompt that needs nothing gets nothing."""
     agent.keep(HERON)
     agent.tell("SessionStart", source="startup")
     assert HERON in agent.say("Which host is the staging server?")
@@ -123,7 +123,7 @@ def test_what_a_turn_prepared_is_given_with_the_next(agent):
 
 
 def test_sessions_do_not_get_each_others_blocks(agent):
-    """What was prepared for A waits for A (CC-42)."""
+    """What was prepared for A waits for A (CC-42, X8)."""
     agent.keep(HERON)
     agent.say("Good morning!")
     agent.say("Hello there!", session="s2")
@@ -134,7 +134,7 @@ def test_sessions_do_not_get_each_others_blocks(agent):
 
 
 def test_what_a_session_says_reaches_others_and_not_itself(agent):
-    """No echo (CC-44); the next session has it."""
+    """No echo (CC-44, X10); the next session has it."""
     agent.say("Remember this: the staging server of this project is called heron.")
     agent.tell("Stop", last_assistant_message="Noted.")
     agent.tell("SessionEnd", reason="other")
@@ -149,7 +149,7 @@ def browse(agent):
 
 
 def test_a_resumed_session_is_not_told_again(agent):
-    """What was given before the worker left still counts as given when the session goes on (CC-45)."""
+    """What was given before the worker left still counts as given when the session goes on (CC-45, X11)."""
     agent.keep(HERON)
     assert HERON in agent.say("Which host is the staging server?")
     until(lambda: not agent.room.waiting() and not lives(agent.room.lock))
@@ -280,7 +280,7 @@ def test_a_compaction_is_survived(agent):
 
 
 def test_a_context_that_fills_up_is_read_before_it_is_shortened(agent, tmp_path):
-    """From 80 % on, told by the transcript alone (C80); once, not with every turn."""
+    """From 80 % on, told by the transcript alone; once, not with every turn."""
     transcript = tmp_path / "t.jsonl"
     transcript.write_text(json.dumps({"message": {"usage": {"input_tokens": 170_000}}}) + "\n")
     agent.say("Good morning!")
@@ -464,3 +464,27 @@ def test_purge_reaches_what_lies_ready(agent):
         mind.purge(memory.id)
     files = [path.read_bytes() for path in (agent.home / "hooks").rglob("*") if path.is_file()]
     assert not [one for one in files if b"Never force" in one]
+
+
+def test_cursor_is_answered_in_its_own_shape(agent):
+    """Context with prompts and starts, nothing before tools; runs are recorded, ends are learned from."""
+    agent.keep(HERON)
+    agent.name = "cursor"
+
+    def tell(event, **fields):
+        return agent.raw(json.dumps({"hook_event_name": event, "conversation_id": "c1", "generation_id": "g",
+                                     "workspace_roots": [str(agent.project)], **fields}).encode())
+
+    assert tell("sessionStart") == {}
+    said = tell("beforeSubmitPrompt", prompt="Which host is the staging server?", attachments=[])
+    assert said["continue"] is True and HERON in said["additional_context"]
+    assert tell("preToolUse", tool_name="Shell", tool_input={"command": "ls"}) == {}
+    assert tell("postToolUse", tool_name="Shell", tool_input={"command": "ls"}, tool_output="a", duration=12) == {}
+    assert tell("postToolUseFailure", tool_name="Shell", tool_input={"command": "lx"}, error_message="no such") == {}
+    tell("beforeSubmitPrompt", prompt="Remember this: we always deploy on Tuesdays.")
+    tell("afterAgentResponse", text="Noted.")
+    tell("preCompact", trigger="auto", context_usage_percent=90)
+    tell("sessionEnd", reason="completed")
+    until(lambda: any("Tuesdays" in memory.text for memory in browse(agent)))
+    assert [True, False] == [event.payload["ok"] for event in agent.events("tool")]
+    assert 1 == len(agent.events("compact"))

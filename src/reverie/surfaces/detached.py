@@ -14,6 +14,7 @@ from typing import Any
 
 from reverie import clock
 
+INHERITED = sys.platform != "win32"    # whether a process can be given an open file, and the lock with it
 REST = 30.0              # seconds after a worker failed in which hooks start no other: each would fail
 
 
@@ -23,9 +24,12 @@ def wake(home: str, lock: str) -> bool:
     if held is None:
         return False
     try:
-        start(home, "", held)
+        if INHERITED:
+            start(home, "", held)
     finally:
         os.close(held)
+    if not INHERITED:    # then it takes the lock itself; of two that were started one leaves at once
+        start(home, "")
     return True
 
 
@@ -48,19 +52,27 @@ def rests(lock: str) -> bool:
 
 
 def take(lock: str) -> int | None:
-    """The lock's open file, if nobody holds it. Where the system knows no such locks, nobody gets it."""
-    try:
-        import fcntl
-    except ImportError:
-        return None
+    """The lock's open file, if nobody holds it."""
     os.makedirs(os.path.dirname(lock), 0o700, exist_ok=True)
     file = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        hold(file)
     except OSError:
         os.close(file)
         return None
     return file
+
+
+def hold(file: int) -> None:
+    """Lock an open file until it is closed; OSError if somebody else has. Never waits."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def lives(lock: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-FULL = 0.8               # share of the context from which on what it holds is read for memories (C80)
+FULL = 0.8               # share of the context from which on what it holds is read for memories
 TAIL = 256_000           # bytes of the file that are looked at
 WINDOW, WIDE = 200_000, 1_000_000      # tokens: Claude's usual context, and that of the models named […1m]
 PARTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")

@@ -183,7 +183,7 @@ def lines(tmp_path, *rows):
 
 
 def test_how_full_a_context_is_can_be_read(tmp_path):
-    """The newest answer's usage, of Claude Code and of Codex; a subagent's is its own (C80)."""
+    """The newest answer's usage, of Claude Code and of Codex; a subagent's is its own."""
     one = {"message": {"model": "claude-x", "usage": {"input_tokens": 10, "cache_read_input_tokens": 160_000,
                                                       "output_tokens": 1_000}}}
     side = {**one, "isSidechain": True, "message": {"usage": {"input_tokens": 5}}}
@@ -203,3 +203,13 @@ def test_what_cannot_be_read_is_not_known(tmp_path, content):
     path.write_bytes(content)
     assert usage.share(path) is None
     assert usage.share(tmp_path / "none") is None
+
+
+@given(st.text(st.characters(min_codepoint=0x1F300, max_codepoint=0x1FAFF), min_size=1, max_size=3),
+       st.integers(20_000, 40_000))
+def test_wide_characters_at_every_cut(text, times):
+    """Characters of four bytes at the cuts, of what is kept and of what is said (CC-48)."""
+    long = text * times
+    assert kept(long).encode() and len(kept(long)) <= 2 * (KEEP + SPARE)
+    said = fitting(f"<reverie-memory>\n{long}\n- b\n</reverie-memory>")
+    assert said.encode() and len(said) <= MOST_CHARS
