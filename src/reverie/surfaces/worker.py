@@ -5,8 +5,8 @@ the lease `settle` decides. `spawn` takes the lease in the worker's name before 
 hundred commands in a row start one process, not a hundred; should it never come up, the lease runs out by
 itself.
 
-For hooks it sits at the desk (`hooks.desk`), if it holds the lock that says that a worker lives (`detached`): whoever
-settles, what hooks wrote is taken in by this one.
+For hooks it sits at the desk (`hooks.desk`), in a thread of its own, if it holds the lock that says that a worker lives
+(`detached`): whoever settles, and however long that takes, what hooks wrote is taken in by this one at once.
 
 Before it leaves it sleeps, if it is time (`settle.bedtime`); if only quiet is wanting for that, it waits for it with
 the model unloaded. It leaves when it was idle for `settings.idle` seconds (0: no worker is ever started), on SIGTERM
@@ -108,7 +108,8 @@ class Worker:
         self._stop = threading.Event()
         self._home = identity(mind.settings.home)
         self._config = changed_at(mind.settings)
-        self._renewed = 0.0
+        self._renewed, self._holds = 0.0, False
+        self._heard, self._rise = 0.0, threading.Event()  # when hooks were heard last; the desk is to be left
         self.idled = self.failed = False  # left because there was nothing to do, or because it cannot be done
 
     def stop(self, *_: object) -> None:
@@ -117,9 +118,10 @@ class Worker:
 
     def work(self, idle: float) -> Settled:
         """Settle, wait for more, leave. Work that came while we were leaving is looked for once more."""
+        desk = threading.Thread(target=self.attend, name="desk", daemon=True)
+        desk.start()
         try:
             while self.going() and (self.hold() or self.desk):
-                self.attend()
                 self.settle_all()
                 self.backup()
                 if not self.more_within(idle) and not self.slept():
@@ -128,19 +130,29 @@ class Worker:
                         self.idled = self.going()
                         break
         except ReverieError as err:
-            self.tell(str(err))  # a full disk, a home that went away: the next one tries again
-            self.failed = True
+            self.fail(str(err))  # a full disk, a home that went away: the next one tries again
+        self._rise.set()
+        desk.join()
         with suppress(ReverieError):
             self.mind.store.release(LEASE, self.holder)
-        with suppress(ReverieError):
-            if self.desk:
-                self.desk.close()
         return self.done
 
     def attend(self) -> None:
-        """Take in what hooks wrote, and lay ready what they will ask for."""
-        while self.desk and self.going() and self.desk.waits() and self.desk.attend():
-            pass
+        """Take in what hooks wrote, and lay ready what they will ask for, until it is time to rise."""
+        try:
+            while self.desk and not self._rise.wait(SOON):
+                while self.desk.waits() and self.desk.attend():
+                    self._heard = clock.ticks()
+            if self.desk:
+                self.desk.close()
+        except Exception as err:  # whatever it is: said, and left to the next worker
+            self.fail(f"{type(err).__name__}: {err}")
+            self.stop()
+
+    def fail(self, trouble: str) -> None:
+        """Something went wrong that staying would not mend."""
+        self.failed = True
+        self.tell(trouble)
 
     def going(self) -> bool:
         """Whether nobody said stop, home and settings are still those we came with, and the database one we know."""
@@ -150,14 +162,14 @@ class Worker:
     def hold(self) -> bool:
         """Take or renew the lease."""
         self._renewed = clock.ticks()
-        return self.mind.store.acquire(LEASE, self.holder, LEASE_SECONDS, clock.now())
+        self._holds = self.mind.store.acquire(LEASE, self.holder, LEASE_SECONDS, clock.now())
+        return self._holds
 
     def settle_all(self) -> None:
         """Steps until nothing more can be done now."""
         while self.going() and self.hold():
             step = one_step(self.mind.work, SMALL, self.holder)
             self.done = self.done.then(step)
-            self.attend()
             if not step:
                 self.tell(step.trouble)
                 if step.trouble and not self.desk:
@@ -167,7 +179,7 @@ class Worker:
     def slept(self) -> bool:
         """Sleep, if it is time or only quiet is wanting; whether to look for work again."""
         look = outlook(self.mind.store, clock.now())
-        if not coming(self.mind.settings, look) or not self.going():
+        if not coming(self.mind.settings, look) or not self.going() or not self._holds:
             return False
         if self.mind.embedder is not None:
             self.mind.embedder.close()  # it is loaded again when a text comes
@@ -177,26 +189,22 @@ class Worker:
 
     def more_within(self, idle: float) -> bool:
         """Whether work comes within so many seconds."""
-        end, look_at = clock.ticks() + idle, 0.0
-        while clock.ticks() < end and self.going():
-            if self.desk and self.desk.waits():
+        begun = clock.ticks()
+        while clock.ticks() < begun + idle and self.going():
+            if self._heard > begun or self.waiting():
                 return True
-            if clock.ticks() >= look_at and self.waiting():
-                return True
-            if clock.ticks() >= look_at:
-                look_at = clock.ticks() + POLL
             if clock.ticks() - self._renewed > RENEW and not self.hold() and not self.desk:
                 return False
-            self._stop.wait(SOON if self.desk else POLL)
+            self._stop.wait(POLL)
         return False
 
     def waiting(self) -> bool:
-        """Whether there is something to do."""
+        """Whether there is something to do, and we are the one to do it."""
         if self._stop.is_set() or not self.going():
             return False
         if self.desk and self.desk.waits():
             return True
-        return work_left(self.mind.work) or chunk_waits(self.mind.work)
+        return self._holds and (work_left(self.mind.work) or chunk_waits(self.mind.work))
 
     def backup(self) -> None:
         """Today's copy."""

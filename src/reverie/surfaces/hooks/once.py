@@ -1,8 +1,8 @@
 """One hook, from stdin to stdout: read what happened, say what is to be said, write down what was said and done.
 
 `answered` is the whole of it. What it needs of the store was laid ready by the desk, so it opens none; where nothing
-was laid ready because the session has only begun, `first` opens it. Time is bounded by a second thread: after PATIENCE
-seconds the host has its `{}`, whatever the first one is waiting for.
+was laid ready because the session has only begun, `first` opens it. Time is bounded by a second thread: when PATIENCE
+is over the host has its `{}`, whatever the first one is waiting for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from reverie.surfaces.hooks.happening import Happening
 from reverie.surfaces.hooks.hosts import HOSTS, MOST_CHARS, heard
 from reverie.surfaces.hooks.places import MOST_WAITING, Places, read, write
 
-PATIENCE = 1.0           # seconds; at the end of a session Claude Code waits for 1.5
+PATIENCE, LAST = 2.0, 1.2    # seconds; at the end of a session Claude Code waits for 1.5
+ENDS = (b'"SessionEnd"', b'"sessionEnd"')
 MOST_INPUT = 8_000_000   # bytes of stdin that are looked at; what is longer is not taken in
 KEEP, SPARE = 8_000, 20_000    # characters kept of either end of a text; looked at beyond each cut for secrets
 GAP = "\n…\n"
@@ -36,7 +37,7 @@ def script() -> None:
 
 
 def main(words: Sequence[str]) -> None:
-    """Answer the host named by the first word, or within PATIENCE seconds with nothing."""
+    """Answer the host named by the first word, or in time with nothing."""
     once = threading.Lock()
     room = Places(environment.home())
 
@@ -45,19 +46,29 @@ def main(words: Sequence[str]) -> None:
             with suppress(OSError):
                 os.write(1, json.dumps(value).encode("ascii") + b"\n")
 
-    def give_up() -> None:
+    def give_up(seconds: float) -> None:
         say({})
-        room.trouble(f"{words[:1]}: no answer within {PATIENCE} s")
+        room.trouble(f"{words[:1]}: no answer within {seconds} s")
         os._exit(0)
 
-    timer = threading.Timer(PATIENCE, give_up)
-    timer.daemon = True
-    timer.start()
     try:
-        say(answered(words[0] if words else "", sys.stdin.buffer.read(MOST_INPUT), room, clock.now()))
+        waiting = watched(give_up, LAST)
+        given = sys.stdin.buffer.read(MOST_INPUT)
+        if not any(end in given for end in ENDS):
+            waiting.cancel()
+            watched(give_up, PATIENCE)
+        say(answered(words[0] if words else "", given, room, clock.now()))
     except BaseException as err:
         say({})
         room.trouble(f"{words[:1]}: {type(err).__name__}: {err}")
+
+
+def watched(give_up: Callable[[float], None], seconds: float) -> threading.Timer:
+    """A timer that gives up after so many seconds, unless the process is gone by then."""
+    timer = threading.Timer(seconds, give_up, (seconds,))
+    timer.daemon = True
+    timer.start()
+    return timer
 
 
 def answered(name: str, given: bytes, room: Places, now: float) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ import os
 import sys
 
 try:
-    sys.path.insert(0, os.sep.join(__file__.split(os.sep)[:-4]))
+    sys.path.append(os.sep.join(__file__.split(os.sep)[:-4]))  # at the end: nothing there is to shadow the library
     from reverie.surfaces.hooks.once import main
 
     main(sys.argv[1:])

@@ -14,7 +14,7 @@ from typing import Any
 from reverie.errors import BadInput
 
 SERVER = "reverie"       # the name of our MCP server in every host
-TIMEOUT = 3              # seconds that a host waits for a hook; ours answers within one. Codex allows 3 at the end
+TIMEOUT = 3              # seconds that a host waits for a hook; ours answers within two. Codex allows 3 at the end
 OURS = re.compile(r"reverie[/\\]surfaces[/\\]hooks[/\\]run\.py|\breverie-hook\b")
 BEGIN, END = "# >>> reverie: taken out again by `reverie uninstall` >>>", "# <<< reverie <<<"
 BLOCK = re.compile(rf"\n?{re.escape(BEGIN)}\n.*?{re.escape(END)}\n", re.DOTALL)
