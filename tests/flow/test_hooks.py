@@ -393,6 +393,17 @@ def test_where_no_worker_is_wanted_none_is_started(agent):
     assert any("Tuesdays" in memory.text for memory in browse(agent))
 
 
+def test_a_full_spool_drops_what_comes_and_says_so(agent, monkeypatch):
+    """Nobody takes events in: beyond the limit they are dropped and told; nothing blocks, nothing fails (CC-47)."""
+    monkeypatch.setattr("reverie.surfaces.detached.wake", lambda *_: False)
+    monkeypatch.setattr(once, "MOST_WAITING", 3)
+    stop = {"session_id": "s1", "cwd": str(agent.project), "hook_event_name": "Stop", "last_assistant_message": "Yes."}
+    for _ in range(5):
+        assert once.answered("claude-code", json.dumps(stop).encode(), agent.room, time.time()) == {}
+    assert 3 == len(agent.room.waiting())
+    assert 2 == Path(agent.room.log).read_text().count("not written down")
+
+
 def test_many_hooks_at_once_start_one_worker(agent):
     """200 hooks from 8 processes: none fails, all are taken in, one worker, none is left (bench.hooks does 1,000)."""
     script = (

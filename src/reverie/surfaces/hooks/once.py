@@ -96,9 +96,6 @@ def noted(happening: Happening, room: Places) -> dict[str, Any]:
         from reverie.surfaces.hooks.first import begun
 
         note = begun(happening, room.home) | {"config": altered(room)}
-        if len(room.waiting()) > MOST_WAITING:
-            note["off"] = True
-            room.trouble(f"more than {MOST_WAITING:,} events wait, and nobody takes them in: reverie worker")
         write(room.of(happening.session, "json"), note)
     return note
 
@@ -209,9 +206,16 @@ ANSWERS: dict[str, Callable[[Happening, dict[str, Any], Places, float], str]] = 
 
 
 def put(happening: Happening, note: Mapping[str, Any], room: Places, now: float, block: Mapping[str, Any]) -> None:
-    """Have the desk take it in, without secrets: what happened, and what was said with it."""
-    from reverie.privacy import redact_value
+    """Have the desk take it in, without secrets: what happened, and what was said with it.
 
+    Where nobody has taken anything in for long, it is dropped, and that is told (CC-47).
+    """
+    from reverie.privacy import redact_value
+    from reverie.surfaces.detached import lives
+
+    if not lives(room.lock) and len(room.waiting()) >= MOST_WAITING:
+        room.trouble(f"not written down: {MOST_WAITING:,} events wait, and nobody takes them in. Try: reverie worker")
+        return
     told = happening._replace(text=kept(happening.text), result=kept(happening.result))._asdict()
     safe, _ = redact_value({**told, "given": bounded(happening.given)})
     assert isinstance(safe, dict)

@@ -23,7 +23,7 @@ from zlib import crc32
 from reverie import clock
 
 TROUBLE = 100_000        # bytes of the log; what is older goes to `.1`, and from there for good
-MOST_WAITING = 10_000    # events in the spool when a session begins beyond which memory is off in it: no worker comes
+MOST_WAITING = 10_000    # events in the spool beyond which none is added while no worker lives
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 
