@@ -67,11 +67,12 @@ class Desk:
         self._background = Background(mind.store, mind.embedder, mind.settings, now, mind.llm)
         self._attended: dict[str, Attended] = {}
         self._in_hand: set[str] = set()                # events that were taken in and are not written down yet
+        self._spaces: set[str] = set()                 # in which somebody works, or did since this worker came
         self._seen = 0                                 # the last event when what lies ready was looked at
 
     def waits(self) -> bool:
         """Whether something has happened, or what was laid ready may be out of date."""
-        return bool(self._news()) or bool(self._attended and self.mind.store.last_event() != self._seen)
+        return bool(self._news()) or bool(self._spaces and self.mind.store.last_event() != self._seen)
 
     def attend(self) -> int:
         """Take in what waits and lay ready what follows from it; how many events there were."""
@@ -172,6 +173,7 @@ class Desk:
     def _attend(self, event: Mapping[str, Any]) -> Attended:
         """The conversation of an event, as it is known or as the log tells of it."""
         session, space = event["session"], event["space"]
+        self._spaces.add(space)
         one = self._attended.get(session)
         if one is None or one.conversation.space != space:
             conversation = Conversation(space, own=False, attention=Attention(session, (space,)),
@@ -223,11 +225,11 @@ class Desk:
 
     def _guard(self) -> None:
         """What hooks say before tools, for each space that somebody works in; and what ceased to count is withdrawn."""
-        newest, spaces = self.mind.store.last_event(), {one.conversation.space for one in self._attended.values()}
+        newest = self.mind.store.last_event()
         changed = newest != self._seen and bool(self.mind.store.altered_after(self._seen))
         if newest != self._seen:
             self._background.take_back_retired()
-        for space in spaces:
+        for space in self._spaces:
             if changed or not os.path.exists(self.room.guards(space)):
                 write(self.room.guards(space), self._guards(space))
         self._seen = newest
