@@ -219,7 +219,7 @@ class Background:
         while not self._queue and not stop.is_set() and clock.ticks() >= self._retry_at:
             if not self._settle_some():
                 work = Work(self.store, self._embedder, self.settings, self._now(), self.llm)
-                self._aside.begin(work, self._holder, self._guarded, self._take_back_retired)
+                self._aside.begin(work, self._holder, self._guarded, self.take_back_retired)
                 break
 
     def _settle_some(self) -> bool:
@@ -231,13 +231,13 @@ class Background:
         if step.trouble:
             self._retry_at = clock.ticks() + RETRY
         if step.events:
-            self._take_back_retired()
+            self.take_back_retired()
         more = bool(step)
         if not more:
             self.store.release(LEASE, self._holder)
         return more
 
-    def _take_back_retired(self) -> None:
+    def take_back_retired(self) -> None:
         """What stepped back while settling, such as what the user has just put right, is not given from a block."""
         waiting = {id for companion in list(self._companions) for block in list(companion.conversation.slot)
                    for id in block.ids}

@@ -1,4 +1,4 @@
-"""Settings, and the only place that reads the environment, the working directory or the user's home.
+"""Settings, and (with `environment`) the only place that reads the environment, working directory or user's home.
 
 A surface builds one frozen `Settings` and hands it down. Values come, in this order, from the environment
 (`REVERIE_HOME`, `REVERIE_OFF`, `REVERIE_OFFLINE`, `REVERIE_EMBEDDER`, `REVERIE_API_KEY`, `REVERIE_LLM`,
@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from reverie import environment
 from reverie.errors import BadInput
 
 ME = "me"    # the user's own space, seen from every project
@@ -82,7 +83,17 @@ class Settings(NamedTuple):
 
 def default_home() -> Path:
     """`REVERIE_HOME`, or `~/.reverie`."""
-    return Path(os.environ.get("REVERIE_HOME") or Path.home() / ".reverie").expanduser().absolute()
+    return Path(environment.home())
+
+
+def user_home() -> Path:
+    """The user's home folder."""
+    return Path.home()
+
+
+def host_folder(variable: str, name: str) -> Path:
+    """The folder of a host agent's own settings: where its variable says, or of that name in the user's home."""
+    return Path(os.environ.get(variable) or Path.home() / name).expanduser().absolute()
 
 
 def load(home: Path | None = None) -> Settings:
@@ -139,7 +150,7 @@ def checked(path: Path, name: str, value: Any) -> Any:
 def from_environment() -> dict[str, Any]:
     """The settings that the environment overrides."""
     found: dict[str, Any] = {}
-    if os.environ.get("REVERIE_OFF", "") not in ("", "0"):
+    if not environment.switched_on():
         found["enabled"] = False
     if os.environ.get("REVERIE_OFFLINE", "") not in ("", "0"):
         found["offline"] = True

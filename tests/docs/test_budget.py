@@ -35,6 +35,12 @@ BUDGET = [
     ("errors", ("held out", "outputs"), 60, 10_000),
     ("experience", ("history", "learn_s"), 0.0, 60.0),                      # 10,000 commits
     ("experience", ("recording", 2, "p95_us"), 0.0, 1_000.0),               # a tool that answers with a megabyte
+    ("hooks", ("cost", "p50_of_pass"), 0.0, 3.0),                           # whole processes, beside `python -c pass`
+    ("hooks", ("cost", "p95_of_pass_p95"), 0.0, 5.0),
+    ("hooks", ("storm", "failed"), 0, 0),                                   # of 1,000 hooks from 8 processes
+    ("hooks", ("storm", "kept"), 1_000, 1_000),
+    ("hooks", ("storm", "most_workers"), 1, 1),
+    ("hooks", ("storm", "left_after"), 0, 0),
 ]
 
 

@@ -97,5 +97,6 @@ class LettingGo(Base):
         self._leaving += gone
         self._withdraw()
         work = Work(self.store, self.embedder, self.settings, self._now())
+        purging.unlaid(work, gone, said)
         left = (*mirroring.erased(work, gone, said, self._now), *purging.unfiled(work, gone, said, self._now))
         return backups.Purged(erased, (*backups.purge(self.settings, self.store, gone), *left))

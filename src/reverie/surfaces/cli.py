@@ -25,6 +25,7 @@ from reverie.surfaces.commands import (
     experience,
     files,
     find,
+    install,
     keep,
     learn,
     letgo,
@@ -176,7 +177,7 @@ def options(
 
 for room in (
     keep, present, review, letgo, find, days, files, code, anchors, learn, practice, experience, analysis, remind,
-    trust, mirror, night, switch, play,
+    trust, mirror, night, switch, play, install,
 ):
     room.register(app)
 NAMES = frozenset(str(row.name) for row in app.registered_commands) | {str(row.name) for row in app.registered_groups}
