@@ -26,6 +26,7 @@ from reverie.surfaces.commands import (
     keep,
     learn,
     letgo,
+    mcp,
     mirror,
     night,
     play,
@@ -174,7 +175,7 @@ def options(
 
 for room in (
     keep, present, review, letgo, find, days, files, code, learn, practice, experience, remind, trust, mirror, night,
-    switch, play,
+    switch, mcp, play,
 ):
     room.register(app)
 NAMES = frozenset(str(row.name) for row in app.registered_commands) | {str(row.name) for row in app.registered_groups}

@@ -1,0 +1,123 @@
+"""What every tool works with: one memory, opened when it is first needed, seen from one space, in one conversation."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+
+import reverie
+from reverie import Mind, clock, config
+from reverie.config import ME, Settings
+from reverie.embed import Embedder
+from reverie.errors import BadInput, Disabled, NotFound, ReverieError
+from reverie.model import Memory, lineage
+from reverie.surfaces import worker
+
+PATIENCE = 1.5           # seconds that a tool waits for the embedding model; loading it takes half of that
+ASKED = 1_200            # characters of what was said last that are searched for
+WIDE = {"project": False, "user": True, "global": True, "universal": True}    # names of scopes → the user's own space
+
+
+class Room:
+    """A memory for the tools of one server. Tools run in threads, several at once."""
+
+    def __init__(self, settings: Settings, space: str) -> None:
+        self.settings, self.space = settings, space
+        self.session = clock.new_id("mcp")
+        self._opening = threading.Lock()
+        self._warmth: Warmth | None = None
+
+    @cached_property
+    def _mind(self) -> Mind:
+        return reverie.open(settings=self.settings)
+
+    @property
+    def mind(self) -> Mind:
+        """The memory; the first who asks opens it."""
+        with self._opening:
+            return self._mind
+
+    @property
+    def spaces(self) -> tuple[str, ...]:
+        """What can be seen from here, nearest first."""
+        return lineage(self.space)
+
+    @cached_property
+    def zone(self) -> str:
+        """The time zone in which times are meant that name none."""
+        return config.local_zone(self.settings)
+
+    def lately(self) -> str:
+        """What the user said last in this space, as far as a host told it; "" if none did."""
+        past = self.mind.sessions(space=self.space, limit=1)
+        lines = self.mind.session(past[0].session, space=self.space).lines if past else ()
+        return next((line.text[:ASKED] for line in reversed(lines) if line.role == "user" and line.text.strip()), "")
+
+    def place(self, scope: str, allowed: Sequence[str]) -> str:
+        """The space of a scope. One that is not allowed is refused: nothing is widened or narrowed silently (CC-84)."""
+        if scope not in allowed:
+            raise BadInput(f"{scope!r} is no scope; there are {', '.join(allowed)}")
+        return ME if WIDE[scope] else self.space
+
+    def scope(self, memory: Memory, narrow: str, wide: str) -> str:
+        """What a tool set calls the scope of a memory."""
+        return wide if memory.space == ME else narrow
+
+    def seen(self, ids: Sequence[str]) -> list[Memory]:
+        """Memories by id, as far as they can be seen from here; NotFound for others, whether they exist or not (CC-11).
+        """
+        if self.settings.is_off(self.space):
+            raise Disabled(f"Memory is switched off in {self.space}. `reverie on` switches it on again")
+        found = {memory.id: memory for memory in self.mind.get(ids) if memory.space in self.spaces}
+        if missing := [id for id in ids if id not in found]:
+            raise NotFound(f"There is no memory with the id {', '.join(missing)}")
+        return [found[id] for id in dict.fromkeys(ids)]
+
+    def conversation(self, headers: Mapping[str, str] | None) -> str:
+        """The conversation that a request belongs to: of this process, or, over HTTP, of its session; "" for none."""
+        if headers is None:
+            return self.session
+        name = headers.get("mcp-session-id", "")
+        return f"{self.session}-{name}" if name else ""
+
+    def mode(self) -> str:
+        """How to search now: "auto" where vectors can be had, "words" while the model is fetched or loaded."""
+        embedder = self.mind.embedder
+        if embedder is None:
+            return "words"
+        with self._opening:
+            if self._warmth is None:
+                self._warmth = Warmth(embedder)
+        return "auto" if self._warmth.felt(PATIENCE) else "words"
+
+    def kept(self) -> None:
+        """Something was written: have it settled, by whoever is at it or by a worker of its own."""
+        with suppress(ReverieError, OSError):       # then it waits for the next one who settles
+            worker.spawn(self.settings, self.mind.store)
+
+    def close(self) -> None:
+        """Let go of the memory, if it was opened."""
+        with self._opening:
+            if "_mind" in vars(self):
+                self._mind.close()
+
+
+class Warmth:
+    """An embedder made ready in the background."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder, self._able = embedder, False
+        self._done = threading.Event()
+        threading.Thread(target=self._warm, name="reverie-warm", daemon=True).start()
+
+    def _warm(self) -> None:
+        with suppress(ReverieError, OSError):       # there is no model, and it cannot be fetched: words must do
+            self._embedder.embed(["warm"])
+            self._able = True
+        self._done.set()
+
+    def felt(self, patience: float) -> bool:
+        """Whether it is ready, after waiting so many seconds at most."""
+        return self._done.wait(patience) and self._able
