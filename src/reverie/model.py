@@ -116,7 +116,7 @@ class Event(NamedTuple):
 
 
 OWN_VERBS = frozenset((
-    "remember", "import", "hinted", "retrieve", "revise", "tag", "describe", "link", "supersede", "feedback",
+    "remember", "import", "hinted", "shared", "retrieve", "revise", "tag", "describe", "link", "supersede", "feedback",
     "outcome", "forget", "restore", "undo", "purge", "review", "curate", "fired", "done", "cancel", "snooze",
     "mirror", "folder", "heard", "prepared", "feel", "season", "left", "learn", "gather", "extract", "answer",
     "reconcile", "weigh", "maintain", "llm", "failed", "sleeping", "sleep", "slept", "commit", "remedy"))

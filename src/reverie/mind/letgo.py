@@ -87,7 +87,8 @@ class LettingGo(Base):
         `erased` counts them. Cannot be undone. `unreached` names the files of the home that may still hold it.
         """
         from reverie import backups
-        from reverie.settle import mirroring, purging
+        from reverie.mirror.jsonl import name_of
+        from reverie.settle import mirroring, purging, sharing
         from reverie.settle.mirroring.obeying import ever_said
         from reverie.settle.reading import Work
         memories = (*self._all(ids), *self.wordings(ids))
@@ -97,5 +98,6 @@ class LettingGo(Base):
         self._leaving += gone
         self._withdraw()
         work = Work(self.store, self.embedder, self.settings, self._now())
-        left = (*mirroring.erased(work, gone, said, self._now), *purging.unfiled(work, gone, said, self._now))
+        left = (*mirroring.erased(work, gone, said, self._now), *purging.unfiled(work, gone, said, self._now),
+                *sharing.erased(work, gone, [name_of(memory) for memory in memories]))
         return backups.Purged(erased, (*backups.purge(self.settings, self.store, gone), *left))

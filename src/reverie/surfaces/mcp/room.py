@@ -31,7 +31,10 @@ class Room:
 
     @cached_property
     def _mind(self) -> Mind:
-        return reverie.open(settings=self.settings)
+        mind = reverie.open(settings=self.settings)
+        if mind.shares(space=self.space):      # somebody may have pulled: what is new there is taken in meanwhile
+            self._have_settled(mind)
+        return mind
 
     @property
     def mind(self) -> Mind:
@@ -93,9 +96,13 @@ class Room:
         return "auto" if self._warmth.felt(PATIENCE) else "words"
 
     def kept(self) -> None:
-        """Something was written: have it settled, by whoever is at it or by a worker of its own."""
+        """Something was written: have it settled."""
+        self._have_settled(self.mind)
+
+    def _have_settled(self, mind: Mind) -> None:
+        """By whoever is at it, or by a worker of its own; nobody waits for that."""
         with suppress(ReverieError, OSError):       # then it waits for the next one who settles
-            worker.spawn(self.settings, self.mind.store)
+            worker.spawn(self.settings, mind.store)
 
     def close(self) -> None:
         """Let go of the memory, if it was opened."""
