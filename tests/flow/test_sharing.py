@@ -113,7 +113,7 @@ def test_a_team_shares_what_it_knows(team):
 def test_people_edit_the_file(team):
     """A line that is altered, added or deleted by hand is so in memory: the person's word holds (E50, E54, E55)."""
     ann, _, path = team
-    one, two, three = (ann.remember(f"Fact number {n} of all.", space=SPACE) for n in "abc")
+    one, _, three = (ann.remember(f"Fact number {n} of all.", space=SPACE) for n in "abc")
     ann.share(path, space=SPACE)
     a, b, _ = lines(path)
     write(path, {**a, "content": "Fact a, corrected.", "extra": 7}, b,

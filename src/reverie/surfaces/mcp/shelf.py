@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio.to_thread
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
 
 from reverie import clock
 from reverie.errors import ReverieError
@@ -15,7 +17,7 @@ from reverie.surfaces.mcp.told import NOTE, told
 from reverie.window.block import render
 
 MARKDOWN = "text/markdown"
-MOST = 20                # memories of the prompt `recall`
+MOST = 20                # memories of the prompt `recall`, and tags that complete its topic
 BUDGET = 2_000           # tokens of it
 
 WRAP_UP = """Look back over this conversation and decide what a later one should know.
@@ -64,6 +66,16 @@ def furnish(server: MCPServer, room: Room) -> None:
     @server.prompt("wrap_up", title="Wrap up", description="Keep what this conversation taught.")
     def wrap_up() -> str:
         return WRAP_UP
+
+    @server.completion()
+    async def completed(ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument,
+                        context: CompletionContext | None) -> Completion:  # noqa: ARG001 - nothing depends on others
+        """Topics are tags; nothing else is completed."""
+        if not isinstance(ref, PromptReference) or argument.name != "topic":
+            return Completion(values=[])
+        tags = await anyio.to_thread.run_sync(room.mind.tags, room.space)
+        found = sorted(tag for tag in tags if tag.startswith(argument.value.lower()))
+        return Completion(values=found[:MOST], total=len(found), has_more=len(found) > MOST)
 
 
 def page(room: Room, name: str) -> str:
