@@ -5,7 +5,7 @@ import sys
 
 SUITES = ("bench.latency", "bench.scale", "bench.retrieval.run", "bench.ablation", "bench.gate", "bench.privacy",
           "bench.reconcile", "bench.extraction", "bench.appraisal", "bench.sleep", "bench.mirror", "bench.files",
-          "bench.llm", "bench.window", "bench.condense", "bench.errors", "bench.experience", "bench.code")
+          "bench.llm", "bench.window", "bench.condense", "bench.errors", "bench.experience", "bench.code", "bench.mcp")
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,8 +80,8 @@ def command(home, *words):
 @contextmanager
 def served(home, *words, **more):
     """A server over HTTP in a process of its own; its address."""
-    process = subprocess.Popen([sys.executable, "-m", "reverie", "mcp", "--http", "--port", "0", "--space", SPACE,
-                                *words], env=environment(home, **more), stderr=subprocess.PIPE, text=True)
+    process: Any = subprocess.Popen([sys.executable, "-m", "reverie", "mcp", "--http", "--port", "0", "--space", SPACE,
+                                     *words], env=environment(home, **more), stderr=subprocess.PIPE, text=True)
     try:
         line = process.stderr.readline()
         found = re.search(r"http://127\.0\.0\.1:\d+/mcp", line)
@@ -427,7 +428,7 @@ def test_nothing_but_protocol_on_stdout(home):
                  "name": "remember", "arguments": {"text": "Staging is called heron."}}}]
     process.stdin.write(b"nonsense\n\xff\xfe\n" + b"".join(json.dumps(one).encode() + b"\n" for one in asked))
     process.stdin.flush()
-    messages = []
+    messages: list[Any] = []
     while not messages or messages[-1].get("id") != 3:
         messages.append(json.loads(process.stdout.readline()))
     rest, _ = process.communicate(timeout=30)
@@ -443,7 +444,7 @@ def test_it_goes_when_its_parent_is_gone(home, tmp_path):
              "                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
              f"open({str(note)!r}, 'w').write(str(p.pid))\n"
              "p.wait()\n")
-    parent = subprocess.Popen([sys.executable, "-c", start], stdin=subprocess.PIPE, env=environment(home))
+    parent: Any = subprocess.Popen([sys.executable, "-c", start], stdin=subprocess.PIPE, env=environment(home))
     until(lambda: note.exists() and note.read_text())
     pid = int(note.read_text())
     parent.stdin.write(json.dumps(HELLO).encode() + b"\n")

@@ -6,14 +6,17 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import reverie
-from reverie import Mind, clock, config
+from reverie import clock, config
 from reverie.config import ME, Settings
-from reverie.embed import Embedder
 from reverie.errors import BadInput, Disabled, NotFound, ReverieError
 from reverie.model import Memory, lineage
-from reverie.surfaces import worker
+
+if TYPE_CHECKING:
+    from reverie import Mind
+    from reverie.embed import Embedder
 
 PATIENCE = 1.5           # seconds that a tool waits for the embedding model; loading it takes half of that
 ASKED = 1_200            # characters of what was said last that are searched for
@@ -101,6 +104,7 @@ class Room:
 
     def _have_settled(self, mind: Mind) -> None:
         """By whoever is at it, or by a worker of its own; nobody waits for that."""
+        from reverie.surfaces import worker
         with suppress(ReverieError, OSError):       # then it waits for the next one who settles
             worker.spawn(self.settings, mind.store)
 

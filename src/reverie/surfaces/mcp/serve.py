@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 import anyio
@@ -22,20 +23,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from reverie import __version__, clock
 from reverie.errors import BadInput
 from reverie.surfaces.mcp import shelf
-from reverie.surfaces.mcp.anthropic import Anthropic
-from reverie.surfaces.mcp.files import Files
-from reverie.surfaces.mcp.jcode import Jcode
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.tags import Tags
 from reverie.surfaces.mcp.tools import Tool, telling
-from reverie.surfaces.mcp.unified import Unified
 
 HOST = "127.0.0.1"
 LOOK = 2.0               # seconds between looks whether the parent is there still
 
-PROFILES: dict[str, Callable[[Room], Any]] = {
-    "unified": Unified, "jcode": Jcode, "files": Files, "tags": Tags, "anthropic": Anthropic,
-}
+PROFILES = {"unified": "Unified", "jcode": "Jcode", "files": "Files", "tags": "Tags", "anthropic": "Anthropic"}
+"""Tool sets: the module of this package and its class. Only the one that is served is loaded."""
 
 INSTRUCTIONS = """Long-term memory of this user and this project across conversations, kept by Reverie on this machine.
 
@@ -66,7 +61,8 @@ def build(room: Room, profile: str = "unified") -> MCPServer:
     server: MCPServer = MCPServer(
         "reverie", title="Reverie: long-term memory", version=__version__, log_level="WARNING",
         instructions=INSTRUCTIONS.format(look=look, keep=keep))
-    for tool in PROFILES[profile](room).tools():
+    tool_set = getattr(import_module(f"reverie.surfaces.mcp.{profile}"), PROFILES[profile])
+    for tool in tool_set(room).tools():
         add(server, tool)
     shelf.furnish(server, room)
     return server

@@ -14,7 +14,6 @@ from reverie.errors import ReverieError
 from reverie.mirror.places import LONG, day_page, moment
 from reverie.surfaces.mcp.room import Room
 from reverie.surfaces.mcp.told import NOTE, told
-from reverie.window.block import render
 
 MARKDOWN = "text/markdown"
 MOST = 20                # memories of the prompt `recall`, and tags that complete its topic
@@ -59,6 +58,7 @@ def furnish(server: MCPServer, room: Room) -> None:
 
     @server.prompt("recall", title="Recall", description="Bring in what memory has on a topic.")
     def recall(topic: str) -> str:
+        from reverie.window.block import render
         hits = room.mind.recall(topic, space=room.space, limit=MOST, mode=room.mode())
         block = render(hits, clock.now(), limit=MOST, budget=BUDGET)
         return f"On {topic}:\n\n{block.text or 'Memory has nothing on it.'}"
@@ -67,7 +67,7 @@ def furnish(server: MCPServer, room: Room) -> None:
     def wrap_up() -> str:
         return WRAP_UP
 
-    @server.completion()
+    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK has no annotation there
     async def completed(ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument,
                         context: CompletionContext | None) -> Completion:  # noqa: ARG001 - nothing depends on others
         """Topics are tags; nothing else is completed."""
