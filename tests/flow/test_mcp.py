@@ -22,8 +22,8 @@ from mcp.client.streamable_http import streamable_http_client
 from reverie import config
 from reverie.surfaces.mcp.room import Room
 from reverie.surfaces.mcp.serve import PROFILES, build
-from reverie.testing import SPACE
-from tests.helpers import opened, toy_home, until
+from reverie.testing import SPACE, Absent, Blocked, Counting
+from tests.helpers import invoked, opened, toy_home, until
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -160,7 +160,8 @@ def test_hints_then_retrieve(room):
         id = mind.remember("Staging is called heron, a secret recipe.", tags=["staging"], title="Hosts", space=SPACE).id
     (hint,) = one(server, "hints", prompt="what about staging?")["hints"]
     assert hint == {"id": id, "title": "Hosts", "kind": "fact", "tags": ["staging"]}
-    assert one(server, "hints", prompt="what about staging?")["hints"] == []
+    again = one(server, "hints", prompt="what about staging?")
+    assert again == {"hints": [], "text": "Nothing is known of it."}
     read = one(server, "retrieve", ids=[id, "mem_none"])
     assert read["memories"][0]["text"].endswith("recipe.") and read["unknown"] == ["mem_none"]
     read = one(server, "retrieve", tags=["Staging"], limit=1)
@@ -489,19 +490,38 @@ def test_many_copies_at_once(home):
         assert len(mind.browse(space=SPACE)) == 40 and [] == mind.verify()
 
 
-def test_no_tool_waits_for_a_model(home):
-    """While the model is fetched or cannot be had, words answer (A3)."""
-    settings = config.load(home)._replace(embedder="minilm", offline=True, models=str(home / "none"))
-    room = Room(settings, SPACE)
+def test_no_tool_waits_for_a_model(room, monkeypatch):
+    """While the model is being loaded or fetched, and where it cannot be had, words answer (A3)."""
+    blocked, missing = Blocked(), Absent()
     server = build(room)
     one(server, "remember", text="Staging is called heron.")
+    room.mind.embedder = blocked
     assert one(server, "recall", query="staging heron")["memories"] and room.mode() == "words"
-    room.close()
+    assert one(server, "hints", prompt="is staging heron?")["hints"] == []    # this conversation kept it itself
+    blocked.release()
+    until(lambda: room.mode() == "auto")
+    room.mind.embedder, room._warmth = missing, None
+    assert one(server, "recall", query="staging heron")["memories"] and room.mode() == "words"
+    room.mind.embedder = Counting()
+    assert room.mode() == "words"
+    monkeypatch.setattr("reverie.surfaces.mcp.room.AGAIN", 0.0)
+    until(lambda: room.mode() == "auto")    # it is tried for again, some time later
+
+
+def test_what_is_switched_off_is_off_in_a_server_that_runs(room):
+    """`reverie off` in another process holds at once, and so does `reverie on` (A114)."""
+    server = build(room)
+    one(server, "remember", text="Staging is called heron.")
+    home = ("--home", str(room.settings.home), "--space", SPACE)
+    invoked("off", *home)
+    assert "switched off" in one(server, "remember", text="Something else.")
+    assert one(server, "recall", query="staging")["memories"] == []
+    invoked("on", *home)
+    assert one(server, "recall", query="staging")["memories"]
 
 
 def test_the_extra_is_named_when_it_is_missing(home, monkeypatch):
     """Without the package mcp the command says what to install."""
-    from tests.helpers import invoked
     for name in list(sys.modules):
         if name.startswith("reverie.surfaces.mcp"):
             monkeypatch.delitem(sys.modules, name)

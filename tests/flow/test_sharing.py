@@ -4,6 +4,8 @@ import json
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reverie.errors import BadInput, NotFound
 from reverie.mirror import jsonl
@@ -244,3 +246,22 @@ def test_a_page_is_written_as_it_was_read():
     """Taking nothing in and having nothing to say alters no line."""
     text = "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in JAATO)
     assert jsonl.merged(jsonl.read(text.encode()), (), frozenset()).text == text
+
+
+RECORDS = st.fixed_dictionaries(
+    {"id": st.text(min_size=1, max_size=8), "content": st.text(max_size=20)},
+    optional={"tags": st.lists(st.text(max_size=6), max_size=3) | st.none(), "description": st.text(max_size=8),
+              "timestamp": st.text(max_size=12), "confidence": st.floats() | st.text(max_size=3), "more": st.none()})
+
+
+@given(st.lists(RECORDS.map(json.dumps) | st.text(max_size=30), max_size=6), st.binary(max_size=40))
+def test_any_file_can_be_read(some, noise):
+    """Nothing is too odd to be read; what is read is written as it stood; saying it again alters nothing (CC-9)."""
+    page = jsonl.read("\n".join(some).encode("utf-8", "replace") + b"\n" + noise)
+    again = jsonl.read(page.text.encode())
+    assert again.text == page.text and len(again.lines) == len(page.lines)
+    for record in page.records.values():
+        jsonl.fields_of(record, ZONE)
+    told = jsonl.merged(page, page.records.values(), frozenset())
+    assert told.records.keys() == page.records.keys()
+    assert jsonl.merged(told, page.records.values(), frozenset()) == told

@@ -79,7 +79,8 @@ class LettingGo(Base):
         return [memory for some in merged_into(self.store, asked).values() for memory in some]
 
     def purge(self, ids: Sequence[str] | str) -> Purged:
-        """Erase for good: text, words, vectors, history, events that repeat it, also in the mirror and daily backups.
+        """Erase for good: text, words, vectors, history, events that repeat it, also in the mirror, in shared
+        files and daily backups.
 
         What the index of files and the versions of the mirror's pages hold of it is erased too; your own files are not.
 

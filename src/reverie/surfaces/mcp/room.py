@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from reverie import Mind
     from reverie.embed import Embedder
 
-PATIENCE = 1.5           # seconds that a tool waits for the embedding model; loading it takes half of that
+PATIENCE = 1.5           # seconds that the first tool waits for the embedding model; loading it takes half of that
+AGAIN = 300.0            # seconds after which a model that could not be had is tried for once more
 ASKED = 1_200            # characters of what was said last that are searched for
 WIDE = {"project": False, "user": True, "global": True, "universal": True}    # names of scopes → the user's own space
 
@@ -27,22 +28,35 @@ class Room:
     """A memory for the tools of one server. Tools run in threads, several at once."""
 
     def __init__(self, settings: Settings, space: str) -> None:
-        self.settings, self.space = settings, space
+        self.space = space
+        self._settings, self._changed = settings, written_at(settings)
         self.session = clock.new_id("mcp")
         self._opening = threading.Lock()
         self._warmth: Warmth | None = None
 
     @cached_property
     def _mind(self) -> Mind:
-        mind = reverie.open(settings=self.settings)
+        mind = reverie.open(settings=self._settings)
         if mind.shares(space=self.space):      # somebody may have pulled: what is new there is taken in meanwhile
             self._have_settled(mind)
         return mind
 
     @property
+    def settings(self) -> Settings:
+        """The settings. What somebody switches off or on meanwhile is so here at once: a server runs for days."""
+        changed = written_at(self._settings)
+        if changed != self._changed:
+            self._changed = changed
+            with suppress(BadInput):       # somebody is writing it by hand: what was chosen before holds
+                fresh = config.load(self._settings.home)
+                self._settings = self._settings._replace(enabled=fresh.enabled, off=fresh.off)
+        return self._settings
+
+    @property
     def mind(self) -> Mind:
         """The memory; the first who asks opens it."""
         with self._opening:
+            self._mind.settings = self.settings
             return self._mind
 
     @property
@@ -94,9 +108,9 @@ class Room:
         if embedder is None:
             return "words"
         with self._opening:
-            if self._warmth is None:
+            if self._warmth is None or self._warmth.stale:
                 self._warmth = Warmth(embedder)
-        return "auto" if self._warmth.felt(PATIENCE) else "words"
+        return "auto" if self._warmth.felt() else "words"
 
     def kept(self) -> None:
         """Something was written: have it settled."""
@@ -116,10 +130,10 @@ class Room:
 
 
 class Warmth:
-    """An embedder made ready in the background."""
+    """An embedder made ready in the background, which may mean to fetch its model."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder, self._able = embedder, False
+        self._embedder, self._able, self._begun = embedder, False, clock.ticks()
         self._done = threading.Event()
         threading.Thread(target=self._warm, name="reverie-warm", daemon=True).start()
 
@@ -129,6 +143,19 @@ class Warmth:
             self._able = True
         self._done.set()
 
-    def felt(self, patience: float) -> bool:
-        """Whether it is ready, after waiting so many seconds at most."""
-        return self._done.wait(patience) and self._able
+    def felt(self) -> bool:
+        """Whether it is ready. Who comes first waits for it, but not longer than PATIENCE; nobody waits after that."""
+        return self._done.wait(max(0.0, self._begun + PATIENCE - clock.ticks())) and self._able
+
+    @property
+    def stale(self) -> bool:
+        """Whether it could not be had, a while ago."""
+        return self._done.is_set() and not self._able and clock.ticks() - self._begun > AGAIN
+
+
+def written_at(settings: Settings) -> float:
+    """When config.toml was written last; 0 where there is none."""
+    try:
+        return (settings.home / "config.toml").stat().st_mtime
+    except OSError:
+        return 0.0

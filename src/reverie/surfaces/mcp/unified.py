@@ -51,10 +51,10 @@ class Hinted(TypedDict):
 
 
 class Hints(TypedDict):
-    """What hints answers."""
+    """What hints answers: as values, and as lines that could stand in a prompt."""
 
     hints: list[Hinted]
-    next: str
+    text: str
 
 
 class Fetched(TypedDict):
@@ -166,10 +166,11 @@ class Unified:
 
         Cheap: call it when a task begins, then `retrieve` only what you need. An empty list: nothing is known.
         """
+        from reverie.window import hinted
         found = self.room.mind.hints(prompt, space=self.room.space, limit=limit, session=self._session(ctx),
                                      mode=self.room.mode())
         return Hints(hints=[Hinted(id=one.id, title=one.title, kind=one.kind, tags=list(one.tags)) for one in found],
-                     next="retrieve(ids=[…]) reads them" if found else "nothing to retrieve")
+                     text=hinted(found, "retrieve") or "Nothing is known of it.")
 
     def retrieve(self, ids: Ids = (), tags: Tags = (), limit: Limit = 3) -> Fetched:
         """Read whole memories: by `ids` that hints or recall gave, or by `tags`.
