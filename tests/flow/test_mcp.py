@@ -216,6 +216,9 @@ def test_texts_that_are_long_are_cut_in_lists(room):
     (found,) = one(server, "recall", query="word")["memories"]
     assert len(found["text"]) < 1_700 and f"retrieve {id} reads all of it" in found["text"]
     assert len(one(server, "retrieve", ids=[id])["memories"][0]["text"]) == 5_000
+    room.mind.remember_many([{"text": f"{n} word " * 500} for n in range(60)], space=SPACE)
+    many = one(server, "recall", query="word", limit=50)["memories"]
+    assert len(many) == 50 and sum(len(found["text"]) for found in many) < 36_000
 
 
 # The sets of the documents

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from reverie.errors import BadInput
 from reverie.model import Memory
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.told import LONGEST, NOTE, Told, told
+from reverie.surfaces.mcp.told import NOTE, Told, share_of, told
 from reverie.surfaces.mcp.tools import DOES_ALL, Tool
 
 SCOPES = ("project", "global")
@@ -98,7 +98,8 @@ class Jcode:
         return self._told([(memory, ()) for memory in found])
 
     def _told(self, found: Sequence[tuple[Memory, Sequence[str]]]) -> Done:
-        memories = [told(memory, self.room.scope(memory, *SCOPES), why, LONGEST) for memory, why in found]
+        longest = share_of(len(found))
+        memories = [told(memory, self.room.scope(memory, *SCOPES), why, longest) for memory, why in found]
         return Done(message=f"{len(memories)} memories" if memories else "Nothing found", note=NOTE, memories=memories)
 
     def _forget(self, given: dict[str, Any]) -> Done:

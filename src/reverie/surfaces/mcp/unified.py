@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from reverie.model import Memory
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.told import LONGEST, NOTE, Told, stamp, told
+from reverie.surfaces.mcp.told import LONGEST, NOTE, Told, share_of, stamp, told
 from reverie.surfaces.mcp.tools import ADDS, ALTERS, READS, Tool
 
 SCOPES = ("project", "user")
@@ -123,7 +123,8 @@ class Unified:
         """
         hits = self.room.mind.recall(query, space=self.room.space, limit=limit, kinds=kinds, tags=tags,
                                      as_of=as_of or None, mode=self.room.mode() if query else "auto")
-        return Recalled(note=NOTE, memories=[told(hit.memory, self._scope(hit.memory), hit.why[:4], LONGEST)
+        longest = share_of(len(hits))
+        return Recalled(note=NOTE, memories=[told(hit.memory, self._scope(hit.memory), hit.why[:4], longest)
                                              for hit in hits])
 
     def remember(
