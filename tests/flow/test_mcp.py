@@ -120,7 +120,7 @@ def test_a_tool_set_is_small_and_says_what_it_does(room, profile):
 
 
 def test_guidance_stands_in_the_descriptions(room):
-    """When to store and when not (E19–E24, E46, E47), in the words of the document."""
+    """When to store and when not, which tags (E19–E24, E45–E47), in the words of the document."""
     async def talk(client):
         return {tool.name: tool for tool in (await client.list_tools()).tools}
     store = over(build(room, "tags"), talk)["store_memory"]
@@ -128,7 +128,9 @@ def test_guidance_stands_in_the_descriptions(room):
                  "about the user", "temporary troubleshooting"):
         assert said in store.description
     fields = store.input_schema["properties"]
-    assert "not auth, stuff" in fields["tags"]["description"] and "Redis" in fields["description"]["description"]
+    assert fields["tags"]["description"].startswith("Specific and searchable") and (
+        "not auth, stuff" in fields["tags"]["description"])
+    assert "Redis" in fields["description"]["description"]
     assert set(store.input_schema["required"]) == {"content", "description", "tags"}
 
 
@@ -221,6 +223,16 @@ def test_texts_that_are_long_are_cut_in_lists(room):
     assert len(many) == 50 and sum(len(found["text"]) for found in many) < 36_000
 
 
+def test_memories_have_kinds_and_an_end(room):
+    """Recall by kind, and what has expired is recalled no longer (E57, E58)."""
+    server = build(room)
+    decision = one(server, "remember", text="We chose SQLite over Postgres.", kind="decision")["id"]
+    one(server, "remember", text="The store speaks SQLite.", kind="fact")
+    gone = one(server, "remember", text="SQLite is frozen until Friday.", expires="2026-01-01")["id"]
+    assert [m["id"] for m in one(server, "recall", query="SQLite", kinds=["decision"])["memories"]] == [decision]
+    assert gone not in [m["id"] for m in one(server, "recall", query="SQLite")["memories"]]
+
+
 # The sets of the documents
 
 
@@ -252,13 +264,17 @@ def test_jcode(room):
 
 
 def test_tags(room):
-    """store_memory, retrieve_memories, list_memory_tags with the document's fields (E18, E25–E30, CC-82–CC-87)."""
+    """store_memory, retrieve_memories, list_memory_tags with the document's fields (E18, E25–E30, CC-82–CC-87, X36)."""
     server = build(room, "tags")
     stored = one(server, "store_memory", content="The runtime is shared.", description="Runtime and session",
                  tags=["Architecture", "runtime"], confidence=7)
     id = stored["memory_id"]
     assert stored == {"status": "success", "memory_id": id, "message": "Stored: Runtime and session",
                       "scope": "project", "tags": ["architecture", "runtime"], "maturity": "raw", "confidence": 1.0}
+    kept = room.mind.get(one(server, "store_memory", content="It is slow on Mondays.", description="Mondays",
+                             tags=["speed"], evidence="three profiles")["memory_id"])[0]
+    assert (kept.details["evidence"], kept.session, kept.space) == ("three profiles", room.session, SPACE)
+    room.mind.purge(kept.id)
     found = one(server, "retrieve_memories", tags=["RUNTIME"])
     (memory,) = found.pop("memories")
     assert found == {"status": "success", "count": 1, "matched": 1, "truncated": False, "message": "1 of 1 memories"}
@@ -283,6 +299,24 @@ def test_tags(room):
     listed = one(server, "list_memory_tags")
     assert listed == {"status": "success", "tags": ["architecture", "deploy", "runtime"], "count": 3, "memory_count": 5,
                       "pending_curation": 1, "message": "3 tags"}
+
+
+def test_the_documents_example(room):
+    """One session stores an explanation; in another project-mate session the prompt's words lead to it (E1–E4, E6)."""
+    content = ("The architecture separates shared resources (Runtime) from per-agent state (Session): subagents reuse "
+               "the parent's provider config, so they spawn quickly.")
+    id = one(build(room, "tags"), "store_memory", content=content,
+             description="Runtime/Session architecture and efficient subagent spawning",
+             tags=["architecture", "runtime", "session", "subagents"])["memory_id"]
+    later = Room(room.settings, SPACE)
+    (hint,) = one(build(later), "hints", prompt="How do I create a subagent efficiently?")["hints"]
+    assert hint["id"] == id and "subagents" in hint["tags"] and content not in str(hint)
+    (read,) = one(build(later, "tags"), "retrieve_memories", tags=["subagents", "runtime"])["memories"]
+    assert read["content"] == content
+    elsewhere = Room(room.settings, "me/other")
+    assert one(build(elsewhere), "hints", prompt="How do I create a subagent efficiently?")["hints"] == []
+    later.close()
+    elsewhere.close()
 
 
 def test_files(room):

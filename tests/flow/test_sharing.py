@@ -112,6 +112,17 @@ def test_a_team_shares_what_it_knows(team):
     assert event.verb == "shared" and bob.undo(event.seq)
 
 
+def test_what_was_pulled_counts_from_the_first_turn_on(team):
+    """A conversation that begins takes in what others have written meanwhile."""
+    ann, _, path = team
+    ann.share(path, space=SPACE)
+    write(path, *JAATO)
+    with ann.companion(space=SPACE) as companion:
+        companion.turn([{"role": "user", "content": "hello"}])
+        assert companion.wait()
+    assert len(ann.browse(space=SPACE)) == 2
+
+
 def test_people_edit_the_file(team):
     """A line that is altered, added or deleted by hand is so in memory: the person's word holds (E50, E54, E55)."""
     ann, _, path = team

@@ -1,5 +1,6 @@
 """The command that serves agents: mcp."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -36,4 +37,6 @@ def mcp(
     if http:
         serve.http(room, profile, port, lambda address: say.note(f"Serving {room.space} at {address}. Ctrl-C stops."))
     else:
+        if sys.stdin.isatty():
+            say.note("This speaks the Model Context Protocol on stdin and stdout: a host starts it. Ctrl-D ends it.")
         serve.stdio(room, profile)
