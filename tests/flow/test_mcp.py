@@ -474,6 +474,17 @@ def test_nothing_but_protocol_on_stdout(home):
     assert messages[-1]["result"]["structuredContent"]["scope"] == "project"
 
 
+def test_ctrl_c_ends_it(home):
+    """Also while it waits for a line."""
+    process = raw(home)
+    process.stdin.write(json.dumps(HELLO).encode() + b"\n")
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["id"] == 1
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == -signal.SIGINT
+    process.communicate()
+
+
 def test_it_goes_when_its_parent_is_gone(home, tmp_path):
     """A parent that was killed leaves no server behind, even if somebody else holds the pipe open."""
     note = tmp_path / "pid"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import os
+import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -76,8 +77,12 @@ def add(server: MCPServer, tool: Tool) -> None:
 
 
 def stdio(room: Room, profile: str) -> None:
-    """Serve whoever started this process, until it closes our stdin or is gone."""
+    """Serve whoever started this process, until it closes our stdin or is gone.
+
+    Ctrl-C ends it at once: what was kept is durable, and the SDK would wait for one more line.
+    """
     server = build(room, profile)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=leave_with, args=(os.getppid(),), name="reverie-parent", daemon=True).start()
     try:
         anyio.run(server.run_stdio_async)
