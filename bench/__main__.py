@@ -5,7 +5,8 @@ import sys
 
 SUITES = ("bench.latency", "bench.scale", "bench.retrieval.run", "bench.ablation", "bench.gate", "bench.privacy",
           "bench.reconcile", "bench.extraction", "bench.appraisal", "bench.sleep", "bench.mirror", "bench.files",
-          "bench.llm", "bench.window", "bench.condense", "bench.errors", "bench.experience", "bench.code", "bench.mcp")
+          "bench.llm", "bench.window", "bench.condense", "bench.errors", "bench.experience", "bench.analytics",
+          "bench.code", "bench.mcp")
 
 
 def main() -> int:

@@ -20,6 +20,7 @@ ENVIRONMENT = (("embedder", "REVERIE_EMBEDDER"), ("api_key", "REVERIE_API_KEY"),
 BOUNDS = {"depth": (0, 4), "decay": (0.01, 1.0), "llm_votes": (1, 9), "condense_at": (0.1, 1.0)}
 """Least and most of some numbers; others are 0 or more. Beyond four hops, 0.7 each leave less than a quarter."""
 USUAL_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}    # a provider's own variable
+GIT_KEPT = frozenset(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"))
 
 
 class Settings(NamedTuple):
@@ -197,6 +198,15 @@ def local_zone(settings: Settings) -> str:
 def here() -> Path:
     """The working directory."""
     return Path.cwd()
+
+
+def without_git() -> dict[str, str]:
+    """The environment for a git that is to look at the folder it is started in, and at no other.
+
+    Within a hook, git tells by `GIT_DIR`, `GIT_INDEX_FILE` and others where it is at work. Kept are those that say
+    where the user's own configuration and git's programs are.
+    """
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in GIT_KEPT}
 
 
 def work_tree(folder: Path) -> Path:

@@ -411,6 +411,20 @@ def test_events_between_two_numbers(store):
     assert [event.seq for event in store.events(before=last, newest=True, limit=2)] == between[:0:-1]
 
 
+def test_many_deeds_are_given_as_they_are_kept(store):
+    """One verb between two numbers, oldest first, in a space, above it and below it, in parts (D15)."""
+    spaces = ("me", "me/demo", "me/demo/s", "me/demolition", "me/demo")
+    store.append([an_event(verb, space=space, at=float(n), session="s", payload={"n": n})
+                  for n, space in enumerate(spaces) for verb in ("tool", "file")])
+    whole = store.logged("tool", after=0, until=store.last_event(), limit=10)
+    assert [(*row[:4], json.loads(row[4])["n"]) for row in whole] == [
+        (2 * n + 1, float(n), space, "s", n) for n, space in enumerate(spaces)]
+    near = [row[0] for row in store.logged("tool", space="me/demo", after=0, until=10, limit=10)]
+    assert near == [1, 3, 5, 9]
+    assert [row[0] for row in store.logged("tool", space="me/demo", after=1, until=8, limit=10)] == [3, 5]
+    assert [row[0] for row in store.logged("tool", after=1, until=9, limit=2)] == [3, 5]
+
+
 def test_deeds_are_looked_through(store):
     """By verb, space (above and below, never beside), words as they were written, and time; newest first (D7, D11)."""
     rows = [("tool", "me/demo", 30.0, "make test"), ("tool", "me/demo/s", 10.0, 'say "häh" C:\\x'),

@@ -48,6 +48,18 @@ def test_an_unrelated_error_gets_none(mind, clock):
     assert mind.suggest_fix(MISSING, space="me/other") == []
 
 
+def test_a_fix_that_holds_everywhere_is_moved_up(mind, clock):
+    """In the user's own space it is known in every project, and counted there, not learned once more (D58)."""
+    overcome(mind, clock)
+    [known] = mind.browse(space=SPACE, kinds=["learning"])
+    assert mind.suggest_fix(MISSING, space="me/other") == []
+    mind.revise(known.id, space="me")
+    overcome(mind, clock, session="later")
+    for space in (SPACE, "me/other"):
+        [found] = mind.suggest_fix(MISSING, space=space)
+        assert (found.memory.id, found.worked) == (known.id, 2)
+
+
 def test_a_remedy_that_stops_working_is_withdrawn(mind, clock):
     """Each time that the same error comes back after it, it is believed less; below one half it is no advice (D10)."""
     overcome(mind, clock)
@@ -233,6 +245,20 @@ def test_nothing_of_a_repository_is_run(mind, repository, tmp_path):
     git(repository, "config", "log.showSignature", "true")
     assert mind.learn_git(repository, space=SPACE).commits == 4
     assert not sprung.exists()
+
+
+def test_a_hook_of_another_repository_does_not_lead_astray(mind, repository, tmp_path, monkeypatch):
+    """Within a hook, git says by variables where it is at work; the folder that was asked about counts (D9)."""
+    (other := tmp_path / "other").mkdir()
+    git(other, "init", "-q", "-b", "main")
+    commit(other, "Elsewhere", z__py="z")
+    for name, value in (("GIT_DIR", other / ".git"), ("GIT_INDEX_FILE", other / ".git" / "index"),
+                        ("GIT_WORK_TREE", other), ("GIT_PREFIX", "x/"), ("GIT_OBJECT_DIRECTORY", other / "none"),
+                        ("GIT_EXTERNAL_DIFF", "false"), ("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "core.bare"),
+                        ("GIT_CONFIG_VALUE_0", "nonsense"), ("GIT_NAMESPACE", "away")):
+        monkeypatch.setenv(name, str(value))
+    assert mind.learn_git(repository, space=SPACE).commits == 3
+    assert mind.deeds(["Elsewhere"], space=SPACE) == []
 
 
 def test_where_there_is_no_history_it_is_said(mind, tmp_path):

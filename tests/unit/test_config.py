@@ -76,7 +76,7 @@ def test_switched_off_with_all_below():
 
 
 def test_a_project_is_its_repository(tmp_path):
-    """Any folder of it, and its work trees; two of the same name are two (A23, CC-11)."""
+    """Any folder of it, and its work trees; two of the same name are two (A23, CC-11, D57)."""
     main, other = tmp_path / "one" / "app", tmp_path / "two" / "app"
     for root in (main, other):
         (root / ".git" / "worktrees" / "wt").mkdir(parents=True)

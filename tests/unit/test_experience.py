@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from reverie.lifecycle.experience import commits, deeds
 from reverie.lifecycle.experience.signature import likeness, signature
-from reverie.lifecycle.experience.together import Touch, occasions, renames, together, touches
+from reverie.lifecycle.experience.together import Touch, everywhere, occasions, renames, together, touches
 from reverie.lifecycle.experience.workflows import workflows
 from reverie.testing import NOON, an_event
 
@@ -54,6 +54,14 @@ def test_rereads_and_repeated_errors_are_counted():
     assert (told.reads, told.rereads, told.errors, told.repeated) == (3, 1, 3, 1)
 
 
+def test_a_file_that_changed_is_rightly_read_again():
+    """After an edit, whoever made it, reading is no repetition; an edit that failed changed nothing (D61)."""
+    def read(at):
+        return an_event("file", at=NOON + at, session="s", payload={"path": "./a.py", "operation": "read"})
+    told = deeds.practice([read(1), changed("a.py", 2), read(3), changed("a.py", 4, ok=False), read(5)])
+    assert (told.reads, told.rereads) == (3, 1)
+
+
 # Files that change together
 
 DAY = 86_400.0
@@ -76,6 +84,20 @@ def test_counting_from_either_side_gives_the_same(some):
     assert occasions(ones, others) == occasions(others, ones)
 
 
+ANYWHERE = st.lists(st.builds(Touch, st.sampled_from("abcd"), st.integers(0, 5_000).map(lambda n: n * 60.0),
+                              st.sampled_from(("", "t1", "t2", "commit 1", "commit 2", "commit 3"))), max_size=60)
+
+
+@given(ANYWHERE)
+def test_all_pairs_are_those_of_each_file(some):
+    """What is found everywhere is what each file tells when it is asked (CC-76, D8)."""
+    asked = {(path, one.path, one.occasions) for path in "abcd" for one in together(path, some, 0.0, least=2)}
+    told = {(*files, pair.occasions) for pair in everywhere(some, 0.0, least=2) for files in (
+        pair.files, pair.files[::-1])}
+    assert told == asked
+    assert all(0.0 < pair.share <= 1.0 and pair.first_at <= pair.last_at for pair in everywhere(some, 0.0, least=2))
+
+
 def test_the_window_is_300_seconds_either_way():
     """300 s in, 301 s out, before and after (CC-76, D9)."""
     for apart, expected in ((300, [("b", 3)]), (-300, [("b", 3)]), (301, []), (-301, [])):
@@ -89,6 +111,30 @@ def test_occasions_are_counted_not_edits():
     assert pairs(once) == []
     again = [changed(path, day * DAY) for day in (1, 2) for path in "ab"]
     assert pairs([*once, *again]) == [("b", 3)]
+
+
+def committed(n, at, *files):
+    return an_event("commit", at=NOON + at, payload={"commit": str(n), "files": [[file, 1, 0] for file in files]})
+
+
+def test_an_edit_and_its_commit_are_one_occasion():
+    """Edited within a task, committed an hour later: one set of changes, which counts once (CC-76, D9)."""
+    def worked(n):
+        edits = [changed(path, n * 2 * DAY + at, task=f"t{n}") for path, at in (("a", 0), ("b", 1_000))]
+        return [*edits, committed(n, n * 2 * DAY + 4_600, "a", "b")]
+    twice = [*worked(0), *worked(1)]
+    assert pairs(twice) == []
+    [found] = together("a", touches([*twice, *worked(2)], {}), NOON)
+    assert (found.path, found.occasions, found.of) == ("b", 3, 3)
+
+
+def test_a_commit_without_the_file_or_days_later_is_another_occasion():
+    """Only the first commit of a file after its edit, within a day, holds that edit (CC-76, D9)."""
+    edits = [changed(path, 0, task="t") for path in "ab"]
+    late = [committed(n, n * 2 * DAY, "a", "b") for n in (1, 2)]
+    assert pairs([*edits, *late]) == [("b", 3)]
+    soon = [committed(n, n * 3_600, "a", "b") for n in (1, 2, 3)]
+    assert pairs([*edits, *soon]) == [("b", 3)]
 
 
 def test_failed_edits_and_reads_do_not_count():

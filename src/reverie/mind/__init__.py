@@ -1,10 +1,11 @@
 """The verbs. Read this second.
 
-A `Mind` is a store, an embedder and settings. Its verbs stand in fourteen files, by what one wants: `keep`, `hold`,
-`recount`, `find`, `fetch`, `alter`, `review`, `remind`, `letgo`, `live`, `experience`, `files`, `code`, `trust`. Every
-verb decides with pure functions from `lifecycle` and `search`, and makes it so with one `store.apply`. Scope is an
-argument of every verb: `space` defaults to the one that the working directory belongs to. `remember` returns when the
-memory is durable and can be found by its words; vectors follow in `settle`, which the companion runs by itself.
+A `Mind` is a store, an embedder and settings. Its verbs stand in fifteen files, by what one wants: `keep`, `hold`,
+`recount`, `find`, `fetch`, `alter`, `review`, `remind`, `letgo`, `live`, `experience`, `analysis`, `files`, `code`,
+`trust`. Every verb decides with pure functions from `lifecycle` and `search`, and makes it so with one `store.apply`.
+Scope is an argument of every verb: `space` defaults to the one that the working directory belongs to. `remember`
+returns when the memory is durable and can be found by its words; vectors follow in `settle`, which the companion runs
+by itself.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from typing import Self
 
 from reverie.mind.alter import Altering
+from reverie.mind.analysis import Analysing
 from reverie.mind.code import Coding
 from reverie.mind.experience import Experiencing
 from reverie.mind.fetch import Fetching
@@ -28,7 +30,7 @@ from reverie.mind.trust import Trusting
 
 
 class Mind(Filing, Coding, Keeping, Holding, Recounting, Finding, Fetching, Altering, Reviewing, Reminding, LettingGo,
-           Living, Experiencing, Trusting):
+           Living, Experiencing, Analysing, Trusting):
     """Long-term memory: what `reverie.open()` returns. Use it as a context manager, or call `close`."""
 
     def close(self) -> None:

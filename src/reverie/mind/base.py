@@ -55,6 +55,11 @@ class Base:
         from reverie.settle.reading import Work
         return Work(self.store, self.embedder, self.settings, self._now(), self.llm)
 
+    def _flush(self) -> None:
+        """What was recorded in this process is in the log."""
+        if self._recorder is not None:
+            self._recorder.flush()
+
     def _space(self, space: str | None) -> str:
         return config.default_space() if space is None else checked_space(space)
 

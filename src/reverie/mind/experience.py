@@ -17,7 +17,8 @@ from reverie.model import Event, Filter, Memory, lineage
 if TYPE_CHECKING:
     from reverie.lifecycle.experience.deeds import Practice
     from reverie.lifecycle.experience.remedies import Suggestion
-    from reverie.lifecycle.experience.together import Together
+    from reverie.lifecycle.experience.together import Renames, Together
+    from reverie.lifecycle.experience.touching import Touching
     from reverie.lifecycle.experience.workflows import Workflow
     from reverie.recorder import Recorder
     from reverie.settle.chronicling import Chronicle
@@ -59,14 +60,15 @@ class Experiencing(Base):
         return Recording(self, tool, parameters, task, session, space)
 
     def record_file(self, path: str, operation: str = "edit", *, lines: Sequence[int] | None = None, summary: str = "",
-                    ok: bool = True, task: str = "", session: str = "", space: str | None = None) -> None:
+                    ok: bool = True, context: str = "", task: str = "", session: str = "",
+                    space: str | None = None) -> None:
         """Write down that a file was touched: "read", "edit", "write", "create", "delete" or "rename".
 
-        `lines` are the first and the last line, `summary` says in words what changed. Paths are best given as the
-        repository has them. Returns at once; BadInput for another operation.
+        `lines` are the first and the last line, `summary` says in words what changed, `context` with what. Paths are
+        best given as the repository has them. Returns at once; BadInput for another operation.
         """
         from reverie.lifecycle.experience import deeds as deed
-        payload = deed.file_payload(in_repository(path), operation, lines, summary, ok, task)
+        payload = deed.file_payload(in_repository(path), operation, lines, summary, ok, task, context)
         self._hand_over(FILE, lambda: payload, space, session)
 
     def record_task(self, task: str, outcome: str = STARTED, *, summary: str = "", error: str = "",
@@ -101,6 +103,36 @@ class Experiencing(Base):
                                     since=moment(since, "since"), until=moment_then(until, "until"),
                                     limit=LOOKED_AT if tool or file or task else most) if most else []
         return [event for event in found if deed.fits(event, tool, deed.plain_path(file), task)][:most]
+
+    def touched(self, path: str, *, space: str | None = None, limit: int = 20) -> list[Touching]:
+        """The history of a file, newest first: who touched it when, with what, and what broke.
+
+        What was done to it, commits that changed it, commands that name it, errors that name it; under its former
+        names too. `broke` names commands that had gone well before a change and failed next, in the same conversation.
+        The path is that within the repository, or the end of it.
+        """
+        from reverie.lifecycle.experience import touching
+        self._flush()
+        home, most = self._space(space), max(0, whole(limit))
+        names = self._names(path, home)
+        found = {event.seq: event for name in names for event in self.store.happened(
+            (TOOL, FILE, COMMIT), space=home, containing=[name], limit=LOOKED_AT)}
+        told = touching.history(names, found.values())[:most]
+        if not told:
+            return []
+        runs = self.store.happened((TOOL,), space=home, since=told[-1].at - touching.REACH,
+                                   until=told[0].at + touching.REACH, limit=LOOKED_AT)
+        return touching.with_what_broke(told, runs)
+
+    def _names(self, path: str, home: str) -> set[str]:
+        """What a file is called now and was called before, as far as the log knows."""
+        from reverie.lifecycle.experience.together import names
+        return names(in_repository(question(path, "path")), self._renames(home))
+
+    def _renames(self, home: str) -> Renames:
+        """What commits renamed."""
+        from reverie.lifecycle.experience.together import renames
+        return renames(self.store.happened((COMMIT,), space=home, containing=[RENAMED], limit=LOOKED_AT))
 
     def tool_stats(self, days: float = 7.0, *, space: str | None = None) -> Practice:
         """How each tool did in the last days: runs, success rate, median and 95th percentile of the seconds it took;
@@ -140,10 +172,10 @@ class Experiencing(Base):
         Together is: in one commit, in one task, or within 300 seconds; on three occasions at least. Old habits count
         less, each occasion half after 180 days. The path is that within the repository, as git has it.
         """
-        from reverie.lifecycle.experience.together import names, renames, together, touches
+        from reverie.lifecycle.experience.together import names, together, touches
         self._flush()
         home, most = self._space(space), max(0, whole(limit))
-        moved = renames(self.store.happened((COMMIT,), space=home, containing=[RENAMED], limit=LOOKED_AT))
+        moved = self._renames(home)
         wanted = in_repository(question(path, "path"))
         found = {event.seq: event for name in names(wanted, moved) for event in self.store.happened(
             (COMMIT,), space=home, containing=[name], limit=LOOKED_AT)}
@@ -169,11 +201,6 @@ class Experiencing(Base):
         """
         from reverie.settle.chronicling import chronicled
         return chronicled(self.work, config.here() / Path(path).expanduser(), self._writable(space))
-
-    def _flush(self) -> None:
-        """What was recorded in this process is in the log."""
-        if self._recorder is not None:
-            self._recorder.flush()
 
     def _hand_over(self, verb: str, payload: Callable[[], dict[str, Any]], space: str | None, session: str) -> None:
         """Have a deed written. Whatever goes wrong is counted, and nobody's trouble."""

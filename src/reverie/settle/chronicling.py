@@ -16,6 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
+from reverie import config
 from reverie.errors import BadInput
 from reverie.lifecycle.experience import COMMIT
 from reverie.lifecycle.experience.commits import FORMAT, Commit, commits, payload
@@ -93,8 +94,8 @@ def exists(folder: Path, commit: str) -> bool:
 def asked(folder: Path, words: tuple[str, ...]) -> subprocess.Popen[bytes]:
     """Git, at work in a folder."""
     try:
-        return subprocess.Popen([*GIT, *words], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE)
+        return subprocess.Popen([*GIT, *words], cwd=folder, env=config.without_git(), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except FileNotFoundError as err:
         missing = f"there is no folder {folder}" if not folder.is_dir() else "git is not installed"
         raise BadInput(f"The history of {folder} cannot be read: {missing}") from err

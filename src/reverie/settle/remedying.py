@@ -12,9 +12,9 @@ from reverie.lifecycle import procedure
 from reverie.lifecycle.episode import went
 from reverie.lifecycle.experience import FILE, TASK, TOOL, remedies
 from reverie.lifecycle.experience.deeds import command_of
-from reverie.lifecycle.experience.workflows import Workflow, workflows
+from reverie.lifecycle.experience.workflows import SHAPE, Workflow, workflows
 from reverie.lifecycle.intake import built
-from reverie.model import Add, Event, Filter, Memory
+from reverie.model import Add, Event, Filter, Memory, lineage
 from reverie.settle.experiencing import project_of
 from reverie.settle.reading import Decision, Reader, Work
 
@@ -22,7 +22,6 @@ REACH = 20_000           # numbers of the log that are looked back for a failure
 LOOKED_AT = 2_000        # newest runs of tools in which workflows are looked for
 MOST_KNOWN = 5_000       # remedies, and procedures, of a space
 NAME = "remedy"
-SHAPE = "workflow"       # in the details of a procedure: the commands without what changes
 
 
 def remedied(work: Work, event: Event) -> Decision:
@@ -34,7 +33,7 @@ def remedied(work: Work, event: Event) -> Decision:
         return recurring(work, event, home) if went(event.payload) is not None else Decision()
     if not command_of(event) or (attempt := remedies.attempt(before(work, event), event)) is None:
         return Decision()
-    known = work.store.browse(Filter(spaces=(home,), kinds=(remedies.KIND,), having=remedies.REMEDY, active=None,
+    known = work.store.browse(Filter(spaces=lineage(home), kinds=(remedies.KIND,), having=remedies.REMEDY, active=None,
                                      limit=MOST_KNOWN))
     same = [memory for memory in known if remedies.same(memory, attempt)]
     if any(not memory.active for memory in same) or (not same and not attempt.worked):

@@ -219,6 +219,14 @@ class Store(Protocol):
         """
         ...
 
+    def logged(self, verb: str, *, space: str = "", after: int, until: int,
+               limit: int) -> list[tuple[int, float, str, str, str]]:
+        """Events of a verb in a space, above it and below it, as they are kept: (number, at, space, session, payload
+
+        as JSON text), oldest first, of numbers above `after` up to `until`. For many at once: nothing is decoded.
+        """
+        ...
+
     def talks(self, verbs: Sequence[str], *, space: str = "", containing: Sequence[str] = (),
               limit: int = 100) -> list[Talk]:
         """Conversations with events of these verbs in a space or below it, the latest first.

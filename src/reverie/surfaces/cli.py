@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from reverie import errors
 from reverie.surfaces import say
 from reverie.surfaces.commands import (
+    analysis,
     code,
     days,
     experience,
@@ -174,8 +175,8 @@ def options(
 
 
 for room in (
-    keep, present, review, letgo, find, days, files, code, learn, practice, experience, remind, trust, mirror, night,
-    switch, mcp, play,
+    keep, present, review, letgo, find, days, files, code, learn, practice, experience, analysis, remind, trust, mirror,
+    night, switch, mcp, play,
 ):
     room.register(app)
 NAMES = frozenset(str(row.name) for row in app.registered_commands) | {str(row.name) for row in app.registered_groups}

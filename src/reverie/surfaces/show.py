@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from reverie.settle.gaps import Gap
 
 EXCERPT = 360  # characters of a memory in a list; `reverie show ID` has the rest
+NARROWEST = 10  # characters of a column that stands beside others
 
 COLOURS = {
     "semantic": "cyan",
@@ -246,6 +247,22 @@ def events(found: Sequence[Event], now: float) -> None:
         )
         if event.payload:
             table.add_row("", Text(one_line(str(dict(event.payload)), 240), style="dim"))
+    say.show(table)
+
+
+def answer(columns: Sequence[str], found: Sequence[Sequence[str]]) -> None:
+    """Rows of columns, nothing of them cut: side by side where they fit, else one below the other."""
+    if len(columns) * NARROWEST > say.terminal().width:
+        for row in found:
+            for column, value in zip(columns, row, strict=True):
+                say.tell(f"{one_line(column)}: {value}")
+            say.tell()
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in columns:
+        table.add_column(Text(one_line(column)), overflow="fold")
+    for row in found:
+        table.add_row(*(Text(say.safe(value)) for value in row))
     say.show(table)
 
 

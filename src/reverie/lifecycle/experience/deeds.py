@@ -1,7 +1,7 @@
 """What was done, as events of the log: runs of tools, files read and edited, tasks, commits (D6, D7, D11, D13, X31).
 
 `tool`    tool, command, parameters, result, ok, error, duration (seconds), task
-`file`    path, operation, lines, summary, ok, task
+`file`    path, operation, lines, context (the tool that did it), summary, ok, task
 `task`    task, outcome ("started", "success", "failure", …), summary, error
 `commit`  commit, repository, message, fix, files: [path, added, deleted, name before]
 
@@ -83,7 +83,7 @@ def tool_payload(run: Run) -> dict[str, Any]:
 
 
 def file_payload(path: str, operation: str, lines: Sequence[int] | None, summary: str, ok: bool,
-                 task: str) -> dict[str, Any]:
+                 task: str, context: str = "") -> dict[str, Any]:
     """What the log keeps of something done to a file; BadInput for what is no path, operation or range."""
     if not isinstance(path, str) or not path.strip():
         raise BadInput("A file has a path")
@@ -93,7 +93,7 @@ def file_payload(path: str, operation: str, lines: Sequence[int] | None, summary
     if lines is not None and (len(whole) != 2 or not all(isinstance(n, int) for n in whole) or whole[0] > whole[1]):
         raise BadInput(f"lines={lines!r} must be the first and the last line")
     payload = {"path": plain_path(path), "operation": operation, "lines": whole, "summary": ends(summary, MOST_VALUE),
-               "ok": bool(ok), "task": task[:200]}
+               "ok": bool(ok), "task": task[:200], "context": context[:200]}
     return {name: value for name, value in payload.items() if value not in ("", [])}
 
 
@@ -149,8 +149,8 @@ def touched(payload: Mapping[str, Any]) -> dict[str, Any] | None:
     operation, given = FILE_TOOLS.get(str(payload.get("tool")).lower()), payload.get("parameters")
     paths = [given.get(name) for name in GIVEN_PATH] if isinstance(given, Mapping) else []
     path = next((path for path in paths if isinstance(path, str) and path.strip()), None)
-    return file_payload(path, operation, None, "", payload.get("ok") is True, task_in(payload)) if (
-        operation and path) else None
+    return file_payload(path, operation, None, "", payload.get("ok") is True, task_in(payload),
+                        str(payload.get("tool"))) if operation and path else None
 
 
 FILE_TOOLS = {"read": "read", "view": "read", "read_file": "read", "edit": "edit", "multiedit": "edit",
@@ -181,7 +181,7 @@ class Practice(NamedTuple):
 
     tools: tuple[ToolStats, ...] = ()
     reads: int = 0
-    rereads: int = 0                 # reads of a file that the same task or conversation had read before
+    rereads: int = 0                 # of a file that the same task or conversation had read, unchanged since
     errors: int = 0
     repeated: int = 0                # errors whose like had been met before in the window
 
@@ -193,11 +193,25 @@ def practice(events: Iterable[Event]) -> Practice:
     for event in deeds:
         if event.verb == TOOL:
             runs.setdefault(str(event.payload.get("tool") or "tool"), []).append(event)
-    read = Counter((task_of(event) or event.session, event.payload.get("path")) for event in deeds
-                   if event.verb == FILE and event.payload.get("operation") == "read")
+    reads, rereads = readings(event for event in deeds if event.verb == FILE)
     met = Counter(signature(error_of(event)).key for event in deeds if went(event.payload) is False and error_of(event))
     tools = sorted((tool_stats(tool, some) for tool, some in runs.items()), key=lambda one: (-one.runs, one.tool))
-    return Practice(tuple(tools), read.total(), read.total() - len(read), met.total(), met.total() - len(met))
+    return Practice(tuple(tools), reads, rereads, met.total(), met.total() - len(met))
+
+
+def readings(deeds: Iterable[Event]) -> tuple[int, int]:
+    """How often files were read, and how often again without having changed (D61); deeds in order of time."""
+    reads = rereads = 0
+    readers: dict[str, set[str]] = {}    # of a file, those who have read it since it last changed
+    for event in deeds:
+        path, who = plain_path(str(event.payload.get("path") or "")), task_of(event) or event.session
+        if event.payload.get("operation") == "read":
+            known = readers.setdefault(path, set())
+            reads, rereads = reads + 1, rereads + (who in known)
+            known.add(who)
+        elif edited(event):
+            readers.pop(path, None)
+    return reads, rereads
 
 
 def tool_stats(tool: str, runs: Sequence[Event]) -> ToolStats:

@@ -2,7 +2,8 @@
 
 Two files were changed together on an *occasion*: in one commit, in one task, or within 300 seconds of each other. Many
 edits on one occasion are one: edits are tied to each other, and what hangs together is one occasion, so that counting
-from either side gives the same. From three occasions on it is a pattern. Each counts 2^(−age/180 days), and what is
+from either side gives the same. An edit and the first commit of that file after it, within a day, are the same change:
+they count once. From three occasions on it is a pattern. Each counts 2^(−age/180 days), and what is
 left of all of them together must be at least 0.1: habits that were given up fade away.
 
 Edits that failed do not count, nor do commits and tasks of more than 50 files: they say nothing of any two. Where a
@@ -11,9 +12,11 @@ commit renamed a file, what was known of the old name holds for the new one.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 from reverie.kinds import DAY
@@ -26,6 +29,7 @@ LEAST = 3                # occasions
 HALF_LIFE = 180.0        # days until an occasion counts half
 LEAST_LEFT = 0.1
 MOST_FILES = 50          # of a commit or task
+COMMITTED = DAY          # seconds after an edit within which a commit of the file is that of the edit
 
 Renames = Mapping[str, Sequence[tuple[float, str]]]    # old name → (when, new name), in order
 
@@ -45,6 +49,21 @@ class Together(NamedTuple):
     occasions: int           # how often both changed
     of: int                  # how often the one that was asked about did
     weight: float            # what is left of the occasions
+    last_at: float
+
+    @property
+    def share(self) -> float:
+        """On how many of its occasions the other one changed too, 0..1."""
+        return min(1.0, self.occasions / self.of)
+
+
+class Pair(NamedTuple):
+    """Two files that change together."""
+
+    files: tuple[str, str]
+    occasions: int           # how often both changed
+    of: int                  # how often that of the two did which changes more often
+    first_at: float
     last_at: float
 
     @property
@@ -117,9 +136,51 @@ def pair(other: str, ones: Sequence[Touch], others: Sequence[Touch], of: int, no
          least: int) -> Together | None:
     """How two files change together; None where they do not, or do not any more."""
     moments = occasions(ones, others)
-    weight = sum(2.0 ** (-max(0.0, now - at) / DAY / HALF_LIFE) for at in moments)
+    weight = left(moments, now)
     return Together(other, len(moments), of, weight, max(moments)) if (
         len(moments) >= least and weight >= LEAST_LEFT) else None
+
+
+def left(moments: Iterable[float], now: float) -> float:
+    """What is left of some occasions together."""
+    return math.fsum(2.0 ** (-max(0.0, now - at) / DAY / HALF_LIFE) for at in moments)
+
+
+def everywhere(touched: Iterable[Touch], now: float, least: int = LEAST) -> list[Pair]:
+    """Every two files that change together, by the same rules as `together`."""
+    by_path: dict[str, list[Touch]] = defaultdict(list)
+    for touch in touched:
+        by_path[touch.path].append(touch)
+    often = {path: len(occasions(some, some)) for path, some in by_path.items() if len(some) >= least}
+    found = []
+    for (one, other), met in meetings(by_path).items():
+        moments = occasions(by_path[one], by_path[other]) if met >= least else []
+        if len(moments) >= least and left(moments, now) >= LEAST_LEFT:
+            found.append(Pair((one, other), len(moments), max(often[one], often[other]), moments[0], moments[-1]))
+    return found
+
+
+def meetings(by_path: Mapping[str, Sequence[Touch]]) -> Counter[tuple[str, str]]:
+    """How often two files were changed in one group or within 300 seconds: at least as often as on one occasion."""
+    met: Counter[tuple[str, str]] = Counter()
+    groups: dict[str, set[str]] = defaultdict(set)
+    edits: list[tuple[float, str]] = []
+    for path, some in by_path.items():
+        for touch in some:
+            if touch.group:
+                groups[touch.group].add(path)
+            if not is_commit(touch):
+                edits.append((touch.at, path))
+    for paths in groups.values():
+        met.update(combinations(sorted(paths), 2))
+    edits.sort()
+    first = 0
+    for place, (at, path) in enumerate(edits):
+        while edits[first][0] < at - WITHIN:
+            first += 1
+        near = {other for _, other in edits[first:place]} - {path}
+        met.update((min(path, other), max(path, other)) for other in near)
+    return met
 
 
 def occasions(ones: Sequence[Touch], others: Sequence[Touch]) -> list[float]:
@@ -132,7 +193,7 @@ def occasions(ones: Sequence[Touch], others: Sequence[Touch]) -> list[float]:
             root[node] = node = root[root[node]]
         return node
 
-    for a, b in (*in_groups(nodes), *in_time(nodes, len(ones))):
+    for a, b in (*in_groups(nodes), *in_time(nodes, len(ones)), *in_commits(nodes)):
         root[top(a)] = top(b)
     sides: dict[int, set[bool]] = defaultdict(set)
     ends: dict[int, float] = {}
@@ -149,10 +210,32 @@ def in_groups(nodes: Sequence[Touch]) -> list[tuple[int, int]]:
     return [(place, first.setdefault(touch.group, place)) for place, touch in enumerate(nodes) if touch.group]
 
 
+def in_commits(nodes: Sequence[Touch]) -> list[tuple[int, int]]:
+    """Places of edits, each with the first commit of the same file within a day after it."""
+    known: dict[str, list[tuple[float, int]]] = defaultdict(list)
+    for place, touch in enumerate(nodes):
+        if is_commit(touch):
+            known[touch.path].append((touch.at, place))
+    for some in known.values():
+        some.sort()
+    found = []
+    for place, touch in enumerate(nodes):
+        some = known[touch.path] if not is_commit(touch) and touch.path in known else []
+        first = bisect_left(some, (touch.at, -1))
+        if first < len(some) and some[first][0] <= touch.at + COMMITTED:
+            found.append((place, some[first][1]))
+    return found
+
+
+def is_commit(touch: Touch) -> bool:
+    """Whether a file was changed by a commit."""
+    return touch.group.startswith(f"{COMMIT} ")
+
+
 def in_time(nodes: Sequence[Touch], border: int) -> list[tuple[int, int]]:
     """Places of touches of either side within 300 seconds; commits have their own moment, which says nothing."""
     ones, others = (sorted((touch.at, place) for place, touch in enumerate(nodes)
-                           if (place < border) == left and not touch.group.startswith(f"{COMMIT} "))
+                           if (place < border) == left and not is_commit(touch))
                     for left in (True, False))
     found = []
     for at, place in ones:

@@ -22,6 +22,7 @@ from reverie.model import Event
 LEAST = 3                # pieces of work
 SHORTEST, LONGEST = 2, 6
 MOST_COMMAND = 160
+SHAPE = "workflow"       # in the details of a procedure that a workflow became: the commands without what changes
 
 QUOTES = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'")
 

@@ -205,6 +205,12 @@ class SqliteStore:
         with self._db.reading() as db:
             return happened(db, verbs, space, containing, since, until, limit)
 
+    def logged(self, verb: str, *, space: str = "", after: int, until: int,
+               limit: int) -> list[tuple[int, float, str, str, str]]:
+        from reverie.store.sqlite.log import logged
+        with self._db.reading() as db:
+            return logged(db, verb, space, after, until, limit)
+
     def talks(self, verbs: Sequence[str], *, space: str = "", containing: Sequence[str] = (),
               limit: int = 100) -> list[Talk]:
         with self._db.reading() as db:

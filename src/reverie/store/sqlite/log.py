@@ -17,10 +17,9 @@ def happened(db: sqlite3.Connection, verbs: Sequence[str], space: str, containin
     A payload is JSON: a text is looked for as JSON writes it. There is no index: 10,000 events take some 20 ms.
     """
     tests, args = [f"verb in ({marks(verbs)})"], [*verbs]
-    if space:
-        here = lineage(space)
-        tests.append(f"(space in ({marks(here)}) or substr(space, 1, ?) = ?)")
-        args += [*here, len(space) + 1, space + "/"]  # type: ignore[list-item]
+    near, places = around(space)
+    tests += near
+    args += places  # type: ignore[arg-type]
     for operator, moment in ((">=", since), ("<=", until)):
         if moment is not None:
             tests.append(f"at {operator} ?")
@@ -29,3 +28,23 @@ def happened(db: sqlite3.Connection, verbs: Sequence[str], space: str, containin
     args += [to_json(text)[1:-1].lower() for text in containing]
     sql = f"select {EVENT_COLUMNS} from event where {' and '.join(tests)} order by at desc, seq desc limit ?"
     return [to_event(row) for row in db.execute(sql, (*args, limit))]
+
+
+def logged(db: sqlite3.Connection, verb: str, space: str, after: int, until: int,
+           limit: int) -> list[tuple[int, float, str, str, str]]:
+    """Events of a verb between two numbers, the oldest first, as they are kept."""
+    near, places = around(space)
+    sql = (f"select seq, at, space, session, payload from event where {' and '.join((*LOGGED, *near))} "
+           "order by seq limit ?")
+    return db.execute(sql, (verb, after, until, *places, limit)).fetchall()
+
+
+LOGGED = ("verb = ?", "seq > ?", "seq <= ?")
+
+
+def around(space: str) -> tuple[list[str], list[object]]:
+    """What SQL tests for a space, those above it and those below it, and the values for that; "" is everywhere."""
+    if not space:
+        return [], []
+    here = lineage(space)
+    return [f"(space in ({marks(here)}) or substr(space, 1, ?) = ?)"], [*here, len(space) + 1, space + "/"]

@@ -1,4 +1,4 @@
-"""Commands of experience: fix, coedited, workflows, log; and what `stats --tools` and `learn --git` do."""
+"""Commands of experience: fix, coedited, touched, workflows, log; and what `stats --tools` and `learn --git` do."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +20,8 @@ Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at m
 
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
-    for name, function in (("fix", fix), ("coedited", coedited), ("workflows", workflows), ("log", log)):
+    for name, function in (("fix", fix), ("coedited", coedited), ("touched", touched), ("workflows", workflows),
+                           ("log", log)):  # fmt: skip
         command(app, name, panel=PANEL)(function)
 
 
@@ -68,6 +69,30 @@ def coedited(
         say.tell(f"{say.one_line(one.path)}  {one.occasions} of {one.of} times, last {ago(one.last_at)}")
     if not found:
         say.note("Nothing is known to change together with it. reverie learn --git takes in a repository's history.")
+
+
+def touched(
+    desk: Desk,
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A file, as its repository names it.")],
+    limit: Limit = 20,
+) -> None:
+    """The history of a file: who touched it when, with what, and what broke."""
+    with desk.mind() as mind:
+        found = mind.touched(path, space=desk.space, limit=limit)
+    if desk.json:
+        say.document({"path": path, "touched": [one._asdict() for one in found]})
+        return
+    for one in found:
+        where = f" lines {'-'.join(map(str, one.lines))}" if one.lines else ""
+        by = [f"task {one.task}" if one.task else "", f"session {one.session}" if one.session else "", one.context]
+        failed = " FAILED" if one.ok is False else ""
+        told = ", ".join(say.one_line(part, 120) for part in by if part)
+        say.tell(f"{ago(one.at)}  {one.how}{failed} {say.one_line(one.path)}{where}{f'  ({told})' if told else ''}")
+        for label, said in (("", one.summary), ("error: ", one.error), *(("broke: ", what) for what in one.broke)):
+            if said:
+                say.tell(f"    {label}{say.one_line(said, 200)}")
+    if not found:
+        say.note("Nothing is known to have touched it. reverie learn --git takes in a repository's history.")
 
 
 def workflows(desk: Desk, limit: Limit = 10) -> None:

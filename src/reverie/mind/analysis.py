@@ -1,0 +1,74 @@
+"""Looking over long histories: SQL over the log of what was done, Parquet files of it, everything work has taught."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reverie.lifecycle.asked import question
+from reverie.lifecycle.experience import COMMIT, FILE
+from reverie.mind.base import Base
+from reverie.model import Filter, lineage
+
+if TYPE_CHECKING:
+    from reverie.lifecycle.experience.learned import Pattern
+    from reverie.store.analysis import Analysis, Answer
+
+LOOKED_AT = 100_000      # newest edits, and newest commits, in which files that change together are looked for
+MOST_LEARNED = 10_000    # newest lessons, and newest procedures
+
+
+class Analysing(Base):
+    """The verbs for questions about everything that was done."""
+
+    def sql(self, query: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *,
+            space: str | None = None) -> Answer:
+        """The answer to one statement of SQL over what was done: `columns` and all `rows`. Needs the extra `analytics`.
+
+        DuckDB's dialect, over the tables `tool_executions`, `file_interactions`, `tasks`, `commits` and
+        `learned_patterns`, with the deeds of the space, above it and below it; `describe tool_executions` tells the
+        columns. `parameters` stand for `?`, `$1` or `$name`. The store is only read, and SQL has no way to files or the
+        network. Raises BadInput for SQL that does not work.
+        """
+        with self.analysis(space=space) as log:
+            return log.ask(question(query, "query"), parameters)
+
+    def analysis(self, *, space: str | None = None) -> Analysis:
+        """A snapshot for several questions: `with mind.analysis() as log: log.ask("select …")`, each as in `sql`.
+
+        What a question needs is copied into memory once: a million tool runs take some ten seconds and 1 GB.
+        """
+        from reverie.store.analysis import Analysis
+        self._flush()
+        home = self._space(space)
+        return Analysis(self.store, home, lambda: rows_of(self.learned_patterns(space=home)))
+
+    def export_parquet(self, folder: str | Path, *, space: str | None = None) -> dict[str, int]:
+        """The tables of `sql` as Parquet files in a new folder, which appears with all of them or not at all.
+
+        Returns how many rows each has. Raises BadInput if there is something of that name already.
+        """
+        with self.analysis(space=space) as log:
+            return log.parquet(Path(folder).expanduser())
+
+    def learned_patterns(self, *, space: str | None = None) -> list[Pattern]:
+        """What work has taught: fixes of errors, files that change together, workflows; the surest first."""
+        from reverie.lifecycle import procedure
+        from reverie.lifecycle.experience import learned, remedies, together, workflows
+        self._flush()
+        home = self._space(space)
+        lessons, procedures = (self.store.browse(Filter(
+            spaces=lineage(home), kinds=(kind,), having=having, limit=MOST_LEARNED))
+            for kind, having in ((remedies.KIND, remedies.REMEDY), (procedure.KIND, workflows.SHAPE)))
+        changes = [event for verb in (COMMIT, FILE)
+                   for event in self.store.happened((verb,), space=home, limit=LOOKED_AT)]
+        touched = together.touches(changes, together.renames(changes))
+        return learned.patterns(lessons, procedures, touched, self._now())
+
+
+def rows_of(patterns: Sequence[Pattern]) -> Iterator[tuple[str, str, float, int, float, float]]:
+    """What work has taught, as rows."""
+    import json
+    for one in patterns:
+        yield (one.type, json.dumps(dict(one.data), ensure_ascii=False), *one[2:])
