@@ -24,7 +24,7 @@ from reverie.conversation import Conversation, Turn, compact_of, end_of, event_o
 from reverie.embed import Embedder
 from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly
 from reverie.model import Event, Hit
-from reverie.settle import LEASE, LEASE_SECONDS, one_step
+from reverie.settle import LEASE, LEASE_SECONDS, one_step, sharing
 from reverie.settle.aside import Aside
 from reverie.settle.bedtime import BREATH, nap
 from reverie.settle.condensing import tell
@@ -177,8 +177,9 @@ class Background:
         self._guarded(lambda: self.store.release(LEASE, self._holder))
 
     def _mirror(self) -> None:
-        """What people wrote into the mirror since the last time counts from the first turn on (C115)."""
-        follow(Work(self.store, self._embedder, self.settings, self._now()))
+        """What people wrote into the mirror and into shared files meanwhile counts from the first turn on (C115)."""
+        for looked_after in (follow, sharing.follow):
+            looked_after(Work(self.store, self._embedder, self.settings, self._now()))
 
     def _nap(self, stop: threading.Event) -> None:
         """Sleep for a while, if it is time; a turn that comes ends it."""

@@ -29,6 +29,7 @@ from reverie.surfaces.commands import (
     keep,
     learn,
     letgo,
+    mcp,
     mirror,
     night,
     play,
@@ -177,7 +178,7 @@ def options(
 
 for room in (
     keep, present, review, letgo, find, days, files, code, anchors, learn, practice, experience, analysis, remind,
-    trust, mirror, night, switch, play, install,
+    trust, mirror, night, switch, mcp, play, install,
 ):
     room.register(app)
 NAMES = frozenset(str(row.name) for row in app.registered_commands) | {str(row.name) for row in app.registered_groups}
