@@ -122,6 +122,14 @@ def echoes(store: Store, attention: Attention) -> frozenset[str]:
     return frozenset(memory.id for memory in found if came_from(store.history(memory.id), attention.spaces, begun))
 
 
+def resume(store: Store, attention: Attention, space: str, now: float) -> None:
+    """A conversation that goes on in a new process: what it was given lately still counts as given (CC-45)."""
+    lately = store.events(session=attention.session, space=space, verbs=("turn",), newest=True, limit=100)
+    for event in reversed(lately):
+        if event.at <= now and (given := event.payload.get("given")):
+            attention.given(given, event.at)
+
+
 def came_from(history: Sequence[Record], spaces: Sequence[str], begun: Sequence[Event]) -> bool:
     """Whether a memory of this session's name came out of the conversation that lies in these spaces."""
     cause = next((record.event for record in history if record.op == "add"), None)
@@ -154,4 +162,4 @@ def _remember(ids: OrderedDict[str, float], new: Iterable[str], now: float) -> N
         ids.popitem(last=False)
 
 
-__all__ = ["EMPTY", "Attention", "Block", "overlap", "replaces"]
+__all__ = ["EMPTY", "Attention", "Block", "overlap", "replaces", "resume"]

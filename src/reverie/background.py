@@ -24,7 +24,7 @@ from reverie.conversation import Conversation, Turn, compact_of, end_of, event_o
 from reverie.embed import Embedder
 from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly
 from reverie.model import Event, Hit
-from reverie.settle import LEASE, LEASE_SECONDS, one_step
+from reverie.settle import LEASE, LEASE_SECONDS, one_step, sharing
 from reverie.settle.aside import Aside
 from reverie.settle.bedtime import BREATH, nap
 from reverie.settle.condensing import tell
@@ -177,8 +177,9 @@ class Background:
         self._guarded(lambda: self.store.release(LEASE, self._holder))
 
     def _mirror(self) -> None:
-        """What people wrote into the mirror since the last time counts from the first turn on (C115)."""
-        follow(Work(self.store, self._embedder, self.settings, self._now()))
+        """What people wrote into the mirror and into shared files meanwhile counts from the first turn on (C115)."""
+        for looked_after in (follow, sharing.follow):
+            looked_after(Work(self.store, self._embedder, self.settings, self._now()))
 
     def _nap(self, stop: threading.Event) -> None:
         """Sleep for a while, if it is time; a turn that comes ends it."""
@@ -219,7 +220,7 @@ class Background:
         while not self._queue and not stop.is_set() and clock.ticks() >= self._retry_at:
             if not self._settle_some():
                 work = Work(self.store, self._embedder, self.settings, self._now(), self.llm)
-                self._aside.begin(work, self._holder, self._guarded, self._take_back_retired)
+                self._aside.begin(work, self._holder, self._guarded, self.take_back_retired)
                 break
 
     def _settle_some(self) -> bool:
@@ -231,13 +232,13 @@ class Background:
         if step.trouble:
             self._retry_at = clock.ticks() + RETRY
         if step.events:
-            self._take_back_retired()
+            self.take_back_retired()
         more = bool(step)
         if not more:
             self.store.release(LEASE, self._holder)
         return more
 
-    def _take_back_retired(self) -> None:
+    def take_back_retired(self) -> None:
         """What stepped back while settling, such as what the user has just put right, is not given from a block."""
         waiting = {id for companion in list(self._companions) for block in list(companion.conversation.slot)
                    for id in block.ids}

@@ -41,6 +41,13 @@ def new_id(prefix: str = "mem") -> str:
     return f"{prefix}_{_base32(number)}"
 
 
+def derived_id(name: str, at: float, prefix: str = "mem") -> str:
+    """The id of something that has a name of its own elsewhere: always the same one, and it sorts by its moment."""
+    from hashlib import sha256
+    chance = int.from_bytes(sha256(name.encode("utf-8", "surrogatepass")).digest()[:10], "big")
+    return f"{prefix}_{_base32((max(0, min(int(at * 1000), (1 << 48) - 1)) << 80) | chance)}"
+
+
 def _base32(number: int) -> str:
     digits = []
     for _ in range(26):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Self
 
-from reverie.attention import FRESH_FOR, Attention, echoes
+from reverie.attention import FRESH_FOR, Attention, resume
 from reverie.background import Background
 from reverie.conversation import Conversation, Turn, tell, told_lately
 from reverie.errors import BadInput, ReverieError
@@ -24,13 +24,12 @@ from reverie.lifecycle.condense import strategies as condensing
 from reverie.lifecycle.condense.drafting import Condensed, untouched
 from reverie.messages import Said, text_of
 from reverie.model import lineage
-from reverie.search import Query, search
+from reverie.opening import opening
 from reverie.settle.condensing import About, condensed, told
 from reverie.settle.leaving import Gone
 from reverie.settle.preparing import focus
 from reverie.settle.reminding import at_start, let_go
-from reverie.store import Store
-from reverie.window import EMPTY, Block, render
+from reverie.window import EMPTY, Block
 from reverie.window.course import Course, Place
 from reverie.window.fitting import Fitted, Wish, as_before, checked, fit
 from reverie.window.items import Item
@@ -173,18 +172,7 @@ class Companion:
         """
         about, settings, attention = focus(said), self._background.settings, self.conversation.attention
         due = self._due if 0 <= at - self._due_since < FRESH_FOR else []
-        only_due = render((), at, limit=settings.limit, budget=settings.budget, due=due)
-        if not about.text:
-            return only_due
-        query = Query(text=about.text, context=about.context, spaces=lineage(self.space), now=at, automatic=True,
-                      mode="words", limit=settings.limit * 4, not_session=self.session,
-                      session_in=attention.spaces, within=settings.deadline)
-        try:
-            query = query._replace(exclude=echoes(self._background.store, attention) | attention.blocked(at))
-            return render(search(self._background.store, query), at, limit=settings.limit,
-                          budget=settings.budget, due=due)
-        except ReverieError:
-            return only_due    # the background meets the same trouble and records it
+        return opening(self._background.store, settings, attention, self.space, about.text, about.context, at, due)
 
     @property
     def behind(self) -> int:
@@ -230,14 +218,6 @@ def finite(now: object) -> float:
     if isinstance(now, bool) or not isinstance(now, (int, float)) or not math.isfinite(now):
         raise BadInput(f"now={now!r} is not a time; give seconds since 1970")
     return float(now)
-
-
-def resume(store: Store, attention: Attention, space: str, now: float) -> None:
-    """A conversation that goes on in a new process: what it was given lately still counts as given (CC-45)."""
-    lately = store.events(session=attention.session, space=space, verbs=("turn",), newest=True, limit=100)
-    for event in reversed(lately):
-        if event.at <= now and (given := event.payload.get("given")):
-            attention.given(given, event.at)
 
 
 __all__ = ["Background", "Companion", "resume", "text_of"]

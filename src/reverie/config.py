@@ -1,9 +1,9 @@
-"""Settings, and the only place that reads the environment, the working directory or the user's home.
+"""Settings, and (with `environment`) the only place that reads the environment, working directory or user's home.
 
 A surface builds one frozen `Settings` and hands it down. Values come, in this order, from the environment
 (`REVERIE_HOME`, `REVERIE_OFF`, `REVERIE_OFFLINE`, `REVERIE_EMBEDDER`, `REVERIE_API_KEY`, `REVERIE_LLM`,
-`REVERIE_LLM_KEY`), then `config.toml` in the home, then the defaults here. Every setting has a sentence in
-docs/reference/settings.md; a test fails without it.
+`REVERIE_LLM_KEY`, `REVERIE_MCP_TOKEN`), then `config.toml` in the home, then the defaults here. Every setting has a
+sentence in docs/reference/settings.md; a test fails without it.
 """
 
 import math
@@ -12,11 +12,12 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from reverie import environment
 from reverie.errors import BadInput
 
 ME = "me"    # the user's own space, seen from every project
 ENVIRONMENT = (("embedder", "REVERIE_EMBEDDER"), ("api_key", "REVERIE_API_KEY"), ("llm", "REVERIE_LLM"),
-               ("llm_key", "REVERIE_LLM_KEY"))
+               ("llm_key", "REVERIE_LLM_KEY"), ("mcp_token", "REVERIE_MCP_TOKEN"))
 BOUNDS = {"depth": (0, 4), "decay": (0.01, 1.0), "llm_votes": (1, 9), "condense_at": (0.1, 1.0)}
 """Least and most of some numbers; others are 0 or more. Beyond four hops, 0.7 each leave less than a quarter."""
 """Variables that say which repository is meant (`git rev-parse --local-env-vars`)."""
@@ -58,6 +59,7 @@ class Settings(NamedTuple):
     sleep_idle: float = 15.0          # minutes without a turn before sleep begins by itself
     zone: str = ""                    # time zone of reminders, such as Europe/Berlin; empty: the machine's
     backups: int = 3                  # daily copies of the database that are kept; 0: none
+    mcp_token: str = ""               # bearer token that `reverie mcp --http` asks for; empty: none
     mirror: str = "spaces"            # folder of the Markdown mirror, within the home unless absolute; off: none
 
     @property
@@ -82,7 +84,17 @@ class Settings(NamedTuple):
 
 def default_home() -> Path:
     """`REVERIE_HOME`, or `~/.reverie`."""
-    return Path(os.environ.get("REVERIE_HOME") or Path.home() / ".reverie").expanduser().absolute()
+    return Path(environment.home())
+
+
+def user_home() -> Path:
+    """The user's home folder."""
+    return Path.home()
+
+
+def host_folder(variable: str, name: str) -> Path:
+    """The folder of a host agent's own settings: where its variable says, or of that name in the user's home."""
+    return Path(os.environ.get(variable) or Path.home() / name).expanduser().absolute()
 
 
 def load(home: Path | None = None) -> Settings:
@@ -139,7 +151,7 @@ def checked(path: Path, name: str, value: Any) -> Any:
 def from_environment() -> dict[str, Any]:
     """The settings that the environment overrides."""
     found: dict[str, Any] = {}
-    if os.environ.get("REVERIE_OFF", "") not in ("", "0"):
+    if not environment.switched_on():
         found["enabled"] = False
     if os.environ.get("REVERIE_OFFLINE", "") not in ("", "0"):
         found["offline"] = True

@@ -16,6 +16,7 @@ from reverie.model import Memory
 DAY = 86_400.0
 FOREVER = math.inf
 EXCERPT = "excerpt"
+FILE = "file"
 
 
 class Kind(NamedTuple):
@@ -45,6 +46,8 @@ KINDS: dict[str, Kind] = {
         Kind("learning", "semantic", 60, "a lesson from a mistake or a debugging session", group="Learnings"),
         Kind("note", "semantic", 45, "anything else worth keeping", group="Notes"),
         Kind("observation", "semantic", 7, "something concluded, with little certainty", group="Notes"),
+        Kind(FILE, "semantic", FOREVER, "a file that an agent keeps under /memories, whole", contradictable=False,
+             group="Notes", surfaces=False),
         Kind("procedure", "procedural", 60, "how to do something: trigger and ordered steps",
              group="Procedures"),
         Kind("skill", "procedural", FOREVER, "something the agent can do", contradictable=False,

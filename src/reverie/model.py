@@ -116,10 +116,10 @@ class Event(NamedTuple):
 
 
 OWN_VERBS = frozenset((
-    "remember", "import", "revise", "tag", "describe", "link", "supersede", "feedback", "outcome", "forget", "restore",
-    "undo", "purge", "review", "curate", "fired", "done", "cancel", "snooze", "mirror", "folder", "heard", "prepared",
-    "feel", "season", "left", "learn", "gather", "extract", "answer", "reconcile", "weigh", "maintain", "llm", "failed",
-    "sleeping", "sleep", "slept", "commit", "remedy", "anchor"))
+    "remember", "import", "hinted", "shared", "retrieve", "revise", "tag", "describe", "link", "supersede", "feedback",
+    "outcome", "forget", "restore", "undo", "purge", "review", "curate", "fired", "done", "cancel", "snooze",
+    "mirror", "folder", "heard", "prepared", "feel", "season", "left", "learn", "gather", "extract", "answer",
+    "reconcile", "weigh", "maintain", "llm", "failed", "sleeping", "sleep", "slept", "commit", "remedy", "anchor"))
 """Verbs of events by which Reverie remembers what it did and decided: nobody else writes them down."""
 
 
@@ -179,6 +179,18 @@ class Hint(NamedTuple):
     title: str
     kind: str
     tags: tuple[str, ...] = ()
+
+
+class Retrieved(NamedTuple):
+    """The heavy half: memories to read, and how many there are in all."""
+
+    memories: list[Memory]
+    matched: int
+
+    @property
+    def truncated(self) -> bool:
+        """Whether a limit left some out."""
+        return self.matched > len(self.memories)
 
 
 class Filter(NamedTuple):

@@ -29,12 +29,19 @@ BUDGET = [
     ("code", ("callers", "rich", "recall"), 0.93, 1.0),
     ("code", ("speed", "mb_per_cpu_s"), 1.0, 1e9),
     ("code", ("speed", "no_change_times_faster"), 20.0, 1e9),
+    ("mcp", ("ratio", "first answer"), 0.0, 2.0),                           # of an empty server on the same SDK
     ("sleep", ("sizes", -1, "peak_mb"), 0.0, 1_000.0),
     ("errors", ("held out", "signature", "precision"), 0.98, 1.0),
     ("errors", ("held out", "signature", "recall"), 0.95, 1.0),
     ("errors", ("held out", "outputs"), 60, 10_000),
     ("experience", ("history", "learn_s"), 0.0, 60.0),                      # 10,000 commits
     ("experience", ("recording", 2, "p95_us"), 0.0, 1_000.0),               # a tool that answers with a megabyte
+    ("hooks", ("cost", "p50_of_pass"), 0.0, 3.0),                           # whole processes, beside `python -c pass`
+    ("hooks", ("cost", "p95_of_pass_p95"), 0.0, 5.0),
+    ("hooks", ("storm", "failed"), 0, 0),                                   # of 1,000 hooks from 8 processes
+    ("hooks", ("storm", "kept"), 1_000, 1_000),
+    ("hooks", ("storm", "most_workers"), 1, 1),
+    ("hooks", ("storm", "left_after"), 0, 0),
 ]
 
 

@@ -147,6 +147,16 @@ def test_nothing_found_is_an_answer(run, answer):
     assert [] == answer("recall", "anything", "--limit", "0")["hits"]
 
 
+def test_retrieve_reads_what_hints_name(answer, kept):
+    """Ids and tags fetch whole memories; what a session was hinted at is not hinted again (E11, E12)."""
+    id = kept("The staging server is called heron.", "--tag", "staging")
+    ask = ("hints", "where is staging", "--session", "one")
+    assert [hint["id"] for hint in answer(*ask)["hints"]] == [id] and answer(*ask)["hints"] == []
+    for words in ((id,), ("--tag", "Staging")):
+        found = answer("retrieve", *words)
+        assert ([one["id"] for one in found["memories"]], found["matched"], found["truncated"]) == ([id], 1, False)
+
+
 def test_hints_hold_no_text(answer, kept):
     """The light half of two-phase retrieval: ids and titles."""
     id = kept("The staging server is called heron and lives in Bern.", "--title", "staging host")

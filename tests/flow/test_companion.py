@@ -11,8 +11,7 @@ from time import perf_counter
 
 import pytest
 
-from reverie import background, messages
-from reverie import companion as module
+from reverie import background, messages, opening
 from reverie.attention import MOST, Attention
 from reverie.companion import text_of
 from reverie.embed.toy import Toy
@@ -410,7 +409,7 @@ def topical(clock, monkeypatch):
         found = mind.remember(HERON, space=SPACE)
         monkeypatch.setattr(preparing, "search", lambda _, query:
                             [] if found.id in query.exclude else [Hit(found, 0.9, ("stub",))])
-        monkeypatch.setattr(module, "search", lambda *_: [])
+        monkeypatch.setattr(opening, "search", lambda *_: [])
         yield mind
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.anchors import joined
-from reverie.kinds import EXCERPT, KINDS, holds, is_talk, kind_of
+from reverie.kinds import EXCERPT, FILE, KINDS, holds, is_talk, kind_of
 from reverie.lifecycle.alike.agreement import WELL_KNOWN
 from reverie.lifecycle.alike.compare import RELATIONS, Verdict, compare
 from reverie.lifecycle.alike.statement import read
@@ -84,10 +84,10 @@ def takes_part(memory: Memory, now: float) -> bool:
     """Whether a memory is held against others: lasting knowledge, and how things are done, that counts and is true now.
 
     Turns of talk do not: two people who say "thanks" are two events. Nor does what happened, what is to be done, how
-    something felt.
+    something felt. Nor do files: who wrote one finds it as it was.
     """
-    return (memory.active and kind_of(memory.kind).type in ("semantic", "procedural") and not is_raw(memory)
-            and (memory.expires_at is None or memory.expires_at > now) and holds(memory, now))
+    return (memory.active and memory.kind != FILE and kind_of(memory.kind).type in ("semantic", "procedural")
+            and not is_raw(memory) and (memory.expires_at is None or memory.expires_at > now) and holds(memory, now))
 
 
 def is_raw(memory: Memory) -> bool:

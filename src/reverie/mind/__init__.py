@@ -1,8 +1,8 @@
 """The verbs. Read this second.
 
-A `Mind` is a store, an embedder and settings. Its verbs stand in sixteen files, by what one wants: `keep`, `hold`,
-`recount`, `find`, `alter`, `review`, `remind`, `letgo`, `live`, `experience`, `analysis`, `files`, `code`, `anchor`,
-`plan`, `trust`. Every verb decides with pure functions from `lifecycle` and `search`, and makes it so with one
+A `Mind` is a store, an embedder and settings. Its verbs stand in seventeen files, by what one wants: `keep`, `hold`,
+`recount`, `find`, `fetch`, `alter`, `review`, `remind`, `letgo`, `live`, `experience`, `analysis`, `files`, `code`,
+`plan`, `anchor`, `trust`. Every verb decides with pure functions from `lifecycle` and `search`, and makes it so with one
 `store.apply`. Scope is an argument of every verb: `space` defaults to the one that the working directory belongs to.
 `remember` returns when the memory is durable and can be found by its words; vectors follow in `settle`, which the
 companion runs by itself.
@@ -16,6 +16,7 @@ from reverie.mind.alter import Altering
 from reverie.mind.analysis import Analysing
 from reverie.mind.anchor import Anchoring
 from reverie.mind.experience import Experiencing
+from reverie.mind.fetch import Fetching
 from reverie.mind.files import Filing
 from reverie.mind.find import Finding
 from reverie.mind.hold import Holding
@@ -29,7 +30,7 @@ from reverie.mind.review import Reviewing
 from reverie.mind.trust import Trusting
 
 
-class Mind(Filing, Planning, Anchoring, Keeping, Holding, Recounting, Finding, Altering, Reviewing, Reminding,
+class Mind(Filing, Planning, Anchoring, Keeping, Holding, Recounting, Finding, Fetching, Altering, Reviewing, Reminding,
            LettingGo, Living, Experiencing, Analysing, Trusting):
     """Long-term memory: what `reverie.open()` returns. Use it as a context manager, or call `close`."""
 

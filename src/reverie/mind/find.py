@@ -12,16 +12,17 @@ from reverie.lifecycle.asked import question, texts, typed, whole
 from reverie.lifecycle.intake import Moment, checked_tags, clean, moment_then
 from reverie.lifecycle.season import season_of
 from reverie.mind.base import Base
-from reverie.model import DESCRIBED, Filter, Hint, Hit, Memory, Record, lineage
+from reverie.model import DESCRIBED, Filter, Hit, Memory, Record, lineage
 from reverie.patterns import about_to_run, spoken
 from reverie.search import Query, called_by, search
 from reverie.search.triggers import Called
-from reverie.words import fingerprint, query_terms
+from reverie.words import fingerprint
 
 if TYPE_CHECKING:
     from reverie.lifecycle.explain import Explanation
     from reverie.lifecycle.talks import Line, Past
     from reverie.llm import Llm
+    from reverie.search.twins import Twin
     from reverie.settle.gaps import Gap
 
 MOST_TURNS = 100_000     # events of one conversation that are read
@@ -76,17 +77,6 @@ class Finding(Base):
         embed = None if self.embedder is None or asked.vector is None else self.embedder.embed
         return search_as_of(self.store, asked, then, embed)
 
-    def hints(self, prompt: str, *, space: str | None = None, limit: int = 5) -> list[Hint]:
-        """Ids, titles and tags of what may be worth reading for a prompt, never the text; `get` reads it."""
-        question(prompt, "prompt")
-        spaces = lineage(self._space(space))
-        if whole(limit) <= 0 or self.settings.is_off(spaces[0]):
-            return []
-        hits = search(self.store, Query(text=prompt, context=prompt, spaces=spaces, now=self._now(), limit=limit,
-                                        automatic=True, **self._meaning(prompt)))
-        return [Hint(hit.memory.id, hit.memory.title or keywords(hit.memory.text), hit.memory.kind, hit.memory.tags)
-                for hit in hits]
-
     def warnings(self, tool: str, arguments: Mapping[str, Any] | str = "", *, space: str | None = None,
                  limit: int = 5) -> Called:
         """What to know before a tool runs: memories of which a trigger meets the tool or what it is given.
@@ -125,6 +115,15 @@ class Finding(Base):
         from reverie.search.similar import similar
         memory, query = self._beside(id, space, limit)
         return similar(self.store, memory, query._replace(**self._vector_of(memory)))
+
+    def twin(self, id: str) -> Twin | None:
+        """What says nearly the same in nearly the same words, and how alike they are; None where nothing does.
+
+        For who has just kept something: it needs no model and finds what was kept a moment ago. Both stay; settling
+        decides whether they are one.
+        """
+        from reverie.search.twins import twin
+        return twin(self.store, self._one(id), self._now())
 
     def neighbours(self, id: str, *, space: str | None = None, depth: int | None = None, limit: int = 20) -> list[Hit]:
         """What a memory is tied to by links, tags and clusters, nearest first, whatever is asked; `why` says how.
@@ -249,8 +248,3 @@ class Finding(Base):
         edges, history = self.store.edges([one.id]), self.store.history(one.id)
         others = {other.id: other for other in self.store.get(related(one, history, edges))}
         return explained(one, history, edges, self._now(), others, whole=whole)
-
-
-def keywords(text: str, most: int = 5) -> str:
-    """What an untitled memory is about, in its own rare words: a title that gives nothing away."""
-    return ", ".join(dict.fromkeys(sorted(query_terms(text[:2_000]), key=lambda t: (-len(t), t))[:most]))

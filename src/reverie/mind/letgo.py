@@ -79,7 +79,8 @@ class LettingGo(Base):
         return [memory for some in merged_into(self.store, asked).values() for memory in some]
 
     def purge(self, ids: Sequence[str] | str) -> Purged:
-        """Erase for good: text, words, vectors, history, events that repeat it, also in the mirror and daily backups.
+        """Erase for good: text, words, vectors, history, events that repeat it, also in the mirror, in shared
+        files and daily backups.
 
         What the index of files and the versions of the mirror's pages hold of it is erased too; your own files are not.
 
@@ -87,7 +88,8 @@ class LettingGo(Base):
         `erased` counts them. Cannot be undone. `unreached` names the files of the home that may still hold it.
         """
         from reverie import backups
-        from reverie.settle import mirroring, purging
+        from reverie.mirror.jsonl import name_of
+        from reverie.settle import mirroring, purging, sharing
         from reverie.settle.mirroring.obeying import ever_said
         from reverie.settle.reading import Work
         memories = (*self._all(ids), *self.wordings(ids))
@@ -97,5 +99,7 @@ class LettingGo(Base):
         self._leaving += gone
         self._withdraw()
         work = Work(self.store, self.embedder, self.settings, self._now())
-        left = (*mirroring.erased(work, gone, said, self._now), *purging.unfiled(work, gone, said, self._now))
+        purging.unlaid(work, gone, said)
+        left = (*mirroring.erased(work, gone, said, self._now), *purging.unfiled(work, gone, said, self._now),
+                *sharing.erased(work, gone, [name_of(memory) for memory in memories]))
         return backups.Purged(erased, (*backups.purge(self.settings, self.store, gone), *left))

@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reverie.errors import BadInput, NotFound
+from reverie.lifecycle.intake import private
 from reverie.mind.base import Base
 
 if TYPE_CHECKING:
-    from reverie.errors import BadInput
     from reverie.lifecycle.transfer import Imported
+    from reverie.settle.sharing import Shared
     from reverie.store import Problem, Stats
 
 
@@ -68,6 +70,41 @@ class Trusting(Base):
         if taken.new:
             self.store.set_meta(UNLOGGED, "yes")      # rows need not come with the events that made them
         return taken
+
+    def share(self, path: str | Path, *, space: str | None = None, once: str = "") -> Shared:
+        """Keep a file of JSON lines in step with a space, so that a team can commit it; bring it in step now.
+
+        The file has the format of jaato's document (`reverie.mirror.jsonl`); facts, decisions, procedures and the like
+        of the space are written, not the user's preferences and not what happened. What others alter there is taken in,
+        at once or while settling. `once`: "export" only writes, "import" only takes in, and nothing is kept in step.
+        """
+        from reverie.settle import sharing
+        if once not in ("", "export", "import"):
+            raise BadInput(f'once={once!r} is neither "export" nor "import"')
+        home, place = self._writable(space), sharing.plain_path(path)
+        if not Path(place).parent.is_dir() or Path(place).is_dir():
+            raise BadInput(f"{path} is no file in a folder that is there")
+        if private(place) != place:
+            raise BadInput("That file's name holds a secret. Paths are written down as they are; rename it first")
+        if once == "import" and not Path(place).is_file():
+            raise NotFound(f"There is no file {path}")
+        share = sharing.Share(home, place)
+        done = sharing.in_step(self.work, share, writes=once != "import", takes=once != "export")
+        if not once:
+            sharing.begin(self.store, share)
+        return done
+
+    def unshare(self, path: str | Path, *, space: str | None = None) -> None:
+        """Keep a file in step no longer; it stays as it is. NotFound if it was not."""
+        from reverie.settle import sharing
+        share = sharing.Share(self._space(space), sharing.plain_path(path))
+        if not sharing.end(self.store, share):
+            raise NotFound(f"{share.path} is not shared from {share.space}. `reverie share` lists what is")
+
+    def shares(self, *, space: str | None = None) -> list[str]:
+        """The files that are kept in step with a space."""
+        from reverie.settle import sharing
+        return [share.path for share in sharing.shares(self.store) if share.space == self._space(space)]
 
     def backup(self, target: str | Path) -> Path:
         """A consistent copy of the database, while others go on writing."""

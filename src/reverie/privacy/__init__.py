@@ -24,8 +24,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from reverie.privacy.lookalikes import compiled
 from reverie.privacy.names import aligned_lower, assignment_spans, family_of, kind_of
@@ -41,8 +40,7 @@ MARK = re.compile(r"\[REDACTED:[a-z0-9-]+\]")
 MOST_PASSES = 12  # each pass only shortens what is not a mark; two is what real text needs
 
 
-@dataclass(frozen=True, slots=True)
-class Redaction:
+class Redaction(NamedTuple):
     """What was taken out, and where in the redacted text its mark stands. Never the secret itself."""
 
     kind: str

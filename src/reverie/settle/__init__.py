@@ -28,6 +28,7 @@ from reverie.settle import (
     mirroring,
     reconciling,
     remedying,
+    sharing,
 )
 from reverie.settle.embedding import BATCH, NO_VECTOR, adopt, embed_waiting, model_of
 from reverie.settle.filing import chunks_left, embed_chunks
@@ -146,7 +147,7 @@ def leave_word(store: Store, trouble: str) -> None:
 
 def work_left(work: Work) -> bool:
     """Whether a text waits for a vector or an event to be read."""
-    return (any(waits(work, reader) for reader in READERS) or asks(work) or mirroring.waits(work)
+    return (any(waits(work, reader) for reader in READERS) or asks(work) or mirroring.waits(work) or sharing.waits(work)
             or bool(work.embedder and work.store.waiting(1, model_of(work.embedder))))
 
 
@@ -198,7 +199,7 @@ def one_step(work: Work, batch: int = BATCH, holder: str = "") -> Settled:
     read = [(reader, follow(work, reader)) for reader in READERS]
     done = Settled(embedded, sum(r.added for reader, r in read if reader in LEARNERS), sum(r.events for _, r in read),
                    sum(r.failed for _, r in read), len(work.store.waiting(1, model_of(work.embedder))), trouble)
-    done = done if done else done._replace(mirrored=mirroring.follow(work))
+    done = done if done else done._replace(mirrored=mirroring.follow(work) + sharing.follow(work))
     if done or not holder:
         return done
     anchoring.look_out(work, holder, lambda: work.store.acquire(LEASE, holder, LEASE_SECONDS, clock.now()))

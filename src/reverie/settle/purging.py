@@ -7,8 +7,10 @@ as a whole. The user's own files, and what they were before, are the user's: the
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from reverie import clock
@@ -38,6 +40,15 @@ def unfiled(work: Work, ids: Iterable[str], texts: Iterable[str], now: Callable[
     left = versions.erase(work.settings.home, events, lambda path: pages is not None and inside(path, pages),
                           repeating(set(ids), texts))
     return (*left, *(() if scrubbed else (Path(index.path),)))
+
+
+def unlaid(work: Work, ids: Iterable[str], texts: Iterable[str]) -> None:
+    """What lies ready for hooks or waits to be taken in, below `<home>/hooks`, and repeats these memories, goes."""
+    repeats = repeating(set(ids), texts)
+    for path in (work.settings.home / "hooks").glob("*/*"):
+        with suppress(OSError, ValueError):
+            if repeats(json.dumps(json.loads(path.read_bytes()), ensure_ascii=False).encode("utf-8", "replace")):
+                path.unlink()
 
 
 def reindexed(work: Work, pages: str | None, ours: Callable[[], bool]) -> None:

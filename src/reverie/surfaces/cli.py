@@ -25,9 +25,11 @@ from reverie.surfaces.commands import (
     experience,
     files,
     find,
+    install,
     keep,
     learn,
     letgo,
+    mcp,
     mirror,
     night,
     plan,
@@ -177,7 +179,7 @@ def options(
 
 for room in (
     keep, present, review, letgo, find, days, files, code, plan, anchors, learn, practice, experience, analysis, remind,
-    trust, mirror, night, switch, play,
+    trust, mirror, night, switch, mcp, play, install,
 ):
     room.register(app)
 NAMES = frozenset(str(row.name) for row in app.registered_commands) | {str(row.name) for row in app.registered_groups}

@@ -5,6 +5,9 @@ the lease `settle` decides. `spawn` takes the lease in the worker's name before 
 hundred commands in a row start one process, not a hundred; should it never come up, the lease runs out by
 itself.
 
+For hooks it sits at the desk (`hooks.desk`), in a thread of its own, if it holds the lock that says that a worker lives
+(`detached`): whoever settles, and however long that takes, what hooks wrote is taken in by this one at once.
+
 Before it leaves it sleeps, if it is time (`settle.bedtime`); if only quiet is wanting for that, it waits for it with
 the model unloaded. It leaves when it was idle for `settings.idle` seconds (0: no worker is ever started), on SIGTERM
 or SIGINT, when its lease was taken, when its home is gone, when config.toml was altered (the next one goes by it), and
@@ -15,12 +18,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reverie import clock
 from reverie.background import changed_at
@@ -28,13 +29,16 @@ from reverie.errors import ReverieError
 from reverie.settle import LEASE, LEASE_SECONDS, Settled, leave_word, one_step, work_left
 from reverie.settle.bedtime import coming, nap, outlook
 from reverie.settle.filing import chunk_waits
+from reverie.surfaces.detached import rest, start, take, wake
 
 if TYPE_CHECKING:
     from reverie import Mind
     from reverie.config import Settings
     from reverie.store import Store
+    from reverie.surfaces.hooks.desk import Desk
 
 POLL = 0.5  # seconds between looks while idle: one indexed read each
+SOON = 0.1  # … while there are hooks: the next prompt may follow at once
 RENEW = 10.0  # seconds between renewals of the lease while idle
 SMALL = 16  # texts a step: SIGTERM waits for one step at most
 
@@ -47,7 +51,7 @@ def spawn(settings: Settings, store: Store) -> bool:
     if not store.acquire(LEASE, holder, LEASE_SECONDS, clock.now()):
         return False
     try:
-        start(settings.home, holder)
+        start(str(settings.home), holder)
     except OSError:
         store.release(LEASE, holder)
         raise
@@ -62,29 +66,36 @@ def ready(settings: Settings) -> bool:
     return name == "toy" or (name == "openai" and not settings.offline)
 
 
-def start(home: Path, holder: str) -> None:
-    """A process of its own session, that holds on to nothing of ours."""
-    command = [sys.executable, "-m", "reverie", "worker", "--home", str(home), "--holder", holder]
-    apart: dict[str, Any] = {"creationflags": 0x00000208} if sys.platform == "win32" else {"start_new_session": True}
-    subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd=home.anchor or os.sep,
-        close_fds=True,
-        **apart,
-    ).returncode = 0  # nobody waits for it
+def run(mind: Mind, idle: float, holder: str = "", lock: int | None = None) -> Settled:
+    """Settle until nothing has come for `idle` seconds, or until told to stop. Returns what was done.
 
+    `lock` is the open file of the lock that whoever started this worker holds for it.
+    """
+    from reverie.surfaces.hooks.places import Places
 
-def run(mind: Mind, idle: float, holder: str = "") -> Settled:
-    """Settle until nothing has come for `idle` seconds, or until told to stop. Returns what was done."""
-    worker = Worker(mind, holder or clock.new_id("settler"))
+    worker, room = Worker(mind, holder or clock.new_id("settler")), Places(str(mind.settings.home))
+    held = take(room.lock) if lock is None and worker.hold() else lock
+    worker.desk = None if held is None else attending(mind)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, worker.stop)
     with suppress(OSError, AttributeError):
         os.nice(5)
-    return worker.work(idle)
+    try:
+        done = worker.work(idle)
+    finally:
+        if held is not None:
+            rest(room.lock, worker.failed)
+            os.close(held)
+    if held is not None and worker.idled and room.waiting():
+        wake(room.home, room.lock)  # a hook wrote while we held the lock and had looked for the last time
+    return done
+
+
+def attending(mind: Mind) -> Desk:
+    """The desk for hooks of this memory."""
+    from reverie.surfaces.hooks.desk import Desk
+
+    return Desk(mind)
 
 
 class Worker:
@@ -92,11 +103,14 @@ class Worker:
 
     def __init__(self, mind: Mind, holder: str) -> None:
         self.mind, self.holder = mind, holder
+        self.desk: Desk | None = None  # for hooks, while this is the worker that holds the lock
         self.done = Settled()
         self._stop = threading.Event()
         self._home = identity(mind.settings.home)
         self._config = changed_at(mind.settings)
-        self._renewed = 0.0
+        self._renewed, self._holds = 0.0, False
+        self._heard, self._rise = 0.0, threading.Event()  # when hooks were heard last; the desk is to be left
+        self.idled = self.failed = False  # left because there was nothing to do, or because it cannot be done
 
     def stop(self, *_: object) -> None:
         """Leave after the step at hand."""
@@ -104,19 +118,41 @@ class Worker:
 
     def work(self, idle: float) -> Settled:
         """Settle, wait for more, leave. Work that came while we were leaving is looked for once more."""
+        desk = threading.Thread(target=self.attend, name="desk", daemon=True)
+        desk.start()
         try:
-            while self.going() and self.hold():
+            while self.going() and (self.hold() or self.desk):
                 self.settle_all()
                 self.backup()
                 if not self.more_within(idle) and not self.slept():
                     self.mind.store.release(LEASE, self.holder)
                     if not self.waiting():
+                        self.idled = self.going()
                         break
         except ReverieError as err:
-            self.tell(str(err))  # a full disk, a home that went away: the next one tries again
+            self.fail(str(err))  # a full disk, a home that went away: the next one tries again
+        self._rise.set()
+        desk.join()
         with suppress(ReverieError):
             self.mind.store.release(LEASE, self.holder)
         return self.done
+
+    def attend(self) -> None:
+        """Take in what hooks wrote, and lay ready what they will ask for, until it is time to rise."""
+        try:
+            while self.desk and not self._rise.wait(SOON):
+                while self.desk.waits() and self.desk.attend():
+                    self._heard = clock.ticks()
+            if self.desk:
+                self.desk.close()
+        except Exception as err:  # whatever it is: said, and left to the next worker
+            self.fail(f"{type(err).__name__}: {err}")
+            self.stop()
+
+    def fail(self, trouble: str) -> None:
+        """Something went wrong that staying would not mend."""
+        self.failed = True
+        self.tell(trouble)
 
     def going(self) -> bool:
         """Whether nobody said stop, home and settings are still those we came with, and the database one we know."""
@@ -126,7 +162,8 @@ class Worker:
     def hold(self) -> bool:
         """Take or renew the lease."""
         self._renewed = clock.ticks()
-        return self.mind.store.acquire(LEASE, self.holder, LEASE_SECONDS, clock.now())
+        self._holds = self.mind.store.acquire(LEASE, self.holder, LEASE_SECONDS, clock.now())
+        return self._holds
 
     def settle_all(self) -> None:
         """Steps until nothing more can be done now."""
@@ -135,14 +172,14 @@ class Worker:
             self.done = self.done.then(step)
             if not step:
                 self.tell(step.trouble)
-                if step.trouble:
+                if step.trouble and not self.desk:
                     self.stop()  # no model: staying would not bring it
                 return
 
     def slept(self) -> bool:
         """Sleep, if it is time or only quiet is wanting; whether to look for work again."""
         look = outlook(self.mind.store, clock.now())
-        if not coming(self.mind.settings, look) or not self.going():
+        if not coming(self.mind.settings, look) or not self.going() or not self._holds:
             return False
         if self.mind.embedder is not None:
             self.mind.embedder.close()  # it is loaded again when a text comes
@@ -152,20 +189,22 @@ class Worker:
 
     def more_within(self, idle: float) -> bool:
         """Whether work comes within so many seconds."""
-        end = clock.ticks() + idle
-        while clock.ticks() < end and self.going():
-            if self.waiting():
+        begun = clock.ticks()
+        while clock.ticks() < begun + idle and self.going():
+            if self._heard > begun or self.waiting():
                 return True
-            if clock.ticks() - self._renewed > RENEW and not self.hold():
+            if clock.ticks() - self._renewed > RENEW and not self.hold() and not self.desk:
                 return False
             self._stop.wait(POLL)
         return False
 
     def waiting(self) -> bool:
-        """Whether there is something to do."""
+        """Whether there is something to do, and we are the one to do it."""
         if self._stop.is_set() or not self.going():
             return False
-        return work_left(self.mind.work) or chunk_waits(self.mind.work)
+        if self.desk and self.desk.waits():
+            return True
+        return self._holds and (work_left(self.mind.work) or chunk_waits(self.mind.work))
 
     def backup(self) -> None:
         """Today's copy."""

@@ -16,10 +16,11 @@ from reverie.window.block import (
     Block,
     age,
     escaped,
+    hinted,
     line,
     render,
 )
 from reverie.window.tokens import tokens
 
-__all__ = ["EMPTY", "FENCE", "FOOT", "HEAD", "LABEL", "LINE", "SAID_BY", "Block", "age", "escaped", "line", "render",
-           "tokens"]
+__all__ = ["EMPTY", "FENCE", "FOOT", "HEAD", "LABEL", "LINE", "SAID_BY", "Block", "age", "escaped", "hinted", "line",
+           "render", "tokens"]

@@ -97,17 +97,17 @@ def mirrored(work: Work, spaces: Iterable[str] | None, order: Order, now: Callab
 
 
 @contextmanager
-def alone(store: Store, now: Callable[[], float]) -> Iterator[None]:
+def alone(store: Store, now: Callable[[], float], lease: str = MIRROR) -> Iterator[None]:
     """Nobody else is at the mirror; who is, is waited for."""
     holder, end = clock.new_id("mirror"), clock.ticks() + PATIENCE
-    while not store.acquire(MIRROR, holder, LEASE_SECONDS, now()):
+    while not store.acquire(lease, holder, LEASE_SECONDS, now()):
         if clock.ticks() > end:
             raise StoreBusy("Another process is at the mirror. Nothing was changed: try again")
         clock.sleep(0.02)
     try:
         yield
     finally:
-        store.release(MIRROR, holder)
+        store.release(lease, holder)
 
 
 def attempted(work: Work, root: Path, space: str, order: Order) -> Mirrored:

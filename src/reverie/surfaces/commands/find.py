@@ -1,4 +1,4 @@
-"""Commands that read: recall, hints, similar, graph, gaps, list, show, history, explain, tags, kinds."""
+"""Commands that read: recall, hints, retrieve, similar, graph, gaps, list, show, history, explain, tags, kinds."""
 
 from contextlib import suppress
 from typing import Annotated
@@ -38,6 +38,7 @@ def register(app: typer.Typer) -> None:
     here: tuple[tuple[str, Verb], ...] = (
         ("recall", recall),
         ("hints", hints),
+        ("retrieve", retrieve),
         ("list", browse),
         ("tags", tags),
         ("gaps", gaps),
@@ -152,19 +153,45 @@ def hints(
     desk: Desk,
     prompt: Annotated[list[str], typer.Argument(metavar="PROMPT", help="What is to be done.")],
     limit: Limit = 5,
+    session: Annotated[str, typer.Option(help="The conversation: what was hinted in it before is left out.")] = "",
 ) -> None:
-    """Titles and ids of what may be worth reading for a prompt; show ID reads it."""
+    """Titles and ids of what may be worth reading for a prompt; retrieve ID reads it."""
     text = " ".join(prompt)
     with desk.mind() as mind:
         if usable(desk, mind, text, "auto") == "words":
             mind.embedder = None
-        found = mind.hints(text, space=desk.space, limit=limit)
+        found = mind.hints(text, space=desk.space, limit=limit, session=session)
     if desk.json:
         say.document({"space": desk.space, "hints": [hint._asdict() for hint in found]})
     elif found:
         from reverie.surfaces import show
 
         show.hints(found)
+    else:
+        nothing(desk)
+
+
+def retrieve(
+    desk: Desk,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="ID…", autocompletion=complete.ids, help="Ids, as hints name them.")
+    ] = None,
+    tag: Tags = None,
+    limit: Limit = 3,
+) -> None:
+    """Read memories by ids or by tags; each counts as used."""
+    with desk.mind() as mind:
+        found = mind.retrieve(ids or (), tags=tag or (), limit=limit, space=desk.space)
+    if desk.json:
+        told = [say.as_json(memory) for memory in found.memories]
+        say.document({"memories": told, "matched": found.matched, "truncated": found.truncated})
+    elif found.memories:
+        from reverie.surfaces import show
+
+        for memory in found.memories:
+            show.memory(memory, clock.now())
+        if found.truncated:
+            say.note(f"{found.matched:,} carry one of these tags; more of them: --limit {found.matched}")
     else:
         nothing(desk)
 

@@ -1,4 +1,4 @@
-"""The command mirror: take in what people wrote into the Markdown mirror, write what is new, stay and watch."""
+"""The commands mirror and share: memories beside files, pages for people and lines of JSON for a team, in step."""
 
 import sys
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ import typer
 from reverie import Mind
 from reverie.errors import BadInput
 from reverie.surfaces import say
+from reverie.surfaces.commands.keep import hand_over
 from reverie.surfaces.commands.trust import PANEL
 from reverie.surfaces.desk import Desk, command
 
@@ -19,8 +20,42 @@ LOOK = 5_000        # ms between looks at what the program has altered
 
 
 def register(app: typer.Typer) -> None:
-    """Put this command on the command line."""
+    """Put these commands on the command line."""
     command(app, "mirror", panel=PANEL)(mirror)
+    command(app, "share", panel=PANEL)(share)
+
+
+def share(
+    desk: Desk,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Such as .jaato/memories.jsonl.")] = None,
+    export: Annotated[bool, typer.Option("--export", help="Only write to the file, once.")] = False,
+    take: Annotated[bool, typer.Option("--import", help="Only take in what the file has, once.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="Keep the file in step no longer; it stays as it is.")] = False,
+) -> None:
+    """Keep a file of JSON lines in step with a space, so that a team can commit it; without FILE, list them."""
+    if sum((export, take, stop)) > 1:
+        raise BadInput("One of --export, --import and --stop at a time")
+    with desk.mind() as mind:
+        if file is None or stop:
+            if file is not None:
+                mind.unshare(file, space=desk.space)
+            paths = mind.shares(space=desk.space)
+            if desk.json:
+                say.document({"space": desk.space, "files": paths})
+            else:
+                say.tell("\n".join(paths) or f"No file is shared from {desk.space}. Begin: reverie share FILE")
+            return
+        done = mind.share(file, space=desk.space, once="export" if export else "import" if take else "")
+        hand_over(desk, mind)
+    for trouble in done.troubles:
+        say.note(trouble)
+    if desk.json:
+        say.document({**done._asdict(), "share": done.share._asdict()})
+    else:
+        back = f" Back: reverie undo {done.event}" if done.event else ""
+        written = " were written" if done.written else ""
+        say.tell(f"{done.share.path}: {done.lines:,} lines{written}; taken in: {done.new:,} new, "
+                 f"{done.revised:,} revised, {done.forgotten:,} forgotten.{back}")
 
 
 def mirror(

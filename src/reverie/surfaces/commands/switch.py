@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from reverie import config
+from reverie.errors import ReverieError
 from reverie.surfaces import say
 from reverie.surfaces.desk import Desk, command
 
@@ -63,11 +64,20 @@ def answer(desk: Desk, everywhere: bool) -> None:
 def worker(
     desk: Desk,
     holder: Annotated[str, typer.Option(help="The name under which the lease was taken.")] = "",
+    lock: Annotated[int | None, typer.Option(help="The open file of the lock that is held for this worker.")] = None,
 ) -> None:
     """Settle what is waiting, stay a while for more, leave."""
-    from reverie.surfaces.worker import run
+    from reverie.surfaces.detached import rest
+    from reverie.surfaces.hooks.places import Places
+    from reverie.surfaces.worker import ready, run
 
-    with desk.mind() as mind:
-        done = run(mind, desk.settings.idle, holder)
+    if lock is not None and not ready(desk.settings):
+        desk.settings = desk.settings._replace(embedder="none")  # a hook asks for no download
+    try:
+        with desk.mind() as mind:
+            done = run(mind, desk.settings.idle, holder, lock)
+    except ReverieError:
+        rest(Places(str(desk.settings.home)).lock, True)
+        raise
     if desk.json:
         say.document(done._asdict())

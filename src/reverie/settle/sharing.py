@@ -1,0 +1,260 @@
+"""Files of memories that a team shares, kept in step with a space: what is new on either side goes to the other.
+
+A file of lines (`mirror.jsonl`) is held against what it said when it was last in step. What somebody altered, added or
+deleted there, such as by `git pull`, is done here as one event, which `undo` takes back; their word holds. What was
+altered here is written there, lines that say the same to the letter. Only what memories say counts: who used one and
+when alters no file, for a file under version control is not to change because somebody read it.
+
+If so many lines are gone that it looks like an accident, nothing is forgotten and the lines are written anew. A file in
+which a merge left its marks is left alone until somebody has solved it. After a crash the next run comes to the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from reverie.errors import BadInput, ReverieError
+from reverie.lifecycle.intake import built, rewritten
+from reverie.mirror import jsonl
+from reverie.mirror.merging import doubtful
+from reverie.mirror.swapping import Look, bytes_of, look_of, swapped
+from reverie.model import Add, Change, Event, Filter, Memory, Retire
+from reverie.settle.mirroring import QUIET, alone, spaces_of
+from reverie.settle.reading import Work
+from reverie.store import Store
+
+SHARES = "shares"            # meta: [[space, path], …]
+CURSOR = "shares"            # the last event that the files know of
+VERB = "shared"
+EVERY = 1_000_000_000        # memories of a space
+ANEW = 5                     # times that it is done again because the file was altered meanwhile
+
+
+class Share(NamedTuple):
+    """A file that is kept in step with a space."""
+
+    space: str
+    path: str
+
+
+class State(NamedTuple):
+    """How a file stood when it was last in step."""
+
+    look: Look = (0, 0, 0)
+    said: Mapping[str, str] = {}     # what each record said, by its id
+
+
+class Shared(NamedTuple):
+    """What bringing a file in step did."""
+
+    share: Share
+    new: int = 0
+    revised: int = 0
+    forgotten: int = 0
+    lines: int = 0                   # of the file, afterwards
+    written: bool = False
+    event: int = 0                   # what `undo` takes; 0 if nothing was taken in
+    troubles: tuple[str, ...] = ()
+
+
+class Taken(NamedTuple):
+    """What a file says that is new to us."""
+
+    changes: tuple[Change, ...] = ()
+    gone: frozenset[str] = frozenset()       # names that leave the file: we let them go
+    shy: frozenset[str] = frozenset()        # names whose lines stay as they are: nothing of ours
+    troubles: tuple[str, ...] = ()
+
+
+def shares(store: Store) -> list[Share]:
+    """The files that are kept in step, by space and path."""
+    return [Share(*one) for one in json.loads(store.meta(SHARES) or "[]")]
+
+
+def begin(store: Store, share: Share) -> None:
+    """Keep a file in step from now on."""
+    with store.alone():
+        store.set_meta(SHARES, json.dumps(sorted({*shares(store), share})))
+
+
+def end(store: Store, share: Share) -> bool:
+    """Do not keep it in step any longer; the file stays. Whether it was."""
+    with store.alone():
+        known = shares(store)
+        store.set_meta(SHARES, json.dumps([one for one in known if one != share]))
+        store.set_meta(f"{VERB}:{share.space}:{share.path}", "")
+    return share in known
+
+
+def waits(work: Work) -> bool:
+    """Whether something has happened in the store since the files were last looked after."""
+    return bool(shares(work.store)) and bool(work.store.altered_after(work.store.cursor(CURSOR)))
+
+
+def follow(work: Work) -> int:
+    """Bring in step what is out of step; how many records were taken in."""
+    known = shares(work.store)
+    if not known:
+        return 0
+    last, altered = work.store.last_event(), work.store.altered_after(work.store.cursor(CURSOR))
+    spaces = spaces_of(altered, work.store)
+    due = [share for share in known if share.space in spaces or touched(work, share)]
+    done = [in_step(work, share) for share in due]
+    if altered:
+        work.store.advance(CURSOR, last)
+    return sum(one.new + one.revised + one.forgotten for one in done)
+
+
+def touched(work: Work, share: Share) -> bool:
+    """Whether a file looks otherwise than when it was last in step, and nobody is just writing it."""
+    look = look_of(Path(share.path))
+    return look != state_of(work.store, share).look and abs(work.now - look[0] / 1e9) >= QUIET
+
+
+def in_step(work: Work, share: Share, *, writes: bool = True, takes: bool = True) -> Shared:
+    """A file and its space brought in step, or only one of them with the other."""
+    if work.settings.is_off(share.space):
+        return Shared(share)
+    done = Shared(share)
+    try:
+        with alone(work.store, lambda: work.now, f"{VERB}:{share.path}"):
+            for _ in range(ANEW):
+                step, again = one_round(work, share, writes=writes, takes=takes)
+                done = step._replace(new=done.new + step.new, revised=done.revised + step.revised,
+                                     forgotten=done.forgotten + step.forgotten, event=step.event or done.event)
+                if not again:
+                    break
+    except (ReverieError, OSError) as err:
+        return done._replace(troubles=(*done.troubles, f"{share.path}: {err}"))
+    return done
+
+
+def one_round(work: Work, share: Share, *, writes: bool, takes: bool) -> tuple[Shared, bool]:
+    """One round, and whether the file was altered meanwhile, so that another one is needed."""
+    path, state = Path(share.path), state_of(work.store, share)
+    data = bytes_of(path)
+    page = jsonl.read(data or b"")
+    if page.conflicting:
+        return Shared(share, lines=len(page.lines), troubles=(
+            f"{path} holds the marks of a merge: solve it there. Nothing was taken in or written",)), False
+    zone = work.zone()
+    with work.store.alone():
+        ours = ours_in(work.store, share.space)
+        taken = taken_in(work, share, page, ours, state.said, data is None) if takes else Taken()
+        event = work.store.apply(taken.changes, Event(VERB, share.space, work.now, payload={"path": share.path})
+                                 ) if taken.changes else 0
+        mine = [jsonl.record_of(memory, zone) for name, memory in ours_in(work.store, share.space).items()
+                if name not in taken.shy]
+    wanted = jsonl.merged(page, mine, taken.gone) if writes else page
+    look: Look | None = look_of(path)
+    if (told := wanted.text.encode()) != page.text.encode() or (writes and data is None):
+        look = swapped(path, told, data)
+    if look is not None and writes and takes:
+        keep_state(work.store, share, State(look, {id: jsonl.essence(one) for id, one in wanted.records.items()}))
+    counts = {kind: sum(isinstance(one, kind) for one in taken.changes) for kind in (Add, Retire)}
+    broken = tuple(f"{path}, line {number}: {why}. It is kept as it is" for number, why in page.broken)
+    return Shared(share, counts[Add], len(taken.changes) - sum(counts.values()), counts[Retire], len(wanted.lines),
+                  wanted is not page and told != (data or b""), event, (*broken, *taken.troubles)), look is None
+
+
+def taken_in(work: Work, share: Share, page: jsonl.Page, ours: Mapping[str, Memory], said: Mapping[str, str],
+             absent: bool) -> Taken:
+    """What the file's lines come to, held against what we say and what it said before."""
+    zone, records = work.zone(), page.records
+    changes: list[Change] = []
+    gone, shy, troubles = set[str](), set[str](), list[str]()
+    ids = {name: jsonl.id_for(record, jsonl.moment_in(record.get("timestamp"), zone) or 0.0, share.space)
+           for name, record in records.items()}
+    known = {memory.id for memory in work.store.get(list(ids.values()))}
+    for name, record in records.items():
+        now_says = jsonl.essence(record)
+        if name in ours:
+            if now_says not in (said.get(name), jsonl.essence(jsonl.record_of(ours[name], zone))):
+                fields = {key: value for key, value in jsonl.fields_of(record, zone).items()
+                          if key in ("text", "title", "tags")}
+                changes += guarded(partial(rewritten, ours[name], work.now, fields, work.zone), name, shy, troubles)
+            continue
+        id = ids[name]
+        if said.get(name) == now_says:
+            gone.add(name)
+        elif id in known or jsonl.dismissed(record):
+            shy.add(name)            # let go here, or put away there: it is not revived, and not taken from the others
+        else:
+            changes += guarded(partial(new, id, work.now, share.space, record, zone), name, shy, troubles)
+    dropped = [name for name in said if name in ours and name not in records]
+    if dropped and doubtful(len(dropped), len(said), absent):
+        troubles.append(f"{share.path}: {len(dropped):,} of {len(said):,} lines are gone. They are written anew; to "
+                        "forget them, delete them a few at a time, or use reverie forget")
+        dropped = []
+    changes += [Retire(id=ours[name].id, at=work.now) for name in dropped]
+    return Taken(tuple(changes), frozenset(gone), frozenset(shy), tuple(troubles))
+
+
+def guarded(make: Callable[[], Change], name: str, shy: set[str], troubles: list[str]) -> list[Change]:
+    """A change, or none where a record cannot be used: then its line stays as it is."""
+    try:
+        return [make()]
+    except BadInput as err:
+        shy.add(name)
+        troubles.append(f"{name} cannot be taken in: {err}")
+        return []
+
+
+def new(id: str, now: float, space: str, record: Mapping[str, Any], zone: str) -> Add:
+    """A record as a new memory, with the use that was made of it."""
+    memory = built(id, now, space=space, **jsonl.fields_of(record, zone))
+    used = record.get("usage_count")
+    count = used if isinstance(used, int) and not isinstance(used, bool) and used > 0 else 0
+    last = jsonl.moment_in(record.get("last_accessed"), zone)
+    return Add(memory=memory._replace(access_count=count, last_accessed_at=last))
+
+
+def ours_in(store: Store, space: str) -> dict[str, Memory]:
+    """What a space has to share, by the name it has in files, oldest first."""
+    found = [one for one in store.browse(Filter(spaces=(space,), limit=EVERY)) if jsonl.belongs(one)]
+    return {jsonl.name_of(memory): memory for memory in sorted(found, key=lambda one: (one.at, one.id))}
+
+
+def state_of(store: Store, share: Share) -> State:
+    """How a file stood; a state that cannot be read is none."""
+    try:
+        look, said = json.loads(store.meta(f"{VERB}:{share.space}:{share.path}") or "[[0, 0, 0], {}]")
+        return State((int(look[0]), int(look[1]), int(look[2])), dict(said))
+    except (ValueError, TypeError, IndexError):
+        return State()
+
+
+def keep_state(store: Store, share: Share, state: State) -> None:
+    """Write down how it stands."""
+    store.set_meta(f"{VERB}:{share.space}:{share.path}", json.dumps([state.look, state.said]))
+
+
+def erased(work: Work, ids: Iterable[str], names: Sequence[str]) -> tuple[Path, ...]:
+    """Take memories out of every file, whatever was altered there. Returns files that may still hold them."""
+    gone, left = frozenset((*ids, *names)), []
+    for share in shares(work.store):
+        path = Path(share.path)
+        data = bytes_of(path)
+        page = jsonl.read(data or b"")
+        kept = jsonl.Page(tuple(line for line in page.lines if line.id not in gone))
+        if len(kept.lines) < len(page.lines):
+            try:
+                look = swapped(path, kept.text.encode(), data)
+            except OSError:
+                look = None
+            if look is None:
+                left.append(path)
+            else:
+                before = state_of(work.store, share).said
+                keep_state(work.store, share, State(look, {id: one for id, one in before.items() if id not in gone}))
+    return tuple(left)
+
+
+def plain_path(path: str | Path) -> str:
+    """Where a file is, whatever way leads there."""
+    return os.path.realpath(Path(path).expanduser())

@@ -1,0 +1,16 @@
+"""Hooks: a host agent starts `run.py` at each of its moments, JSON on stdin, and reads JSON from stdout.
+
+One model of what happens (`happening.Happening`), one adapter for each host (`hosts`), and two sides that meet in files
+under `<home>/hooks` (`places`):
+
+    the hook      `once`: lives for some tens of milliseconds. It takes the block that waits for its session, holds
+                  what a tool is about to do against the guards, writes down what happened, without secrets, and is
+                  gone. Only the standard library and the lightest of our modules are imported. Once in a session, at
+                  its first prompt, it looks into the store by words (`first`).
+    the desk      `desk`: a thread of the detached worker. It takes in what hooks wrote, has it learned from, prepares
+                  the next block and lays it, and the guards, where the next hook finds them.
+
+Always true: a hook never fails its host. Whatever goes wrong, and after two seconds in any case, it answers `{}`,
+leaves with 0, and writes a line into `trouble.log`. Nothing is written to disk before secrets are taken out of it.
+Nothing waits for the desk: without it, events wait in the spool and first prompts are answered by words.
+"""

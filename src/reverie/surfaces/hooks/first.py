@@ -1,0 +1,136 @@
+"""What a hook does when nothing was laid ready for it: it opens the store itself, once or twice in a session.
+
+Only words are asked, within `settings.deadline`. Imports are the lightest that can answer; reminders bring heavy ones
+and are looked for only where there are any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reverie import config
+from reverie.surfaces.hooks.happening import Happening
+from reverie.surfaces.hooks.once import reach_packages
+
+if TYPE_CHECKING:
+    from reverie.config import Settings
+    from reverie.model import Hit
+    from reverie.store import Store
+    from reverie.window import Block
+
+ASKED = 1_200            # characters of a prompt that are searched for, as in `settle.preparing`
+AGAIN = 20               # memories that a session was given lately, or has taught, that are said again
+TURNS = 100              # its newest turns that are looked at for those
+FIXES = 2                # remedies that are named
+MOST_LEARNED = 2_000     # newest lessons among which a remedy is looked for
+
+
+def begun(happening: Happening, home: str) -> dict[str, Any]:
+    """What holds for a session from its beginning: its space and folder, whether memory is off there."""
+    settings = config.load(Path(home))
+    folder = Path(happening.cwd) if happening.cwd else config.here()
+    space = config.space_of(folder)
+    return {"space": space, "root": str(config.work_tree(folder)), "off": settings.is_off(space),
+            "idle": settings.idle, "asked": False}  # fmt: skip
+
+
+def by_words(session: str, space: str, text: str, home: str, now: float) -> dict[str, Any] | None:
+    """The block for a session's first prompt: what is due, and what words find."""
+    with opened(home) as there:
+        if there is None:
+            return None
+        from reverie.attention import Attention, resume
+        from reverie.opening import opening
+
+        store, settings = there
+        attention = Attention(session, (space,))
+        resume(store, attention, space, now)
+        due = due_for(store, settings, session, space, now)
+        return laid(opening(store, settings, attention, space, text[:ASKED], text, now, due))
+
+
+def due_for(store: Store, settings: Settings, session: str, space: str, now: float) -> Sequence[Hit]:
+    """Reminders that are due, claimed for this session."""
+    from reverie.kinds import INTENTION
+    from reverie.model import Filter, lineage
+
+    if not store.browse(Filter(spaces=lineage(space), kinds=(INTENTION,), limit=1)):
+        return ()
+    from reverie.settle.reminding import at_start
+
+    return at_start(store, settings, space, holder_of(session), now)
+
+
+def all_count(ids: Sequence[str], home: str) -> bool:
+    """Whether all these memories are there and count."""
+    with opened(home) as there:
+        found = there[0].get(ids) if there else ()
+        return len(found) == len(ids) and all(memory.active for memory in found)
+
+
+def again(session: str, space: str, home: str, now: float) -> dict[str, Any]:
+    """What a session was given lately and what it has taught: its context was shortened and holds that no longer."""
+    with opened(home) as there:
+        if there is None:
+            return {}
+        from reverie.model import Filter, Hit, lineage
+        from reverie.window import render
+
+        store, settings = there
+        turns = store.events(session=session, space=space, verbs=("turn",), newest=True, limit=TURNS)
+        given = list(dict.fromkeys(id for turn in turns for id in turn.payload.get("given", ())))[:AGAIN]
+        known = [memory for memory in store.get(given) if memory.active]
+        taught = store.browse(Filter(spaces=lineage(space), session=session, limit=AGAIN))
+        hits = [Hit(memory, 0.0, ("said again",)) for memory in (*known, *taught)]
+        return laid(render(hits, now, limit=2 * settings.limit, budget=2 * settings.budget)) or {}
+
+
+def fixes(error: str, space: str, home: str) -> str:
+    """What once made this error go away, in words; empty where nothing is known."""
+    with opened(home) as there:
+        if there is None:
+            return ""
+        from reverie.lifecycle.experience.remedies import suggestions
+        from reverie.model import Filter, lineage
+        from reverie.privacy import redact
+        from reverie.window import FOOT, HEAD, escaped
+
+        lessons = there[0].browse(Filter(spaces=lineage(space), kinds=("learning",), limit=MOST_LEARNED))
+        found = suggestions(redact(error)[0], lessons)[:FIXES]
+        lines = [f"- {escaped(one.memory.text)} ({one.why}) [{escaped(one.memory.id)}]" for one in found]
+        return "\n".join((HEAD, "Known fixes:", *lines, FOOT)) if lines else ""
+
+
+@contextmanager
+def opened(home: str) -> Iterator[tuple[Store, Settings] | None]:
+    """The store of a home and its settings; None where there is no store yet."""
+    reach_packages()
+    settings = config.load(Path(home))
+    if not settings.store and not (Path(home) / "reverie.db").is_file():
+        yield None
+        return
+    from reverie.store import open_store
+
+    store = open_store(settings.url)
+    try:
+        yield store, settings
+    finally:
+        store.close()
+
+
+def laid(block: Block) -> dict[str, Any] | None:
+    """A block as it is laid ready for a hook; None for an empty one."""
+    from reverie.attention import FRESH_FOR
+
+    if not block:
+        return None
+    return {"text": block.text, "ids": list(block.ids), "due": [memory.id for memory in block.due],
+            "until": block.prepared_at + FRESH_FOR}  # fmt: skip
+
+
+def holder_of(session: str) -> str:
+    """Who claims the reminders of a session: its hooks and the desk alike."""
+    return f"hook:{session}"

@@ -1,0 +1,259 @@
+"""One hook, from stdin to stdout: read what happened, say what is to be said, write down what was said and done.
+
+`answered` is the whole of it. What it needs of the store was laid ready by the desk, so it opens none; where nothing
+was laid ready because the session has only begun, `first` opens it. Time is bounded by a second thread: when PATIENCE
+is over the host has its `{}`, whatever the first one is waiting for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from reverie import clock, environment
+from reverie.surfaces.hooks import happening as kinds
+from reverie.surfaces.hooks.happening import Happening
+from reverie.surfaces.hooks.hosts import HOSTS, MOST_CHARS, heard
+from reverie.surfaces.hooks.places import MOST_WAITING, Places, read, write
+
+PATIENCE, LAST = 2.0, 1.2    # seconds; at the end of a session Claude Code waits for 1.5
+ENDS = (b'"SessionEnd"', b'"sessionEnd"')
+MOST_INPUT = 8_000_000   # bytes of stdin that are looked at; what is longer is not taken in
+KEEP, SPARE = 8_000, 20_000    # characters kept of either end of a text; looked at beyond each cut for secrets
+GAP = "\n…\n"
+COMPLAINTS = ("rror", "xception", "ailed", "not found", "No such", "cannot", "denied", "refused", "fatal", "panic")
+"""What stands in an answer that may tell of an error: only then it is worth opening the store."""
+
+
+def script() -> None:
+    """The command `reverie-hook`, which plugins name: as `run.py`, found by its name instead of its place."""
+    main(sys.argv[1:])
+    os._exit(0)
+
+
+def main(words: Sequence[str]) -> None:
+    """Answer the host named by the first word, or in time with nothing."""
+    once = threading.Lock()
+    room = Places(environment.home())
+
+    def say(value: Mapping[str, Any]) -> None:
+        if once.acquire(blocking=False):
+            with suppress(OSError):
+                os.write(1, json.dumps(value).encode("ascii") + b"\n")
+
+    def give_up(seconds: float) -> None:
+        say({})
+        room.trouble(f"{words[:1]}: no answer within {seconds} s")
+        os._exit(0)
+
+    try:
+        waiting = watched(give_up, LAST)
+        given = sys.stdin.buffer.read(MOST_INPUT)
+        if not any(end in given for end in ENDS):
+            waiting.cancel()
+            watched(give_up, PATIENCE)
+        say(answered(words[0] if words else "", given, room, clock.now()))
+    except BaseException as err:
+        say({})
+        room.trouble(f"{words[:1]}: {type(err).__name__}: {err}")
+
+
+def watched(give_up: Callable[[float], None], seconds: float) -> threading.Timer:
+    """A timer that gives up after so many seconds, unless the process is gone by then."""
+    timer = threading.Timer(seconds, give_up, (seconds,))
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def answered(name: str, given: bytes, room: Places, now: float) -> Mapping[str, Any]:
+    """What to answer a host; empty if there is nothing to say."""
+    host = HOSTS[name]
+    payload = json.loads(given)
+    happening = heard(host, payload)
+    if happening is None or not environment.switched_on():
+        return {}
+    note = noted(happening, room)
+    if note["off"]:
+        return {}
+    text = ANSWERS[happening.kind](happening, note, room, now)
+    if note["idle"] > 0:
+        from reverie.surfaces.detached import wake
+
+        wake(room.home, room.lock)
+    return host.answer(payload["hook_event_name"], fitting(text)) if text else {}
+
+
+def noted(happening: Happening, room: Places) -> dict[str, Any]:
+    """The note of a session: as it was written when it began, or anew if the settings were altered since."""
+    note = read(room.of(happening.session, "json"))
+    if note is None or note.get("config") != altered(room) or happening.kind == kinds.SESSION_START:
+        from reverie.surfaces.hooks.first import begun
+
+        note = begun(happening, room.home) | {"config": altered(room)}
+        write(room.of(happening.session, "json"), note)
+    return note
+
+
+def altered(room: Places) -> int:
+    """When the settings were altered last; 0 where there are none."""
+    try:
+        return os.stat(f"{room.home}/config.toml").st_mtime_ns
+    except OSError:
+        return 0
+
+
+def starting(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
+    """A session begins. After a compaction, what it was given and has taught is said again."""
+    given: dict[str, Any] = {}
+    if happening.source == "compact":
+        from reverie.surfaces.hooks.first import again
+
+        given = again(happening.session, note["space"], room.home, now)
+    with suppress(OSError):
+        os.unlink(room.of(happening.session, "shown"))
+    put(happening, note, room, now, given)
+    return str(given.get("text", ""))
+
+
+def asked(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
+    """The user says something: what the last turn prepared goes with it; with the first, what words find."""
+    block = room.take(happening.session)
+    if block is not None and not (now < block["until"] and counts(block, room)):
+        block = None
+    if block is None and not note["asked"]:
+        from reverie.surfaces.hooks.first import by_words
+
+        block = by_words(happening.session, note["space"], happening.text, room.home, now)
+    if not note["asked"]:
+        write(room.of(happening.session, "json"), note | {"asked": True})
+    put(happening, note, room, now, block or {})
+    return str((block or {}).get("text", ""))
+
+
+def counts(block: Mapping[str, Any], room: Places) -> bool:
+    """Whether all of a block still counts. A worker takes back what does not; without one the store is asked."""
+    from reverie.surfaces.detached import lives
+
+    if lives(room.lock):
+        return True
+    from reverie.surfaces.hooks.first import all_count
+
+    return all_count(block["ids"], room.home)
+
+
+def about_to(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
+    """A tool is about to run: what the guards say of it."""
+    guards = read(room.guards(note["space"]))
+    if not guards or not guards["rows"]:
+        return ""
+    from reverie.surfaces.hooks.guards import expressions, meeting
+
+    if expressions(guards["rows"]):
+        reach_packages()
+    met = meeting(guards["rows"], happening.tool, happening.given, room.shown(happening.session), now)
+    met = [row for row in met if not row["reminder"] or room.claim(f"{row['id']}-{row['when'] or 0:.0f}")]
+    if not met:
+        return ""
+    ids = [row["id"] for row in met]
+    room.show(happening.session, ids)
+    reminders = [row["id"] for row in met if row["reminder"]]
+    put(happening._replace(given=None), note, room, now, {"ids": ids, "due": reminders})
+    return "\n".join((guards["head"], *(row["line"] for row in met), guards["foot"]))
+
+
+def ran(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
+    """A tool ran: what once made its error go away, if it failed, or may have, and anything is known of errors here."""
+    put(happening, note, room, now, {})
+    error = happening.text or (happening.result if happening.doubtful else "")
+    if not any(sign in error for sign in COMPLAINTS) and happening.kind != kinds.TOOL_FAILED:
+        return ""
+    guards = read(room.guards(note["space"]))
+    if not guards or not guards["fixes"] or not error:
+        return ""
+    from reverie.surfaces.hooks.first import fixes
+
+    return fixes(error[-KEEP:], note["space"], room.home)
+
+
+def written(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
+    """It is written down, and there is nothing to say."""
+    put(happening, note, room, now, {})
+    return ""
+
+
+def nothing(_happening: Happening, _note: dict[str, Any], _room: Places, _now: float) -> str:
+    """There is nothing to say and nothing to write."""
+    return ""
+
+
+ANSWERS: dict[str, Callable[[Happening, dict[str, Any], Places, float], str]] = {
+    kinds.SESSION_START: starting,
+    kinds.PROMPT: asked,
+    kinds.TOOL_BEFORE: about_to,
+    kinds.TOOL_AFTER: ran,
+    kinds.TOOL_FAILED: ran,
+    kinds.TURN_END: written,
+    kinds.COMPACT_BEFORE: written,
+    kinds.COMPACT_AFTER: nothing,
+    kinds.SESSION_END: written,
+}
+
+
+def put(happening: Happening, note: Mapping[str, Any], room: Places, now: float, block: Mapping[str, Any]) -> None:
+    """Have the desk take it in, without secrets: what happened, and what was said with it.
+
+    Where nobody has taken anything in for long, it is dropped, and that is told (CC-47).
+    """
+    from reverie.privacy import redact_value
+    from reverie.surfaces.detached import lives
+
+    if not lives(room.lock) and len(room.waiting()) >= MOST_WAITING:
+        room.trouble(f"not written down: {MOST_WAITING:,} events wait, and nobody takes them in. Try: reverie worker")
+        return
+    told = happening._replace(text=kept(happening.text), result=kept(happening.result))._asdict()
+    safe, _ = redact_value({**told, "given": bounded(happening.given)})
+    assert isinstance(safe, dict)
+    room.put({**safe, "at": now, "space": note["space"], "root": note["root"], "ids": list(block.get("ids", ())),
+              "due": list(block.get("due", ()))})  # fmt: skip
+
+
+def kept(text: str) -> str:
+    """Both ends of a long text, without secrets: each is looked at beyond its cut, so that none is cut in two."""
+    from reverie.privacy import redact
+
+    if len(text) <= 2 * (KEEP + SPARE):
+        return text
+    head, tail = redact(text[: KEEP + SPARE])[0], redact(text[-KEEP - SPARE :])[0]
+    return head[: min(KEEP, len(head) - SPARE)] + GAP + tail[max(SPARE, len(tail) - KEEP) :]
+
+
+def bounded(given: Any) -> Any:
+    """What a tool is given, without the texts that are files."""
+    if not isinstance(given, Mapping):
+        return kept(given) if isinstance(given, str) else None
+    return {str(name): value if not isinstance(value, str) or len(value) <= KEEP else "…"
+            for name, value in list(given.items())[:20] if isinstance(value, (str, int, float, bool))}  # fmt: skip
+
+
+def fitting(text: str) -> str:
+    """The text within what a host takes: whole lines, and the fence closed."""
+    if len(text) <= MOST_CHARS:
+        return text
+    lines = text.splitlines()
+    while len(lines) > 2 and sum(map(len, lines)) + len(lines) > MOST_CHARS:
+        del lines[-2]
+    return "\n".join(lines)[:MOST_CHARS]
+
+
+def reach_packages() -> None:
+    """Put the site packages on the path, where they were left out for speed."""
+    if sys.flags.no_site:
+        import site
+
+        site.main()

@@ -1,0 +1,244 @@
+"""The tool set `unified`: eight tools with Reverie's own names. What it can do beyond them is on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, NotRequired
+
+from mcp.server.mcpserver import Context
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from reverie.model import Memory
+from reverie.surfaces.mcp.room import Room
+from reverie.surfaces.mcp.told import LONGEST, NOTE, Told, share_of, stamp, told
+from reverie.surfaces.mcp.tools import ADDS, ALTERS, READS, Tool
+
+SCOPES = ("project", "user")
+
+Scope = Annotated[str, Field(description="project: for this project. user: for the user in every project.",
+                             json_schema_extra={"enum": list(SCOPES)})]
+Ids = Annotated[Sequence[str], Field(description="Ids, such as mem_01…, as recall and hints give them.")]
+Tags = Annotated[Sequence[str], Field(description="Tags.")]
+Limit = Annotated[int, Field(ge=1, le=50, description="How many, at most.")]
+Id = Annotated[str, Field(description="The id of a memory, mem_….")]
+
+
+class Recalled(TypedDict):
+    """What recall answers."""
+
+    note: str
+    memories: list[Told]
+
+
+class Kept(TypedDict):
+    """What was kept, and what should be known about it."""
+
+    id: str
+    scope: str
+    redacted: NotRequired[list[str]]     # kinds of secrets that were taken out
+    like: NotRequired[Told]              # says nearly the same already
+    likeness: NotRequired[float]
+
+
+class Hinted(TypedDict):
+    """One memory in short."""
+
+    id: str
+    title: str
+    kind: str
+    tags: list[str]
+
+
+class Hints(TypedDict):
+    """What hints answers: as values, and as lines that could stand in a prompt."""
+
+    hints: list[Hinted]
+    text: str
+
+
+class Fetched(TypedDict):
+    """What retrieve answers."""
+
+    note: str
+    matched: int
+    truncated: bool
+    memories: list[Told]
+    unknown: NotRequired[list[str]]
+
+
+class Forgotten(TypedDict):
+    """What forget answers."""
+
+    forgotten: int
+    back: str
+
+
+class Judged(TypedDict):
+    """What feedback answers."""
+
+    id: str
+    confidence: float
+
+
+class Reminder(TypedDict):
+    """What remind answers: when it was understood to be."""
+
+    id: str
+    text: str
+    due: NotRequired[str]
+    watches: NotRequired[list[str]]
+
+
+class Unified:
+    """Eight tools over one room."""
+
+    def __init__(self, room: Room) -> None:
+        self.room = room
+
+    def tools(self) -> list[Tool]:
+        """All of them."""
+        return [
+            Tool(self.recall, "recall", "Recall from memory", READS, always=True),
+            Tool(self.remember, "remember", "Remember", ADDS, always=True),
+            Tool(self.hints, "hints", "Hint at what memory has", READS),
+            Tool(self.retrieve, "retrieve", "Read memories", READS),
+            Tool(self.revise, "revise", "Revise a memory", ALTERS),
+            Tool(self.forget, "forget", "Forget memories", ALTERS),
+            Tool(self.feedback, "feedback", "Say whether a memory helped", ADDS),
+            Tool(self.remind, "remind", "Remind later", ADDS),
+        ]
+
+    def recall(
+        self, query: Annotated[str, Field(description="What you want to know, in words. Empty: the newest.")] = "",
+        limit: Limit = 10, kinds: Annotated[Sequence[str], Field(description="Only of these kinds.")] = (),
+        tags: Tags = (),
+        as_of: Annotated[str, Field(description="As it stood at the end of that day, such as 2026-03-01.")] = "",
+    ) -> Recalled:
+        """Search long-term memory: what the user prefers, what was decided and why, how this project works, what went
+        wrong before and what fixed it.
+
+        Use it when you start on a task, before you ask the user something they may have told before, and when you meet
+        an error. Memories come best first; none at all is an answer. Not for what the code in front of you says.
+        """
+        hits = self.room.mind.recall(query, space=self.room.space, limit=limit, kinds=kinds, tags=tags,
+                                     as_of=as_of or None, mode=self.room.mode() if query else "auto")
+        longest = share_of(len(hits))
+        return Recalled(note=NOTE, memories=[told(hit.memory, self._scope(hit.memory), hit.why[:4], longest)
+                                             for hit in hits])
+
+    def remember(
+        self, text: Annotated[str, Field(description="One thing, in full sentences that stand by themselves: name what "
+                                                     "it is about, and why.")],
+        kind: Annotated[str, Field(description="fact, preference, decision, correction, negative (never do), entity, "
+                                               "learning, procedure, knowledge, event, goal, or your own.")] = "fact",
+        title: Annotated[str, Field(description="What it is about in a few words; hints show it.")] = "",
+        tags: Annotated[Sequence[str], Field(description="Specific ones: oauth2, jwt_auth; not auth, stuff.")] = (),
+        scope: Scope = "project", files: Annotated[Sequence[str], Field(description="Files it is about.")] = (),
+        triggers: Annotated[Sequence[str], Field(description="What calls it up: words, globs of paths, or "
+                                                         "tool:Bash(git push*).")] = (),
+        expires: Annotated[str, Field(description="When it stops being true, ISO 8601, if you know.")] = "",
+        ctx: Context | None = None,
+    ) -> Kept:
+        """Keep one thing in long-term memory for later conversations.
+
+        Keep: what the user prefers, corrects or forbids; decisions with their reasons; conventions and non-obvious
+        design of the project; what an error meant and what fixed it. Do not keep: answers to passing questions, steps
+        of the task at hand, what the code plainly says, guesses. Secrets are taken out and named in `redacted`. If
+        `like` comes back, it was known already: revise that one instead next time.
+        """
+        mind = self.room.mind
+        kept = mind.remember(text, space=self.room.place(scope, SCOPES), kind=kind, title=title, tags=tags,
+                             files=files, triggers=triggers, expires_at=expires or None, session=self._session(ctx))
+        self.room.kept()
+        answer = Kept(id=kept.id, scope=scope)
+        if redacted := kept.details.get("redacted"):
+            answer["redacted"] = list(redacted)
+        if twin := mind.twin(kept.id):
+            answer["like"] = told(twin.memory, self._scope(twin.memory), (), LONGEST)
+            answer["likeness"] = twin.likeness
+        return answer
+
+    def hints(
+        self, prompt: Annotated[str, Field(description="What the user wants, in their words.")],
+        limit: Annotated[int, Field(ge=1, le=5, description="How many, at most.")] = 5, ctx: Context | None = None,
+    ) -> Hints:
+        """What memory may have on a prompt: ids, titles and tags, never the text; each once in a conversation.
+
+        Cheap: call it when a task begins, then `retrieve` only what you need. An empty list: nothing is known.
+        """
+        from reverie.window import hinted
+        found = self.room.mind.hints(prompt, space=self.room.space, limit=limit, session=self._session(ctx),
+                                     mode=self.room.mode())
+        return Hints(hints=[Hinted(id=one.id, title=one.title, kind=one.kind, tags=list(one.tags)) for one in found],
+                     text=hinted(found, "retrieve") or "Nothing is known of it.")
+
+    def retrieve(self, ids: Ids = (), tags: Tags = (), limit: Limit = 3) -> Fetched:
+        """Read whole memories: by `ids` that hints or recall gave, or by `tags`.
+
+        By tags, those with most of them come first; `truncated` says that there are more than `limit`.
+        """
+        found = self.room.mind.retrieve(ids, tags=tags, limit=limit, space=self.room.space)
+        answer = Fetched(note=NOTE, matched=found.matched, truncated=found.truncated,
+                         memories=[told(memory, self._scope(memory)) for memory in found.memories])
+        if unknown := [id for id in ids if id not in {memory.id for memory in found.memories}]:
+            answer["unknown"] = unknown
+        return answer
+
+    def revise(
+        self, id: Id, text: Annotated[str, Field(description="The new text; empty leaves it.")] = "",
+        title: Annotated[str, Field(description="The new title; empty leaves it.")] = "",
+        tags: Annotated[Sequence[str] | None, Field(description="All its tags from now on; null leaves them.")] = None,
+        kind: Annotated[str, Field(description="The new kind; empty leaves it.")] = "",
+    ) -> Told:
+        """Correct a memory that is wrong, out of date or unclear. What it was before stays in its history."""
+        self.room.seen([id])
+        given = {"text": text, "title": title, "kind": kind}
+        fields = {name: value for name, value in given.items() if value}
+        memory = self.room.mind.revise(id, **fields, **({} if tags is None else {"tags": tags}))
+        self.room.kept()
+        return told(memory, self._scope(memory))
+
+    def forget(
+        self, ids: Ids, why: Annotated[str, Field(description="Why: wrong, outdated, the user asked, …")] = "forgotten",
+    ) -> Forgotten:
+        """Let memories go that are wrong, obsolete, or that the user wants forgotten: they are recalled no longer.
+
+        The user can bring them back (`reverie restore ID`), or have them erased for good (`reverie purge ID`).
+        """
+        self.room.seen(ids)
+        return Forgotten(forgotten=self.room.mind.forget(ids, why), back="reverie restore ID")
+
+    def feedback(self, id: Id, helpful: Annotated[bool, Field(description="Whether it helped.")],
+                 ctx: Context | None = None) -> Judged:
+        """Say that a memory helped, or that it was wrong or misleading: it is believed and recalled more, or less."""
+        self.room.seen([id])
+        memory = self.room.mind.feedback(id, helpful, session=self._session(ctx), by="host")
+        return Judged(id=id, confidence=round(memory.confidence, 2))
+
+    def remind(
+        self, text: Annotated[str, Field(description="What is to be done.")],
+        when: Annotated[str, Field(description="tomorrow at 9, in 20 minutes, Friday 14:00, or ISO 8601.")] = "",
+        every: Annotated[str, Field(description="Again and again: every weekday at 8:30, or cron.")] = "",
+        context: Annotated[Sequence[str], Field(description="Topics: words whose mention calls it up.")] = (),
+        files: Annotated[Sequence[str], Field(description="Globs of paths: touching one calls it up.")] = (),
+        commands: Annotated[Sequence[str], Field(description="Globs of shell commands.")] = (),
+    ) -> Reminder:
+        """Keep something to be done later: at a time, or when a topic, a file or a command comes up.
+
+        Give at least one of when, every, context, files, commands. It comes up by itself, once.
+        """
+        memory = self.room.mind.remind(text, when=when or None, every=every, context=context, files=files,
+                                       commands=commands, space=self.room.space)
+        answer = Reminder(id=memory.id, text=memory.text)
+        if isinstance(due := memory.details.get("when"), (int, float)):
+            answer["due"] = stamp(due)
+        if memory.triggers:
+            answer["watches"] = list(memory.triggers)
+        return answer
+
+    def _scope(self, memory: Memory) -> str:
+        return self.room.scope(memory, *SCOPES)
+
+    def _session(self, ctx: Context | None) -> str:
+        return self.room.conversation(ctx.headers if ctx else None)

@@ -1,0 +1,215 @@
+# mypy: no-check-untyped-defs
+"""Hooks without processes: what hosts send and read, guards, files, how full a context is."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reverie.patterns import about_to_run, meets
+from reverie.surfaces.hooks import usage
+from reverie.surfaces.hooks.guards import MOST_SAID, calls, may_meet, meeting, row_of
+from reverie.surfaces.hooks.happening import PROMPT, TOOL_AFTER, TOOL_FAILED, TURN_END
+from reverie.surfaces.hooks.hosts import HOSTS, MOST_CHARS, heard
+from reverie.surfaces.hooks.once import KEEP, SPARE, bounded, fitting, kept
+from reverie.surfaces.hooks.places import Places, plain, read, write
+from reverie.testing import a_memory
+
+CLAUDE, CODEX, CURSOR = (HOSTS[name] for name in ("claude-code", "codex", "cursor"))
+SECRET = "sk-ant-api03-" + "aB3dE5gH7jK9mN1p" * 5 + "-AA"
+
+
+def claude(event, **fields):
+    return heard(CLAUDE, {"session_id": "s", "cwd": "/p", "hook_event_name": event, **fields})
+
+
+def test_every_host_tells_of_the_same_things():
+    """One event model; thin adapters (INTEGRATIONS §12)."""
+    assert claude("UserPromptSubmit", prompt="hello")[:4] == (PROMPT, "s", "/p", "hello")
+    assert heard(CODEX, {"session_id": "s", "cwd": "/p", "hook_event_name": "UserPromptSubmit", "prompt": "hello",
+                         "turn_id": "t"})[:4] == (PROMPT, "s", "/p", "hello")
+    assert heard(CURSOR, {"conversation_id": "s", "workspace_roots": ["/p"], "hook_event_name": "beforeSubmitPrompt",
+                          "prompt": "hello"})[:4] == (PROMPT, "s", "/p", "hello")
+    assert claude("Stop", last_assistant_message="Done.")[0:4:3] == (TURN_END, "Done.")
+
+
+@pytest.mark.parametrize("payload", [None, 7, [], {}, {"hook_event_name": "Unknown"}, {"hook_event_name": "Stop"},
+                                     {"hook_event_name": "Stop", "session_id": 7}])
+def test_what_does_not_concern_us_is_nothing(payload):
+    """Events that we do not know, or without a session, are passed over."""
+    for host in HOSTS.values():
+        assert heard(host, payload) is None
+
+
+def test_what_a_host_says_to_itself_is_no_prompt():
+    """Claude Code's own wake-ups are nobody's words: nothing surfaces and nothing is learned."""
+    assert claude("UserPromptSubmit", prompt="poll", source="poll_event") is None
+    assert claude("UserPromptSubmit", prompt="hi", source="user") is not None
+
+
+def test_a_failure_is_told_by_each_host_in_its_own_way():
+    """An event of its own, an exit code, or nothing but text: then nobody knows (CC-75)."""
+    assert claude("PostToolUseFailure", tool_name="Bash", error="Exit code 2\nno")[0:4:3] == (TOOL_FAILED,
+                                                                                           "Exit code 2\nno")
+    answer = {"output": "no", "metadata": {"exit_code": 2}}
+    for given_back in (answer, json.dumps(answer)):
+        assert claude("PostToolUse", tool_name="shell", tool_response=given_back).kind == TOOL_FAILED
+    told = claude("PostToolUse", tool_name="Bash", tool_response="No such file")
+    assert (told.kind, told.doubtful) == (TOOL_AFTER, True)
+    assert not claude("PostToolUse", tool_name="Bash", tool_response={"stdout": "a", "stderr": "b"}).doubtful
+
+
+def test_file_contents_are_not_carried():
+    """What Read, Edit and Write answer is a file: it is not written down."""
+    assert claude("PostToolUse", tool_name="Read", tool_response={"file": {"content": "x" * 99}}).result == ""
+    assert bounded({"file_path": "a.py", "content": "x" * (KEEP + 1), "n": 3, "more": ["y"]}) == {
+        "file_path": "a.py", "content": "…", "n": 3}
+
+
+def test_only_what_a_host_reads_is_answered():
+    """Codex refuses unknown fields; Cursor carries context with prompts and starts; limits are the hosts' (10,000)."""
+    assert CODEX.answer("UserPromptSubmit", "x") == {
+        "hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "x"}}
+    assert CLAUDE.answer("SessionEnd", "x") == CURSOR.answer("preToolUse", "x") == {}
+    assert CURSOR.answer("beforeSubmitPrompt", "x") == {"continue": True, "additional_context": "x"}
+    long = "\n".join(("<reverie-memory>", *("- " + "y" * 600 for _ in range(40)), "</reverie-memory>"))
+    assert len(fitting(long)) <= MOST_CHARS and fitting(long).endswith("</reverie-memory>")
+    assert fitting("short") == "short"
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_names_of_files_are_safe_and_apart(one, other):
+    """A session's name never leads out of its folder, and two names never meet in one file (CC-42)."""
+    assert set(plain(one)) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
+    assert "/" not in plain(one) and plain(one) not in (".", "..")
+    assert (plain(one) == plain(other)) == (one == other)
+
+
+@given(st.integers(0, 60_000), st.integers(0, 60_000))
+def test_no_cut_goes_through_a_secret(before, after):
+    """Long texts are cut; a secret anywhere in them, also across a cut, is never kept in part (CC-89)."""
+    text = "a " * (before // 2) + f"key {SECRET} end" + " b" * (after // 2)
+    from reverie.privacy import redact
+    written = redact(kept(text))[0]
+    assert len(kept(text)) <= 2 * (KEEP + SPARE)
+    assert "aB3dE5gH7jK9mN1p" not in written and "N1p-AA" not in written
+
+
+def test_blocks_of_one_session_are_never_anothers(tmp_path):
+    """A block is taken once, by its own session (CC-42)."""
+    room = Places(str(tmp_path))
+    write(room.of("a", "block"), {"text": "for a"})
+    assert room.take("b") is None
+    assert room.take("a") == {"text": "for a"}
+    assert room.take("a") is None
+
+
+def test_half_a_file_is_no_file(tmp_path):
+    """What cannot be read is as if it were not there."""
+    path = tmp_path / "x.json"
+    for content in (b"", b"{", b"[]", b"\xff", b"nul"):
+        path.write_bytes(content)
+        assert read(str(path)) is None
+
+
+def test_the_log_is_bounded_and_holds_no_secret(tmp_path):
+    """Trouble is told without what was in the text (CC-89), and takes no more room than it should."""
+    room = Places(str(tmp_path))
+    for _ in range(400):
+        room.trouble(f"it went wrong: {SECRET} " + "word " * 200)
+    logs = list((tmp_path / "hooks").glob("trouble*"))
+    assert sum(path.stat().st_size for path in logs) < 250_000
+    assert all("aB3d" not in path.read_text() for path in logs)
+
+
+def row(text="Never force-push.", *, reminder=False, when=None, **fields):
+    return row_of(a_memory(text, **fields), f"- {text}", when, reminder=reminder)
+
+
+def said(rows, tool, arguments, shown=(), now=0.0):
+    return [one["line"] for one in meeting(rows, tool, arguments, shown, now)]
+
+
+def test_a_warning_meets_the_tool_it_is_about():
+    """Negative memories before a tool, `git push -f` too; others stay silent (B61)."""
+    rows = [row(triggers=("tool:Bash(git push*--force*)",)), row("No println!", triggers=("println!",))]
+    assert said(rows, "Bash", {"command": "cd x && git push -f origin main"}) == ["- Never force-push."]
+    assert said(rows, "Edit", {"new_string": "println!(1)"}) == ["- No println!"]
+    assert said(rows, "Bash", {"command": "git push"}) == []
+    assert said(rows, "Bash", None) == said(rows, "Bash", "git") == []
+
+
+def test_what_is_known_of_a_file_comes_with_it():
+    """A memory about a file, by the repository's path or a whole one, on read or edit; no half names."""
+    rows = [row("parse.py is generated.", files=("src/parse.py",))]
+    for path in ("src/parse.py", "/home/me/x/src/parse.py"):
+        assert said(rows, "Read", {"file_path": path}) == ["- parse.py is generated."]
+    assert said(rows, "Read", {"file_path": "/x/mysrc/parse.py"}) == []
+    assert said(rows, "Read", {"file_path": "/x/src/parse.py"}, shown=[rows[0]["id"]]) == []
+
+
+def test_a_reminder_waits_for_its_time():
+    """Called for by a tool, but not before it is due."""
+    rows = [row("Tell Ann.", reminder=True, when=100.0, triggers=("tool:Bash(make*)",))]
+    assert said(rows, "Bash", {"command": "make"}, now=99.0) == []
+    assert said(rows, "Bash", {"command": "make"}, now=100.0) == ["- Tell Ann."]
+
+
+def test_no_tool_is_drowned():
+    """At most MOST_SAID lines."""
+    rows = [row(f"Note {n}.", triggers=("git",)) for n in range(20)]
+    assert len(said(rows, "Bash", {"command": "git status"})) == MOST_SAID
+
+
+PATTERNS = st.sampled_from(["git", "*.rs", "tool:Bash", "tool:B*", "tool:Bash(git push*--force*)", "re:force[- ]push",
+                            "tool:Bash(rm -rf ?)", "tool:*(*)", "*", "x[ab]c", "tool:Bash(*[xy]*)"])
+
+
+@given(PATTERNS, st.sampled_from(["Bash", "Edit"]),
+       st.sampled_from(["git push -f", "rm -rf /", "sudo git push --force", "main.rs", "xac", "", "force push"]))
+def test_what_is_spared_could_not_have_met(pattern, tool, command):
+    """The quick look before a pattern is tried never loses one that meets."""
+    scene = about_to_run(tool, {"command": command})
+    everything = "\n".join((scene.text, *scene.given))
+    assert may_meet(pattern, everything) or not meets(pattern, scene)
+    assert calls(row(triggers=(pattern,)), scene, everything, "", 0.0) == meets(pattern, scene)
+
+
+def lines(tmp_path, *rows):
+    path = tmp_path / "transcript.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows) + '{"message": {"usage": {"inp')
+    return path
+
+
+def test_how_full_a_context_is_can_be_read(tmp_path):
+    """The newest answer's usage, of Claude Code and of Codex; a subagent's is its own."""
+    one = {"message": {"model": "claude-x", "usage": {"input_tokens": 10, "cache_read_input_tokens": 160_000,
+                                                      "output_tokens": 1_000}}}
+    side = {**one, "isSidechain": True, "message": {"usage": {"input_tokens": 5}}}
+    assert usage.share(lines(tmp_path, {"type": "user"}, one, side)) == pytest.approx(161_010 / 200_000)
+    wide = {"message": {"model": "claude-x[1m]", "usage": {"input_tokens": 100_000}}}
+    assert usage.share(lines(tmp_path, wide)) == pytest.approx(0.1)
+    codex = {"payload": {"type": "token_count", "info": {"last_token_usage": {"total_tokens": 90},
+                                                         "model_context_window": 100}}}
+    assert usage.share(lines(tmp_path, codex)) == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\xff", b"[]\n", b'{"message": 7}\n', b'{"payload": {"type": 1}}\n',
+                                     b'{"message": {"usage": {"input_tokens": "x"}}}\n'])
+def test_what_cannot_be_read_is_not_known(tmp_path, content):
+    """A host's own file may hold anything."""
+    path = tmp_path / "t"
+    path.write_bytes(content)
+    assert usage.share(path) is None
+    assert usage.share(tmp_path / "none") is None
+
+
+@given(st.text(st.characters(min_codepoint=0x1F300, max_codepoint=0x1FAFF), min_size=1, max_size=3),
+       st.integers(20_000, 40_000))
+def test_wide_characters_at_every_cut(text, times):
+    """Characters of four bytes at the cuts, of what is kept and of what is said (CC-48)."""
+    long = text * times
+    assert kept(long).encode() and len(kept(long)) <= 2 * (KEEP + SPARE)
+    said = fitting(f"<reverie-memory>\n{long}\n- b\n</reverie-memory>")
+    assert said.encode() and len(said) <= MOST_CHARS
