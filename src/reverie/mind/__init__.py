@@ -2,8 +2,8 @@
 
 A `Mind` is a store, an embedder and settings. Its verbs stand in seventeen files, by what one wants: `keep`, `hold`,
 `recount`, `find`, `fetch`, `alter`, `review`, `remind`, `letgo`, `live`, `experience`, `analysis`, `files`, `code`,
-`plan`, `anchor`, `trust`. Every verb decides with pure functions from `lifecycle` and `search`, and makes it so with one
-`store.apply`. Scope is an argument of every verb: `space` defaults to the one that the working directory belongs to.
+`plan`, `anchor`, `trust`. Every verb decides with pure functions from `lifecycle` and `search`, and makes it so with
+one `store.apply`. Scope is an argument of every verb: `space` defaults to the one that the working directory is of.
 `remember` returns when the memory is durable and can be found by its words; vectors follow in `settle`, which the
 companion runs by itself.
 """
