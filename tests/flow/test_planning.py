@@ -131,7 +131,7 @@ def test_nothing_to_say_is_an_answer(mind, repo):
 
 
 def test_the_command_indexes_and_tells(tmp_path, repo, monkeypatch):
-    """`plan` looks at the files first; hints at `learn --git` while nothing is known of the past; `--json` has it all."""
+    """`plan` looks at the files first; it hints at `learn --git` while no past is known; `--json` has it all."""
     home = str(toy_home(tmp_path / "cli"))
     monkeypatch.chdir(repo)
     shown = invoked("--home", home, "plan", "The proxy tunnel hangs")

@@ -11,7 +11,7 @@ from reverie.code.terms import code_terms, plain, task_terms, terms_of
 from reverie.model import Event
 from reverie.plan import Meant, known, ranked
 from reverie.plan.answer import Look, Plan
-from reverie.plan.field import B, K1, field, grams
+from reverie.plan.field import K1, B, field, grams
 from reverie.plan.log import done
 from reverie.plan.past import Done, Past
 from reverie.plan.ranker import forms, learned, likelihoods, placed
@@ -44,7 +44,8 @@ def past_of(files, *told):
 
 
 @pytest.mark.parametrize(("identifier", "terms"), [
-    ("HTTPProxyTunnel", ("http", "proxi", "tunnel", "httpproxytunnel")), ("cookie_jars", ("cooki", "jar", "cookiejars")),
+    ("HTTPProxyTunnel", ("http", "proxi", "tunnel", "httpproxytunnel")),
+    ("cookie_jars", ("cooki", "jar", "cookiejars")),
     ("x" * 80, ()), ("parse", ("pars",)), ("_", ()), ("a1b2c3d4e5f6g7h8i9", ()),
 ])
 def test_identifiers_are_opened_and_stemmed(identifier, terms):
@@ -106,7 +107,8 @@ def test_the_log_tells_of_past_tasks():
     """Commits, and what was recorded under one name, with the files by their present names (D11, D17, D20)."""
     moved = {"old.py": [(5.0, "new.py")]}
     events = [
-        Event(verb="commit", space="p", at=1.0, payload={"commit": "a", "message": "Tunnel", "files": [["old.py", 1, 1]]}),
+        Event(verb="commit", space="p", at=1.0,
+              payload={"commit": "a", "message": "Tunnel", "files": [["old.py", 1, 1]]}),
         Event(verb="commit", space="p", at=2.0,
               payload={"commit": "b", "message": "Format all", "files": [["x.py", 1, 1]], "left_out": 90}),
         Event(verb="task", space="p", at=6.0, payload={"task": "Cookies", "outcome": "success", "summary": "expire"}),
