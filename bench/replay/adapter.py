@@ -72,8 +72,7 @@ class Reverie:
     def learn(self) -> None:
         """What the background would have done by now: texts have their vectors."""
         if self.meaning:
-            from reverie.settle.past import kept
-            kept(self.mind.store.code_chunks, SPACE, self.mind._past(SPACE))
+            self.mind._past(str(self.root), SPACE)
             self.mind.settle()
 
     def ranked(self, text: str) -> Ranked:

@@ -217,9 +217,8 @@ def test_a_property_that_is_called_like_its_type_is_no_circle(home, tmp_path):
     repo = written(tmp_path / "circle", **{"a.py": (
         "class Table:\n    @property\n    def Column(self) -> 'Column':\n        return Column()\n\n"
         "    def use(self):\n        self.Column.name.lower()\n        return self.Column.drop()\n")})
-    with memory(home) as mind:
-        assert mind.index_code(repo).files == 1
-        assert [one.name for one in mind.find_symbol("Table.Column", root=repo)] == ["Table.Column"]
+    assert home.index_code(repo).files == 1
+    assert [one.name for one in home.find_symbol("Table.Column", root=repo)] == ["Table.Column"]
 
 
 def test_a_second_working_tree_is_no_second_repository(home, tmp_path):

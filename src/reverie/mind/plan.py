@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from reverie.lifecycle.experience.together import Together
     from reverie.plan import Meant, Ranked
     from reverie.plan.answer import Part, Plan
-    from reverie.plan.past import Done
+    from reverie.plan.past import Past
     from reverie.plan.tree import Tree
 
+DEEDS = (COMMIT, TASK, FILE)
 MOST_CHUNKS = 2_000      # of code that meaning may bring up
 MOST_PARTS = 3           # of a file that a plan names
 MOST_MEMORIES = 5
@@ -57,10 +58,9 @@ class Planning(Coding, Finding, Experiencing):
     def _ranked(self, task: str, root: str, space: str, meaning: dict[str, Any]) -> Ranked:
         """Every file of a repository with its likelihood."""
         from reverie.plan import ranked
-        from reverie.plan.past import Past
         from reverie.plan.task import task_of
-        done, files = self._past(space), self._tree(root)
-        return ranked(files, Past(done, files), task_of(task), self._meant(root, space, done, meaning))
+        past = self._past(root, space)
+        return ranked(past.tree, past, task_of(task), self._meant(root, space, meaning))
 
     def _tree(self, root: str) -> Tree:
         """The files of a repository, made anew when its index has changed."""
@@ -72,23 +72,31 @@ class Planning(Coding, Finding, Experiencing):
             known = self._trees[root] = (state, Tree(index.bags(root), index.names(root, DEFINED)))
         return known[1]
 
-    def _past(self, space: str) -> list[Done]:
-        """The tasks that were done, oldest first."""
+    def _past(self, root: str, space: str) -> Past:
+        """The tasks that were done, in a repository's files; made anew when a deed was added or purged."""
         from reverie.lifecycle.experience.together import renames
         from reverie.plan.log import done
+        from reverie.plan.past import Past
+        from reverie.settle.past import kept
         self._flush()
-        events = self.store.happened((COMMIT, TASK, FILE), space=space, limit=LOOKED_AT)
-        return done(events, renames(events))
+        tree, last = self._tree(root), self.store.last_event()
+        known = self._pasts.get((root, space))
+        if known is None or (known[0] != last and self.store.events(after=known[0], verbs=(*DEEDS, "purge"), limit=1)):
+            events = self.store.happened(DEEDS, space=space, limit=LOOKED_AT)
+            past = Past(done(events, renames(events)), tree)
+            kept(self.store.code_chunks, space, past.done)
+        else:
+            past = known[1] if known[1].tree is tree else Past(known[1].done, tree)
+        self._pasts[root, space] = (last, past)
+        return past
 
-    def _meant(self, root: str, space: str, done: list[Done], meaning: dict[str, Any]) -> Meant:
+    def _meant(self, root: str, space: str, meaning: dict[str, Any]) -> Meant:
         """What is near to a task by meaning."""
         from reverie.plan import Meant
-        from reverie.settle.past import NEAREST, cosines, kept, root_of
-        chunks = self.store.code_chunks
-        kept(chunks, space, done)
+        from reverie.settle.past import NEAREST, cosines, root_of
         if not meaning:
             return Meant()
-        model, vector = meaning["model"], meaning["vector"]
+        chunks, model, vector = self.store.code_chunks, meaning["model"], meaning["vector"]
         tasks = cosines(chunks, root_of(space), model, vector, NEAREST)
         return Meant({key: max(some) for key, some in tasks.items()},
                      cosines(chunks, root, model, vector, MOST_CHUNKS)) if tasks is not None else Meant()
