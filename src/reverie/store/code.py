@@ -103,6 +103,14 @@ class Bags(NamedTuple):
     times: npt.NDArray[np.int32]
 
 
+class Graph(NamedTuple):
+    """A repository in rows, for whoever needs all of it at once. Files by number, symbols by that and their index."""
+
+    files: list[tuple[int, str]]                           # (number, path), by path
+    symbols: list[tuple[int, int, int, str, str, str]]     # (file, index, parent, name, qualified name, kind), in order
+    uses: list[tuple[int, int, int, int, str, int]]        # (file, scope, to file, symbol, kind of edge, how often)
+
+
 class Place(NamedTuple):
     """A symbol and where it is."""
 
@@ -212,6 +220,10 @@ class CodeIndex(Protocol):
 
     def edges(self, root: str) -> list[Edge]:
         """All edges that lead somewhere."""
+        ...
+
+    def graph(self, root: str) -> Graph:
+        """All symbols, and all edges that lead somewhere, in brief."""
         ...
 
     def matching(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:

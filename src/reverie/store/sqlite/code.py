@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from zlib import crc32
 
-from reverie.store.code import Bag, Bags, Definition, Edge, Linked, Parsed, Place, Size, Symbol, joining
+from reverie.store.code import Bag, Bags, Definition, Edge, Graph, Linked, Parsed, Place, Size, Symbol, joining
 from reverie.store.files import Indexed, Stamp
 from reverie.store.sqlite import bags
 from reverie.store.sqlite.derived import Derived
@@ -217,6 +217,19 @@ class SqliteCode(Derived):
         with self._reading() as db:
             rows = [row for given in each for row in db.execute(EDGES + where, (root, *given))] if db else []
         return sorted({Edge(*row) for row in rows}, key=lambda edge: (edge.path, edge.line, edge))
+
+    def graph(self, root: str) -> Graph:
+        with self._reading() as db:
+            if db is None:
+                return Graph([], [], [])
+            here = "in (select num from file where root = ?)"
+            return Graph(
+                db.execute("select num, path from file where root = ? order by path", (root,)).fetchall(),
+                db.execute("select s.file, s.idx, s.parent, s.name, s.qual, s.kind from file f "
+                           "join symbol s on s.file = f.num where f.root = ? order by f.path, s.idx",
+                           (root,)).fetchall(),
+                db.execute("select file, scope, target, symbol, kind, count(*) from edge "
+                           f"where target is not null and file {here} group by 1, 2, 3, 4, 5", (root,)).fetchall())
 
     def matching(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
         with self._reading() as db:
