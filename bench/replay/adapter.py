@@ -20,7 +20,7 @@ from reverie.model import Event
 from reverie.plan import Ranked
 
 SPACE = "project:replay"
-CACHE = Path(".cache/home/cache")
+CACHE = Path(__file__).parents[2] / ".cache" / "home" / "cache"
 
 
 class Reverie:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from reverie.errors import BadInput, NotFound
+from reverie.errors import BadInput, Disabled, NotFound
 from reverie.testing import SPACE, Counting, memory
 from tests.flow.test_patterns_learned import commit, git
 from tests.helpers import invoked, toy_home
@@ -141,3 +141,36 @@ def test_the_command_indexes_and_tells(tmp_path, repo, monkeypatch):
     told = json.loads(invoked("--home", home, "--json", "plan", "-", stdin="Stale sessions stay").stdout)
     assert told["files"][0]["path"] in ("jar.py", "clean.py")
     assert told["past"][0]["text"].startswith("Expire stale sessions")
+
+
+def test_what_is_purged_is_not_told_and_not_kept(mind, repo, tmp_path):
+    """A purge reaches the texts of past tasks, in the cache and in a process that had read them (CC-54)."""
+    secret = "The salary of Miller is 4711 walruses"
+    commit(repo, secret, 1_702_000_000, pay__py="def pay():\n    pass\n")
+    mind.learn_git(repo, space=SPACE)
+    mind.index_code(repo)
+    assert secret in mind.plan("salary of miller", root=repo, space=SPACE).text
+    mind.purge(mind.remember(secret, space=SPACE).id)
+    assert "4711" not in mind.plan("salary of miller", root=repo, space=SPACE).text
+    mind.store.code_chunks.close()
+    assert not [path for path in (tmp_path / "home").rglob("*.db*") if b"4711 walruses" in path.read_bytes()]
+
+
+def test_another_repository_of_the_space_is_another(mind, repo, tmp_path):
+    """Its commits and what is remembered of its files are not told, though they are called the same."""
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q", "-b", "main")
+    commit(other, "Polish the walrus", 1_700_000_500, net__py="def walrus():\n    pass\n")
+    mind.index_code(other)
+    mind.learn_git(other, space=SPACE)
+    mind.remember("The walrus file is brittle.", about=[f"{other}/net.py"], space=SPACE)
+    assert "walrus" not in mind.plan("Polish the proxy", root=repo, space=SPACE).text
+    assert mind.plan("Polish the walrus", root=other, space=SPACE).past[0].text == "Polish the walrus"
+
+
+def test_where_memory_is_off_nothing_is_told(tmp_path, clock, repo):
+    """As with all that is asked of the past."""
+    with memory(tmp_path / "home", now=clock, embedder="none", off=(SPACE,)) as mind, pytest.raises(Disabled):
+        mind.index_code(repo)
+        mind.plan("proxy", root=repo, space=SPACE)

@@ -166,7 +166,7 @@ def test_a_plan_is_cut_from_its_least_parts():
     """Companions, past tasks and memories go before files; the likeliest file stays (within a budget)."""
     looks = tuple(Look(f"src/file{n}.py", 0.1, (), ("speaks of proxy",)) for n in range(9))
     past = (Done("commit 1", 0.0, "Tunnel", {}, ("a.py",)),)
-    whole = Plan("t", "/r", looks, past)
+    whole = Plan("t", "/r", 1, looks, past)
     short = whole.within(60)
     assert len(short.text) <= 240
     assert 0 < len(short.files) < 9

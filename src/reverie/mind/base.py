@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from reverie.settle.reading import Work
     from reverie.store import Store
 
+PURGED = "purged"        # of the store's notes: another value after each purge, so that nobody tells what he kept of it
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -50,7 +51,7 @@ class Base:
         self._background: Background | None = None
         self._recorder: Recorder | None = None
         self._trees: dict[str, tuple[bytes, Tree]] = {}    # by root: the state of its index, and its files
-        self._pasts: dict[tuple[str, str], tuple[int, Past]] = {}    # by root, space
+        self._pasts: dict[tuple[str, str], tuple[tuple[int, str | None], Past]] = {}    # by root, space
         self._leaving: list[str] = []          # ids that count no longer once the present transaction is through
 
     @property

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from reverie import clock
 from reverie.errors import Conflict, NotFound
 from reverie.lifecycle import change
 from reverie.lifecycle.intake import private
-from reverie.mind.base import Base, alone
+from reverie.mind.base import PURGED, Base, alone
 from reverie.model import Memory, Record, Retire
 
 if TYPE_CHECKING:
@@ -90,16 +91,20 @@ class LettingGo(Base):
         from reverie import backups
         from reverie.mirror.jsonl import name_of
         from reverie.settle import mirroring, purging, sharing
+        from reverie.settle import past as past_tasks
         from reverie.settle.mirroring.obeying import ever_said
         from reverie.settle.reading import Work
         memories = (*self._all(ids), *self.wordings(ids))
         gone = [memory.id for memory in memories]
         said = ever_said(self.store, memories)
         erased = self.store.purge(gone)
+        self._pasts.clear()
+        self.store.set_meta(PURGED, clock.new_id("purged"))
         self._leaving += gone
         self._withdraw()
         work = Work(self.store, self.embedder, self.settings, self._now())
         purging.unlaid(work, gone, said)
         left = (*mirroring.erased(work, gone, said, self._now), *purging.unfiled(work, gone, said, self._now),
-                *sharing.erased(work, gone, [name_of(memory) for memory in memories]))
+                *sharing.erased(work, gone, [name_of(memory) for memory in memories]),
+                *past_tasks.erased(self.store.code_chunks))
         return backups.Purged(erased, (*backups.purge(self.settings, self.store, gone), *left))

@@ -9,10 +9,11 @@ from reverie.anchors import ANCHORS, anchors_of
 from reverie.lifecycle.asked import question, whole
 from reverie.lifecycle.experience import COMMIT, FILE, TASK
 from reverie.lifecycle.intake import private
+from reverie.mind.base import PURGED
 from reverie.mind.code import Coding
 from reverie.mind.experience import LOOKED_AT, Experiencing
 from reverie.mind.find import Finding
-from reverie.model import Filter, Hit, lineage
+from reverie.model import Event, Filter, Hit, lineage
 
 if TYPE_CHECKING:
     from reverie.lifecycle.experience.together import Together
@@ -40,19 +41,19 @@ class Planning(Coding, Finding, Experiencing):
         memories about the task or those files; all within about so many `tokens`, the files last to be cut. Words of
         the task are weighed with what `learn_git` and recording have taught; with what code and past tasks mean, once
         `settle` has made their vectors. `root` is a folder in an indexed repository: the working directory, unless
-        told. Raises NotFound where none was indexed.
+        told. Raises NotFound where none was indexed, Disabled where memory is switched off.
         """
         from reverie.plan.answer import Plan, like, looks
         told = private(question(task, "task"))
-        home, spaces = self._root(root), self._space(space)
+        home, spaces = self._root(root), self._writable(space)
         if not told.strip():
             return Plan(told, home)
         meaning = self._meaning(told)
         found = self._ranked(told, home, spaces, meaning)
         files = looks(found, self._parts(told, home, meaning), max(0, whole(limit)))
         paths = [look.path for look in files]
-        return Plan(told, home, files, like(found), self._companions(paths, spaces),
-                    tuple(self.suggest_fix(told, space=spaces)), self._remembered(told, paths, spaces)).within(
+        return Plan(told, home, len(found.past), files, like(found), self._companions(paths, spaces),
+                    tuple(self.suggest_fix(told, space=spaces)), self._remembered(told, home, paths, spaces)).within(
                         max(1, whole(tokens)))
 
     def _ranked(self, task: str, root: str, space: str, meaning: dict[str, Any]) -> Ranked:
@@ -79,15 +80,16 @@ class Planning(Coding, Finding, Experiencing):
         from reverie.plan.past import Past
         from reverie.settle.past import kept
         self._flush()
-        tree, last = self._tree(root), self.store.last_event()
+        tree, last, purged = self._tree(root), self.store.last_event(), self.store.meta(PURGED)
         known = self._pasts.get((root, space))
-        if known is None or (known[0] != last and self.store.events(after=known[0], verbs=(*DEEDS, "purge"), limit=1)):
-            events = self.store.happened(DEEDS, space=space, limit=LOOKED_AT)
+        if known is None or known[0][1] != purged or (
+                known[0][0] != last and self.store.events(after=known[0][0], verbs=DEEDS, limit=1)):
+            events = of_repository(self.store.happened(DEEDS, space=space, limit=LOOKED_AT), root)
             past = Past(done(events, renames(events)), tree)
             kept(self.store.code_chunks, space, past.done)
         else:
             past = known[1] if known[1].tree is tree else Past(known[1].done, tree)
-        self._pasts[root, space] = (last, past)
+        self._pasts[root, space] = ((last, purged), past)
         return past
 
     def _meant(self, root: str, space: str, meaning: dict[str, Any]) -> Meant:
@@ -120,11 +122,19 @@ class Planning(Coding, Finding, Experiencing):
         rest = (other for path, other in found.items() if path not in paths)
         return tuple(sorted(rest, key=lambda other: (-other.weight, other.path))[:LEADERS])
 
-    def _remembered(self, task: str, paths: list[str], space: str) -> tuple[Hit, ...]:
+    def _remembered(self, task: str, root: str, paths: list[str], space: str) -> tuple[Hit, ...]:
         """Memories about a task, and about files."""
         hits = [hit for hit in self.recall(task, space=space, limit=MOST_MEMORIES) if hit.score >= SURE]
         seen = {hit.memory.id for hit in hits}
         about = [Hit(memory, 0.0, (f"about {path}",)) for memory in self.store.browse(
             Filter(spaces=lineage(space), having=ANCHORS, limit=1_000)) for path in
-            dict.fromkeys(anchor.path for anchor in anchors_of(memory)) if path in paths and memory.id not in seen]
+            dict.fromkeys(anchor.path for anchor in anchors_of(memory) if anchor.root == root)
+            if path in paths and memory.id not in seen]
         return (*hits, *sorted(about, key=lambda hit: paths.index(hit.why[0].removeprefix("about "))))[:MOST_MEMORIES]
+
+
+def of_repository(events: list[Event], root: str) -> list[Event]:
+    """Deeds without the commits of other repositories, whose files may have the same names."""
+    from reverie.settle.chronicling import identity
+    mine = identity(Path(root))
+    return [event for event in events if event.verb != COMMIT or event.payload.get("repository") in (mine, root)]

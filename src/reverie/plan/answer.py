@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 PER_TOKEN = 4            # characters, roughly
 LIKELY = 0.5             # of the likeliest past task: what is less alike is not told
 MOST_PAST = 5
+SPEAKS = ("speaks of", "is named for", "was changed on", "its code")    # reasons that have to do with the task
 
 
 class Part(NamedTuple):
@@ -41,6 +42,7 @@ class Plan(NamedTuple):
 
     task: str
     root: str                                   # of the repository
+    known: int = 0                              # how many past tasks were gone by
     files: tuple[Look, ...] = ()
     past: tuple[Done, ...] = ()                 # past tasks like this one
     together: tuple[Together, ...] = ()         # files that change with the likeliest, and are not among `files`
@@ -80,7 +82,8 @@ def like(found: Ranked, most: int = MOST_PAST) -> tuple[Done, ...]:
 def lines(plan: Plan) -> Iterator[str]:
     """The plan in lines."""
     if plan.files:
-        yield "Look at, likeliest first:"
+        spoken = any(reason.startswith(SPEAKS) for look in plan.files for reason in look.why)
+        yield "Look at, likeliest first:" if spoken else "Nothing speaks of it. Worked on most:"
     for look in plan.files:
         yield f"- {look.path}" + "".join(f"{', ' if n else ': '}{named(part)}" for n, part in enumerate(look.parts))
         if look.why:

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from reverie.code.terms import terms_of
+from reverie.code.terms import ABOUT_WORK, terms_of
 from reverie.plan import Ranked
 from reverie.plan.past import Past
+from reverie.words import STOP
 
 MOST = 3                 # reasons for one file
 WORDS = 4                # told of one reason
@@ -67,7 +68,8 @@ def said(found: Ranked, place: int, kind: str) -> list[str]:
     tree = found.tree
     fields = (tree.content,) if kind == "says" else (tree.named, tree.ways)
     worth: dict[str, float] = {}
-    for word in dict.fromkeys(word.lower() for word in (*found.task.words, *found.task.coded)):
+    words = (word.lower() for word in (*found.task.words, *found.task.coded))
+    for word in dict.fromkeys(word for word in words if word not in STOP and word not in ABOUT_WORK):
         for term in terms_of(word):
             for field in fields:
                 docs, _ = field.having(term)
@@ -77,7 +79,7 @@ def said(found: Ranked, place: int, kind: str) -> list[str]:
 
 
 def done_before(found: Ranked, place: int) -> str:
-    """The past task most like this one that changed a file, and how many more of the like did."""
+    """The past task most like this one that changed a file."""
     past = found.past
     scores = past.texts.bm25(found.task.terms)
     if found.meant.tasks:

@@ -96,6 +96,14 @@ def first_commits(folder: Path) -> list[str]:
     return ids[::-1]
 
 
+def identity(folder: Path) -> str:
+    """The id of a repository's first commit; empty where there is no history to be read."""
+    try:
+        return first_commits(folder)[0]
+    except BadInput:
+        return ""
+
+
 def is_shallow(folder: Path) -> bool:
     """Whether the history was cut off somewhere (`git clone --depth`)."""
     with asked(folder, ("rev-parse", "--is-shallow-repository")) as git:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
+from pathlib import Path
 
+from reverie.plan.log import terms
 from reverie.plan.past import Done
 from reverie.store.files import UNSURE, Chunk, Entry, FileIndex, Indexed
 from reverie.words import fingerprint
 
+PREFIX = "past tasks of "
 BATCH = 500
 NEAREST = 100            # past tasks that may speak for their files
 WAITING = 0.1            # the share of texts without a vector up to which the others are asked
@@ -19,7 +22,19 @@ WAITING = 0.1            # the share of texts without a vector up to which the o
 
 def root_of(space: str) -> str:
     """What the past tasks of a space lie under."""
-    return f"past tasks of {space}"
+    return f"{PREFIX}{space}"
+
+
+def erased(index: FileIndex) -> list[Path]:
+    """Erase all texts of past tasks, for they may repeat what was purged; the next plan lays them anew from the log.
+
+    The files that may still hold something: another process is reading them.
+    """
+    terms.cache_clear()
+    roots = [root for root in index.roots() if root.startswith(PREFIX)]
+    for root in roots:
+        index.forget(root)
+    return [] if not roots or index.scrub() else [Path(index.path)]
 
 
 def kept(index: FileIndex, space: str, done: Sequence[Done]) -> None:
@@ -45,7 +60,7 @@ def entry(key: str, text: str) -> Entry:
 def cosines(index: FileIndex, root: str, model: str, vector: object, most: int) -> dict[str, list[float]] | None:
     """The cosines of the nearest chunks under a root by their file's path; None while too many wait for vectors."""
     count = index.count([root], model)
-    if not count.chunks or count.waiting > WAITING * count.chunks:
+    if count.waiting > WAITING * count.chunks:
         return None
     nearest = dict(index.nearest(model, vector, [root], most, 0.0))    # type: ignore[arg-type]
     found: dict[str, list[float]] = {}

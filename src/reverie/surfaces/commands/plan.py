@@ -42,7 +42,8 @@ def plan(
         if not as_it_is:
             mind.index_code(config.work_tree((root or config.here()).resolve()), desk.telling)
             desk.telling.rest()
-        made = mind.plan(told, root=root, space=desk.space, limit=limit, tokens=tokens)
+        space = desk.space if desk.place or root is None else config.space_of(root.resolve())
+        made = mind.plan(told, root=root, space=space, limit=limit, tokens=tokens)
     if desk.json:
         say.document({**made._asdict(), "files": [
             {**look._asdict(), "parts": [part._asdict() for part in look.parts]} for look in made.files],
@@ -57,5 +58,5 @@ def plan(
 def answer(made: "Plan") -> None:
     """Show a plan."""
     say.tell(made.text or "Nothing is known that this could be about.")
-    if made.files and not made.past:
+    if made.files and not made.known:
         say.note("No past tasks are known. Take in the history: reverie learn --git")
