@@ -15,26 +15,29 @@ adapters stand on this one.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from inspect import iscoroutinefunction
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from reverie import config
+from reverie.companion import Companion
 from reverie.lifecycle.intake import checked_space
 from reverie.messages import named
 from reverie.model import Hit
 from reverie.window.block import EMPTY, Block, at_the_end, render
 
 if TYPE_CHECKING:
-    from reverie.companion import Companion
     from reverie.mind import Mind
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 PATIENCE = 0.5           # seconds that a conversation's beginning may take; longer, and its first turns go without
+TO_CLOSE = 10.0          # seconds that the end of a conversation waits for its beginning
+MOST_MISSED = 40         # lists of messages that came before the beginning was over, and are heeded then
 MOST_OPEN = 100          # conversations that one adapter keeps open; of more, the one that was silent longest is closed
 _opening = Lock()        # a mind's thread is made once
 
@@ -45,6 +48,7 @@ class Beside:
     def __init__(self, mind: Mind, space: str | None = None, *, session: str = "") -> None:
         self.mind, self.session, self.space = mind, session, home_of(space)
         self._companion: Companion | None = None
+        self._missed: deque[Sequence[Any]] = deque(maxlen=MOST_MISSED)
         self._trouble = ""
         self._told: set[str] = set()      # memories that were told before a tool
         self._one_at_a_time, self._opened = Lock(), Event()
@@ -72,16 +76,25 @@ class Beside:
 
     def turn(self, messages: Sequence[Any]) -> Block:
         """What comes up by itself for this conversation now, at once; often nothing. See `Companion.turn`."""
-        if (companion := self._companion) is None:
-            return EMPTY
         with self._one_at_a_time:
+            if (companion := self._caught_up()) is None:
+                self._missed.append(messages)
+                return EMPTY
             return self.spared(EMPTY, lambda: companion.turn(messages))
 
     def heed(self, messages: Sequence[Any]) -> None:
         """These messages are kept and learned from; nothing is given for them."""
-        if (companion := self._companion) is not None:
-            with self._one_at_a_time:
+        with self._one_at_a_time:
+            if (companion := self._caught_up()) is None:
+                self._missed.append(messages)
+            else:
                 self.spared(None, lambda: companion.heed(messages))
+
+    def _caught_up(self) -> Companion | None:
+        """The companion, once the conversation has begun; it has heeded what came before that."""
+        while (companion := self._companion) is not None and self._missed:
+            self.spared(None, partial(companion.heed, self._missed.popleft()))
+        return companion
 
     def before(self, messages: Sequence[Any]) -> Sequence[Any]:
         """What to send to the model: the messages, with what comes up at their end. They themselves are not altered."""
@@ -154,8 +167,10 @@ class Beside:
 
     def close(self) -> None:
         """The conversation is over: what is queued is written down. Twice does no harm."""
-        if (companion := self._companion) is not None:
-            self.spared(None, companion.close)
+        self._opened.wait(TO_CLOSE)
+        with self._one_at_a_time:
+            if (companion := self._caught_up()) is not None:
+                self.spared(None, companion.close)
 
     def __enter__(self) -> Self:
         return self
