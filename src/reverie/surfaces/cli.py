@@ -32,6 +32,7 @@ from reverie.surfaces.commands import (
     mcp,
     mirror,
     night,
+    plan,
     play,
     practice,
     present,
@@ -177,7 +178,7 @@ def options(
 
 
 for room in (
-    keep, present, review, letgo, find, days, files, code, anchors, learn, practice, experience, analysis, remind,
+    keep, present, review, letgo, find, days, files, code, plan, anchors, learn, practice, experience, analysis, remind,
     trust, mirror, night, switch, mcp, play, install,
 ):
     room.register(app)
