@@ -1,10 +1,11 @@
 # mypy: no-check-untyped-defs
-"""Memory in agents of other people's frameworks: whole conversations against scripted models, and trouble of all sorts."""
+"""Memory in other people's frameworks: whole conversations against scripted models, and trouble of all sorts."""
 
 import asyncio
 import importlib.util
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from threading import Event
@@ -501,3 +502,14 @@ def test_hooks_of_the_claude_agent_sdk_never_fail(broken):
                               {"hook_event_name": "Stop", "last_assistant_message": "Yes."},
                               {"hook_event_name": "PreCompact"})
     assert [{}] * 7 == answers and trouble
+
+
+def test_a_hook_of_the_claude_agent_sdk_does_not_wait_for_ever(home, monkeypatch):
+    """CC-40: what takes too long is gone without, and `trouble` says so."""
+    pytest.importorskip("claude_agent_sdk")
+    free = Event()
+    monkeypatch.setattr(Mind, "suggest_fix", lambda *_, **__: [] if free.wait(30) else [])
+    monkeypatch.setattr("reverie.adapters.claude_agent.SECONDS", 0.05)
+    threading.Timer(1.0, free.set).start()
+    answers, trouble = hooked(home, tool("PostToolUseFailure", "pytest", error="KeyError: 'heron'"))
+    assert [{}] == answers and "PostToolUseFailure took too long" in trouble

@@ -195,7 +195,7 @@ class Conversations:
             silent = next(iter(self._open)) if len(self._open) > MOST_OPEN else None
             closing = self._open.pop(silent) if silent is not None else None
         if closing:
-            closing.close()
+            Thread(target=closing.close, daemon=True, name="reverie-beside").start()
         return beside
 
     @property

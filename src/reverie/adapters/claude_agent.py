@@ -24,20 +24,31 @@ from claude_agent_sdk.types import HookCallback, HookEvent, HookInput, HookJSONO
 
 from reverie.adapters.beside import Beside, Conversations
 
-SECONDS = 10.0           # until the SDK gives a hook up; they take milliseconds
+SECONDS = 2.0            # until a hook goes without; they take milliseconds
 
 
 class SessionMemory(Conversations):
     """Memory beside the sessions of an agent. Use it as a context manager, or call `close`."""
 
+    late = ""                # the last hook that was not waited for
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong last, in one line; empty when all is well."""
+        return super().trouble or self.late
+
     def hooks(self) -> dict[HookEvent, list[HookMatcher]]:
         """For `ClaudeAgentOptions.hooks`; put those of your own beside them."""
-        return {event: [HookMatcher(hooks=[self._hook(answer)], timeout=SECONDS)] for event, answer in HOOKS.items()}
+        return {event: [HookMatcher(hooks=[self._hook(answer)])] for event, answer in HOOKS.items()}
 
     def _hook(self, answer: Callable[[Beside, Mapping[str, Any]], str]) -> HookCallback:
         async def hook(given: HookInput, _tool_use_id: str | None, _context: HookContext) -> HookJSONOutput:
-            text = await asyncio.to_thread(self._answer, answer, dict(given))
-            said = {"hookEventName": given["hook_event_name"], "additionalContext": text}
+            event, text = given["hook_event_name"], ""
+            try:
+                text = await asyncio.wait_for(asyncio.to_thread(self._answer, answer, dict(given)), SECONDS)
+            except TimeoutError:
+                self.late = f"{event} took too long"
+            said = {"hookEventName": event, "additionalContext": text}
             return cast(HookJSONOutput, {"hookSpecificOutput": said} if text else {})
         return hook
 

@@ -3,10 +3,10 @@
     graph = builder.compile(store=MemoryStore(mind, "me/shop"))
 
 An item is a memory of kind "file": kept whole, never merged, never faded, and it does not pop up by itself; searching
-is Reverie's `recall`. Items of one space; their namespaces are in `details["item"]` and, joined by dots, among the
-tags. Deleting retires, and what is put in the place of something leaves a history, so both can be taken back (`restore`,
-`undo`). Secrets are taken out of values. As a store is asked on purpose, trouble is raised here. No TTL: what is put
-stays.
+is Reverie's `recall`. All items are in one space; their namespaces are in `details["item"]` and, joined by dots, among
+the tags. Deleting retires, and what is put in the place of something leaves a history, so both can be taken back
+(`restore`, `undo`). Secrets are taken out of values. As a store is asked on purpose, trouble is raised here. No TTL:
+what is put stays.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ it does not pile up; what a session drops or clears stays in the log; secrets ar
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from json import dumps, loads
 from typing import TYPE_CHECKING, Any
@@ -70,18 +70,23 @@ class History:
 
     def _read(self) -> list[Item]:
         if not self.trouble:
-            with suppress(ReverieError):
+            with self._sparing():
                 self._items = replayed(self._mind.store.events(
                     session=self.session_id, verbs=(HISTORY,), space=self._space, limit=MOST_EVENTS))
         return list(self._items)
 
-    def _write(self, payload: dict[str, Any], change: Any) -> None:
+    def _write(self, payload: dict[str, Any], change: Callable[[list[Item]], list[Item]]) -> None:
         self._items = change(self._read())
-        try:
-            if not self.trouble:
+        if not self.trouble:
+            with self._sparing():
                 self._mind.record(HISTORY, payload, space=self._space, session=self.session_id)
+
+    @contextmanager
+    def _sparing(self) -> Iterator[None]:
+        try:
+            yield
         except ReverieError as err:
-            self.trouble = f"This session is kept in this process only: {err}"
+            self.trouble = f"From here on this session is kept in this process only: {err}"
 
 
 def replayed(events: Sequence[Event]) -> list[Item]:
