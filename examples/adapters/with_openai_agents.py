@@ -25,7 +25,7 @@ class Scripted(Model):
     def __init__(self) -> None:
         self.read: list[Any] = []
 
-    async def get_response(self, _instructions: Any, input: Any, *_: Any, **__: Any) -> ModelResponse:
+    async def get_response(self, *_: Any, input: Any, **__: Any) -> ModelResponse:
         self.read.append(input)
         text = "In cents." if "kept in cents" in str(input) else "I don't know."
         part = ResponseOutputText(type="output_text", text=text, annotations=[])
