@@ -81,8 +81,7 @@ class MemoryStore(BaseStore):
         last = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
         if last:
             with self.mind.store.alone():
-                for op in last.values():
-                    self._put(op)
+                self._put(list(last.values()))
         return answers
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -111,17 +110,21 @@ class MemoryStore(BaseStore):
                  if all(matches(condition, entry.namespace) for condition in op.match_conditions or ())}
         return sorted(found)[op.offset:op.offset + op.limit]
 
-    def _put(self, op: PutOp) -> None:
-        old = self._entry(op.namespace, op.key)
-        if op.value is None:
-            if old:
-                self.mind.forget(old.memory.id, "deleted")
-            return
-        fields = self._fields(op, op.value)
-        if old:
-            self.mind.revise(old.memory.id, **fields)
-        else:
-            self.mind.remember(**fields, space=self._space, kind=FILE)
+    def _put(self, ops: Sequence[PutOp]) -> None:
+        """Put and delete, each item once; every namespace is read once."""
+        known = {(entry.namespace, entry.key): entry.memory.id
+                 for namespace in {op.namespace for op in ops} for entry in self._entries(namespace)}
+        new = []
+        for op in ops:
+            old = known.get((op.namespace, op.key))
+            if op.value is not None and old is None:
+                new.append({**self._fields(op, op.value), "kind": FILE})
+            elif op.value is not None and old is not None:
+                self.mind.revise(old, **self._fields(op, op.value))
+            elif old is not None:
+                self.mind.forget(old, "deleted")
+        if new:
+            self.mind.remember_many(new, space=self._space)
 
     def _fields(self, op: PutOp, value: Mapping[str, Any]) -> dict[str, Any]:
         """An item as a memory's fields."""
