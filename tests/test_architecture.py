@@ -23,7 +23,7 @@ RANK = {
     "background": 6,
     "companion": 7,
     "mind": 8,
-    "surfaces": 9, "testing": 9, "__main__": 10,
+    "surfaces": 9, "testing": 9, "adapters": 9.5, "__main__": 10,
 }  # fmt: skip
 
 CLOCK = {"time.time", "time.sleep", "time.monotonic", "time.perf_counter", "datetime.now", "datetime.utcnow",

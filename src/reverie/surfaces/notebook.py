@@ -119,6 +119,11 @@ class Notebook:
             self._rewrite(memory, new + name.removeprefix(old), content(memory))
         return f"Successfully renamed {old} to {new}"
 
+    def clear(self) -> str:
+        """Every file is deleted; `reverie restore` brings them back."""
+        self.mind.forget([memory.id for memory in self._files().values()], "deleted")
+        return f"Successfully deleted all in {ROOT}"
+
     def _files(self) -> dict[str, Memory]:
         """Every file by its path; of two with one path, such as after a restore, the newer one."""
         found = self.mind.store.browse(Filter(spaces=(self.space,), kinds=(FILE,), limit=MOST))

@@ -1,0 +1,235 @@
+"""Memory beside any agent's loop: as a context manager, or as a decorator of the function that calls the model.
+
+    with Beside(mind, "me/shop", session="monday") as memory:
+        answer = model(memory.before(messages))
+        memory.after(messages, answer)
+
+    @Beside(mind, "me/shop", session="monday")
+    def model(messages): ...
+
+Always true: nothing here raises because of memory (`spared` is the one place of this room that catches everything, and
+`trouble` tells what it caught); a turn waits neither for inference nor for another process that writes. The other
+adapters stand on this one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
+from inspect import iscoroutinefunction
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from reverie import config
+from reverie.companion import Companion
+from reverie.lifecycle.intake import checked_space
+from reverie.messages import named
+from reverie.model import Hit
+from reverie.window.block import EMPTY, Block, at_the_end, render
+
+if TYPE_CHECKING:
+    from reverie.mind import Mind
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+PATIENCE = 0.5           # seconds that a conversation's beginning may take; longer, and its first turns go without
+TO_CLOSE = 10.0          # seconds that the end of a conversation waits for its beginning
+MOST_MISSED = 40         # lists of messages that came before the beginning was over, and are heeded then
+MOST_OPEN = 100          # conversations that one adapter keeps open; of more, the one that was silent longest is closed
+_opening = Lock()        # a mind's thread is made once
+
+
+class Beside:
+    """Memory beside one conversation."""
+
+    def __init__(self, mind: Mind, space: str | None = None, *, session: str = "") -> None:
+        self.mind, self.session, self.space = mind, session, home_of(space)
+        self._companion: Companion | None = None
+        self._missed: deque[Sequence[Any]] = deque(maxlen=MOST_MISSED)
+        self._trouble = ""
+        self._told: set[str] = set()      # memories that were told before a tool
+        self._one_at_a_time, self._opened = Lock(), Event()
+        Thread(target=self._open, daemon=True, name="reverie-beside").start()
+        self._opened.wait(PATIENCE)
+
+    def _open(self) -> None:
+        with _opening:
+            self._companion = self.spared(None, lambda: self.mind.companion(self.space, session=self.session))
+            self.session = self._companion.session if self._companion else self.session
+        self._opened.set()
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong last, here or in the background, in one line; empty when all is well."""
+        return self._trouble or (self._companion.trouble if self._companion else "")
+
+    def spared(self, otherwise: T, work: Callable[[], T]) -> T:
+        """What the work returns; if it fails, this instead, and `trouble` says why. The agent goes on."""
+        try:
+            return work()
+        except Exception as err:
+            self._trouble = f"{type(err).__name__}: {err}"
+            return otherwise
+
+    def turn(self, messages: Sequence[Any]) -> Block:
+        """What comes up by itself for this conversation now, at once; often nothing. See `Companion.turn`."""
+        with self._one_at_a_time:
+            if (companion := self._caught_up()) is None:
+                self._missed.append(messages)
+                return EMPTY
+            return self.spared(EMPTY, lambda: companion.turn(messages))
+
+    def heed(self, messages: Sequence[Any]) -> None:
+        """These messages are kept and learned from; nothing is given for them."""
+        with self._one_at_a_time:
+            if (companion := self._caught_up()) is None:
+                self._missed.append(messages)
+            else:
+                self.spared(None, lambda: companion.heed(messages))
+
+    def _caught_up(self) -> Companion | None:
+        """The companion, once the conversation has begun; it has heeded what came before that."""
+        while (companion := self._companion) is not None and self._missed:
+            self.spared(None, partial(companion.heed, self._missed.popleft()))
+        return companion
+
+    def before(self, messages: Sequence[Any]) -> Sequence[Any]:
+        """What to send to the model: the messages, with what comes up at their end. They themselves are not altered."""
+        block = self.turn(messages)
+        return self.spared(messages, lambda: at_the_end(messages, block)) if block else messages
+
+    def after(self, messages: Sequence[Any], answer: Any) -> None:
+        """What the model answered to these: a text, a message, or a response of OpenAI's or Anthropic's SDK."""
+        self.heed(self.spared(messages, lambda: [*messages, *messages_of(answer)]))
+
+    def warned(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """What to know before this tool runs, as a block of text; each memory once in a conversation, usually none."""
+        def called() -> str:
+            hits = [hit for hit in self.mind.warnings(tool, arguments, space=self.space)
+                    if hit.memory.id not in self._told]
+            self._told.update(hit.memory.id for hit in hits)
+            return self._text(hits)
+        return self.spared("", called)
+
+    def fixed(self, error: str) -> str:
+        """What once made such an error go away, as a block of text."""
+        return self.spared("", lambda: self._text(
+            [Hit(one.memory, one.chance, ("fix",)) for one in self.mind.suggest_fix(error, space=self.space)]))
+
+    def ran(self, tool: str, arguments: Any, result: Any = None, *, error: Any = None,
+            duration: float | None = None) -> None:
+        """A tool ran; it is written down in the background. `duration` in seconds."""
+        self.spared(None, lambda: self.mind.record_tool(tool, arguments, result, error=error, duration=duration,
+                                                        session=self.session, space=self.space))
+
+    def recall(self, question: str) -> str:
+        """Search long-term memory for what is known about a question: facts, preferences, decisions, past work.
+
+        Args:
+            question: What you want to know, in words.
+        """
+        return self.spared(f"Memory cannot be searched just now. {self._trouble}".strip(), lambda: self._text(
+            self.mind.recall(question, space=self.space)) or "Nothing is known about that.")
+
+    def remember(self, text: str) -> str:
+        """Keep something in long-term memory that will be worth knowing in later conversations.
+
+        Args:
+            text: One fact, preference, decision or lesson, in a sentence that can be understood by itself.
+        """
+        def kept() -> str:
+            return f"Kept as {self.mind.remember(text, space=self.space, session=self.session).id}."
+        return self.spared("", kept) or f"It was not kept. {self._trouble}"
+
+    def _text(self, hits: Sequence[Hit]) -> str:
+        settings = self.mind.settings
+        return render(hits, self.mind.work.now, limit=settings.limit, budget=settings.budget).text
+
+    def __call__(self, model: F) -> F:
+        """The same function, or async function, with memory: its first argument are the messages."""
+        if iscoroutinefunction(model):
+            @wraps(model)
+            async def awaited(messages: Sequence[Any], *more: Any, **named: Any) -> Any:
+                answer = await model(await asyncio.to_thread(self.before, messages), *more, **named)
+                await asyncio.to_thread(self.after, messages, answer)
+                return answer
+            return awaited  # type: ignore[return-value]
+
+        @wraps(model)
+        def called(messages: Sequence[Any], *more: Any, **named: Any) -> Any:
+            answer = model(self.before(messages), *more, **named)
+            self.after(messages, answer)
+            return answer
+        return called  # type: ignore[return-value]
+
+    def close(self) -> None:
+        """The conversation is over: what is queued is written down. Twice does no harm."""
+        self._opened.wait(TO_CLOSE)
+        with self._one_at_a_time:
+            if (companion := self._caught_up()) is not None:
+                self.spared(None, companion.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Conversations:
+    """Memory beside many conversations, for an adapter that serves them all: one `Beside` for each session."""
+
+    def __init__(self, mind: Mind, space: str | None = None) -> None:
+        self.mind, self.space = mind, home_of(space)
+        self._open: dict[str, Beside] = {}
+        self._lock = Lock()
+
+    def of(self, session: str) -> Beside:
+        """The one of a session."""
+        with self._lock:
+            beside = self._open.pop(session, None) or Beside(self.mind, self.space, session=session)
+            self._open[session] = beside      # the last to have spoken stands last
+            silent = next(iter(self._open)) if len(self._open) > MOST_OPEN else None
+            closing = self._open.pop(silent) if silent is not None else None
+        if closing:
+            Thread(target=closing.close, daemon=True, name="reverie-beside").start()
+        return beside
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong last in any of them."""
+        return next((beside.trouble for beside in reversed(self._open.values()) if beside.trouble), "")
+
+    def close(self) -> None:
+        """All conversations are over."""
+        with self._lock:
+            closing, self._open = self._open, {}
+        for beside in closing.values():
+            beside.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def home_of(space: str | None) -> str:
+    """The space that is meant; by default that of the working directory."""
+    return config.default_space() if space is None else checked_space(space)
+
+
+def messages_of(answer: Any) -> list[Any]:
+    """The messages in what a function that calls a model returned; none where there is nothing to be read."""
+    if isinstance(answer, str):
+        return [{"role": "assistant", "content": answer}]
+    if isinstance(answer, (list, tuple)):
+        return list(answer)
+    if choices := named(answer, "choices"):              # OpenAI's chat completions
+        return [named(choices[0], "message")]
+    if isinstance(output := named(answer, "output"), list):     # OpenAI's responses
+        return output
+    return [answer] if named(answer, "role") is not None else []

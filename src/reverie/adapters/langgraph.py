@@ -1,0 +1,235 @@
+"""LangGraph and LangChain: a `BaseStore` whose items are memories.
+
+    graph = builder.compile(store=MemoryStore(mind, "me/shop"))
+
+An item is a memory of kind "file": kept whole, never merged, never faded, and it does not pop up by itself; searching
+is Reverie's `recall`. All items are in one space; their namespaces are in `details["item"]` and, joined by dots, among
+the tags. Deleting retires, and what is put in the place of something leaves a history, so both can be taken back
+(`restore`, `undo`). Secrets are taken out of values. As a store is asked on purpose, trouble is raised here. No TTL:
+what is put stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    get_text_at_path,
+    tokenize_path,
+)
+
+from reverie.adapters.beside import home_of
+from reverie.errors import BadInput
+from reverie.kinds import FILE
+from reverie.lifecycle.intake import MOST_TAG, checked_tags, private
+from reverie.model import Filter, Memory
+
+if TYPE_CHECKING:
+    from reverie.mind import Mind
+
+ITEM = "item"            # the detail that makes a memory an item
+PAGE = 1_000             # memories that are read at once
+RANKED = 1_000           # hits of a search that are ranked; further items follow without a score
+
+Namespace = tuple[str, ...]
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "$eq": lambda value, other: bool(value == other),
+    "$ne": lambda value, other: bool(value != other),
+    "$gt": lambda value, other: number(value) > number(other),
+    "$gte": lambda value, other: number(value) >= number(other),
+    "$lt": lambda value, other: number(value) < number(other),
+    "$lte": lambda value, other: number(value) <= number(other),
+}
+
+
+class Entry(NamedTuple):
+    """An item as it is kept."""
+
+    namespace: Namespace
+    key: str
+    value: dict[str, Any]
+    indexed: bool            # found by searching
+    memory: Memory
+
+
+class MemoryStore(BaseStore):
+    """The items of one space; `fields` are the paths of a value that are searched, "$" being all of it."""
+
+    def __init__(self, mind: Mind, space: str | None = None, *, fields: Sequence[str] = ("$",)) -> None:
+        self.mind, self.fields = mind, tuple(fields)
+        self._space = home_of(space)
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """What each operation answers; what is read is as it was before anything of this batch is put."""
+        asked = list(ops)
+        if strange := next((op for op in asked if not isinstance(op, tuple(ANSWERS))), None):
+            raise ValueError(f"Unknown operation type: {type(strange)}")
+        answers = [ANSWERS[type(op)](self, op) for op in asked]
+        last = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
+        if last:
+            with self.mind.store.alone():
+                self._put(list(last.values()))
+        return answers
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """The same, beside the event loop."""
+        return await asyncio.to_thread(self.batch, list(ops))
+
+    def _get(self, op: GetOp) -> Item | None:
+        found = self._entry(op.namespace, op.key)
+        return None if found is None else Item(**shown(found))
+
+    def _search(self, op: SearchOp) -> list[SearchItem]:
+        entries = {entry.memory.id: entry for entry in self._entries(op.namespace_prefix)
+                   if fits(entry.value, op.filter or {})}
+        scores = self._scores(op.query, op.namespace_prefix) if op.query and entries else {}
+        best = [id for id in scores if id in entries and entries[id].indexed]
+        rest = sorted(entries.keys() - set(best), key=lambda id: (-entries[id].memory.updated_at, id))
+        return [SearchItem(**shown(entries[id]), score=scores.get(id) if id in best else None)
+                for id in [*best, *rest][op.offset:op.offset + op.limit]]
+
+    def _scores(self, query: str, prefix: Namespace) -> dict[str, float]:
+        hits = self.mind.recall(query, space=self._space, kinds=(FILE,), tags=tags_of(prefix)[-1:], limit=RANKED)
+        return {hit.memory.id: hit.score for hit in hits}
+
+    def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
+        found = {entry.namespace[:op.max_depth] for entry in self._entries(())
+                 if all(matches(condition, entry.namespace) for condition in op.match_conditions or ())}
+        return sorted(found)[op.offset:op.offset + op.limit]
+
+    def _put(self, ops: Sequence[PutOp]) -> None:
+        """Put and delete, each item once; every namespace is read once."""
+        known = {(entry.namespace, entry.key): entry.memory.id
+                 for namespace in {op.namespace for op in ops} for entry in self._entries(namespace)}
+        new = []
+        for op in ops:
+            old = known.get((op.namespace, op.key))
+            if op.value is not None and old is None:
+                new.append({**self._fields(op, op.value), "kind": FILE})
+            elif op.value is not None and old is not None:
+                self.mind.revise(old, **self._fields(op, op.value))
+            elif old is not None:
+                self.mind.forget(old, "deleted")
+        if new:
+            self.mind.remember_many(new, space=self._space)
+
+    def _fields(self, op: PutOp, value: Mapping[str, Any]) -> dict[str, Any]:
+        """An item as a memory's fields."""
+        for name in (*op.namespace, op.key):
+            if private(name) != name:
+                raise BadInput("That key or namespace holds a secret. It is written down as it is; choose another")
+        text = "" if op.index is False else searched(value, self.fields if op.index is None else op.index)
+        name = "/".join((*op.namespace, op.key))
+        return {"text": text or name, "title": name, "tags": tags_of(op.namespace), "details": {ITEM: {
+            "namespace": list(op.namespace), "key": op.key, "value": dict(value), "indexed": bool(text)}}}
+
+    def _entry(self, namespace: Namespace, key: str) -> Entry | None:
+        """The newer one of two with one key, such as after a restore."""
+        return next((entry for entry in self._entries(namespace)
+                     if (entry.namespace, entry.key) == (tuple(namespace), key)), None)
+
+    def _entries(self, prefix: Namespace) -> Iterator[Entry]:
+        """Every item below a namespace, each key once, newest first."""
+        after, seen = "", set[tuple[Namespace, str]]()
+        while True:
+            page = self.mind.store.browse(Filter(spaces=(self._space,), kinds=(FILE,), tags=tags_of(prefix)[-1:],
+                                                 having=ITEM, limit=PAGE, after=after))
+            for entry in map(entry_of, page):
+                if entry.namespace[:len(prefix)] == tuple(prefix) and (entry.namespace, entry.key) not in seen:
+                    seen.add((entry.namespace, entry.key))
+                    yield entry
+            if len(page) < PAGE:
+                return
+            after = page[-1].id
+
+
+ANSWERS: dict[type, Callable[[MemoryStore, Any], Any]] = {
+    GetOp: MemoryStore._get,
+    SearchOp: MemoryStore._search,
+    ListNamespacesOp: MemoryStore._namespaces,
+    PutOp: lambda _store, _op: None,
+}
+
+
+def entry_of(memory: Memory) -> Entry:
+    """A memory as an item."""
+    item = memory.details[ITEM]
+    return Entry(tuple(item["namespace"]), item["key"], item["value"], item["indexed"], memory)
+
+
+def shown(entry: Entry) -> dict[str, Any]:
+    """An item's fields as LangGraph names them."""
+    return {"namespace": entry.namespace, "key": entry.key, "value": dict(entry.value),
+            "created_at": datetime.fromtimestamp(entry.memory.created_at, UTC),
+            "updated_at": datetime.fromtimestamp(entry.memory.updated_at, UTC)}
+
+
+def tags_of(namespace: Namespace) -> tuple[str, ...]:
+    """A tag for a namespace and each above it, as far as tags can be that long: users, users.ann."""
+    paths = (".".join(namespace[:length + 1]) for length in range(len(namespace)))
+    return checked_tags(path for path in paths if len(path) <= MOST_TAG)
+
+
+def searched(value: Mapping[str, Any], paths: Sequence[str]) -> str:
+    """What of a value is found by searching, a line for each piece."""
+    pieces = leaves(value) if "$" in paths else [
+        text for path in paths for text in get_text_at_path(value, tokenize_path(path))]
+    return "\n".join(pieces).strip()
+
+
+def leaves(value: Any, name: str = "") -> list[str]:
+    """Each value within a value, with its name."""
+    if isinstance(value, Mapping):
+        return [line for key, inner in value.items() for line in leaves(inner, str(key))]
+    if isinstance(value, (list, tuple)):
+        return [line for inner in value for line in leaves(inner, name)]
+    return [] if value is None else [f"{name}: {value}"]
+
+
+def fits(value: Any, wanted: Any) -> bool:
+    """Whether a value is as a filter wants it: equal, by operators, or in each part."""
+    if isinstance(wanted, Mapping):
+        if any(name.startswith("$") for name in wanted):
+            return all(operator(name)(value, other) for name, other in wanted.items())
+        return isinstance(value, Mapping) and all(fits(value.get(name), other) for name, other in wanted.items())
+    if isinstance(wanted, (list, tuple)):
+        return (isinstance(value, (list, tuple)) and len(value) == len(wanted)
+                and all(map(fits, value, wanted)))
+    return bool(value == wanted)
+
+
+def operator(name: str) -> Callable[[Any, Any], bool]:
+    """An operator of a filter."""
+    if name not in OPERATORS:
+        raise ValueError(f"Unsupported operator: {name}; there are {', '.join(OPERATORS)}")
+    return OPERATORS[name]
+
+
+def number(value: Any) -> float:
+    """A value to be compared by size; what is no number is neither less nor more than any."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return float("nan")
+
+
+def matches(condition: MatchCondition, namespace: Namespace) -> bool:
+    """Whether a namespace begins or ends like this; "*" is any one label."""
+    path = condition.path
+    if len(namespace) < len(path):
+        return False
+    part = namespace[:len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path):]
+    return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))

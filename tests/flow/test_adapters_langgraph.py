@@ -1,0 +1,206 @@
+"""LangGraph's store over memories, held against LangGraph's own store in memory."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reverie.errors import BadInput, Disabled
+from reverie.kinds import FILE
+from reverie.testing import SPACE, memory
+
+pytest.importorskip("langgraph.store.base")
+
+from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp
+from langgraph.store.memory import InMemoryStore
+
+from reverie.adapters.langgraph import MemoryStore, fits, tags_of
+
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+ANN = ("users", "Ann")
+
+LABELS = st.sampled_from(["users", "Ann", "ann", "日本", "#x", "a b"])
+NAMESPACES = st.lists(LABELS, min_size=1, max_size=3).map(tuple)
+LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "red", "blue", "a\x00b"])
+VALUES = st.dictionaries(st.sampled_from(["colour", "size", "inner"]),
+                         LEAVES | st.lists(LEAVES, max_size=2) | st.dictionaries(st.sampled_from("ab"), LEAVES),
+                         max_size=3)
+FILTERS = st.none() | st.dictionaries(st.sampled_from(["colour", "inner"]), LEAVES | st.fixed_dictionaries(
+    {"$ne": LEAVES}) | st.fixed_dictionaries({"$eq": LEAVES}), max_size=2)
+PATHS = st.lists(LABELS | st.just("*"), min_size=1, max_size=2).map(tuple)
+OPS = st.one_of(
+    st.builds(PutOp, NAMESPACES, st.sampled_from(["k1", "k2"]), st.none() | VALUES),
+    st.builds(GetOp, NAMESPACES, st.sampled_from(["k1", "k2"])),
+    st.builds(SearchOp, st.just(()) | NAMESPACES, FILTERS, st.just(100)),
+    st.builds(ListNamespacesOp, st.none() | st.tuples(st.builds(
+        MatchCondition, st.sampled_from(["prefix", "suffix"]), PATHS)), st.none() | st.integers(1, 3)))
+
+
+@pytest.fixture
+def store(mind):
+    return MemoryStore(mind, SPACE)
+
+
+def plain(result):
+    """What must be the same in both stores: not the times, nor the order of what was not ranked."""
+    if isinstance(result, list):
+        return sorted((plain(one) for one in result), key=str)
+    return result if result is None or isinstance(result, tuple) else (result.namespace, result.key, result.value)
+
+
+def full(theirs, depth):
+    """The namespaces in which their store has something: it lists those that have become empty as well."""
+    return {item.namespace[:depth] for item in theirs.search((), limit=1_000)}
+
+
+@given(st.lists(st.lists(OPS, min_size=1, max_size=4), max_size=6))
+@settings(max_examples=40, deadline=None)
+def test_it_answers_as_langgraphs_own_store(batches):
+    """Any batches of puts, deletions, reads, filters and listings: the same answers, and what is read in a batch is as
+    it was before it.
+    """
+    theirs = InMemoryStore()
+    with memory(embedder="none") as mind:
+        ours = MemoryStore(mind, SPACE)
+        for batch in batches:
+            expected = [plain(result) for result in theirs.batch(batch)]
+            answered = [plain(result) for result in ours.batch(batch)]
+            for op, one, other in zip(batch, expected, answered, strict=True):
+                same = one if not isinstance(op, ListNamespacesOp) else [
+                    namespace for namespace in one if namespace in full(theirs, op.max_depth)]
+                assert str(same).replace("\\x00", "␀") == str(other)
+        assert [] == mind.verify()
+
+
+def test_an_item_keeps_its_birth_and_tells_when_it_changed(store, clock):
+    """Times are UTC; a value that is put again is another revision of the same item."""
+    store.put(ANN, "food", {"likes": "tea"})
+    born = datetime.fromtimestamp(clock(), UTC)
+    clock.tick(days=1)
+    store.put(ANN, "food", {"likes": "coffee", "more": {"deep": [1, None, 2.5]}})
+    item = store.get(ANN, "food")
+    assert ({"likes": "coffee", "more": {"deep": [1, None, 2.5]}}, born) == (item.value, item.created_at)
+    assert datetime.fromtimestamp(clock(), UTC) == item.updated_at
+    assert (ANN, "food", None) == (item.namespace, item.key, store.get(ANN, "drink"))
+
+
+def test_what_is_put_or_deleted_can_be_taken_back(store, mind):
+    """A deletion retires, a revision keeps what was there before; `restore` and `undo` bring it back."""
+    store.put(ANN, "food", {"likes": "tea"})
+    store.put(ANN, "food", {"likes": "coffee"})
+    (one,) = mind.browse(space=SPACE, kinds=[FILE])
+    store.delete(ANN, "food")
+    assert store.get(ANN, "food") is None and [] == store.search(("users",)) == store.list_namespaces()
+    mind.restore(one.id)
+    assert {"likes": "coffee"} == store.get(ANN, "food").value
+    mind.undo(next(record.event.seq for record in mind.history(one.id) if record.op == "revise"), force=True)
+    assert {"likes": "tea"} == store.get(ANN, "food").value
+    store.delete(ANN, "never there")
+
+
+def test_searching_ranks_what_is_indexed_and_appends_the_rest(store):
+    """By words and meaning, with a score, best first; then what is not indexed or does not match, without one; pages
+    do not overlap.
+    """
+    store.put(ANN, "tea", {"text": "Ann drinks green tea in the morning."})
+    store.put(ANN, "car", {"text": "The car is parked behind the house."})
+    store.put(("users", "Bob"), "tea", {"text": "Bob drinks black tea."})
+    store.put(ANN, "hidden", {"text": "green tea in the morning"}, index=False)
+    store.put(ANN, "part", {"title": "Harbour", "body": "green tea in the morning"}, index=["title"])
+    found = store.search(ANN, query="green tea in the morning")
+    assert "tea" == found[0].key and found[0].score > 0
+    assert {"car", "hidden", "part"} == {item.key for item in found[1:]}
+    assert [None] == [item.score for item in found if item.key == "hidden"]
+    pages = [item.key for offset in range(4) for item in store.search(ANN, query="green tea", limit=1, offset=offset)]
+    assert sorted(pages) == sorted({"tea", "car", "hidden", "part"})
+    assert "part" == store.search(ANN, query="harbour", limit=1)[0].key
+    assert {"Ann", "Bob"} == {item.namespace[1] for item in store.search(("users",), query="tea", limit=10)}
+    assert ["car"] == [item.key for item in store.search(ANN, query="tea", filter={
+        "text": "The car is parked behind the house."})]
+
+
+@pytest.mark.parametrize(("value", "wanted", "expected"), [
+    ({"n": 5}, {"n": {"$gt": 4}}, True), ({"n": 5}, {"n": {"$gt": 5}}, False), ({"n": 5}, {"n": {"$gte": 5}}, True),
+    ({"n": 5}, {"n": {"$lt": 6, "$gt": 4}}, True), ({"n": 5}, {"n": {"$lte": 4}}, False),
+    ({}, {"n": {"$gt": 4}}, False),
+    ({"n": "x"}, {"n": {"$lt": 4}}, False), ({"n": [1, {"a": 2}]}, {"n": [1, {"a": 2}]}, True),
+    ({"n": [1]}, {"n": [1, 2]}, False), ({"n": {"a": 1, "b": 2}}, {"n": {"a": 1}}, True),
+    ({"n": 1}, {"n": {"a": 1}}, False)])
+def test_filters_compare(value, wanted, expected):
+    """$eq $ne $gt $gte $lt $lte, parts of objects, lists in order; what is missing or no number is in no range."""
+    assert expected == fits(value, wanted)
+
+
+def test_what_is_not_understood_is_refused(store):
+    """An operator, an operation, a namespace, a TTL that would not be kept."""
+    store.put(ANN, "food", {"n": 1})
+    with pytest.raises(ValueError, match=r"\$near"):
+        store.search(ANN, filter={"n": {"$near": 1}})
+    with pytest.raises(ValueError, match="Unknown operation"):
+        store.batch([("what",)])
+    with pytest.raises(InvalidNamespaceError):
+        store.put(("a.b",), "k", {})
+    with pytest.raises(NotImplementedError):
+        store.put(ANN, "food", {}, ttl=5)
+
+
+def test_the_async_side_is_the_same(store):
+    """aput, aget, asearch, alist_namespaces, adelete, many at once."""
+    async def story():
+        await asyncio.gather(*(store.aput(ANN, f"k{n}", {"n": n}) for n in range(8)))
+        found = await store.asearch(ANN, limit=20)
+        await store.adelete(ANN, "k0")
+        return len(found), await store.aget(ANN, "k0"), (await store.aget(ANN, "k1")).value, (
+            await store.alist_namespaces(prefix=("users",)))
+    assert (8, None, {"n": 1}, [ANN]) == asyncio.run(story())
+
+
+def test_a_failed_batch_puts_nothing(store):
+    """All of it or none."""
+    with pytest.raises(BadInput, match="holds a secret"):
+        store.batch([PutOp(ANN, "good", {"n": 1}), PutOp(ANN, SECRET, {"n": 2})])
+    assert store.get(ANN, "good") is None
+
+
+def test_secrets_do_not_reach_the_store(store, mind):
+    """CC-89, A106: neither in values nor in names."""
+    store.put(ANN, "login", {"note": f"the token is {SECRET}", "password": "hunter2!x"})
+    kept = str(mind.browse(space=SPACE, kinds=[FILE])) + str(mind.store.events())
+    assert SECRET not in kept and "hunter2!x" not in kept
+    assert "REDACTED" in store.get(ANN, "login").value["note"]
+
+
+def test_spaces_are_apart_and_items_stay_themselves(store, mind, clock):
+    """CC-11: neither a store of another space nor one above or below it sees them; night changes nothing of them."""
+    store.put(ANN, "a", {"text": "Ann likes green tea very much."})
+    store.put(ANN, "b", {"text": "Ann likes green tea very much."})
+    for space in ("me/other", "me", f"{SPACE}/below"):
+        other = MemoryStore(mind, space)
+        assert (None, []) == (other.get(ANN, "a"), other.search((), query="green tea"))
+    clock.tick(days=400)
+    mind.settle()
+    mind.sleep()
+    assert ["a", "b"] == sorted(item.key for item in store.search(ANN))
+    assert {"text": "Ann likes green tea very much."} == store.get(ANN, "a").value
+
+
+def test_a_store_that_cannot_keep_says_so():
+    """Work that failed is not called done."""
+    with memory(off=(SPACE,)) as mind, pytest.raises(Disabled):
+        MemoryStore(mind, SPACE).put(ANN, "a", {"n": 1})
+
+
+def test_items_beyond_one_page_are_all_there(store, monkeypatch):
+    """However many."""
+    monkeypatch.setattr("reverie.adapters.langgraph.PAGE", 3)
+    store.batch([PutOp(ANN, f"k{n}", {"n": n}) for n in range(10)])
+    assert 10 == len(store.search((), limit=50)) == len(store.search(ANN, filter={"n": {"$gte": 0}}, limit=50))
+    assert {"n": 0} == store.get(ANN, "k0").value
+
+
+def test_a_namespace_is_a_tag_where_tags_can_be_that_long():
+    """Each level by itself, so that `recall --tag users.ann` finds what is below it."""
+    assert ("users", "users.ann") == tags_of(ANN)
+    assert ("a",) == tags_of(("a", "b" * 100))
