@@ -106,7 +106,8 @@ def zuckerman(folder):
 
 SCHEMA = """
 create table tool_executions (id integer, timestamp timestamp, session_id varchar, task_id varchar, tool_name varchar,
-  parameters {json}, result {json}, success boolean, error_message varchar, duration_ms integer, context_tokens integer);
+  parameters {json}, result {json}, success boolean, error_message varchar, duration_ms integer,
+  context_tokens integer);
 create table file_interactions (id integer, timestamp timestamp, session_id varchar, task_id varchar, file_path varchar,
   operation varchar, line_range {json}, success boolean, context varchar, changes_summary varchar);
 create table task_history (id integer, task_id varchar, session_id varchar, description varchar, intent varchar,

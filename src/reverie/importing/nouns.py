@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -112,8 +112,8 @@ def mapping(value: object) -> Mapping[str, Any]:
 
 
 def moment(value: object, zone: str) -> float | None:
-    """Seconds since 1970 from ISO 8601 (without a zone in `zone`), a datetime, or seconds or milliseconds."""
-    if isinstance(value, datetime):
+    """Seconds since 1970 from ISO 8601 (without a zone in `zone`), a date, or seconds or milliseconds."""
+    if isinstance(value, date):         # YAML makes them of what looks like one
         value = value.isoformat()
     if isinstance(value, str) and value:
         return moment_in(value, zone)

@@ -102,8 +102,7 @@ def passages(text: str, first: int = 1) -> Iterator[Passage]:
     """The bullets and paragraphs of a page, each with its heading; a bullet keeps what is indented below it."""
     heading, fenced, lines, begun = "", False, list[str](), Passage(first, "", "")
     for number, line in enumerate(text.split("\n"), start=first):
-        inside = fenced or _FENCE.match(line.lstrip()) is not None
-        fenced ^= _FENCE.match(line.lstrip()) is not None
+        inside, fenced = fenced, fenced ^ (_FENCE.match(line.lstrip()) is not None)
         found = None if inside else _HEADING.match(line)
         if found or (not inside and begins(line, lines, begun.bullet)):
             yield from closed(begun, lines)
