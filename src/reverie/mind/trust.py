@@ -130,3 +130,20 @@ class Trusting(Base):
         path.parent.mkdir(parents=True, exist_ok=True)
         self.store.backup(path)
         return path
+
+    def restore_backup(self, source: str | Path) -> Path:
+        """Go back to what a backup holds. Returns the copy of what was here until now, which leads forth again.
+
+        Other processes see all of it or nothing. What is remembered only since then is in that copy. The pages of the
+        mirror are written anew; the indexes of files and of code stay as they are. BadInput for what is no backup.
+        """
+        from reverie import backups
+        from reverie.settle.mirroring import problems
+        path = Path(source).expanduser()
+        if not path.is_file():
+            raise NotFound(f"There is no file {source}")
+        self._flush()
+        kept = backups.before(self.store, self.settings, self._now())
+        self.store.put_back(path)
+        problems(self.work, True)
+        return kept

@@ -260,12 +260,23 @@ def export(
 def backup(
     desk: Desk,
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; none is today's in the home.")] = None,
+    restore: Annotated[bool, typer.Option("--restore", help="Go back to FILE; what is here now is kept.")] = False,
 ) -> None:
-    """Copy the database, while others go on writing."""
+    """Copy the database, while others go on writing; or go back to a copy."""
     from reverie import backups
 
+    if restore and file is None:
+        raise BadInput("Name the copy to go back to: reverie backup --restore FILE")
     with desk.mind() as mind:
         desk.telling("copying", 0, None)
+        if restore and file is not None:
+            kept = mind.restore_backup(file)
+            desk.telling.rest()
+            if desk.json:
+                say.document({"restored": str(file), "kept": str(kept)})
+            else:
+                say.tell(f"Everything is as in {file}. What was here until now: {kept}")
+            return
         made = mind.backup(file) if file else backups.daily(mind.store, mind.settings, clock.now())
     if desk.json:
         say.document({"file": str(made) if made else None})
