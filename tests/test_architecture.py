@@ -18,6 +18,7 @@ RANK = {
     "search": 3, "lifecycle": 3, "backups": 3, "mirror": 3, "files": 3,
     "code": 3.5,    # walks a repository as `files` walks a folder
     "importing": 3.5,    # reads what others wrote, lines of `mirror` among it
+    "plan": 3.7,    # ranks what `code` has indexed by what `lifecycle` knows of the past
     "settle": 4, "opening": 4,
     "conversation": 5, "recorder": 5,
     "background": 6,

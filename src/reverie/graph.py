@@ -18,9 +18,13 @@ a node is gone on from only when a better way to it was found and the number of 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import log
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.model import Edge
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 WEIGHTS = {"has_tag": 0.8, "in_cluster": 0.6, "supersedes": 0.9, "contradicts": 0.3, "derived_from": 0.7}
 """What a relation hands on (CONSTANTS §2; B37). `relates_to` has a weight of its own on each edge."""
@@ -123,25 +127,25 @@ def strengthened(weight: float | None, first: float = 0.5, by: float = 0.05, mos
     return first if not weight else max(weight, min(most, weight + by))
 
 
-def pagerank(links: Sequence[tuple[int, int, float]], start: Sequence[float], damping: float = 0.85,
-             rounds: int = 50) -> list[float]:
+def pagerank(links: "npt.ArrayLike", start: "npt.ArrayLike", damping: float = 0.85,
+             rounds: int = 50) -> "npt.NDArray[np.float64]":
     """How much of the attention that begins at `start` comes to each node (Page et al., 1999, personalised).
 
-    A link is (from, to, weight). `start` has a value of 0 or more for each node; all 0 means the same for all. What has
-    no links gives its share back to the start. The ranks sum to 1; a node's is exact to about 0.85 ** rounds.
+    A link is a row (from, to, weight). `start` has a value of 0 or more for each node; all 0 means the same for all.
+    What has no links gives its share back to the start. The ranks sum to 1; a node's is exact to about 0.85 ** rounds.
     """
     import numpy as np
-    size = len(start)
-    if not size:
-        return []
     begin = np.asarray(start, float)
+    size = len(begin)
+    if not size:
+        return begin
     begin = begin / begin.sum() if begin.sum() > 0 else np.full(size, 1 / size)
-    src, dst = (np.array([link[place] for link in links], int) for place in (0, 1))
-    weights = np.array([link[2] for link in links], float)
+    table = np.asarray(links, float).reshape(-1, 3)
+    src, dst, weights = table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2]
     out = np.bincount(src, weights, size)
     share = weights / out[src]
     rank = begin
     for _ in range(rounds):
         flow = np.bincount(dst, rank[src] * share, size)
         rank = damping * (flow + rank[out == 0].sum() * begin) + (1 - damping) * begin
-    return [float(one) for one in rank]
+    return np.asarray(rank)

@@ -212,6 +212,15 @@ def test_one_name_in_several_files(home, tmp_path):
     assert home.find_symbol("til.py:helper", root=root) == home.callers("c.py:helper", root=root) == []
 
 
+def test_a_property_that_is_called_like_its_type_is_no_circle(home, tmp_path):
+    """`def Column(self) -> Column`: what it returns is asked of itself; indexing comes to its end."""
+    repo = written(tmp_path / "circle", **{"a.py": (
+        "class Table:\n    @property\n    def Column(self) -> 'Column':\n        return Column()\n\n"
+        "    def use(self):\n        self.Column.name.lower()\n        return self.Column.drop()\n")})
+    assert home.index_code(repo).files == 1
+    assert [one.name for one in home.find_symbol("Table.Column", root=repo)] == ["Table.Column"]
+
+
 def test_a_second_working_tree_is_no_second_repository(home, tmp_path):
     """What `git worktree add` put into the repository is left out; a submodule counts."""
     root = written(tmp_path / "main", **{

@@ -18,6 +18,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+from reverie.code.bags import bag_of
 from reverie.code.index import generated
 from reverie.files.chunks import chunked as cut
 from reverie.files.chunks import lines_of
@@ -121,16 +122,19 @@ def caught_up(index: CodeIndex, chunks: FileIndex, root: str, now: Callable[[], 
 
     A file that has changed since it was parsed waits for the next time.
     """
-    known, have = index.known(root), chunks.known(root)
-    stale = [Seen(path, one.stamp) for path, one in known.items() if path not in have or have[path].hash != one.hash]
+    known, have, bagged = index.known(root), chunks.known(root), index.bagged(root)
+    stale = [Seen(path, one.stamp) for path, one in known.items()
+             if path not in have or have[path].hash != one.hash or bagged.get(path) != one.hash]
     chunks.drop(root, [path for path in have if path not in known])
     total, done = sum(one.stamp.size for one in stale), 0
     for batch in batches(stale):
         symbols: dict[str, list[Symbol]] = {one.path: [] for one in batch}
         for place in index.symbols(root, list(symbols)):
             symbols[place.path].append(place.symbol)
-        entries = [entry_of(root, known[path], some, now()) for path, some in symbols.items()]
-        chunks.put(root, [entry for entry in entries if entry is not None])
+        found = (entry_of(root, known[path], some, now()) for path, some in symbols.items())
+        entries = [entry for entry in found if entry is not None]
+        chunks.put(root, entries)
+        index.put_bags(root, [bag_of(entry) for entry in entries])
         done += sum(one.stamp.size for one in batch)
         progress(f"cutting up {Path(root).name}", done, total)
     return len(stale)

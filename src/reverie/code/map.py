@@ -7,21 +7,26 @@ little to what it stands in, so that classes rise with their methods. Files are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.code.ask import Found, found
 from reverie.graph import pagerank
-from reverie.store.code import CodeIndex, Edge, Place
+from reverie.store.code import CodeIndex, Graph, Place
 from reverie.window.tokens import tokens
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 WEIGHTS = {"calls": 1.0, "inherits": 1.0, "imports": 0.5, "references": 0.5, "uses": 0.3}
 UP = 0.2                   # to what a symbol stands in
 DOWN = 0.1                 # from a file to each of its symbols, so that a file in focus brings them up
 BUDGET = 1_000             # tokens of a map, unless told otherwise
+TOGETHER = 200             # symbols that are read at once
 HIDDEN = frozenset(("variable", "attribute"))    # they are found by name; a map of them would be a listing
-
-Node = tuple[str, int]
 
 
 class Overview(NamedTuple):
@@ -35,16 +40,46 @@ class Overview(NamedTuple):
 
 def overview(index: CodeIndex, root: str, focus: Sequence[str], budget: int) -> Overview:
     """The map of a repository, seen from `focus`, within so many tokens."""
-    places = index.symbols(root)
-    edges = index.edges(root)
-    ranks = ranked(places, sorted(index.known(root)), edges, focus)
-    users = {(edge.to, edge.symbol): 0 for edge in edges}
-    for edge in edges:
-        users[edge.to, edge.symbol] += 1
-    shown = sorted((one for one in places if one.symbol.kind not in HIDDEN),
-                   key=lambda one: (-ranks[one.path, one.num], one.path, one.num))
-    told = [found(one, f"used {users.get((one.path, one.num), 0)}×", *near(one, focus)) for one in shown]
-    return packed(told, budget)
+    graph = index.graph(root)
+    nodes = Nodes(graph)
+    ranks, used = ranked(graph, nodes, focus), nodes.users(graph)
+    shown = [place for place, one in enumerate(graph.symbols) if one[5] not in HIDDEN]
+    order = sorted(shown, key=lambda place: (-ranks[nodes.symbols[place]], place))
+    best = (found(one, f"used {used[nodes.symbols[place]]}×", *near(one, focus))
+            for place, one in looked_up(index, root, graph, order))
+    return packed(best, len(order), budget)
+
+
+class Nodes:
+    """The numbers of a repository's files and symbols, as nodes of one graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        size = Counter(one[0] for one in graph.symbols)
+        ends = accumulate((1 + size[file] for file, _ in graph.files), initial=0)
+        self.file = {file: start for (file, _), start in zip(graph.files, ends, strict=False)}
+        self.count = len(graph.files) + len(graph.symbols)
+        self.symbols = [self.of(file, index) for file, index, *_ in graph.symbols]
+
+    def of(self, file: int, index: int) -> int:
+        """The node of a symbol; of the file itself for index −1."""
+        return self.file[file] + 1 + index
+
+    def users(self, graph: Graph) -> list[int]:
+        """How often each node is used."""
+        used = [0] * self.count
+        for _, _, file, symbol, _, times in graph.uses:
+            used[self.of(file, symbol)] += times
+        return used
+
+
+def looked_up(index: CodeIndex, root: str, graph: Graph, order: Sequence[int]) -> Iterator[tuple[int, Place]]:
+    """The symbols at these places, each with what it begins with: read as far as somebody asks."""
+    paths = dict(graph.files)
+    for start in range(0, len(order), TOGETHER):
+        some = order[start:start + TOGETHER]
+        wanted = {(paths[graph.symbols[place][0]], graph.symbols[place][1]): place for place in some}
+        read = {(one.path, one.num): one for one in index.symbols(root, sorted({path for path, _ in wanted}))}
+        yield from ((place, read[node]) for node, place in wanted.items() if node in read)
 
 
 def near(one: Place, focus: Sequence[str]) -> tuple[str, ...]:
@@ -52,27 +87,27 @@ def near(one: Place, focus: Sequence[str]) -> tuple[str, ...]:
     return ("in focus",) if one.path in focus or one.symbol.name in focus or one.symbol.qual in focus else ()
 
 
-def ranked(places: Sequence[Place], paths: Sequence[str], edges: Sequence[Edge],
-           focus: Sequence[str]) -> dict[Node, float]:
-    """The rank of each symbol, and of each file (index -1)."""
-    nodes: list[Node] = [*((path, -1) for path in paths), *((one.path, one.num) for one in places)]
-    number = {node: num for num, node in enumerate(nodes)}
+def ranked(graph: Graph, nodes: Nodes, focus: Sequence[str]) -> npt.NDArray[np.float64]:
+    """The rank of each node."""
     links: list[tuple[int, int, float]] = []
-    for one in places:
-        here, up = number[one.path, one.num], number[one.path, one.symbol.parent]
-        links += [(here, up, UP), (number[one.path, -1], here, DOWN)]
-    links += [(number[edge.path, edge.scope], number[edge.to, edge.symbol], WEIGHTS[edge.kind]) for edge in edges
-              if (edge.path, edge.scope) != (edge.to, edge.symbol)]
-    start = [0.0] * len(nodes)
-    for path in paths:
-        start[number[path, -1]] += path in focus
-    for one in places:
-        start[number[one.path, one.num]] += one.symbol.name in focus or one.symbol.qual in focus
-    return dict(zip(nodes, pagerank(links, start), strict=True))
+    start = [0.0] * nodes.count
+    for (file, _, parent, name, qual, _), here in zip(graph.symbols, nodes.symbols, strict=True):
+        links += [(here, nodes.of(file, parent), UP), (nodes.file[file], here, DOWN)]
+        start[here] += name in focus or qual in focus
+    for file, scope, to, symbol, kind, times in graph.uses:
+        if (file, scope) != (to, symbol):
+            links.append((nodes.of(file, scope), nodes.of(to, symbol), WEIGHTS[kind] * times))
+    for file, path in graph.files:
+        start[nodes.file[file]] += path in focus
+    ranks: npt.NDArray[np.float64] = pagerank(links, start)
+    return ranks
 
 
-def packed(best: Sequence[Found], budget: int) -> Overview:
-    """As many of the best as fit, each under its file; what is too long for the rest of the budget is passed over."""
+def packed(best: Iterable[Found], count: int, budget: int) -> Overview:
+    """As many of the best as fit, each under its file; what is too long for the rest is passed over.
+
+    `count` is how many there are.
+    """
     taken: list[Found] = []
     files: set[str] = set()
     spent = 0
@@ -85,7 +120,7 @@ def packed(best: Sequence[Found], budget: int) -> Overview:
         elif spent > 0.97 * budget:
             break
     text = written(taken)
-    return Overview(text, tokens(text), tuple(taken), len(best) - len(taken))
+    return Overview(text, tokens(text), tuple(taken), count - len(taken))
 
 
 def written(symbols: Sequence[Found]) -> str:

@@ -198,7 +198,7 @@ class Reader:
         for step in steps[1:]:
             if found is None or not found.path:
                 return found
-            found = self._value(self.member(found, step.removesuffix("()")), depth)
+            found = self._value(self.member(found, step.removesuffix("()"), depth), depth)
             if step.endswith("()"):
                 found = self.given(found, depth)
         return found
@@ -214,17 +214,17 @@ class Reader:
                     return found
         return None
 
-    def member(self, before: Meaning, name: str) -> Meaning | None:
+    def member(self, before: Meaning, name: str, depth: int = 0) -> Meaning | None:
         """What a name after a dot means."""
-        if not before.path:
-            return before
+        if not before.path or depth > FOLLOWED:
+            return before if not before.path else None
         if before.num == OUTSIDE:
             found = self.world.top(before.path, name, self.world.of(before.path).language)
             return found._replace(how="import") if found else self.world.submodule(before.path, name)
         one = self.world.symbol(before.path, before.num)
         if one.kind == "method" and one.type:      # a property: of what it returns
-            held = self.given(before, 1)
-            return self.member(held, name) if held is not None and held.object else None
+            held = self.given(before, depth + 1)
+            return self.member(held, name, depth + 1) if held is not None and held.object else None
         if one.kind != "class":
             return None
         place = self.world.member(before.path, before.num, name, skip_own=before.above)

@@ -1,9 +1,9 @@
 """The verbs. Read this second.
 
-A `Mind` is a store, an embedder and settings. Its verbs stand in sixteen files, by what one wants: `keep`, `hold`,
+A `Mind` is a store, an embedder and settings. Its verbs stand in seventeen files, by what one wants: `keep`, `hold`,
 `recount`, `find`, `fetch`, `alter`, `review`, `remind`, `letgo`, `live`, `experience`, `analysis`, `files`, `code`,
-`anchor`, `trust`. Every verb decides with pure functions from `lifecycle` and `search`, and makes it so with one
-`store.apply`. Scope is an argument of every verb: `space` defaults to the one that the working directory belongs to.
+`plan`, `anchor`, `trust`. Every verb decides with pure functions from `lifecycle` and `search`, and makes it so with
+one `store.apply`. Scope is an argument of every verb: `space` defaults to the one that the working directory is of.
 `remember` returns when the memory is durable and can be found by its words; vectors follow in `settle`, which the
 companion runs by itself.
 """
@@ -15,7 +15,6 @@ from typing import Self
 from reverie.mind.alter import Altering
 from reverie.mind.analysis import Analysing
 from reverie.mind.anchor import Anchoring
-from reverie.mind.code import Coding
 from reverie.mind.experience import Experiencing
 from reverie.mind.fetch import Fetching
 from reverie.mind.files import Filing
@@ -24,13 +23,14 @@ from reverie.mind.hold import Holding
 from reverie.mind.keep import Keeping
 from reverie.mind.letgo import LettingGo
 from reverie.mind.live import Living
+from reverie.mind.plan import Planning
 from reverie.mind.recount import Recounting
 from reverie.mind.remind import Reminding
 from reverie.mind.review import Reviewing
 from reverie.mind.trust import Trusting
 
 
-class Mind(Filing, Coding, Anchoring, Keeping, Holding, Recounting, Finding, Fetching, Altering, Reviewing, Reminding,
+class Mind(Filing, Planning, Anchoring, Keeping, Holding, Recounting, Finding, Fetching, Altering, Reviewing, Reminding,
            LettingGo, Living, Experiencing, Analysing, Trusting):
     """Long-term memory: what `reverie.open()` returns. Use it as a context manager, or call `close`."""
 

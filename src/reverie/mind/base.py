@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from reverie.companion import Background
     from reverie.embed import Embedder
     from reverie.llm import Llm
+    from reverie.plan.past import Past
+    from reverie.plan.tree import Tree
     from reverie.recorder import Recorder
     from reverie.settle.reading import Work
     from reverie.store import Store
@@ -47,6 +49,8 @@ class Base:
         self._now = now
         self._background: Background | None = None
         self._recorder: Recorder | None = None
+        self._trees: dict[str, tuple[bytes, Tree]] = {}    # by root: the state of its index, and its files
+        self._pasts: dict[tuple[str, str], tuple[int, Past]] = {}    # by root, space
         self._leaving: list[str] = []          # ids that count no longer once the present transaction is through
 
     @property

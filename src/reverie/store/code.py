@@ -10,10 +10,14 @@ Every writing method is one transaction. Any number of threads and processes may
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from reverie.store.files import Indexed
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 class Symbol(NamedTuple):
@@ -78,6 +82,33 @@ class Definition(NamedTuple):
     def top(self) -> bool:
         """Whether it stands in nothing else."""
         return self.parent < 0 and not self.owner
+
+
+class Bag(NamedTuple):
+    """The terms of a file."""
+
+    path: str
+    hash: bytes                            # of the file's bytes
+    chunks: Sequence[Mapping[str, int]]    # of each, how often which terms occur
+
+
+class Bags(NamedTuple):
+    """The terms of the files of a repository, as columns: by entry i, `term[i]` is in a chunk `times[i]` times."""
+
+    paths: list[str]                       # in order
+    terms: Mapping[str, int]               # by number
+    file: npt.NDArray[np.int32]            # the place of the file in `paths`, ascending
+    chunk: npt.NDArray[np.int32]           # the place of the chunk in its file
+    term: npt.NDArray[np.int32]
+    times: npt.NDArray[np.int32]
+
+
+class Graph(NamedTuple):
+    """A repository in rows, for whoever needs all of it at once. Files by number, symbols by that and their index."""
+
+    files: list[tuple[int, str]]                           # (number, path), by path
+    symbols: list[tuple[int, int, int, str, str, str]]     # (file, index, parent, name, qualified name, kind), in order
+    uses: list[tuple[int, int, int, int, str, int]]        # (file, scope, to file, symbol, kind of edge, how often)
 
 
 class Place(NamedTuple):
@@ -191,8 +222,32 @@ class CodeIndex(Protocol):
         """All edges that lead somewhere."""
         ...
 
+    def graph(self, root: str) -> Graph:
+        """All symbols, and all edges that lead somewhere, in brief."""
+        ...
+
     def matching(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
         """(path, BM25) of files in whose path or symbols any of the terms occurs, best first, ties by path."""
+        ...
+
+    def bagged(self, root: str) -> dict[str, bytes]:
+        """The files whose terms are known, with the hash of the bytes that they are of."""
+        ...
+
+    def put_bags(self, root: str, bags: Sequence[Bag]) -> None:
+        """Make these the terms of files that are indexed."""
+        ...
+
+    def bags(self, root: str) -> Bags:
+        """The terms of all files of a repository."""
+        ...
+
+    def names(self, root: str, kinds: Collection[str]) -> list[tuple[str, str]]:
+        """(path, name) of all symbols of these kinds."""
+        ...
+
+    def state(self, root: str) -> bytes:
+        """Another value whenever another answer may have come true of a repository."""
         ...
 
     def verify(self) -> str:

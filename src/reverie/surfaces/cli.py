@@ -33,6 +33,7 @@ from reverie.surfaces.commands import (
     mcp,
     mirror,
     night,
+    plan,
     play,
     practice,
     present,
@@ -178,7 +179,7 @@ def options(
 
 
 for room in (
-    keep, present, review, letgo, find, days, files, code, anchors, learn, practice, experience, analysis, remind,
+    keep, present, review, letgo, find, days, files, code, plan, anchors, learn, practice, experience, analysis, remind,
     trust, along, mirror, night, switch, mcp, play, install,
 ):
     room.register(app)

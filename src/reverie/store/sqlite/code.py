@@ -12,13 +12,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from zlib import crc32
 
-from reverie.store.code import Definition, Edge, Linked, Parsed, Place, Size, Symbol, joining
+from reverie.store.code import Bag, Bags, Definition, Edge, Graph, Linked, Parsed, Place, Size, Symbol, joining
 from reverie.store.files import Indexed, Stamp
+from reverie.store.sqlite import bags
 from reverie.store.sqlite.derived import Derived
 from reverie.store.sqlite.read import BATCH, affordable, marks, matching
 from reverie.words import indexable
 
-EDITION = 3            # of the schema, of facts and of queries: another one begins another file
+EDITION = 4            # of the schema, of facts and of queries: another one begins another file
 SYMBOL = "s.name, s.qual, s.kind, s.parent, s.owner, s.first, s.last, s.head, s.type, s.value, s.body"
 EDGES = """
     select f.path, e.scope, e.kind, e.name, e.line, coalesce(t.path, ''), e.symbol, e.how
@@ -52,7 +53,8 @@ class SqliteCode(Derived):
 
     schema = Path(__file__).with_suffix(".sql")
     emptying = ("insert into words (words) values ('delete-all')", "delete from edge", "delete from rest",
-                "delete from joining", "delete from symbol", "delete from file", "delete from root")
+                "delete from joining", "delete from bag", "delete from term",
+                "delete from symbol", "delete from file", "delete from root")
 
     # Writing
 
@@ -216,6 +218,19 @@ class SqliteCode(Derived):
             rows = [row for given in each for row in db.execute(EDGES + where, (root, *given))] if db else []
         return sorted({Edge(*row) for row in rows}, key=lambda edge: (edge.path, edge.line, edge))
 
+    def graph(self, root: str) -> Graph:
+        with self._reading() as db:
+            if db is None:
+                return Graph([], [], [])
+            here = "in (select num from file where root = ?)"
+            return Graph(
+                db.execute("select num, path from file where root = ? order by path", (root,)).fetchall(),
+                db.execute("select s.file, s.idx, s.parent, s.name, s.qual, s.kind from file f "
+                           "join symbol s on s.file = f.num where f.root = ? order by f.path, s.idx",
+                           (root,)).fetchall(),
+                db.execute("select file, scope, target, symbol, kind, count(*) from edge "
+                           f"where target is not null and file {here} group by 1, 2, 3, 4, 5", (root,)).fetchall())
+
     def matching(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
         with self._reading() as db:
             if db is None or not terms:
@@ -230,6 +245,27 @@ class SqliteCode(Derived):
             """
             rows = db.execute(sql, (matching(affordable(db, terms, last)), root, limit)).fetchall()
         return sorted(rows, key=lambda row: (-row[1], row[0]))
+
+    def bagged(self, root: str) -> dict[str, bytes]:
+        with self._reading() as db:
+            return bags.known(db, root) if db else {}
+
+    def put_bags(self, root: str, some: Sequence[Bag]) -> None:
+        if some:
+            with self._connections().writing() as db:
+                bags.put(db, root, some)
+
+    def bags(self, root: str) -> Bags:
+        with self._reading() as db:
+            return bags.read(db, root) if db else bags.NONE
+
+    def names(self, root: str, kinds: Collection[str]) -> list[tuple[str, str]]:
+        with self._reading() as db:
+            return bags.names(db, root, kinds) if db else []
+
+    def state(self, root: str) -> bytes:
+        with self._reading() as db:
+            return bags.state(db, root) if db else b""
 
     def verify(self) -> str:
         with self._reading() as db:
@@ -301,7 +337,7 @@ def take_out(db: sqlite3.Connection, root: str, path: str) -> int | None:
     if row is None:
         return None
     db.execute("insert into words (words, rowid, body) values ('delete', ?, ?)", row)
-    for table in ("symbol", "joining", "edge", "rest"):
+    for table in ("symbol", "joining", "edge", "rest", "bag"):
         db.execute(f"delete from {table} where file = ?", row[:1])
     db.execute("delete from file where num = ?", row[:1])
     return row[0]

@@ -72,3 +72,14 @@ create index rest_by_file on rest (file);
 
 -- Full text: one row a file, prepared by reverie.words, rowid = file.num.
 create virtual table words using fts5 (body, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
+
+-- The terms of files, for plans.
+create table term (
+    id   integer primary key,
+    text text not null unique
+);
+create table bag (
+    file    integer primary key,
+    hash    blob not null,              -- of the bytes that the entries are of
+    entries blob not null               -- columns: chunk, term, count
+);

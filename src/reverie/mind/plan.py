@@ -1,0 +1,130 @@
+"""Plans: which files and symbols a task is about, and what is known of the like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reverie.anchors import ANCHORS, anchors_of
+from reverie.lifecycle.asked import question, whole
+from reverie.lifecycle.experience import COMMIT, FILE, TASK
+from reverie.lifecycle.intake import private
+from reverie.mind.code import Coding
+from reverie.mind.experience import LOOKED_AT, Experiencing
+from reverie.mind.find import Finding
+from reverie.model import Filter, Hit, lineage
+
+if TYPE_CHECKING:
+    from reverie.lifecycle.experience.together import Together
+    from reverie.plan import Meant, Ranked
+    from reverie.plan.answer import Part, Plan
+    from reverie.plan.past import Past
+    from reverie.plan.tree import Tree
+
+DEEDS = (COMMIT, TASK, FILE)
+MOST_CHUNKS = 2_000      # of code that meaning may bring up
+MOST_PARTS = 3           # of a file that a plan names
+MOST_MEMORIES = 5
+SURE = 0.5               # the score from which on a memory is told unasked
+LEADERS = 3              # likeliest files whose companions are told
+
+
+class Planning(Coding, Finding, Experiencing):
+    """The verb that answers before a task begins."""
+
+    def plan(self, task: str, *, root: str | Path | None = None, space: str | None = None, limit: int = 10,
+             tokens: int = 1_000) -> Plan:
+        """What a task is about, before it begins: files and symbols, likeliest first and each with why.
+
+        Then past tasks like it, files that change with the likeliest, fixes of an error that the task tells of, and
+        memories about the task or those files; all within about so many `tokens`, the files last to be cut. Words of
+        the task are weighed with what `learn_git` and recording have taught; with what code and past tasks mean, once
+        `settle` has made their vectors. `root` is a folder in an indexed repository: the working directory, unless
+        told. Raises NotFound where none was indexed.
+        """
+        from reverie.plan.answer import Plan, like, looks
+        told = private(question(task, "task"))
+        home, spaces = self._root(root), self._space(space)
+        if not told.strip():
+            return Plan(told, home)
+        meaning = self._meaning(told)
+        found = self._ranked(told, home, spaces, meaning)
+        files = looks(found, self._parts(told, home, meaning), max(0, whole(limit)))
+        paths = [look.path for look in files]
+        return Plan(told, home, files, like(found), self._companions(paths, spaces),
+                    tuple(self.suggest_fix(told, space=spaces)), self._remembered(told, paths, spaces)).within(
+                        max(1, whole(tokens)))
+
+    def _ranked(self, task: str, root: str, space: str, meaning: dict[str, Any]) -> Ranked:
+        """Every file of a repository with its likelihood."""
+        from reverie.plan import ranked
+        from reverie.plan.task import task_of
+        past = self._past(root, space)
+        return ranked(past.tree, past, task_of(task), self._meant(root, space, meaning))
+
+    def _tree(self, root: str) -> Tree:
+        """The files of a repository, made anew when its index has changed."""
+        from reverie.plan.tree import DEFINED, Tree
+        state = self.store.code.state(root)
+        known = self._trees.get(root)
+        if known is None or known[0] != state:
+            index = self.store.code
+            known = self._trees[root] = (state, Tree(index.bags(root), index.names(root, DEFINED)))
+        return known[1]
+
+    def _past(self, root: str, space: str) -> Past:
+        """The tasks that were done, in a repository's files; made anew when a deed was added or purged."""
+        from reverie.lifecycle.experience.together import renames
+        from reverie.plan.log import done
+        from reverie.plan.past import Past
+        from reverie.settle.past import kept
+        self._flush()
+        tree, last = self._tree(root), self.store.last_event()
+        known = self._pasts.get((root, space))
+        if known is None or (known[0] != last and self.store.events(after=known[0], verbs=(*DEEDS, "purge"), limit=1)):
+            events = self.store.happened(DEEDS, space=space, limit=LOOKED_AT)
+            past = Past(done(events, renames(events)), tree)
+            kept(self.store.code_chunks, space, past.done)
+        else:
+            past = known[1] if known[1].tree is tree else Past(known[1].done, tree)
+        self._pasts[root, space] = (last, past)
+        return past
+
+    def _meant(self, root: str, space: str, meaning: dict[str, Any]) -> Meant:
+        """What is near to a task by meaning."""
+        from reverie.plan import Meant
+        from reverie.settle.past import NEAREST, cosines, root_of
+        if not meaning:
+            return Meant()
+        chunks, model, vector = self.store.code_chunks, meaning["model"], meaning["vector"]
+        tasks = cosines(chunks, root_of(space), model, vector, NEAREST)
+        return Meant({key: max(some) for key, some in tasks.items()},
+                     cosines(chunks, root, model, vector, MOST_CHUNKS)) if tasks is not None else Meant()
+
+    def _parts(self, task: str, root: str, meaning: dict[str, Any]) -> dict[str, tuple[Part, ...]]:
+        """The parts of each file that answer a task best."""
+        from reverie.code.chunks import symbol_of
+        from reverie.code.similar import ranked
+        from reverie.plan.answer import Part
+        from reverie.search.files import Asked
+        found: dict[str, dict[str, Part]] = {}
+        for _, one in ranked(self.store.code_chunks, Asked(task, (root,), 100, "auto", **meaning)):
+            chunk, symbol = one.found.chunk, symbol_of(one.found.chunk.text)
+            if symbol:
+                found.setdefault(one.found.file.path, {}).setdefault(symbol, Part(symbol, chunk.first, chunk.last))
+        return {path: tuple(parts.values())[:MOST_PARTS] for path, parts in found.items()}
+
+    def _companions(self, paths: list[str], space: str) -> tuple[Together, ...]:
+        """Files that change with the likeliest and are not told yet."""
+        found = {other.path: other for path in reversed(paths[:LEADERS]) for other in self.coedited(path, space=space)}
+        rest = (other for path, other in found.items() if path not in paths)
+        return tuple(sorted(rest, key=lambda other: (-other.weight, other.path))[:LEADERS])
+
+    def _remembered(self, task: str, paths: list[str], space: str) -> tuple[Hit, ...]:
+        """Memories about a task, and about files."""
+        hits = [hit for hit in self.recall(task, space=space, limit=MOST_MEMORIES) if hit.score >= SURE]
+        seen = {hit.memory.id for hit in hits}
+        about = [Hit(memory, 0.0, (f"about {path}",)) for memory in self.store.browse(
+            Filter(spaces=lineage(space), having=ANCHORS, limit=1_000)) for path in
+            dict.fromkeys(anchor.path for anchor in anchors_of(memory)) if path in paths and memory.id not in seen]
+        return (*hits, *sorted(about, key=lambda hit: paths.index(hit.why[0].removeprefix("about "))))[:MOST_MEMORIES]

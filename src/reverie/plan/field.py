@@ -1,0 +1,113 @@
+"""Documents by their terms, and BM25 over them (Robertson & Zaragoza, 2009; k1 = 1.2, b = 0.75). Pure.
+
+A document is a file, a part of one, the names in it, its path, or a past task; counts may be weighted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Column = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+K1, B = 1.2, 0.75
+MOST_TIMES = 3.0         # that a term of the question counts
+
+
+class Field(NamedTuple):
+    """Some documents: for each term the documents that it is in. Entries are ordered by term."""
+
+    numbers: Mapping[str, int]      # of the terms
+    starts: npt.NDArray[np.int64]   # entries of term i: starts[i] up to starts[i + 1]
+    docs: Ints
+    counts: Column
+    sizes: Column                   # of each document: the sum of its counts
+
+    @property
+    def mean_size(self) -> float:
+        """Of a document."""
+        return max(float(self.sizes.mean()), 1e-9) if len(self.sizes) else 1.0
+
+    def having(self, term: str) -> tuple[Ints, Column]:
+        """The documents that a term is in, and how often."""
+        number = self.numbers.get(term, len(self.starts))
+        if number + 1 >= len(self.starts):
+            return self.docs[:0], self.counts[:0]
+        inside = slice(self.starts[number], self.starts[number + 1])
+        return self.docs[inside], self.counts[inside]
+
+    def rarity(self, holders: int) -> float:
+        """What a term is worth that is in so many documents: BM25's, never negative."""
+        return float(np.log(1.0 + (len(self.sizes) - holders + 0.5) / (holders + 0.5)))
+
+    def bm25(self, question: Mapping[str, float]) -> Column:
+        """How well each document answers; 0 for one without any of the terms."""
+        scores = np.zeros(len(self.sizes))
+        norm = K1 * (1.0 - B + B * self.sizes / self.mean_size)
+        for docs, counts, worth in self.matches(question):
+            scores[docs] += worth * counts * (K1 + 1.0) / (counts + norm[docs])
+        return scores
+
+    def matches(self, question: Mapping[str, float]) -> Iterator[tuple[Ints, Column, float]]:
+        """For each term of the question that is somewhere: the documents, the counts, what it is worth."""
+        for term, times in question.items():
+            docs, counts = self.having(term)
+            if len(docs):
+                yield docs, counts, self.rarity(len(docs)) * min(times, MOST_TIMES)
+
+    def coverage(self, question: Mapping[str, float]) -> Column:
+        """The part of the question's rarity that each document has, 0..1."""
+        scores, total = np.zeros(len(self.sizes)), 0.0
+        for docs, _, _ in self.matches(question):
+            worth = float(np.log1p(len(self.sizes) / len(docs)))
+            scores[docs] += worth
+            total += worth
+        return scores / total if total else scores
+
+
+def field(docs: Iterable[Mapping[str, float]]) -> Field:
+    """The field of some documents, given by their terms."""
+    numbers: dict[str, int] = {}
+    rows, terms, counts, size = [], [], [], 0
+    for place, doc in enumerate(docs):
+        size = place + 1
+        for term, count in doc.items():
+            rows.append(place)
+            terms.append(numbers.setdefault(term, len(numbers)))
+            counts.append(count)
+    return columns(numbers, size, np.array(rows, np.int32), np.array(terms, np.int64), np.array(counts, np.float64))
+
+
+def columns(numbers: Mapping[str, int], size: int, docs: Ints, terms: npt.NDArray[np.int64], counts: Column) -> Field:
+    """The field of entries that may name a document and a term more than once."""
+    most = max(numbers.values(), default=-1) + 1
+    key = terms * max(size, 1) + docs
+    order = np.argsort(key, kind="stable")
+    key, counts = key[order], counts[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    totals = np.add.reduceat(counts, first) if len(first) else counts
+    kept_terms, kept_docs = np.divmod(key[first], max(size, 1))
+    starts = np.searchsorted(kept_terms, np.arange(most + 1))
+    sizes = np.bincount(kept_docs, totals, minlength=size).astype(np.float64)
+    return Field(numbers, starts, kept_docs.astype(np.int32), totals, sizes)
+
+
+def grams(word: str, length: int = 4) -> list[str]:
+    """The pieces of a word that words of the same root share: `config` and `configuration`.
+
+    >>> grams("parser")
+    ['^par', 'pars', 'arse', 'rser']
+    """
+    word = word.lower()
+    inner = [word[start:start + length] for start in range(len(word) - length + 1)]
+    return [f"^{word[:3]}", *inner] if inner else [word]
+
+
+def counted(parts: Iterable[str]) -> Counter[str]:
+    """The pieces of some words."""
+    return Counter(piece for part in parts for piece in grams(part))

@@ -1,0 +1,175 @@
+"""What a plan is made of: terms, BM25, past tasks, and a ranking (D11, D17, D38, D40)."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reverie.code.terms import code_terms, plain, task_terms, terms_of
+from reverie.model import Event
+from reverie.plan import Meant, known, ranked
+from reverie.plan.answer import Look, Plan
+from reverie.plan.field import K1, B, field, grams
+from reverie.plan.log import done
+from reverie.plan.past import Done, Past
+from reverie.plan.ranker import forms, learned, likelihoods, placed
+from reverie.plan.task import task_of
+from reverie.plan.tree import Tree, own_name
+from reverie.plan.why import why
+from reverie.store.code import Bags
+
+WORDS = st.sampled_from(["proxy", "tunnel", "cookie", "jar", "parse"])
+DOCS = st.lists(st.dictionaries(WORDS, st.integers(1, 9), max_size=4), min_size=1, max_size=8)
+
+
+def bags(**files):
+    """Files as a plan reads them: each a list of chunks, each chunk the counts of its terms."""
+    numbers: dict[str, int] = {}
+    rows = [(place, chunk, numbers.setdefault(term, len(numbers)), times)
+            for place, path in enumerate(sorted(files)) for chunk, terms in enumerate(files[path])
+            for term, times in terms.items()]
+    columns = np.array(rows, np.int32).reshape(-1, 4).T
+    return Bags(sorted(files), numbers, *(np.ascontiguousarray(column) for column in columns))
+
+
+def tree(**files):
+    return Tree(bags(**{path: [code_terms(chunk) for chunk in chunks] for path, chunks in files.items()}), [])
+
+
+def past_of(files, *told):
+    return Past([Done(f"commit {n}", 1000.0 * n, text, dict(task_terms(text)), paths)
+                 for n, (text, paths) in enumerate(told)], files)
+
+
+@pytest.mark.parametrize(("identifier", "terms"), [
+    ("HTTPProxyTunnel", ("http", "proxi", "tunnel", "httpproxytunnel")),
+    ("cookie_jars", ("cooki", "jar", "cookiejars")),
+    ("x" * 80, ()), ("parse", ("pars",)), ("_", ()), ("a1b2c3d4e5f6g7h8i9", ()),
+])
+def test_identifiers_are_opened_and_stemmed(identifier, terms):
+    """However a name is written, its parts and the whole are found; data is no name."""
+    assert terms_of(identifier) == terms
+
+
+def test_the_same_name_written_differently_is_one_term():
+    """`http_pool`, `HttpPool` and `httppool` meet."""
+    assert len({plain(name) for name in ("http_pool", "HttpPool", "httppool")}) == 1
+
+
+def test_what_is_said_of_any_work_is_no_term():
+    """"Fix", "add" and "support" tell no task from another."""
+    assert task_terms("Fix and add support for the") == {}
+    assert set(task_terms("Fix proxy tunnels")) == {"proxi", "tunnel"}
+
+
+@given(DOCS, st.dictionaries(WORDS, st.integers(1, 5), max_size=4))
+def test_bm25_is_what_its_formula_says(docs, question):
+    """Against the formula, term by term (Robertson & Zaragoza, 2009)."""
+    sizes = [sum(doc.values()) for doc in docs]
+    mean = max(sum(sizes) / len(sizes), 1e-9)
+    expected = []
+    for doc, size in zip(docs, sizes, strict=True):
+        score = 0.0
+        for term, times in question.items():
+            holders = sum(term in other for other in docs)
+            if term in doc:
+                idf = math.log(1 + (len(docs) - holders + 0.5) / (holders + 0.5)) * min(times, 3)
+                score += idf * doc[term] * (K1 + 1) / (doc[term] + K1 * (1 - B + B * size / mean))
+        expected.append(score)
+    assert field(docs).bm25(question) == pytest.approx(expected)
+
+
+@given(st.lists(st.floats(0, 9), max_size=9))
+def test_places_go_from_the_highest_down(values):
+    """1/(4 + place); what is not above zero has no place."""
+    column = np.array(values)
+    found = placed(column)
+    assert (found[column <= 0] == 0).all()
+    order = sorted((-value, place) for place, value in enumerate(values) if value > 0)
+    assert [found[place] for _, place in order] == pytest.approx([1 / (4 + n) for n in range(len(order))])
+
+
+def test_grams_bring_words_of_one_root_together():
+    """`config` and `configuration` share pieces; short words are one."""
+    assert set(grams("config")) < set(grams("configuration"))
+    assert grams("jar") == ["jar"]
+
+
+@pytest.mark.parametrize(("path", "name"), [("a/b.py", "b"), ("a/__init__.py", "a"), ("index.ts", "index")])
+def test_a_file_that_stands_for_its_folder_is_called_so(path, name):
+    """`proxy/__init__.py` is about proxies."""
+    assert own_name(path) == name
+
+
+def test_the_log_tells_of_past_tasks():
+    """Commits, and what was recorded under one name, with the files by their present names (D11, D17, D20)."""
+    moved = {"old.py": [(5.0, "new.py")]}
+    events = [
+        Event(verb="commit", space="p", at=1.0,
+              payload={"commit": "a", "message": "Tunnel", "files": [["old.py", 1, 1]]}),
+        Event(verb="commit", space="p", at=2.0,
+              payload={"commit": "b", "message": "Format all", "files": [["x.py", 1, 1]], "left_out": 90}),
+        Event(verb="task", space="p", at=6.0, payload={"task": "Cookies", "outcome": "success", "summary": "expire"}),
+        Event(verb="file", space="p", at=6.0, payload={"path": "jar.py", "operation": "edit", "task": "Cookies"}),
+        Event(verb="file", space="p", at=7.0, payload={"path": "read.py", "operation": "read", "task": "Cookies"}),
+    ]
+    assert [(one.key, one.text, one.files) for one in done(events, moved)] == [
+        ("commit a", "Tunnel", ("new.py",)), ("task Cookies", "Cookies\nexpire", ("jar.py",))]
+
+
+def test_words_of_code_and_of_past_tasks_both_lead():
+    """A file is found by what stands in it, and by what was done in it (D38, D40)."""
+    files = tree(**{"src/net.py": ["def proxy_tunnel(): connect()"], "src/jar.py": ["def store(): pass"],
+                    "src/log.py": ["def write(): pass"]})
+    past = past_of(files, ("Expire cookies", ("src/jar.py",)), ("Rotate logs", ("src/log.py",)))
+    for task, path in (("The proxy tunnel hangs", "src/net.py"), ("Cookies never expire", "src/jar.py")):
+        found = ranked(files, past, task_of(task))
+        assert files.paths[found.best(1)[0]] == path
+        assert found.likely.sum() == pytest.approx(1.0)
+    assert "was changed on 1970-01-01 for “Expire cookies”" in why(found, files.place["src/jar.py"])
+
+
+def test_meaning_counts_where_it_is_known():
+    """Which coefficients are used depends on what is known; a past task of no common word can lead."""
+    files = tree(**{f"src/f{n}.py": ["pass"] for n in range(6)})
+    past = past_of(files, *((f"word{n} thing{n}", (f"src/f{n}.py",)) for n in range(6)))
+    assert known(Meant()) == "words"
+    assert known(Meant({})) == "tasks"
+    assert known(Meant({}, {})) == "code and tasks"
+    meant = Meant({"commit 2": 0.9, "commit 4": 0.1})
+    assert files.paths[ranked(files, past, task_of("unrelated"), meant).best(1)[0]] == "src/f2.py"
+
+
+@pytest.mark.parametrize("task", ["", "  ", "the and of", "🙂", "`", "x" * 9_000])
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_odd_tasks_and_small_repositories_are_ranked(task, count):
+    """Whatever is asked of whatever is there, there is an order and no trouble."""
+    files = tree(**{f"f{n}.py": ["def a(): pass"] for n in range(count)})
+    found = ranked(files, past_of(files), task_of(task))
+    assert sorted(found.best(10)) == list(range(count))
+    assert np.isfinite(found.likely).all()
+
+
+def test_every_coefficient_is_for_a_column_that_exists():
+    """What ships fits the signals, in each set."""
+    files = tree(**{"a.py": ["pass"]})
+    columns = ranked(files, past_of(files), task_of("x")).columns
+    for weights in learned().values():
+        assert set(weights) <= set(columns)
+    assert set(forms({"content": np.zeros(2)})) == {"content", "content place", "content log"}
+    assert likelihoods({}, {}, 0).shape == (0,)
+
+
+def test_a_plan_is_cut_from_its_least_parts():
+    """Companions, past tasks and memories go before files; the likeliest file stays (within a budget)."""
+    looks = tuple(Look(f"src/file{n}.py", 0.1, (), ("speaks of proxy",)) for n in range(9))
+    past = (Done("commit 1", 0.0, "Tunnel", {}, ("a.py",)),)
+    whole = Plan("t", "/r", looks, past)
+    short = whole.within(60)
+    assert len(short.text) <= 240
+    assert 0 < len(short.files) < 9
+    assert short.past == ()
+    assert whole.within(1).files == looks[:1]
+    assert whole.within(10_000) == whole
