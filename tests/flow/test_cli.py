@@ -5,9 +5,16 @@ import json
 import pytest
 
 import reverie
+from reverie.surfaces.cli import app
 from tests.helpers import invoked, toy_home
 
 pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
+
+
+def test_no_two_commands_have_one_name():
+    """The later one would take the earlier one's place without a word."""
+    names = [row.name for row in (*app.registered_commands, *app.registered_groups)]
+    assert len(names) == len(set(names))
 
 
 @pytest.fixture

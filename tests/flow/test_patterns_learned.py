@@ -30,7 +30,7 @@ def overcome(mind, clock, command="python app.py", remedy="pip install pyyaml", 
 
 
 def test_a_past_fix_is_suggested_with_its_evidence(mind, clock):
-    """The same error elsewhere, with other numbers, finds what was run, how often, when (D10, D14, CC-79)."""
+    """The same error elsewhere, with other numbers, finds what was run, how often, when (D41, D10, D14, CC-79)."""
     overcome(mind, clock)
     overcome(mind, clock, session="t", place=("other/place", 77))
     [found] = mind.suggest_fix(MISSING.format("tmp/x", 912), space=SPACE)

@@ -1,4 +1,4 @@
-"""Plans over real repositories with a real history (D1, D11, D17, D20, D40, D53, D54)."""
+"""Plans over real repositories with a real history (D1, D11, D17, D20, D39, D40, D53, D54)."""
 
 import json
 
@@ -51,7 +51,7 @@ def test_a_plan_names_files_symbols_and_reasons(mind, repo):
 
 
 def test_companions_fixes_and_memories_come_with_it(mind, repo):
-    """Co-edited files, the known fix of an error that the task tells of, memories about the files (D1, D20, D40)."""
+    """Co-edited files, the known fix of an error that the task tells of, memories about the files: one question to all layers (D1, D20, D39, D40)."""
     mind.remember("The jar is cleared at midnight.", about=[f"{repo}/jar.py:Jar.expire"], space=SPACE)
     for ok in (False, True):
         mind.record_tool("bash", {"command": "make"}, ok=ok, space=SPACE, session="s", task="build",

@@ -204,7 +204,9 @@ def test_the_workers_night_asks_unless_it_must_not(night, monkeypatch, allowed, 
     monkeypatch.setattr(bedtime, "WORTH", 2)
     with scripted(WRITTEN) as script:
         mind = night(script, ONE, OTHER, settings={"sleep": "merge", "sleep_idle": 0.0, "llm_sleep": allowed})
-        assert Worker(mind, "settler_of_this_test").slept()
+        worker = Worker(mind, "settler_of_this_test")
+        assert worker.hold()
+        assert worker.slept()
         assert (kept, int(allowed)) == (texts(mind), len(script.asked))
 
 

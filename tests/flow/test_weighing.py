@@ -337,7 +337,7 @@ def test_a_block_that_waits_loses_what_stepped_back(clock):
             companion.turn([])
             assert companion.wait(20)
             background = mind._background
-            background._take_back_retired = lambda: gone.append(mind.get([old.id])[0].active)
+            background.take_back_retired = lambda: gone.append(mind.get([old.id])[0].active)
             clock.tick(600)
             companion.turn([{"role": "user", "content": "What about main?"}])
             assert companion.wait(20)

@@ -28,6 +28,7 @@ from reverie.store.files import UNSURE, Stamp
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+LONGEST_PATH = 4_096      # characters; what no system opens
 SUFFIXES = frozenset((".md", ".markdown", ".mdown", ".mdx", ".txt", ".text", ".rst", ".org", ".adoc", ".asciidoc",
                       ".tex", ".textile", ".wiki", ".rmd", ".qmd"))
 NAMES = frozenset(("readme", "license", "licence", "changelog", "changes", "contributing", "authors", "notes", "todo",
@@ -264,6 +265,8 @@ def inside(root: Root, path: Path) -> str | None:
     Links above the root are the user's own affair (macOS's /tmp is one), so the root may be named through them.
     """
     plain = Path(os.path.abspath(path))    # noqa: PTH100 - `resolve` would follow links
+    if len(str(plain)) > LONGEST_PATH:
+        return None      # there is no such place, and looking at each of its folders takes minutes
     tops = (top for top in plain.parents if os.path.realpath(top) == root.path)
     top = min(tops, key=lambda top: len(top.parts), default=None)
     return None if top is None else plain.relative_to(top).as_posix()

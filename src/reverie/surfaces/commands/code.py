@@ -1,4 +1,4 @@
-"""Commands about code: reverie index, map, callers, symbol, similar."""
+"""Commands about code: reverie index, map, callers, symbol, snippets."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,7 +23,7 @@ Where = Annotated[
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
     for name, function in (("index", index), ("map", map_), ("callers", callers), ("symbol", symbol),
-                           ("similar", similar)):
+                           ("snippets", snippets)):
         command(app, name, panel=PANEL, spaced=False)(function)
 
 
@@ -129,7 +129,7 @@ def symbol(
         say.tell(f"Nothing is called {name} here.")
 
 
-def similar(
+def snippets(
     desk: Desk,
     text: Annotated[
         list[str], typer.Argument(metavar="TEXT", help="Code, or words for what it does; “-” reads it from stdin.")
@@ -142,7 +142,7 @@ def similar(
     with desk.mind() as mind:
         found = mind.search_similar(reading.given_or_stdin(text), root=root, k=limit)
     if desk.json:
-        say.document({"similar": [one._asdict() for one in found]})
+        say.document({"snippets": [one._asdict() for one in found]})
         return
     for one in found:
         name = one.symbol or "the file itself"

@@ -81,9 +81,9 @@ def stdio(room: Room, profile: str) -> None:
 
     Ctrl-C ends it at once: what was kept is durable, and the SDK would wait for one more line.
     """
+    threading.Thread(target=leave_with, args=(os.getppid(),), name="reverie-parent", daemon=True).start()
     server = build(room, profile)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    threading.Thread(target=leave_with, args=(os.getppid(),), name="reverie-parent", daemon=True).start()
     try:
         anyio.run(server.run_stdio_async)
     finally:
