@@ -17,6 +17,7 @@ RANK = {
     "store": 2, "embed": 2, "llm": 2, "graph": 2, "privacy": 2, "window": 2, "attention": 3,
     "search": 3, "lifecycle": 3, "backups": 3, "mirror": 3, "files": 3,
     "code": 3.5,    # walks a repository as `files` walks a folder
+    "importing": 3.5,    # reads what others wrote, lines of `mirror` among it
     "plan": 3.7,    # ranks what `code` has indexed by what `lifecycle` knows of the past
     "settle": 4, "opening": 4,
     "conversation": 5, "recorder": 5,

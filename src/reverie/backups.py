@@ -8,6 +8,7 @@ newer or write-protected, and damaged files that a repair has put aside. Copies 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,6 +57,20 @@ def daily(store: Store, settings: Settings, now: float) -> Path | None:
     return path
 
 
+def replaced(settings: Settings) -> list[Path]:
+    """Copies of what a restored backup took the place of. They stay until somebody removes them."""
+    return sorted(folder(settings).glob("before-*.db"), reverse=True)
+
+
+def before(store: Store, settings: Settings, now: float) -> Path:
+    """Keep what is there now, because a backup is about to take its place."""
+    name = f"before-{stamp(now, '%Y%m%d-%H%M%S')}"
+    folder(settings).mkdir(parents=True, exist_ok=True)
+    path = next(one for n in count(1) if not (one := folder(settings) / f"{name}-{n}.db").exists())
+    store.backup(path)
+    return path
+
+
 def purge(settings: Settings, store: Store, ids: Sequence[str]) -> tuple[Path, ...]:
     """Erase memories from the daily copies of a store too. Returns the files that may still hold them.
 
@@ -63,7 +78,7 @@ def purge(settings: Settings, store: Store, ids: Sequence[str]) -> tuple[Path, .
     """
     if store.url != settings.url or settings.store:      # the home's copies are of another one
         return ()
-    return (*unreached(newest_first(settings), ids), *damaged(settings))
+    return (*unreached([*newest_first(settings), *replaced(settings)], ids), *damaged(settings))
 
 
 def unreached(copies: Iterable[Path], ids: Sequence[str]) -> list[Path]:

@@ -3,9 +3,12 @@
 import sqlite3
 from contextlib import closing
 
+import pytest
+
 import reverie
 from reverie import backups
 from reverie.config import Settings
+from reverie.errors import ReverieError
 from reverie.testing import NOON, SPACE, memory
 
 
@@ -80,3 +83,50 @@ def test_purging_leaves_what_is_no_wording(home):
     home.link(note, old, "derived_from")
     assert home.purge([new, note]) == (2, ())
     assert [m.id for m in home.get([old])] == [old]
+
+
+def test_a_backup_comes_back_while_others_go_on(home, tmp_path):
+    """A115: also for a mind that has the later state in memory, and on its pages; what was replaced is kept."""
+    one = home.remember("The staging server is heron.", space=SPACE)
+    home.settle()
+    copy = home.backup(tmp_path / "copy.db")
+    with memory(home.settings.home, now=home._now) as other:
+        assert [hit.memory.id for hit in other.recall("staging server", space=SPACE)] == [one.id]
+        two = other.remember("The staging server is crane.", space=SPACE)
+        home.revise(one.id, text="The staging server is ibis.")
+        home.settle()
+        assert two.id in [hit.memory.id for hit in other.recall("staging server", space=SPACE)]
+        kept = home.restore_backup(copy)
+        for mind in (home, other):
+            assert [hit.memory.text for hit in mind.recall("staging server", space=SPACE)] == [
+                "The staging server is heron."]
+            assert [] == mind.verify()
+        after = other.remember("The staging server is egret.", space=SPACE)
+        home.settle()
+        assert after.id in [hit.memory.id for hit in home.recall("staging server egret", space=SPACE)]
+    home.restore_backup(kept)
+    assert {memory.text for memory in home.get([one.id, two.id])} == {
+        "The staging server is ibis.", "The staging server is crane."}
+
+
+def test_what_is_no_backup_alters_nothing(home, tmp_path):
+    """A115: neither a text, nor somebody else's database, nor a file that was cut off."""
+    home.remember("It stays.", space=SPACE)
+    state = list(home.export(log=False))
+    text, alien, cut = tmp_path / "a.txt", tmp_path / "alien.db", tmp_path / "cut.db"
+    text.write_text("no database at all, but long enough to look at " * 20)
+    with closing(sqlite3.connect(alien)) as db:
+        db.execute("create table t (x)")
+    cut.write_bytes(home.backup(tmp_path / "whole.db").read_bytes()[:20_000])
+    for file in (text, alien, cut):
+        with pytest.raises(ReverieError):
+            home.restore_backup(file)
+        assert state == list(home.export(log=False))
+
+
+def test_purging_reaches_what_a_backup_replaced(home, tmp_path):
+    """CC-4: the copy of what was there is one of the home's."""
+    copy, gone, _ = filled(home)
+    home.restore_backup(copy)
+    home.purge(gone)
+    assert holding(home.settings.home, b"xylophone") == set()

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reverie import config
 from reverie.errors import BadInput, NotFound
 from reverie.lifecycle.intake import private
 from reverie.mind.base import Base
@@ -13,6 +14,7 @@ from reverie.mind.base import Base
 if TYPE_CHECKING:
     from reverie.lifecycle.transfer import Imported
     from reverie.settle.sharing import Shared
+    from reverie.settle.taking import TakenAlong
     from reverie.store import Problem, Stats
 
 
@@ -71,6 +73,22 @@ class Trusting(Base):
             self.store.set_meta(UNLOGGED, "yes")      # rows need not come with the events that made them
         return taken
 
+    def import_from(self, path: str | Path, system: str = "", *, space: str | None = None, untrusted: bool = False,
+                    dry_run: bool = False) -> TakenAlong:
+        """Take along what another program remembers: a file or folder of one of `reverie.importing.FORMATS`.
+
+        Without `system` it is found out whose it is. With `dry_run` nothing is written. Twice adds nothing. A record
+        that cannot be used is named in `bad` and loses no other. What is the user's own there comes into the user's own
+        space, the rest into `space`. `untrusted`: somebody else's file; its memories wait for approval. `undo` of the
+        `event` takes all memories back; runs of tools stay in the log. BadInput for what is none of these.
+        """
+        from reverie.settle.taking import taken_along
+        home = self._space(space) if dry_run else self._writable(space)
+        here = config.here()
+        folders = tuple(dict.fromkeys((here, config.work_tree(here), config.project_root(here))))
+        return taken_along(self.work, Path(path).expanduser(), system, home, folders, untrusted=untrusted,
+                           dry_run=dry_run)
+
     def share(self, path: str | Path, *, space: str | None = None, once: str = "") -> Shared:
         """Keep a file of JSON lines in step with a space, so that a team can commit it; bring it in step now.
 
@@ -112,3 +130,20 @@ class Trusting(Base):
         path.parent.mkdir(parents=True, exist_ok=True)
         self.store.backup(path)
         return path
+
+    def restore_backup(self, source: str | Path) -> Path:
+        """Go back to what a backup holds. Returns the copy of what was here until now, which leads forth again.
+
+        Other processes see all of it or nothing. What is remembered only since then is in that copy. The pages of the
+        mirror are written anew; the indexes of files and of code stay as they are. BadInput for what is no backup.
+        """
+        from reverie import backups
+        from reverie.settle.mirroring import problems
+        path = Path(source).expanduser()
+        if not path.is_file():
+            raise NotFound(f"There is no file {source}")
+        self._flush()
+        kept = backups.before(self.store, self.settings, self._now())
+        self.store.put_back(path)
+        problems(self.work, True)
+        return kept

@@ -337,6 +337,13 @@ class Store(Protocol):
         """A consistent copy while others go on writing. Refuses to overwrite."""
         ...
 
+    def put_back(self, source: Path) -> None:
+        """Hold what a backup held, all of it or none, while others go on; who copied what was here first keeps it.
+
+        Raises BadInput for what is no backup, StoreDamaged for a damaged one; then nothing is altered.
+        """
+        ...
+
     def dump(self, log: bool = True) -> Iterator[dict[str, Any]]:
         """Everything canonical and the vectors, as JSON-ready rows: {"type": "memory" | "event" | …, …}.
 

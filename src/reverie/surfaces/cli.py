@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from reverie import errors
 from reverie.surfaces import say
 from reverie.surfaces.commands import (
+    along,
     analysis,
     anchors,
     code,
@@ -179,7 +180,7 @@ def options(
 
 for room in (
     keep, present, review, letgo, find, days, files, code, plan, anchors, learn, practice, experience, analysis, remind,
-    trust, mirror, night, switch, mcp, play, install,
+    trust, along, mirror, night, switch, mcp, play, install,
 ):
     room.register(app)
 NAMES = frozenset(str(row.name) for row in app.registered_commands) | {str(row.name) for row in app.registered_groups}

@@ -331,6 +331,13 @@ class SqliteStore:
         finally:
             half.unlink(missing_ok=True)
 
+    def put_back(self, source: Path) -> None:
+        from reverie.store.sqlite.putback import put_back
+        if self.path == ":memory:":
+            raise BadInput("A store in memory cannot be restored; open one on disk")
+        put_back(self.path, source)
+        self._writes += 1
+
     def dump(self, log: bool = True) -> Iterator[dict[str, Any]]:
         from reverie.store.sqlite.transfer import dump
         with self._db.snapshot() as db:

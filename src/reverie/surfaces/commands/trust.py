@@ -1,22 +1,18 @@
-"""Commands that look after the store: status, stats, verify, export, import, backup, settle, llm."""
+"""Commands that look after the store: status, stats, verify, export, backup, settle, llm."""
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from reverie import Mind, clock
+from reverie import clock
 from reverie.errors import BadInput, StoreDamaged
 from reverie.store import Problem, Stats
 from reverie.surfaces import say
 from reverie.surfaces.commands import experience
 from reverie.surfaces.desk import Desk, command
-
-if TYPE_CHECKING:
-    from reverie.lifecycle.transfer import Imported
 
 PANEL = "Look after it"
 FAILED = ("failed",)
@@ -29,7 +25,6 @@ def register(app: typer.Typer) -> None:
     for name, function in (
         ("verify", verify),
         ("export", export),
-        ("import", import_),
         ("backup", backup),
         ("settle", settle),
         ("llm", llm),
@@ -262,69 +257,26 @@ def export(
         say.tell(f"Wrote {count:,} rows to {file}.")
 
 
-def import_(
-    desk: Desk,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of reverie export; “-” is stdin.")],
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be taken in.")] = False,
-) -> None:
-    """Take in what export wrote. What is there already is left alone."""
-    for file in files:
-        if str(file) != "-" and not file.is_file():
-            raise BadInput(f"There is no file {file}")
-    with desk.mind() as mind:
-        done = [(file, imported(file, mind, desk, skip_bad)) for file in files]
-    taken = Counter[str]()
-    for _, one in done:
-        taken.update(one.new)
-    if desk.json:
-        say.document({"new": dict(taken), "left_out": sum(one.left_out for _, one in done),
-                      "bad": [{"file": str(file), "row": bad.row, "why": bad.why}
-                              for file, one in done for bad in one.bad]})
-        return
-    if taken:
-        say.tell(f"New: {', '.join(f'{n:,} {plural(kind, n)}' for kind, n in taken.items())}.")
-    else:
-        say.tell("Nothing new: everything was there already.")
-    for file, one in done:
-        tell_left_out(file, one)
-
-
-def imported(file: Path, mind: Mind, desk: Desk, skip_bad: bool) -> "Imported":
-    """Take in one file; an error names it."""
-    from reverie.surfaces import lines
-
-    rows = lines.told(lines.from_file(file, skip_bad), desk.telling, f"importing {file.name}", None)
-    try:
-        return mind.import_(rows, skip_bad=skip_bad)
-    except BadInput as err:
-        raise BadInput(f"{file}: {err}. Nothing of this file was taken in") from err
-
-
-def tell_left_out(file: Path, one: "Imported") -> None:
-    """Which rows of a file were left out, and why."""
-    if one.left_out:
-        say.note(f"{file}: {one.left_out:,} {plural('row', one.left_out)} left out.")
-    for bad in one.bad:
-        say.note(f"  row {bad.row}: {bad.why}")
-    if 0 < len(one.bad) < one.left_out:
-        say.note(f"  and {one.left_out - len(one.bad):,} more")
-
-
-def plural(kind: str, n: int) -> str:
-    """One memory, two memories."""
-    many = {"memory": "memories"}.get(kind, f"{kind}s")
-    return kind if n == 1 else many
-
-
 def backup(
     desk: Desk,
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; none is today's in the home.")] = None,
+    restore: Annotated[bool, typer.Option("--restore", help="Go back to FILE; what is here now is kept.")] = False,
 ) -> None:
-    """Copy the database, while others go on writing."""
+    """Copy the database, while others go on writing; or go back to a copy."""
     from reverie import backups
 
+    if restore and file is None:
+        raise BadInput("Name the copy to go back to: reverie backup --restore FILE")
     with desk.mind() as mind:
         desk.telling("copying", 0, None)
+        if restore and file is not None:
+            kept = mind.restore_backup(file)
+            desk.telling.rest()
+            if desk.json:
+                say.document({"restored": str(file), "kept": str(kept)})
+            else:
+                say.tell(f"Everything is as in {file}. What was here until now: {kept}")
+            return
         made = mind.backup(file) if file else backups.daily(mind.store, mind.settings, clock.now())
     if desk.json:
         say.document({"file": str(made) if made else None})

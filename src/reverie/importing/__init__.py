@@ -1,0 +1,83 @@
+"""Memories of other programs, taken along (SEED-FORMATS): a file for each format, and a row here.
+
+A format says what it is called, what it looks like (`fits`) and what stands in it (`read`, which yields `nouns`). What
+becomes of that is the same for all and decided in `plan`: ids, spaces, secrets, links, what is there already. To add a
+format, write its file and add its row; `detect` tries the rows from the top.
+
+Always true: the source is only read; taking in twice adds nothing; one bad record loses no other; everything taken in
+says where it comes from (`details["imported_from"]`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple, Protocol, cast
+
+from reverie.errors import BadInput
+from reverie.importing.nouns import Item, Reading
+
+
+class Reader(Protocol):
+    """What the file of a format has."""
+
+    fits: Callable[[Path], bool]
+    read: Callable[[Path, Reading], Iterator[Item]]
+
+
+class Format(NamedTuple):
+    """A program whose memories can be taken along."""
+
+    name: str
+    about: str           # what to name, for people
+
+    @property
+    def fits(self) -> Callable[[Path], bool]:
+        """Whether a file or folder is one of its."""
+        return self._module().fits
+
+    @property
+    def read(self) -> Callable[[Path, Reading], Iterator[Item]]:
+        """What stands there."""
+        return self._module().read
+
+    def _module(self) -> Reader:
+        return cast(Reader, import_module(f"{__name__}.{self.name.replace('-', '_')}"))
+
+
+FORMATS = (
+    Format("jcode", "~/.jcode, or one of its files"),
+    Format("zuckerman", "an agent's home, or one of its stores"),
+    Format("aircher", "~/.aircher, or its episodic.duckdb"),
+    Format("jaato", ".jaato, or its memories.jsonl"),
+    Format("mem0", "what get_all gives, saved as JSON"),
+    Format("claude-code", "~/.claude/projects/PROJECT, or its memory folder"),
+    Format("basic-memory", "a folder of notes, or one note"),
+)
+NAMES = tuple(row.name for row in FORMATS)
+
+
+def format_of(path: Path, name: str = "") -> Format:
+    """The format of that name, or without one the first that the path has the look of."""
+    if not path.exists():
+        raise BadInput(f"There is no file or folder {path}")
+    if name:
+        if name not in NAMES:
+            raise BadInput(f"{name!r} is not one of {', '.join(NAMES)}")
+        return FORMATS[NAMES.index(name)]
+    found = detect(path)
+    if found is None:
+        raise BadInput(f"{path} does not look like anything of {', '.join(NAMES)}. If it is, say which with --from")
+    return found
+
+
+def detect(path: Path) -> Format | None:
+    """The first format that the path has the look of; one that cannot be looked at is none."""
+    for row in FORMATS:
+        try:
+            if row.fits(path):
+                return row
+        except (BadInput, OSError):
+            continue
+    return None

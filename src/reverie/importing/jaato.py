@@ -1,0 +1,95 @@
+"""jaato's memories, of every generation: `memories.jsonl`, or a folder with `curated.jsonl` and a file each in `raw`.
+
+Lines are read by `mirror.jsonl`, which `reverie share` reads with, so that a memory has the same id whichever way it
+comes. Of one that stands in several files the one that was used or written last holds (X36, X37, X46).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from reverie.errors import BadInput
+from reverie.importing.nouns import PROJECT, USER, Bad, Found, Item, Reading, Remark, count, mapping, words
+from reverie.importing.texts import text_in
+from reverie.mirror import jsonl
+
+STAMPS = ("source_agent", "generated_by", "curated_by")     # who wrote it, and who approved it
+UNIVERSAL = "universal"
+
+
+def fits(path: Path) -> bool:
+    """Whether this is such a folder or a file of such lines."""
+    if path.is_dir():
+        return bool(files_of(path))
+    if path.suffix != ".jsonl":
+        return False
+    first = next((line for line in lines(path) if not line.why), None)
+    return first is not None and {"description", "timestamp"} <= first.record.keys()
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files of a store, older generations first."""
+    if path.is_file():
+        return [path]
+    homes = [path, path / ".jaato", path / "memories", path / ".jaato" / "memories"]
+    found = [file for home in homes for file in
+             (home / "memories.jsonl", *sorted((home / "raw").glob("*.json")), home / "curated.jsonl")]
+    return [file for file in found if file.is_file()]
+
+
+def lines(file: Path) -> tuple[jsonl.Line, ...]:
+    """The records of a file; one in `raw` is a record by itself, over as many lines as it likes."""
+    text = text_in(file)
+    if file.suffix == ".json":
+        try:
+            text = json.dumps(json.loads(text))
+        except (ValueError, RecursionError):
+            text = text.replace("\n", " ")
+    return jsonl.read(text.encode("utf-8", "replace")).lines
+
+
+def read(path: Path, reading: Reading) -> Iterator[Item]:
+    """Every record, each once."""
+    best: dict[str, Found] = {}
+    twice = 0
+    for file in files_of(path):
+        name = file.relative_to(path).as_posix() if path.is_dir() else file.name
+        for number, line in enumerate(lines(file), start=1):
+            where = f"{name}, line {number}"
+            try:
+                if line.why:
+                    raise BadInput(line.why)
+                one = memory(line.record, where, reading.zone)
+            except (BadInput, TypeError, ValueError) as err:
+                yield Bad(where, str(err))
+                continue
+            twice += one.key in best
+            best[one.key] = max(best.get(one.key, one), one, key=latest)
+    yield from best.values()
+    if twice:
+        yield Remark(f"{twice:,} stood there more than once; of each the one that was used or written last was taken")
+
+
+def memory(record: Mapping[str, Any], where: str, zone: str) -> Found:
+    """One record. What somebody put away there comes in put away."""
+    fields = jsonl.fields_of(record, zone)
+    at = fields.pop("at")
+    stamps = {name: record[name] for name in STAMPS if record.get(name)}
+    details = {name: value for name, value in fields.pop("details").items() if name != jsonl.ORIGIN}
+    gone = jsonl.dismissed(record)
+    return Found(
+        key=str(record["id"]), text=fields.pop("text"), where=where, at=at,
+        scope=USER if record.get("scope") == UNIVERSAL else PROJECT,
+        fields={**fields, "session": words(record.get("source_session")) or words(
+            mapping(record.get("generated_by")).get("session_id")), "details": {**details, **stamps}},
+        state={"access_count": count(record.get("usage_count")),
+               "last_accessed_at": jsonl.moment_in(record.get("last_accessed"), zone),
+               **({"retired_at": at or 0.0, "retired_why": "dismissed"} if gone else {})})
+
+
+def latest(one: Found) -> float:
+    """When it was last used or written."""
+    return max(one.state.get("last_accessed_at") or 0.0, one.at or 0.0)

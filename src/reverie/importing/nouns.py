@@ -1,0 +1,143 @@
+"""What a reader of another program's files yields: memories, deeds for the log, and what it could not read.
+
+A reader never decides what an id is here, who may see something, or whether it is new: it tells what stands there and
+where. It never writes into the source and stops at nothing: a record that cannot be used becomes a `Bad`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from reverie.errors import BadInput
+from reverie.lifecycle.intake import FARTHEST, KIND
+from reverie.mirror.jsonl import moment_in
+from reverie.model import NOTHING
+
+PROJECT, USER = "project", "user"     # scopes: the space that is imported into, or the user's own above it
+
+
+class Tie(NamedTuple):
+    """A link to another record of the source, by its name there."""
+
+    rel: str
+    to: str
+    weight: float = 1.0
+
+
+class Found(NamedTuple):
+    """A memory as another program kept it."""
+
+    key: str                              # its name there, unique within the source
+    text: str
+    where: str                            # file and line, for messages
+    at: float | None = None               # when it happened or was written, where the source says so
+    seen: float | None = None             # the file's own time, for what has no other
+    scope: str = PROJECT
+    fields: Mapping[str, Any] = NOTHING   # more arguments of `intake.built`
+    state: Mapping[str, Any] = NOTHING    # fields of a Memory that use has made: access_count, strength, retired_at, …
+    newer: str = ""                       # the name of the record that it stepped back for
+    ties: tuple[Tie, ...] = ()
+    vectors: Mapping[str, Sequence[float]] = NOTHING    # by the name of the model
+
+
+class Deed(NamedTuple):
+    """Something done, for the log: a run of a tool, a file that was touched."""
+
+    key: str
+    verb: str
+    at: float
+    session: str
+    payload: Mapping[str, Any]
+    where: str
+
+
+class Bad(NamedTuple):
+    """A record that could not be taken in."""
+
+    where: str
+    why: str
+
+
+class Remark(NamedTuple):
+    """Something that whoever imports should know; nothing is wrong."""
+
+    text: str
+
+
+Item = Found | Deed | Bad | Remark
+
+
+class Reading(NamedTuple):
+    """What a reader may know of the world: the zone of times that name none, and folders that may be a project's."""
+
+    zone: str = "UTC"
+    folders: tuple[Path, ...] = ()
+
+
+def kind_named(name: object, otherwise: str = "note") -> str:
+    """A kind of ours or of their own by that name; `otherwise` where it can be none."""
+    plain = re.sub(r"[\s_]+", "-", name.strip().lower()) if isinstance(name, str) else ""
+    return plain if KIND.fullmatch(plain) else otherwise
+
+
+def fraction(value: object, otherwise: float | None = None) -> float | None:
+    """A number from 0 to 1; what is none, such as NaN, counts as not said."""
+    fits = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+    return float(value) if fits else otherwise  # type: ignore[arg-type]
+
+
+def count(value: object, least: int = 0) -> int:
+    """A whole number from `least`; what is none counts as that."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > least else least
+
+
+def words(value: object) -> str:
+    """A text; what is none is empty."""
+    return value if isinstance(value, str) else ""
+
+
+def texts(value: object) -> list[str]:
+    """The texts of a list."""
+    return [one for one in value if isinstance(one, str)] if isinstance(value, (list, tuple)) else []
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """An object; what is none is empty."""
+    return value if isinstance(value, Mapping) else NOTHING
+
+
+def moment(value: object, zone: str) -> float | None:
+    """Seconds since 1970 from ISO 8601 (without a zone in `zone`), a date, or seconds or milliseconds."""
+    if isinstance(value, date):         # YAML makes them of what looks like one
+        value = value.isoformat()
+    if isinstance(value, str) and value:
+        return moment_in(value, zone)
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
+        seconds = value / 1000 if value >= FARTHEST else float(value)
+        return seconds if seconds < FARTHEST else None
+    return None
+
+
+def millis(value: object) -> float | None:
+    """Seconds since 1970 from milliseconds."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
+        return value / 1000 if value / 1000 < FARTHEST else None
+    return None
+
+
+def required(record: Mapping[str, Any], name: str) -> str:
+    """A text that a record must have."""
+    value = record.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise BadInput(f"{name} is missing")
+    return value
+
+
+def without_none(**values: Any) -> dict[str, Any]:
+    """These values, those that are not said left out."""
+    return {name: value for name, value in values.items() if value not in (None, "", [], {}, ())}

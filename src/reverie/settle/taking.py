@@ -1,0 +1,66 @@
+"""Taking along what another program remembers: read, plan, and make it so, in one transaction and one event.
+
+All that needs the store is here; what is decided is decided in `importing.plan`. Memories and links are one event of
+the verb "import", which `undo` takes back; deeds are appended to the log as what they are.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from reverie.importing import format_of
+from reverie.importing.nouns import Reading
+from reverie.importing.plan import Into, Plan, planned
+from reverie.lifecycle.intake import private
+from reverie.mirror.jsonl import ORIGIN
+from reverie.model import Event
+from reverie.settle.reading import Work
+from reverie.store import Store
+
+EVERY = 1_000_000_000        # deeds of a space
+DEEDS = ("tool", "file")
+
+
+class TakenAlong(NamedTuple):
+    """What was taken along, or would be."""
+
+    system: str
+    plan: Plan
+    event: int = 0           # what `undo` takes; 0 where no memory is new
+
+
+def taken_along(work: Work, path: Path, system: str, space: str, folders: tuple[Path, ...], *, untrusted: bool,
+                dry_run: bool) -> TakenAlong:
+    """Read a file or folder and take in what is new."""
+    form, zone, store = format_of(path, system), work.zone(), work.store
+    items = form.read(path, Reading(zone, folders))
+    into = Into(form.name, space, work.now, zone, untrusted)
+    with store.alone():
+        plan = planned(items, into, lambda ids: {one.id for one in store.get(ids)}, deeds_there(store, space))
+        if dry_run:
+            return TakenAlong(form.name, plan)
+        cause = Event("import", space, work.now, payload={"system": form.name, "from": private(path.name)})
+        event = store.apply(plan.changes, cause) if plan.changes else 0
+        store.append(plan.events)
+        keep_vectors(store, plan)
+    return TakenAlong(form.name, plan, event)
+
+
+def deeds_there(store: Store, space: str) -> frozenset[str]:
+    """The deeds of other programs that are in the log, as "system:name"."""
+    origins = (event.payload.get(ORIGIN) for event in store.happened(DEEDS, space=space, containing=(ORIGIN,),
+                                                                    limit=EVERY))
+    return frozenset(f"{one['system']}:{one['id']}" for one in origins if isinstance(one, dict))
+
+
+def keep_vectors(store: Store, plan: Plan) -> None:
+    """Vectors that came with memories, of unit length, each under the name of its model."""
+    if not plan.vectors:
+        return
+    import numpy as np
+    for model, some in plan.vectors.items():
+        found = {id: np.asarray(vector, dtype=np.float32) for id, vector in some.items()}
+        lengths = {id: float(np.linalg.norm(vector)) for id, vector in found.items()}
+        sound = {id: vector / lengths[id] for id, vector in found.items() if 0 < lengths[id] < np.inf}
+        store.put_vectors(model, sound, {id: plan.hashes[id] for id in sound})

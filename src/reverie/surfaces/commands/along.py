@@ -1,0 +1,203 @@
+"""The command import: what `export` wrote, and what other programs remember."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from reverie import Mind, config
+from reverie.errors import BadInput
+from reverie.surfaces import say
+from reverie.surfaces.commands.keep import hand_over
+from reverie.surfaces.commands.trust import PANEL
+from reverie.surfaces.desk import Desk, command
+
+if TYPE_CHECKING:
+    from reverie.importing.plan import Plan
+    from reverie.lifecycle.transfer import Imported
+    from reverie.settle.taking import TakenAlong
+
+OURS = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{[^{}]*"type":\s*"reverie"')      # begins an export
+HEAD = 4_096             # bytes that are looked at for it
+NAMED = 20               # bad records that are named one by one
+CLAUDE = "claude-code"
+
+
+def register(app: typer.Typer) -> None:
+    """Put this command on the command line."""
+    command(app, "import", panel=PANEL)(import_)
+
+
+def import_(
+    desk: Desk,
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH…", help="Files of reverie export (“-” is stdin), or another program's memories."),
+    ],
+    system: Annotated[
+        str,
+        typer.Option("--from", metavar="PROGRAM", help="jcode, zuckerman, aircher, jaato, mem0, claude-code or "
+                     "basic-memory; without it that is found out."),
+    ] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Of another program: only tell what would come.")] = False,
+    untrusted: Annotated[
+        bool, typer.Option("--untrusted", help="Somebody else's memories: each waits until it is approved.")
+    ] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows of an export that are bad.")] = False,
+) -> None:
+    """Take in what export wrote, or what another program remembers. What is there already is left alone."""
+    others = [file for file in files if system or is_others(file)]
+    if others and len(others) < len(files):
+        raise BadInput("An export of Reverie and memories of another program, one after the other please")
+    if others:
+        along(desk, others, system, dry_run, untrusted)
+        return
+    if dry_run or untrusted:
+        raise BadInput("--dry-run and --untrusted are for memories of other programs; this is an export of Reverie")
+    exported(desk, files, skip_bad)
+
+
+def is_others(file: Path) -> bool:
+    """Whether a path has the look of another program's memories, and not of an export."""
+    from reverie.importing import detect
+
+    place = config.here() / file.expanduser()
+    if str(file) == "-" or not place.exists():
+        return False
+    if place.is_file():
+        with place.open("rb") as opened:
+            if OURS.match(opened.read(HEAD)):
+                return False
+    return place.is_dir() or detect(place) is not None or is_transcript(place)
+
+
+def is_transcript(place: Path) -> bool:
+    """Whether it is a conversation of Claude Code's."""
+    from reverie.surfaces.importers.transcripts import read
+
+    try:
+        return place.suffix == ".jsonl" and place.is_file() and read(place.read_bytes()).form == "claude"
+    except BadInput:
+        return False
+
+
+def along(desk: Desk, files: Sequence[Path], system: str, dry_run: bool, untrusted: bool) -> None:
+    """Take along what other programs remember; conversations of Claude Code's are learned from."""
+    told: list[dict[str, Any]] = []
+    with desk.mind() as mind:
+        for file in files:
+            place = config.here() / file.expanduser()
+            if system in ("", CLAUDE) and is_transcript(place):
+                learn_from(desk, mind, file, dry_run)
+                continue
+            desk.telling(f"reading {file.name}", 0, None)
+            done = mind.import_from(place, system, space=desk.space, untrusted=untrusted, dry_run=dry_run)
+            desk.telling.rest()
+            told.append({"path": str(file), **as_json(done)})
+            if not desk.json:
+                tell(file, done, dry_run)
+        if not dry_run:
+            hand_over(desk, mind)
+    if desk.json:
+        say.document({"space": desk.space, "dry_run": dry_run, "imports": told})
+
+
+def learn_from(desk: Desk, mind: Mind, file: Path, dry_run: bool) -> None:
+    """A conversation: what it teaches."""
+    from reverie.surfaces.commands.learn import learned
+    from reverie.surfaces.commands.learn import tell as tell_learned
+
+    if dry_run:
+        raise BadInput(f"{file} is a conversation. See what it would teach with: reverie replay {file}")
+    for result in learned(desk, mind, file):
+        if not desk.json:
+            tell_learned(result)
+
+
+def as_json(done: "TakenAlong") -> dict[str, Any]:
+    """An import as JSON values."""
+    plan = done.plan
+    return {"from": done.system, "event": done.event, "new": plan.kinds, "links": plan.links,
+            "deeds": len(plan.events), "known": plan.known, "redacted": list(plan.redacted),
+            "bad": [one._asdict() for one in plan.bad], "remarks": list(plan.remarks)}
+
+
+def tell(file: Path, done: "TakenAlong", dry_run: bool) -> None:
+    """An import for people."""
+    plan = done.plan
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in plan.kinds.items())
+    memories = sum(plan.kinds.values())
+    parts = [f"{memories:,} {plural('memory', memories)}{f' ({kinds})' if kinds else ''}",
+             f"{plan.links:,} {plural('link', plan.links)}",
+             *([f"{len(plan.events):,} {plural('deed', len(plan.events))} for the log"] if plan.events else [])]
+    before = f" {plan.known:,} were there already." if plan.known else ""
+    back = f" Back: reverie undo {done.event}" if done.event else ""
+    say.tell(f"{file} ({done.system}): {'would bring' if dry_run else 'new:'} {', '.join(parts)}.{before}{back}")
+    for remark in plan.remarks:
+        say.note(f"  {remark}.")
+    if plan.redacted:
+        say.note(f"  Taken out before anything was kept: {', '.join(plan.redacted)}.")
+    tell_bad(plan)
+
+
+def tell_bad(plan: "Plan") -> None:
+    """Which records were left out, where they stand, and why."""
+    if plan.bad:
+        say.note(f"  {len(plan.bad):,} {plural('record', len(plan.bad))} left out:")
+    for one in plan.bad[:NAMED]:
+        say.note(f"    {one.where}: {one.why}")
+    if len(plan.bad) > NAMED:
+        say.note(f"    and {len(plan.bad) - NAMED:,} more")
+
+
+def exported(desk: Desk, files: Sequence[Path], skip_bad: bool) -> None:
+    """Take in what export wrote."""
+    for file in files:
+        if str(file) != "-" and not file.is_file():
+            raise BadInput(f"There is no file {file}")
+    with desk.mind() as mind:
+        done = [(file, imported(file, mind, desk, skip_bad)) for file in files]
+    taken = Counter[str]()
+    for _, one in done:
+        taken.update(one.new)
+    if desk.json:
+        say.document({"new": dict(taken), "left_out": sum(one.left_out for _, one in done),
+                      "bad": [{"file": str(file), "row": bad.row, "why": bad.why}
+                              for file, one in done for bad in one.bad]})
+        return
+    if taken:
+        say.tell(f"New: {', '.join(f'{n:,} {plural(kind, n)}' for kind, n in taken.items())}.")
+    else:
+        say.tell("Nothing new: everything was there already.")
+    for file, one in done:
+        tell_left_out(file, one)
+
+
+def imported(file: Path, mind: Mind, desk: Desk, skip_bad: bool) -> "Imported":
+    """Take in one file; an error names it."""
+    from reverie.surfaces import lines
+
+    rows = lines.told(lines.from_file(file, skip_bad), desk.telling, f"importing {file.name}", None)
+    try:
+        return mind.import_(rows, skip_bad=skip_bad)
+    except BadInput as err:
+        raise BadInput(f"{file}: {err}. Nothing of this file was taken in") from err
+
+
+def tell_left_out(file: Path, one: "Imported") -> None:
+    """Which rows of a file were left out, and why."""
+    if one.left_out:
+        say.note(f"{file}: {one.left_out:,} {plural('row', one.left_out)} left out.")
+    for bad in one.bad:
+        say.note(f"  row {bad.row}: {bad.why}")
+    if 0 < len(one.bad) < one.left_out:
+        say.note(f"  and {one.left_out - len(one.bad):,} more")
+
+
+def plural(kind: str, n: int) -> str:
+    """One memory, two memories."""
+    many = {"memory": "memories"}.get(kind, f"{kind}s")
+    return kind if n == 1 else many

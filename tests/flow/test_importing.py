@@ -1,0 +1,342 @@
+"""Memories of other programs, taken along: their files in, the same memories out, twice nothing, and a way back."""
+
+import hashlib
+import json
+
+import pytest
+
+from reverie import importing
+from reverie.errors import BadInput
+from reverie.importing import texts
+from reverie.importing.jcode import stem_of
+from reverie.model import Filter
+from reverie.testing import memory
+from tests.helpers import invoked
+from tests.others import JAATO, MAKERS, ONE, SECRET, TWO, aircher, jaato, jcode_flat, jcode_graph, put, zuckerman
+
+SPACE = "me/p"
+
+
+def run(home, *words, **more):
+    return invoked(*words, "--home", str(home), **more)
+
+
+def everything(mind):
+    """All memories, by what they are called where they come from."""
+    return {one.details["imported_from"]["id"]: one
+            for one in mind.store.browse(Filter(active=None, limit=1_000_000))}
+
+
+def prints(path):
+    """What a folder holds, to the byte."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()}
+
+
+@pytest.fixture(params=MAKERS)
+def source(request, tmp_path):
+    """(program, its files)"""
+    return request.param, MAKERS[request.param](tmp_path / "theirs")
+
+
+def test_whose_it_is_is_found_out(source):
+    """B108: without `--from`, by the look of it."""
+    name, path = source
+    assert importing.format_of(path).name == name
+
+
+def test_twice_adds_nothing(source, mind):
+    """A115, B108: the second time everything is known; the store is sound."""
+    _, path = source
+    first = mind.import_from(path, space=SPACE)
+    before = list(mind.export(log=False))
+    again = mind.import_from(path, space=SPACE)
+    assert sum(first.plan.kinds.values()) > 0 == sum(again.plan.kinds.values())
+    assert (again.event, again.plan.links, again.plan.events) == (0, 0, ())
+    assert again.plan.known == sum(first.plan.kinds.values()) + len(first.plan.events)
+    assert before == list(mind.export(log=False))
+    assert [] == mind.verify()
+
+
+def test_a_dry_run_counts_and_writes_nothing(source, mind):
+    """B108."""
+    _, path = source
+    empty = list(mind.export())
+    would = mind.import_from(path, space=SPACE, dry_run=True)
+    assert list(mind.export()) == empty
+    did = mind.import_from(path, space=SPACE)
+    assert (would.plan.kinds, would.plan.links, len(would.plan.events), would.plan.bad) == (
+        did.plan.kinds, did.plan.links, len(did.plan.events), did.plan.bad)
+
+
+def test_one_undo_takes_it_back(source, mind):
+    """CC-3: an import is one event."""
+    _, path = source
+    done = mind.import_from(path, space=SPACE)
+    assert any(one.active for one in everything(mind).values())
+    mind.undo(done.event)
+    assert not any(one.active for one in everything(mind).values())
+
+
+def test_the_source_is_only_read(source, mind):
+    """SEED-FORMATS, check 5: not a byte is altered and no file comes to be."""
+    _, path = source
+    before = prints(path)
+    mind.import_from(path, space=SPACE)
+    assert before == prints(path)
+
+
+def test_every_memory_says_where_it_comes_from(source, mind):
+    """X36: the program, the name it had there, and the place."""
+    name, path = source
+    mind.import_from(path, space=SPACE)
+    for one in everything(mind).values():
+        origin = one.details["imported_from"]
+        assert (origin["system"], bool(origin["id"]), bool(origin["where"])) == (name, True, True)
+        assert str(path) not in origin["where"]
+
+
+def test_secrets_stay_outside(tmp_path):
+    """CC-2: none of what is taken along reaches the disk; what was taken out is said."""
+    for name in ("claude-code", "aircher"):
+        home = tmp_path / name
+        with memory(home) as mind:
+            done = mind.import_from(MAKERS[name](tmp_path / f"{name}-theirs"), space=SPACE)
+            assert done.plan.redacted == (("github-token",) if name == "claude-code" else ())
+        assert not [file for file in home.rglob("*") if file.is_file() and SECRET.encode() in file.read_bytes()]
+
+
+def test_jcode_keeps_what_use_has_made(tmp_path, mind):
+    """A115, SEED-FORMATS checks 1 and 3: kinds, trust, strength, uses, successor, links, vectors of two models."""
+    file = put(tmp_path / "0123456789abcdef.json", json.dumps(jcode_graph()))
+    done = mind.import_from(file, space=SPACE)
+    one, two = everything(mind)[ONE], everything(mind)[TWO]
+    assert (one.kind, one.tags, one.provenance, one.trust) == ("preference", ("git", "style"), "user_stated", 0.95)
+    assert (one.strength, one.access_count, one.confidence, one.session) == (3, 4, 0.95, "ses-blue-otter")
+    assert [(r.session, r.at) for r in one.reinforcements] == [("ses-red-fox", 1768903200.0), ("dedup", 1769932800.0)]
+    assert one.at == pytest.approx(1767950000.123456)
+    assert (two.kind, two.strength, two.active, two.superseded_by) == ("note", 1, False, one.id)
+    edges = {(e.src, e.rel, e.dst): e.weight for e in mind.store.edges([one.id]) if e.rel != "has_tag"}
+    assert edges == {(one.id, "supersedes", two.id): 1.0, (one.id, "relates_to", two.id): 0.6}
+    assert done.plan.bad == ()
+    near, far = "jcode:minilm-l6-v2", "jcode:openai:text-embedding-3-small"
+    assert [len(mind.store.vectors(model, [one.id, two.id])) for model in (near, far)] == [1, 1]
+    assert len(mind.store.vectors(far, [two.id])[two.id]) == 4
+
+
+def test_jcode_of_both_versions(tmp_path, mind):
+    """SEED-FORMATS §1.3 and §1.4: the graph, the flat file before it, notes, and an export come in alike."""
+    export = [jcode_graph()["memories"][ONE]]
+    notes = {"entries": [{"id": "n1", "content": "A note", "created_at": "2025-11-01T00:00:00Z", "tag": "x"}]}
+    for place, value in enumerate((jcode_flat(), export, notes)):
+        mind.import_from(put(tmp_path / f"{place}.json", json.dumps(value)), "jcode", space=SPACE)
+    assert {name: one.kind for name, one in everything(mind).items()} == {
+        "mem_1767000000000_1": "fact", ONE: "preference", "n1": "note"}
+
+
+@pytest.mark.parametrize(("path", "stem"), [
+    ("/home/jeremy/jcode", "e6603de9a897ceba"), ("/home/jeremy/jcode/", "e6603de9a897ceba"),
+    ("/home/a//b/./c", "da3c3ba79c852e21"), ("/srv/x", "5d1741e043d558c9"), ("/", "bd60acb658c79e45"),
+    (".", "d871ac6a1fbb80e5"), ("relative/dir", "efaab4f00855b694"), ("/home/a/./b", "c7128651d774ae9c"),
+    ("/home/ü/π x", "b558c5a26704bfb0")])
+def test_jcode_names_projects_by_a_hash(path, stem):
+    """SEED-FORMATS §1.2: the table that was verified against a Rust compiler."""
+    assert stem_of(path) == stem
+
+
+def test_jcode_takes_the_project_one_stands_in(tmp_path, mind, monkeypatch):
+    """SEED-FORMATS §1.2: the user's into the user's space, this project's into its own; others are named."""
+    here, home = tmp_path / "here", MAKERS["jcode"](tmp_path / "jcode")
+    here.mkdir()
+    monkeypatch.chdir(here)
+    put(home / "memory" / "projects" / f"{stem_of(str(here))}.json", json.dumps(jcode_graph()))
+    put(home / "memory" / "projects" / "00000000000000aa.json", json.dumps(jcode_flat()))
+    done = mind.import_from(home, space=SPACE)
+    assert {name: one.space for name, one in everything(mind).items()} == {
+        "mem_1767000000000_1": "me", "sched_1": "me", ONE: SPACE, TWO: SPACE}
+    assert "memory/projects/00000000000000aa.json" in done.plan.remarks[0]
+
+
+def test_jcode_falls_back_to_its_copy(tmp_path, mind):
+    """SEED-FORMATS check 2: a file that was cut off, and a good copy beside it."""
+    file = put(tmp_path / "global.json", json.dumps(jcode_graph())[:200])
+    put(tmp_path / "global.bak", json.dumps(jcode_graph()))
+    done = mind.import_from(file, space=SPACE)
+    assert everything(mind).keys() == {ONE, TWO}
+    assert "its copy global.bak was taken instead" in done.plan.remarks[0]
+
+
+def test_zuckerman_has_six_types(tmp_path, mind):
+    """C19, C37, C46, C49, C87, C88, C90: a file for each type, MEMORY.md and daily logs."""
+    mind.import_from(zuckerman(tmp_path), space=SPACE)
+    found = everything(mind)
+    name = "6f2a1c1e-0000-4000-8000-0000000000{}".format
+    episode, procedure, reminder = found[name("01")], found[name("02")], found[name("03")]
+    assert (episode.kind, episode.at, episode.session) == ("event", 1770143000.0, "conv-7")
+    assert episode.details["emotion"] == {"name": "satisfaction", "intensity": "high"}
+    assert (procedure.kind, procedure.triggers, procedure.details["rate"]) == ("procedure", (r"re:read\s+file",), 0.595)
+    assert procedure.details["emotion"] == {"name": "joy", "intensity": "low"}
+    assert (reminder.kind, reminder.details["when"], reminder.details["priority"]) == ("intention", 1772000000.0, 0.8)
+    assert reminder.triggers == ("nginx",)
+    assert (found[name("04")].active, found[name("04")].retired_why) == (False, "done")
+    assert found[name("05")].details["status"] == "pending"
+    assert found[name("12")].triggers == ()
+    assert (found[name("07")].kind, found[name("07")].text) == ("feeling", "The release slipped again")
+    assert (found[name("0a")].kind, found[name("0a")].confidence) == ("fact", 0.9)
+    logs = sorted((one.at, one.kind, one.text) for one in found.values() if one.text.endswith((".", "ü")) and
+                  "md" in one.details["imported_from"]["id"])
+    assert [(kind, text) for _, kind, text in logs] == [
+        ("note", "The user lives in Graz."), ("event", "Fixed the über-bug."), ("event", "Went for lunch.")]
+    assert logs[1][0] == 1770112800.0
+
+
+def test_zuckermans_reminders_come_due(tmp_path, mind, clock):
+    """C41, C46: what was to be done later there is done later here."""
+    mind.import_from(zuckerman(tmp_path), space=SPACE)
+    clock.at = 1772000000.0 + 60
+    assert "Renew TLS certificate" in [hit.memory.text for hit in mind.due(space=SPACE)]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+def test_aircher_fills_the_log(tmp_path, mind, engine):
+    """D6–D8: runs of tools and files go where our own miner looks; the wrapper's second line does not; tasks become
+
+    episodes with their outcome.
+    """
+    done = mind.import_from(aircher(tmp_path / "a", engine), "aircher", space=SPACE)
+    deeds = mind.deeds(space=SPACE)
+    assert sorted((one.verb, one.payload.get("tool") or one.payload["path"]) for one in deeds) == [
+        ("file", "src/a.py"), ("tool", "bash"), ("tool", "edit_file")]
+    failed = next(one for one in deeds if one.payload.get("tool") == "bash")
+    assert (failed.payload["ok"], failed.payload["command"], failed.payload["duration"]) == (False, "pytest", 0.9)
+    assert failed.session == "session_1"
+    assert [(bad.where, "juggle" in bad.why) for bad in done.plan.bad] == [("file_interactions, row 2", True)]
+    task = everything(mind)["task:t-1"]
+    assert (task.kind, task.details["outcome"], task.files) == ("task", "done", ("src/a.py",))
+    assert SECRET not in json.dumps([dict(one.payload) for one in deeds])
+
+
+def test_jaato_of_three_generations(tmp_path, mind):
+    """X35–X37, X46: lifecycle, evidence, confidence, author and reviewer are kept; what stands twice comes once."""
+    done = mind.import_from(jaato(tmp_path), space=SPACE)
+    found = everything(mind)
+    one = found[JAATO["id"]]
+    assert (one.text, one.title, one.tags) == (JAATO["content"], JAATO["description"], ("widget_cache", "build_id"))
+    assert (one.access_count, one.confidence, one.session) == (2, 0.8, "s-42")
+    assert {name: one.details[name] for name in ("maturity", "evidence", "source_agent", "generated_by", "curated_by")
+            } == {name: JAATO[name] for name in ("maturity", "evidence", "source_agent", "generated_by", "curated_by")}
+    assert found["mem_20260302_000000_0001"].space == "me"
+    gone = found["mem_20260303_000000_0001"]
+    assert (gone.active, gone.retired_why) == (False, "dismissed")
+    assert [bad.where for bad in done.plan.bad] == ["memories.jsonl, line 2"]
+    assert "more than once" in done.plan.remarks[0]
+
+
+def test_jaato_and_share_agree_on_ids(tmp_path, mind):
+    """X46: a record that was shared is known when it is imported."""
+    file = put(tmp_path / "memories.jsonl", json.dumps(JAATO) + "\n")
+    mind.share(file, space=SPACE, once="import")
+    assert (mind.import_from(file, space=SPACE).plan.known, len(everything(mind))) == (1, 1)
+
+
+def test_somebody_elses_file_waits_for_approval(tmp_path, mind, clock):
+    """X37, X49: what is not trusted approves itself of nothing, watches for nothing and reminds of nothing."""
+    mind.import_from(jaato(tmp_path / "j"), space=SPACE, untrusted=True)
+    mind.import_from(zuckerman(tmp_path / "z"), space=SPACE, untrusted=True)
+    mind.import_from(put(tmp_path / "0.json", json.dumps(jcode_graph())), space=SPACE, untrusted=True)
+    clock.at = 1772000000.0 + 60
+    assert mind.due(space=SPACE) == []
+    for one in everything(mind).values():
+        assert (one.provenance, one.trust, one.triggers) == ("inferred", 0.5, ())
+        assert one.details["imported_from"]["untrusted"]
+        assert "maturity" not in one.details
+        assert one.kind not in ("intention", "procedure", "preference")
+    assert {one.id for one in mind.pending(space=SPACE)} >= {everything(mind)[JAATO["id"]].id}
+
+
+def test_mem0_keeps_times_and_metadata(tmp_path, mind):
+    """B108: times with their zone, categories as tags, relations as facts; a record without a memory is named."""
+    done = mind.import_from(MAKERS["mem0"](tmp_path), space=SPACE)
+    one = everything(mind)["892db2ae-06d9-49e5-8b3e-585ef9b85b8e"]
+    assert (one.text, one.tags, one.details["source"]) == ("Is allergic to peanuts", ("health",), "chat")
+    assert one.at == pytest.approx(1772118497.512031)
+    assert "ann works at techcorp" in [one.text for one in everything(mind).values()]
+    assert [bad.where for bad in done.plan.bad] == ["mem0.json, line 28"]
+
+
+def test_claude_codes_pages_and_index(tmp_path, mind):
+    """B108: a page a memory with its type; of the index what points to no page; links between pages."""
+    mind.import_from(MAKERS["claude-code"](tmp_path), space=SPACE)
+    found = {one.text[:12]: one for one in everything(mind).values()}
+    assert {text: (one.kind, one.space) for text, one in found.items()} == {
+        "Ann is a dat": ("knowledge", "me"), "No mocks of ": ("preference", SPACE),
+        "Answers in G": ("preference", SPACE)}
+    assert found["No mocks of "].at == 1777629600.0
+    ties = mind.store.edges([found["Ann is a dat"].id], ("relates_to",))
+    assert [one.dst for one in ties] == [found["No mocks of "].id]
+
+
+def test_basic_memorys_notes(tmp_path, mind):
+    """B108: notes, observations by category, relations between notes."""
+    mind.import_from(MAKERS["basic-memory"](tmp_path), space=SPACE)
+    found = everything(mind)
+    jwt = next(one for one in found.values() if "JWT" in one.text)
+    assert (jwt.kind, jwt.tags, jwt.title, jwt.at) == ("decision", ("security", "auth"), "Authentication Design",
+                                                     1767312000.0)
+    note = found["design/auth"]
+    assert "a task is no observation" in note.text
+    ties = {(one.src, one.dst) for one in mind.store.edges([note.id], ("relates_to",))}
+    assert (note.id, found["user-schema"].id) in ties
+    assert (jwt.id, note.id) in ties
+
+
+def test_a_bad_record_loses_no_other(tmp_path, mind):
+    """CC-9, SEED-FORMATS check 4: broken JSON in the middle, NaN, no id, a comma too many; each named with its line."""
+    good = {"id": "a", "type": "semantic", "createdAt": 1770144000000, "fact": "One", "confidence": float("nan")}
+    lines = ['{"memories": [', json.dumps(good) + ",", '{"id": "b", "type": "semantic", "fact": "cut',
+             '{"type": "semantic", "fact": "no id"},', '{"id": "w", "type": "dream", "fact": "x"},',
+             json.dumps({**good, "id": "c", "fact": "Two"}) + ",", "]}"]
+    done = mind.import_from(put(tmp_path / "semantic.json", "\r\n".join(lines)), space=SPACE)
+    assert {one.text for one in everything(mind).values()} == {"One", "Two"}
+    assert [bad.where for bad in done.plan.bad] == ["semantic.json, line 3", "semantic.json, line 4",
+                                                    "semantic.json, line 5"]
+
+
+def test_what_is_nobodys_is_said(tmp_path, mind):
+    """The error names what there is."""
+    with pytest.raises(BadInput, match="jcode, zuckerman, aircher"):
+        mind.import_from(put(tmp_path / "x.json", "{}"))
+    with pytest.raises(BadInput, match="is not one of"):
+        mind.import_from(tmp_path, "winamp")
+    with pytest.raises(BadInput, match="There is no file"):
+        mind.import_from(tmp_path / "nothing")
+
+
+def test_on_the_command_line(source, tmp_path):
+    """A115, B108: `reverie import PATH`, what it would bring, what it brought, and the way back."""
+    name, path = source
+    would = run(tmp_path / "home", "import", str(path), "--space", SPACE, "--dry-run").stdout
+    assert f"({name}): would bring" in would
+    did = run(tmp_path / "home", "import", str(path), "--from", name, "--space", SPACE).stdout
+    assert f"({name}): new:" in did
+    event = did.rpartition("reverie undo ")[2].strip()
+    again = json.loads(run(tmp_path / "home", "import", str(path), "--space", SPACE, "--json").stdout)["imports"][0]
+    assert (again["from"], again["new"], again["deeds"]) == (name, {}, 0)
+    run(tmp_path / "home", "undo", event)
+
+
+def test_a_conversation_is_learned_from(tmp_path):
+    """B108: a transcript of Claude Code's goes the way of `reverie learn`."""
+    line = {"type": "user", "sessionId": "s1", "timestamp": "2026-01-01T00:00:00Z",
+            "message": {"role": "user", "content": "I prefer tabs over spaces."}}
+    file = put(tmp_path / "s1.jsonl", json.dumps(line) + "\n")
+    out = run(tmp_path / "home", "import", str(file), "--space", SPACE).stdout
+    assert "preference: I prefer tabs over spaces." in out
+
+
+def test_a_page_is_cut_at_bullets_and_paragraphs():
+    """C90: a bullet keeps what is indented below it; fences are not looked into."""
+    page = "# A\n\none\ntwo\n\n- b1\n  more\n\n  still\n- b2\n\nafter\n\n```\n- code\n\n# no\n```\n"
+    assert [(one.line, one.heading, one.text) for one in texts.passages(page)] == [
+        (3, "A", "one\ntwo"), (6, "A", "b1\n  more\n\n  still"), (10, "A", "b2"), (12, "A", "after"),
+        (14, "A", "```\n- code\n\n# no\n```")]
