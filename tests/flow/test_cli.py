@@ -13,7 +13,7 @@ pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
 
 def test_no_two_commands_have_one_name():
     """The later one would take the earlier one's place without a word."""
-    names = [row.name for row in (*app.registered_commands, *app.registered_groups)]
+    names = [row.name for row in app.registered_commands] + [row.name for row in app.registered_groups]
     assert len(names) == len(set(names))
 
 

@@ -98,13 +98,14 @@ def test_another_project_s_past_is_not_told(mind, repo):
 
 def test_past_tasks_of_like_meaning_count_once_they_have_vectors(tmp_path, clock, repo):
     """Nothing is embedded while planning but the task; `settle` embeds code and past tasks (D17, D21)."""
-    with memory(tmp_path / "meaning", now=clock, embedder=Counting()) as mind:
+    model = Counting()
+    with memory(tmp_path / "meaning", now=clock, embedder=model) as mind:
         mind.index_code(repo)
         mind.learn_git(repo, space=SPACE)
         mind.plan("Stale sessions stay", root=repo, space=SPACE)
-        assert set(mind.embedder.asked) == {"Stale sessions stay"}
+        assert set(model.asked) == {"Stale sessions stay"}
         mind.settle()
-        assert "Tunnel through a proxy" in mind.embedder.asked
+        assert "Tunnel through a proxy" in model.asked
         assert paths(mind.plan("Stale sessions stay", root=repo, space=SPACE))[0] in ("jar.py", "clean.py")
         assert all(one.path.endswith(".py") for one in mind.search_similar("tunnel through a proxy", root=repo))
 

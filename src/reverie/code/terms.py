@@ -38,7 +38,7 @@ ABOUT_WORK = frozenset((
 @cache
 def stemmer() -> Any:
     """The stemmer, loaded when the first word is stemmed."""
-    from Stemmer import Stemmer  # type: ignore[import-not-found]
+    from Stemmer import Stemmer
     return Stemmer("english")
 
 
