@@ -163,3 +163,14 @@ def test_no_module_is_a_warehouse(limit):
     """A room that one cannot read in ten minutes is two rooms."""
     lengths = {str(p.relative_to(SRC)): len(p.read_text("utf-8").splitlines()) for p in SRC.rglob("*.py")}
     assert {} == {name: n for name, n in lengths.items() if n > limit}
+
+
+def test_a_recall_by_words_loads_nothing_heavy(tmp_path):
+    """A command that asks by words starts in a few imports of `sqlite3`: no NumPy, no command line, no model."""
+    script = ("import sys, reverie\n"
+              f"with reverie.open({str(tmp_path / 'memory.db')!r}) as mind:\n"
+              "    mind.recall('heron', space='me/demo', mode='words')\n"
+              "print(*{'numpy', 'typer', 'rich', 'mcp', 'tokenizers', 'duckdb', 'Stemmer'} & set(sys.modules))")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True,
+                          env={"REVERIE_HOME": str(tmp_path), "HOME": str(tmp_path)})
+    assert done.stdout.split() == []

@@ -10,7 +10,6 @@ from reverie.anchors import anchors_of, outdated
 from reverie.errors import BadInput
 from reverie.lifecycle.asked import whole
 from reverie.lifecycle.intake import built, private
-from reverie.lifecycle.sleep.plan import after
 from reverie.mind.base import Base, alone
 from reverie.model import UNDECIDED, Edge, Filter, Memory, Record, lineage
 
@@ -69,6 +68,7 @@ class Reviewing(Base):
         the memory.
         """
         from reverie.lifecycle.curation import curated
+        from reverie.lifecycle.sleep.plan import after
         from reverie.settle.anchoring import anchored, confirmed
         memory, now = self._one(id), self._now()
         current = anchored(memory, confirmed(self.work, anchors_of(memory)), now) if (
