@@ -1,6 +1,8 @@
 # mypy: no-check-untyped-defs
 """What several test files do the same way: a home on disk, a command line over it, waiting, a server on loopback."""
 
+import shutil
+import subprocess
 import threading
 import time
 from contextlib import contextmanager
@@ -79,3 +81,18 @@ def serving(handler):
         finally:
             server.shutdown()
             thread.join()
+
+
+def fetched(folder, *packages, seconds=600.0):
+    """Packages from npm in a folder; skips where they cannot be had, or not in time."""
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed")
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = ", ".join(packages)
+    try:
+        done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), *packages],
+                              capture_output=True, text=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"npm did not fetch {wanted} within {seconds:.0f} s")
+    if done.returncode:
+        pytest.skip(f"npm could not fetch {wanted}: {done.stderr.strip()[-300:]}")

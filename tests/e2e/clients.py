@@ -7,13 +7,14 @@ is no network, whoever needs it is skipped with the reason.
 
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+
+from tests.helpers import fetched
 
 PACKAGES = {"claude": "@anthropic-ai/claude-code@2.1.197", "codex": "@openai/codex@0.169.0"}
 PATIENCE = 90
@@ -22,16 +23,10 @@ PATIENCE = 90
 def client(name):
     """The path of a client's program; skips where it cannot be had."""
     package = PACKAGES[name]
-    if shutil.which("npm") is None:
-        pytest.skip("npm is not installed: real clients cannot be fetched")
     cache = Path(os.environ.get("REVERIE_TEST_CACHE") or tempfile.gettempdir()) / "npm" / package.replace("/", "-")
     program = cache / "node_modules" / ".bin" / name
     if not program.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", str(cache), package],
-                              capture_output=True, text=True, timeout=600, check=False)
-        if done.returncode:
-            pytest.skip(f"{package} could not be fetched: {done.stderr.strip().splitlines()[-1:]}")
+        fetched(cache, package)
         postinstall = cache / "node_modules" / "@anthropic-ai" / "claude-code" / "install.cjs"
         if postinstall.exists():
             subprocess.run(["node", str(postinstall)], capture_output=True, timeout=300, check=False)

@@ -17,7 +17,7 @@ pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is no
 
 from reverie.testing import SPACE
 from tests.flow.test_mcp import served
-from tests.helpers import opened, toy_home
+from tests.helpers import fetched, opened, toy_home
 
 PACKAGES = {"@modelcontextprotocol/inspector": "0.15.0", "@modelcontextprotocol/conformance": "0.1.13"}
 """The newest that run on Node 20; the conformance suite goes through the revisions from 2025-06-18 on."""
@@ -37,11 +37,7 @@ def npm(tmp_path_factory):
     folder = Path(kept) / "npm" if kept else tmp_path_factory.mktemp("npm")
     wanted = [f"{name}@{version}" for name, version in PACKAGES.items()]
     if not all((folder / "node_modules" / name).is_dir() for name in PACKAGES):
-        folder.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(["npm", "install", "--no-fund", "--no-audit", "--prefix", str(folder), *wanted],
-                              capture_output=True, text=True, check=False, timeout=300)
-        if done.returncode:
-            pytest.skip(f"npm could not fetch {', '.join(wanted)}: {done.stderr.strip()[-300:]}")
+        fetched(folder, *wanted, seconds=300.0)
     return folder / "node_modules" / ".bin"
 
 
