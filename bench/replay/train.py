@@ -13,6 +13,7 @@ import json
 import pickle
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -150,12 +151,17 @@ def main() -> int:
     for part in ("agent", "evaluate", "extract", "sources", "world"):
         import_module(f"replay.{part}")
     if options.keep and options.keep.exists():
-        some = pickle.loads(options.keep.read_bytes())
+        words, some = pickle.loads(options.keep.read_bytes())
+        if words != options.words:
+            print(f"{options.keep} was made {'without' if words else 'with'} a model: name another", file=sys.stderr)
+            return 2
     else:
-        some = [case for file in sorted(options.data.glob("*.json.xz"))
-                for case in cases(str(file), replay, Words() if options.words else Reverie())]
+        some = []
+        for file in sorted(options.data.glob("*.json.xz")):
+            with closing(Words() if options.words else Reverie()) as adapter:
+                some += cases(str(file), replay, adapter)
         if options.keep:
-            options.keep.write_bytes(pickle.dumps(some))
+            options.keep.write_bytes(pickle.dumps((options.words, some)))
     result: dict[str, Any] = {"tasks": sum(bool(case.record) for case in some), "learned from": len(some)}
     known = {"words": SETS["words"]} if options.words else SETS
     for name, without in known.items():

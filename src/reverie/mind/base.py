@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from reverie.settle.reading import Work
     from reverie.store import Store
 
-PURGED = "purged"        # of the store's notes: another value after each purge, so that nobody tells what he kept of it
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -173,15 +173,21 @@ class Experiencing(Base):
         Together is: in one commit, in one task, or within 300 seconds; on three occasions at least. Old habits count
         less, each occasion half after 180 days. The path is that within the repository, as git has it.
         """
-        from reverie.lifecycle.experience.together import names, together, touches
         self._flush()
-        home, most = self._space(space), max(0, whole(limit))
-        moved = self._renames(home)
         wanted = in_repository(question(path, "path"))
-        found = {event.seq: event for name in names(wanted, moved) for event in self.store.happened(
-            (COMMIT,), space=home, containing=[name], limit=LOOKED_AT)}
-        edits = self.store.happened((FILE,), space=home, limit=LOOKED_AT)
-        return together(wanted, touches([*found.values(), *edits], moved), self._now())[:most]
+        return self._changed_with([wanted], self._space(space))[0][:max(0, whole(limit))]
+
+    def _changed_with(self, paths: Sequence[str], home: str) -> list[list[Together]]:
+        """For each of some files, those that change together with it."""
+        from reverie.lifecycle.experience.together import names, together, touches
+        moved, now = self._renames(home), self._now()
+        edits = self.store.happened((FILE,), space=home, limit=LOOKED_AT) if paths else []
+        found: list[list[Together]] = []
+        for path in paths:
+            commits = {event.seq: event for name in names(path, moved) for event in self.store.happened(
+                (COMMIT,), space=home, containing=[name], limit=LOOKED_AT)}
+            found.append(together(path, touches([*commits.values(), *edits], moved), now))
+        return found
 
     def workflows(self, *, space: str | None = None, limit: int = 10) -> list[Workflow]:
         """Commands that were run one after the other in at least three tasks or conversations, the most frequent first.

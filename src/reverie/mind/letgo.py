@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reverie import clock
 from reverie.errors import Conflict, NotFound
 from reverie.lifecycle import change
 from reverie.lifecycle.intake import private
-from reverie.mind.base import PURGED, Base, alone
+from reverie.mind.base import Base, alone
 from reverie.model import Memory, Record, Retire
 
 if TYPE_CHECKING:
@@ -98,8 +97,6 @@ class LettingGo(Base):
         gone = [memory.id for memory in memories]
         said = ever_said(self.store, memories)
         erased = self.store.purge(gone)
-        self._pasts.clear()
-        self.store.set_meta(PURGED, clock.new_id("purged"))
         self._leaving += gone
         self._withdraw()
         work = Work(self.store, self.embedder, self.settings, self._now())

@@ -9,11 +9,11 @@ from reverie.anchors import ANCHORS, anchors_of
 from reverie.lifecycle.asked import question, whole
 from reverie.lifecycle.experience import COMMIT, FILE, TASK
 from reverie.lifecycle.intake import private
-from reverie.mind.base import PURGED
 from reverie.mind.code import Coding
 from reverie.mind.experience import LOOKED_AT, Experiencing
 from reverie.mind.find import Finding
-from reverie.model import Event, Filter, Hit, lineage
+from reverie.model import Event, Filter, Hit, Memory, lineage
+from reverie.store import GENERATION
 
 if TYPE_CHECKING:
     from reverie.lifecycle.experience.together import Together
@@ -28,6 +28,8 @@ MOST_PARTS = 3           # of a file that a plan names
 MOST_MEMORIES = 5
 SURE = 0.5               # the score from which on a memory is told unasked
 LEADERS = 3              # likeliest files whose companions are told
+MOST_TOGETHER = 10       # companions of each that are looked at
+MOST_ANCHORED = 1_000    # memories about code that are looked through
 
 
 class Planning(Coding, Finding, Experiencing):
@@ -78,18 +80,18 @@ class Planning(Coding, Finding, Experiencing):
         from reverie.lifecycle.experience.together import renames
         from reverie.plan.log import done
         from reverie.plan.past import Past
-        from reverie.settle.past import kept
+        from reverie.settle.past import kept, root_of
         self._flush()
-        tree, last, purged = self._tree(root), self.store.last_event(), self.store.meta(PURGED)
+        tree, last, generation = self._tree(root), self.store.last_event(), self.store.meta(GENERATION)
         known = self._pasts.get((root, space))
-        if known is None or known[0][1] != purged or (
+        if known is None or known[0][1] != generation or (
                 known[0][0] != last and self.store.events(after=known[0][0], verbs=DEEDS, limit=1)):
             events = of_repository(self.store.happened(DEEDS, space=space, limit=LOOKED_AT), root)
             past = Past(done(events, renames(events)), tree)
-            kept(self.store.code_chunks, space, past.done)
+            kept(self.store.code_chunks, root_of(space, root), past.done)
         else:
             past = known[1] if known[1].tree is tree else Past(known[1].done, tree)
-        self._pasts[root, space] = ((last, purged), past)
+        self._pasts[root, space] = ((last, generation), past)
         return past
 
     def _meant(self, root: str, space: str, meaning: dict[str, Any]) -> Meant:
@@ -99,7 +101,7 @@ class Planning(Coding, Finding, Experiencing):
         if not meaning:
             return Meant()
         chunks, model, vector = self.store.code_chunks, meaning["model"], meaning["vector"]
-        tasks = cosines(chunks, root_of(space), model, vector, NEAREST)
+        tasks = cosines(chunks, root_of(space, root), model, vector, NEAREST)
         return Meant({key: max(some) for key, some in tasks.items()},
                      cosines(chunks, root, model, vector, MOST_CHUNKS)) if tasks is not None else Meant()
 
@@ -118,19 +120,23 @@ class Planning(Coding, Finding, Experiencing):
 
     def _companions(self, paths: list[str], space: str) -> tuple[Together, ...]:
         """Files that change with the likeliest and are not told yet."""
-        found = {other.path: other for path in reversed(paths[:LEADERS]) for other in self.coedited(path, space=space)}
+        changed = self._changed_with(paths[:LEADERS], space)
+        found = {other.path: other for some in reversed(changed) for other in some[:MOST_TOGETHER]}
         rest = (other for path, other in found.items() if path not in paths)
         return tuple(sorted(rest, key=lambda other: (-other.weight, other.path))[:LEADERS])
 
     def _remembered(self, task: str, root: str, paths: list[str], space: str) -> tuple[Hit, ...]:
         """Memories about a task, and about files."""
         hits = [hit for hit in self.recall(task, space=space, limit=MOST_MEMORIES) if hit.score >= SURE]
-        seen = {hit.memory.id for hit in hits}
-        about = [Hit(memory, 0.0, (f"about {path}",)) for memory in self.store.browse(
-            Filter(spaces=lineage(space), having=ANCHORS, limit=1_000)) for path in
-            dict.fromkeys(anchor.path for anchor in anchors_of(memory) if anchor.root == root)
-            if path in paths and memory.id not in seen]
-        return (*hits, *sorted(about, key=lambda hit: paths.index(hit.why[0].removeprefix("about "))))[:MOST_MEMORIES]
+        place = {path: number for number, path in enumerate(paths)}
+        told = {hit.memory.id for hit in hits}
+        about: list[tuple[int, Memory]] = []
+        for memory in self.store.browse(Filter(spaces=lineage(space), having=ANCHORS, limit=MOST_ANCHORED)):
+            places = [place[one.path] for one in anchors_of(memory) if one.root == root and one.path in place]
+            if places and memory.id not in told:
+                about.append((min(places), memory))
+        about.sort(key=lambda one: one[0])
+        return (*hits, *(Hit(memory, 0.0, (f"about {paths[number]}",)) for number, memory in about))[:MOST_MEMORIES]
 
 
 def of_repository(events: list[Event], root: str) -> list[Event]:

@@ -38,6 +38,7 @@ class Ranked(NamedTuple):
     likely: Column                          # in the order of the tree's files; they sum to 1
     columns: Mapping[str, Column]           # what was weighed
     coefficients: Coefficients              # …and with which weights
+    likeness: Column                        # how much each past task is like this one; 0: not at all
 
     def best(self, most: int) -> list[int]:
         """The places of the likeliest files, ties by path."""
@@ -49,7 +50,8 @@ def ranked(files: Tree, done: Past, task: Task, meant: Meant = NOTHING,
     """Every file's likelihood."""
     columns = forms(signals(files, done, task, meant))
     weights = (coefficients or learned())[known(meant)]
-    return Ranked(files, done, task, meant, likelihoods(columns, weights, len(files)), columns, weights)
+    return Ranked(files, done, task, meant, likelihoods(columns, weights, len(files)), columns, weights,
+                  past.likeness(done, task, meant.tasks))
 
 
 def signals(files: Tree, done: Past, task: Task, meant: Meant) -> dict[str, Column]:

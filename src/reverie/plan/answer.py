@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from reverie.lifecycle.journal import date_of
 from reverie.plan import Ranked
 from reverie.plan.past import Done
-from reverie.plan.why import day, why
+from reverie.plan.why import why
+from reverie.window.tokens import tokens
 
 if TYPE_CHECKING:
     from reverie.lifecycle.experience.remedies import Suggestion
     from reverie.lifecycle.experience.together import Together
     from reverie.model import Hit
 
-PER_TOKEN = 4            # characters, roughly
 LIKELY = 0.5             # of the likeliest past task: what is less alike is not told
 MOST_PAST = 5
 SPEAKS = ("speaks of", "is named for", "was changed on", "its code")    # reasons that have to do with the task
@@ -54,9 +56,9 @@ class Plan(NamedTuple):
         """The plan for a model to read."""
         return "\n".join(lines(self))
 
-    def within(self, tokens: int) -> Plan:
-        """As much of it as fits; the likeliest file stays."""
-        return shortened(self, tokens * PER_TOKEN)
+    def within(self, most: int) -> Plan:
+        """As much of it as fits into so many tokens; the likeliest file stays."""
+        return shortened(self, most)
 
 
 def looks(found: Ranked, parts: dict[str, tuple[Part, ...]], most: int) -> tuple[Look, ...]:
@@ -67,13 +69,9 @@ def looks(found: Ranked, parts: dict[str, tuple[Part, ...]], most: int) -> tuple
 
 def like(found: Ranked, most: int = MOST_PAST) -> tuple[Done, ...]:
     """The past tasks most like this one, by their words and, where that is known, by meaning."""
-    past = found.past
+    past, scores = found.past, found.likeness
     if not len(past):
         return ()
-    scores = past.texts.bm25(found.task.terms)
-    scores = scores / max(float(scores.max()), 1e-9)
-    for place, one in enumerate(past.done):
-        scores[place] += (found.meant.tasks or {}).get(one.key, 0.0)
     order = sorted(range(len(past)), key=lambda place: (-scores[place], -past.done[place].at))[:most]
     floor = LIKELY * max(scores[order[0]], 1e-9)
     return tuple(past.done[place] for place in order if scores[place] >= floor)
@@ -92,7 +90,7 @@ def lines(plan: Plan) -> Iterator[str]:
         yield "Done before:"
     for one in plan.past:
         title = one.text.partition("\n")[0]
-        yield f"- {day(one.at)} {title} ({', '.join(one.files[:5])}{', …' if len(one.files) > 5 else ''})"
+        yield f"- {date_of(one.at)} {title} ({', '.join(one.files[:5])}{', …' if len(one.files) > 5 else ''})"
     if plan.together:
         yield "Often changed with them:"
     for other in plan.together:
@@ -113,8 +111,10 @@ def named(part: Part) -> str:
 
 
 def shortened(plan: Plan, most: int) -> Plan:
-    """A plan of at most so many characters: the least of its lists go first, then files from the end."""
+    """A plan of at most so many tokens: the least of its lists go first, then files from the end."""
     for part in ("together", "past", "memories", "fixes", "files"):
-        while len(plan.text) > most and len(getattr(plan, part)) > (part == "files"):
-            plan = plan._replace(**{part: getattr(plan, part)[:-1]})
+        whole, least = getattr(plan, part), int(part == "files")
+        counts = range(least, len(whole) + 1)
+        fitting = bisect_right(counts, most, key=lambda count: tokens(plan._replace(**{part: whole[:count]}).text))
+        plan = plan._replace(**{part: whole[:max(least, least + fitting - 1)]})
     return plan

@@ -35,8 +35,8 @@ class Field(NamedTuple):
 
     def having(self, term: str) -> tuple[Ints, Column]:
         """The documents that a term is in, and how often."""
-        number = self.numbers.get(term, len(self.starts))
-        if number + 1 >= len(self.starts):
+        number = self.numbers.get(term)
+        if number is None:
             return self.docs[:0], self.counts[:0]
         inside = slice(self.starts[number], self.starts[number + 1])
         return self.docs[inside], self.counts[inside]

@@ -6,14 +6,14 @@ by the number of tasks since then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from reverie.plan.field import Column, Field, Ints, columns, field
+from reverie.plan.field import Column, Field, columns, field
 from reverie.plan.task import Task
 from reverie.plan.tree import Tree
 
@@ -92,35 +92,46 @@ class Past:
         """How many tasks changed each file."""
         return np.bincount(self.file, minlength=len(self.tree))
 
-    def votes(self, scores: Column, most: int) -> Iterator[tuple[Ints, Column]]:
+    def votes(self, scores: Column, most: int) -> tuple[npt.NDArray[np.int64], Column]:
         """The changes of the best-scored tasks, with their scores."""
         order = np.argsort(-scores, kind="stable")[:most]
         chosen = np.zeros(len(self))
         chosen[order] = np.maximum(scores[order], 0.0)
         hit = np.flatnonzero(chosen[self.task] > 0)
-        yield hit.astype(np.int32), chosen[self.task[hit]]
+        return hit, chosen[self.task[hit]]
 
-    def spread(self, scores: Column, most: int = ALIKE) -> Column:
+    def spread(self, scores: Column) -> Column:
         """The files of the best-scored tasks, each task's score shared by its files."""
-        return self._sum(scores, most, lambda hit: 1.0 / np.sqrt(self.here[self.task[hit]]))
+        hit, score = self.votes(scores, ALIKE)
+        return self._by_file(hit, score / np.sqrt(self.here[self.task[hit]]))
 
     def recent(self, scores: Column, half: float) -> Column:
-        """The same, less for tasks of long ago."""
-        return self._sum(scores, LOOKED_AT,
-                         lambda hit: 0.5 ** (self.since[hit] / half) / np.sqrt(self.here[self.task[hit]]))
+        """The same, of more tasks, less for those of long ago."""
+        hit, score = self.votes(scores, LOOKED_AT)
+        weight = 0.5 ** (self.since[hit] / half) / np.sqrt(self.here[self.task[hit]])
+        return self._by_file(hit, score * weight)
+
+    def _by_file(self, hit: npt.NDArray[np.int64], worth: Column) -> Column:
+        """What some changes are worth, for each file."""
+        return np.asarray(np.bincount(self.file[hit], worth, len(self.tree)), np.float64)
 
     def best(self, scores: Column) -> Column:
         """For each file the score of the best task that changed it, less where that changed many."""
+        hit, score = self.votes(scores, LOOKED_AT)
         found = np.zeros(len(self.tree))
-        for hit, score in self.votes(scores, LOOKED_AT):
-            np.maximum.at(found, self.file[hit], score / (1.0 + 0.1 * self.here[self.task[hit]]))
+        np.maximum.at(found, self.file[hit], score / (1.0 + 0.1 * self.here[self.task[hit]]))
         return found
 
-    def _sum(self, scores: Column, most: int, weight: Callable[[npt.NDArray[np.int32]], Column]) -> Column:
-        found = np.zeros(len(self.tree))
-        for hit, score in self.votes(scores, most):
-            np.add.at(found, self.file[hit], score * weight(hit))
-        return found
+
+def likeness(past: Past, task: Task, meant: Mapping[str, float] | None = None) -> Column:
+    """How much each past task is like this one, by its words (the likest 1) and its meaning, which is added."""
+    words = past.texts.bm25(task.terms)
+    return words / max(float(words.max(initial=0.0)), 1e-9) + cosines(past, meant or {})
+
+
+def cosines(past: Past, meant: Mapping[str, float]) -> Column:
+    """The cosine of each past task that is near by meaning; 0 for the others."""
+    return np.array([meant.get(one.key, 0.0) for one in past.done], np.float64)
 
 
 def signals(past: Past, task: Task, meant: Mapping[str, float] | None = None) -> dict[str, Column]:
@@ -158,12 +169,12 @@ def went_with(past: Past, task: Task) -> Column:
 def by_meaning(past: Past, meant: Mapping[str, float]) -> dict[str, Column]:
     """Past tasks that mean the like; zeros where none is known to."""
     none = np.zeros(len(past.tree))
-    cosines = np.array([meant.get(one.key, 0.0) for one in past.done])
-    if not meant or not cosines.any():
+    near = cosines(past, meant)
+    if not near.any():
         return {"meant": none, "meant best": none, "meant lately": none}
-    floor = np.sort(cosines)[-min(ALIKE, len(cosines))]
-    return {"meant": past.spread(np.maximum(cosines - floor, 0.0) ** 1.5 + 1e-9 * (cosines >= floor)),
-            "meant best": past.best(cosines), "meant lately": past.recent(np.maximum(cosines, 0.0) ** 4, 400.0)}
+    floor = np.sort(near)[-min(ALIKE, len(near))]
+    return {"meant": past.spread(np.maximum(near - floor, 0.0) ** 1.5 + 1e-9 * (near >= floor)),
+            "meant best": past.best(near), "meant lately": past.recent(np.maximum(near, 0.0) ** 4, 400.0)}
 
 
 def by_time(past: Past) -> dict[str, Column]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 import numpy as np
 
 from reverie.code.terms import ABOUT_WORK, terms_of
+from reverie.lifecycle.journal import date_of
 from reverie.plan import Ranked
 from reverie.plan.past import Past
 from reverie.words import STOP
@@ -16,7 +16,7 @@ from reverie.words import STOP
 MOST = 3                 # reasons for one file
 WORDS = 4                # told of one reason
 SHORT = 60               # characters of a past task's text
-FORMS = (" place", " log", " raw", " top", " first", " title", " three", " all", " best", " lately")
+FORMS = (" place", " log", " title", " three", " all", " best", " lately")
 
 KINDS: Mapping[str, str] = {
     **dict.fromkeys(("content", "chunk", "cover", "mentions", "rare", "quoted", "joined", "folder"), "says"),
@@ -27,6 +27,7 @@ KINDS: Mapping[str, str] = {
     **dict.fromkeys(("lately", "changes", "last 1", "last 3", "last 10", "changes 20", "changes 100", "changes 1000"),
                     "busy"),
 }
+
 
 def why(found: Ranked, place: int) -> tuple[str, ...]:
     """The reasons for one file."""
@@ -55,7 +56,7 @@ def reason_of(found: Ranked, place: int, kind: str) -> str:
     """One reason in words; empty where there is nothing to show for it."""
     if kind in ("says", "called"):
         words = said(found, place, kind)
-        return (f"speaks of {listed(words)}" if kind == "says" else f"is named for {listed(words)}") if words else ""
+        return f"{'speaks of' if kind == 'says' else 'is named for'} {', '.join(words)}" if words else ""
     if kind == "means":
         return "its code is near to it by meaning"
     if kind == "done":
@@ -80,11 +81,7 @@ def said(found: Ranked, place: int, kind: str) -> list[str]:
 
 def done_before(found: Ranked, place: int) -> str:
     """The past task most like this one that changed a file."""
-    past = found.past
-    scores = past.texts.bm25(found.task.terms)
-    if found.meant.tasks:
-        scores = scores / max(float(scores.max(initial=0.0)), 1e-9) + np.array(
-            [found.meant.tasks.get(one.key, 0.0) for one in past.done])
+    past, scores = found.past, found.likeness
     mine = past.task[past.file == place]
     mine = mine[scores[mine] > 0]
     if not len(mine):
@@ -92,7 +89,7 @@ def done_before(found: Ranked, place: int) -> str:
     best = past.done[int(mine[np.argmax(scores[mine])])]
     title = best.text.partition("\n")[0]
     shown = title if len(title) <= SHORT else title[:SHORT - 1].rstrip() + "…"
-    return f"was changed on {day(best.at)} for “{shown}”"
+    return f"was changed on {date_of(best.at)} for “{shown}”"
 
 
 def busy(past: Past, place: int) -> str:
@@ -101,14 +98,4 @@ def busy(past: Past, place: int) -> str:
     if times < 2:
         return ""
     last = past.done[int(past.task[past.file == place].max())]
-    return f"was changed {times} times, last on {day(last.at)}"
-
-
-def day(at: float) -> str:
-    """A moment as its day."""
-    return datetime.fromtimestamp(at, UTC).date().isoformat()
-
-
-def listed(words: list[str]) -> str:
-    """Words with commas."""
-    return ", ".join(words)
+    return f"was changed {times} times, last on {date_of(last.at)}"

@@ -20,9 +20,9 @@ NEAREST = 100            # past tasks that may speak for their files
 WAITING = 0.1            # the share of texts without a vector up to which the others are asked
 
 
-def root_of(space: str) -> str:
-    """What the past tasks of a space lie under."""
-    return f"{PREFIX}{space}"
+def root_of(space: str, repository: str) -> str:
+    """What the past tasks of a space in a repository lie under."""
+    return f"{PREFIX}{space} in {repository}"
 
 
 def erased(index: FileIndex) -> list[Path]:
@@ -37,9 +37,8 @@ def erased(index: FileIndex) -> list[Path]:
     return [] if not roots or index.scrub() else [Path(index.path)]
 
 
-def kept(index: FileIndex, space: str, done: Sequence[Done]) -> None:
-    """Make the texts those of these tasks."""
-    root = root_of(space)
+def kept(index: FileIndex, root: str, done: Sequence[Done]) -> None:
+    """Make the texts under a root those of these tasks."""
     known = index.known(root)
     texts = {one.key: one.text for one in done if one.text}
     fresh = [entry(key, text) for key, text in texts.items()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from reverie.store.files import FileIndex
 
 
+GENERATION = "generation"    # meta: another value once nothing that was read before holds any more
 UNLOGGED = "unlogged"    # meta: memories have come or gone, by import or salvage, without an event that says so
 
 
@@ -275,7 +276,10 @@ class Store(Protocol):
         ...
 
     def meta(self, name: str) -> str | None:
-        """A small named value."""
+        """A small named value. GENERATION is another one whenever what was kept of the store in memory no longer holds,
+
+        as after a purge or when a backup was put back.
+        """
         ...
 
     # Finding.
