@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from reverie import clock, config
@@ -78,7 +77,7 @@ class Background:
         self._at_exit: Callable[[], None] | None = None
         self._naming = threading.Lock()        # of `_gone`, held for an instant
         self._gone: frozenset[str] = frozenset()    # withdrawn since the present preparation began
-        self._config = changed_at(settings)
+        self._config = config.changed_at(settings)
         self._unprepared: dict[Conversation, float] = {}
         self._retry_at = 0.0
 
@@ -301,15 +300,13 @@ class Background:
 
     def _reread(self) -> None:
         """What another process switched off or on is so here too."""
-        changed = changed_at(self.settings)
+        changed = config.changed_at(self.settings)
         if changed != self._config:
             self._config = changed
             try:
-                fresh = config.load(self.settings.home)
+                self.settings = config.switched(self.settings)
             except BadInput as err:            # somebody is writing it by hand: what was chosen before holds
                 self.trouble = str(err)
-                return
-            self.settings = self.settings._replace(enabled=fresh.enabled, off=fresh.off)
 
     def _take_in(self, turn: Turn, event: Event) -> None:
         """What a turn means for the state of its conversation. Only what was written, without secrets, is kept."""
@@ -389,11 +386,3 @@ def flusher(background: Background) -> Callable[[], None]:
         if (there := weak()) is not None:
             there.stop(AT_EXIT)
     return flush
-
-
-def changed_at(settings: Settings) -> float:
-    """When config.toml was written last; 0 where there is none."""
-    try:
-        return (Path(settings.home) / "config.toml").stat().st_mtime
-    except OSError:
-        return 0.0

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reverie import environment
-from reverie.errors import BadInput
+from reverie.errors import BadInput, Disabled
 
 ME = "me"    # the user's own space, seen from every project
 ENVIRONMENT = (("embedder", "REVERIE_EMBEDDER"), ("api_key", "REVERIE_API_KEY"), ("llm", "REVERIE_LLM"),
                ("llm_key", "REVERIE_LLM_KEY"), ("mcp_token", "REVERIE_MCP_TOKEN"))
 BOUNDS = {"depth": (0, 4), "decay": (0.01, 1.0), "llm_votes": (1, 9), "condense_at": (0.1, 1.0)}
 """Least and most of some numbers; others are 0 or more. Beyond four hops, 0.7 each leave less than a quarter."""
-"""Variables that say which repository is meant (`git rev-parse --local-env-vars`)."""
 USUAL_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}    # a provider's own variable
 GIT_KEPT = frozenset(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"))
 
@@ -80,6 +79,25 @@ class Settings(NamedTuple):
     def is_off(self, space: str) -> bool:
         """Whether memory is switched off in this space or above it."""
         return not self.enabled or any(space == off or space.startswith(off + "/") for off in self.off)
+
+    def check_on(self, space: str) -> None:
+        """Disabled where memory is switched off in this space."""
+        if self.is_off(space):
+            raise Disabled(f"Memory is switched off in {space}. `reverie on` switches it on again")
+
+
+def changed_at(settings: Settings) -> float:
+    """When config.toml was written last; 0 where there is none."""
+    try:
+        return (Path(settings.home) / "config.toml").stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def switched(settings: Settings) -> Settings:
+    """These settings with what is switched on and off by now; BadInput while config.toml cannot be read."""
+    fresh = load(settings.home)
+    return settings._replace(enabled=fresh.enabled, off=fresh.off)
 
 
 def default_home() -> Path:

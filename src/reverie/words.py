@@ -135,6 +135,12 @@ def indexable(text: str) -> str:
     return text
 
 
+def short(text: str, most: int) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[:most - 1].rstrip() + "…"
+
+
 def fingerprint(text: str) -> bytes:
     """What identifies a text in the embedding cache: 16 bytes of BLAKE2b."""
     from hashlib import blake2b  # OpenSSL takes 4 ms to load, and no question needs it

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
 from reverie.model import Event, Memory
+from reverie.words import short
 
 KINDS = ("event", "task")
 PARTS = ("who", "where", "why", "outcome")     # in the order in which they are told; `what` comes first, `when` is `at`
@@ -89,8 +90,10 @@ def outcome_of(event: Event) -> Outcome | None:
     label = str(event.payload.get("tool") or "") if event.verb == "tool" else ""
     what = f"{label}: {named[0]}" if label and label != named[0] else named[0]
     known = {name: value for name in ("who", "where", "why") if isinstance(value := event.payload.get(name), str)}
-    return Outcome(row.kind, f"{event.verb.capitalize()} {'done' if worked else 'failed'}: {cut(what)}", {
-        **{name: cut(value) for name, value in known.items()}, "outcome": cut(result(event.payload, worked))},
+    most = MOST_PART // 2
+    return Outcome(row.kind, f"{event.verb.capitalize()} {'done' if worked else 'failed'}: {short(what, most)}", {
+        **{name: short(value, most) for name, value in known.items()},
+        "outcome": short(result(event.payload, worked), most)},
         importance, worked)
 
 
@@ -117,12 +120,6 @@ def given(value: object, otherwise: float) -> float:
     """An importance that somebody gave, if it is one."""
     good = isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value <= 1.0
     return float(value) if good else otherwise    # type: ignore[arg-type]
-
-
-def cut(text: str, most: int = MOST_PART // 2) -> str:
-    """A text on one line, of a long one the beginning."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[:most - 1].rstrip() + "…"
 
 
 def newest_first(found: Sequence[Memory]) -> list[Memory]:

@@ -12,9 +12,10 @@ from reverie.anchors import Anchor, anchors_of
 from reverie.kinds import half_life, kind_of, retention
 from reverie.lifecycle.procedure import KIND as PROCEDURE
 from reverie.lifecycle.procedure import record_of
-from reverie.lifecycle.retold import date, day, happened, let_go, quoted, short, times
+from reverie.lifecycle.retold import QUOTED, date, day, happened, let_go, quoted, times
 from reverie.lifecycle.usage import guesses
 from reverie.model import Edge, Memory, Record, Reinforcement
+from reverie.words import short
 
 MOST_NAMED = 3           # wordings, or memories tied by one relation, that a short story quotes
 
@@ -135,7 +136,7 @@ def span(crumbs: Sequence[Reinforcement]) -> str:
 
 def worded(memory: Memory, edges: Sequence[Edge], others: Mapping[str, Memory], *, whole: bool) -> list[str]:
     """The other ways in which it was said (A80)."""
-    said = list(dict.fromkeys(f"“{other.text if whole else short(other.text)}”" for other in others.values()
+    said = list(dict.fromkeys(f"“{other.text if whole else short(other.text, QUOTED)}”" for other in others.values()
                               if is_wording(memory, edges, other)))
     return [f"In other words: {listed(said, whole=whole)}."] if said else []
 

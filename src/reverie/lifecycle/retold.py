@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from reverie.anchors import ANCHORS, anchors_in, worst
 from reverie.model import Event, Memory, Record
+from reverie.words import short
 
 QUOTED = 80              # characters of another memory that are quoted
 FEW = 3                  # event numbers that are listed one by one
@@ -66,18 +67,12 @@ def day(at: float) -> str:
 def quoted(id: str, others: Mapping[str, Memory]) -> str:
     """Another memory in its own words, with its day and its id."""
     other = others.get(id)
-    return f"“{short(other.text)}” ({date(other.at)}, {id})" if other else id
+    return f"“{short(other.text, QUOTED)}” ({date(other.at)}, {id})" if other else id
 
 
 def words_of(id: str, others: Mapping[str, Memory]) -> str:
     """Another memory in its own words alone: its day and id stand elsewhere in the story."""
-    return f"“{short(others[id].text)}”" if id in others else id
-
-
-def short(text: str, most: int = QUOTED) -> str:
-    """The beginning of a text, on one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[:most - 1].rstrip() + "…"
+    return f"“{short(others[id].text, QUOTED)}”" if id in others else id
 
 
 def times(count: int) -> str:
@@ -188,7 +183,7 @@ def revised(record: Record) -> list[str]:
     if "retired_at" in after:
         found.append("counts again")
     if "text" in after:
-        found.append(f"reworded, before it said “{short(str(before.get('text') or ''))}”")
+        found.append(f"reworded, before it said “{short(str(before.get('text') or ''), QUOTED)}”")
     if "tags" in after:
         found += retagged(before.get("tags") or (), after.get("tags") or ())
     changed = dict.fromkeys(FIELDS[name] for name in after if name in FIELDS)

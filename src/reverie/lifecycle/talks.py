@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from reverie.model import Event, Memory
+from reverie.words import short
 
 SPOKEN = ("turn", "heard")     # events that hold messages: as they came, or taken from a transcript
 OPENING = 120                  # characters of a conversation's first words
@@ -61,8 +62,7 @@ def past(events: Sequence[Event], memories: tuple[Memory, ...]) -> Past:
 
 def opening(asked: Sequence[Line]) -> str:
     """The first thing that the user said."""
-    text = " ".join(asked[0].text.split()) if asked else ""
-    return text if len(text) <= OPENING else text[:OPENING - 1].rstrip() + "…"
+    return short(asked[0].text, OPENING) if asked else ""
 
 
 def containing(lines: Iterable[Line], words: Sequence[str]) -> list[Line]:

@@ -30,12 +30,6 @@ def fenced(rows: Iterable[Mapping[str, Any]]) -> str:
     return f"<{mark}>\n{body}\n</{mark}>"
 
 
-def short(text: str, most: int) -> str:
-    """The beginning of a text, on one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[:most - 1].rstrip() + "…"
-
-
 def values(text: str) -> Iterator[tuple[Any, bool]]:
     """Every outermost JSON list or object in a text, in order, and whether the text ends with it."""
     decoder, place, starts = json.JSONDecoder(), 0, 0

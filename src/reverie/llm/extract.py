@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 from reverie.kinds import KINDS
 from reverie.llm import BadAnswer, Request
-from reverie.llm.asking import RULES, a_text, fenced, short, the_object
+from reverie.llm.asking import RULES, a_text, fenced, the_object
 from reverie.messages import Said
 from reverie.model import NOTHING
+from reverie.words import short
 
 MESSAGES, CHARS = 40, 24_000     # one window (CONSTANTS: extraction window)
 LEAST = 200              # characters of a window below which nothing is asked (CC-62)

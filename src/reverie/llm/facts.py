@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from reverie.llm import Request
-from reverie.llm.asking import RULES, fenced, one_of, short, the_object
+from reverie.llm.asking import RULES, fenced, one_of, the_object
+from reverie.words import short
 
 VERDICTS = ("yes", "no", "unsure")
 MOST_NOTE, MOST_WHY = 2_000, 200

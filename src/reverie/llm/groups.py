@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from reverie.llm import BadAnswer, Request
-from reverie.llm.asking import RULES, a_text, fenced, short, the_object
+from reverie.llm.asking import RULES, a_text, fenced, the_object
 from reverie.llm.extract import Extracted, windows
 from reverie.llm.extract import read as read_items
 from reverie.messages import Said
+from reverie.words import short
 
 MOST_MEMBERS, MEMBER_CHARS, MOST_NAME, MOST_GAPS = 20, 200, 40, 20
 

@@ -16,9 +16,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from reverie.llm import BadAnswer, Request
-from reverie.llm.asking import RULES, fenced, numbers, short, values
+from reverie.llm.asking import RULES, fenced, numbers, values
 from reverie.messages import Said
 from reverie.model import Memory
+from reverie.words import short
 
 POOL = 50                # candidates (CONSTANTS: initial hits)
 QUERY, CANDIDATE = 4_000, 600    # characters: the query's tail, a candidate's head (CONSTANTS: judge caps)

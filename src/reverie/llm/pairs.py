@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reverie.llm import BadAnswer, Request
-from reverie.llm.asking import RULES, a_text, fenced, one_of, share, short, the_object
+from reverie.llm.asking import RULES, a_text, fenced, one_of, share, the_object
 from reverie.model import Memory
+from reverie.words import short
 
 RELATIONS = ("same", "near", "contradicts", "updates", "apart")    # those of lifecycle.alike.compare
 LINKS = ("relates_to", "contradicts", "none")

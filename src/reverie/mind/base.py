@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from reverie import clock, config
 from reverie.config import Settings
-from reverie.errors import Conflict, Disabled, NotFound
+from reverie.errors import Conflict, NotFound
 from reverie.lifecycle.asked import texts
 from reverie.lifecycle.intake import checked_space, private
 from reverie.model import Change, Event, Memory, Retire, Revise
@@ -69,8 +69,7 @@ class Base:
 
     def _writable(self, space: str | None) -> str:
         home = self._space(space)
-        if self.settings.is_off(home):
-            raise Disabled(f"Memory is switched off in {home}. `reverie on` switches it on again")
+        self.settings.check_on(home)
         return home
 
     def _zone(self) -> str:

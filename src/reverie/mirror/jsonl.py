@@ -23,7 +23,7 @@ from reverie.errors import BadInput
 from reverie.kinds import FILE, MATURITIES, is_ripe, is_talk, kind_of
 from reverie.mirror.places import EARLIEST, LATEST
 from reverie.model import Memory
-from reverie.words import fingerprint
+from reverie.words import fingerprint, short
 
 SYSTEM = "jaato"
 ORIGIN = "imported_from"                     # in a memory's details: {"system", "id", "zone"}
@@ -117,21 +117,15 @@ def name_of(memory: Memory) -> str:
 def record_of(memory: Memory, zone: str) -> dict[str, Any]:
     """A memory as a record."""
     return {
-        "id": name_of(memory), "content": memory.text, "description": memory.title or made_up(memory.text),
+        "id": name_of(memory), "content": memory.text, "description": memory.title or short(memory.text, SHORT),
         "tags": list(memory.tags), "timestamp": local(memory.at, zone), "usage_count": memory.access_count,
         "last_accessed": None if memory.last_accessed_at is None else local(memory.last_accessed_at, zone)}
-
-
-def made_up(text: str) -> str:
-    """A description for what has none: how it begins."""
-    plain = " ".join(text.split())
-    return plain if len(plain) <= SHORT else plain[:SHORT - 1].rstrip() + "…"
 
 
 def essence(record: Mapping[str, Any]) -> str:
     """What a record says, in a few letters: who used it and when is not part of that."""
     tags = sorted({str(tag).strip().lower() for tag in record.get("tags") or ()})
-    said = [record.get("content"), record.get("description") or made_up(str(record.get("content"))), tags]
+    said = [record.get("content"), record.get("description") or short(str(record.get("content")), SHORT), tags]
     return fingerprint(json.dumps(said)).hex()[:32]
 
 

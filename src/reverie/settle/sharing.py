@@ -148,8 +148,8 @@ def one_round(work: Work, share: Share, *, writes: bool, takes: bool) -> tuple[S
         taken = taken_in(work, share, page, ours, state.said, data is None) if takes else Taken()
         event = work.store.apply(taken.changes, Event(VERB, share.space, work.now, payload={"path": share.path})
                                  ) if taken.changes else 0
-        mine = [jsonl.record_of(memory, zone) for name, memory in ours_in(work.store, share.space).items()
-                if name not in taken.shy]
+        after = ours_in(work.store, share.space) if event else ours
+        mine = [jsonl.record_of(memory, zone) for name, memory in after.items() if name not in taken.shy]
     wanted = jsonl.merged(page, mine, taken.gone) if writes else page
     look: Look | None = look_of(path)
     if (told := wanted.text.encode()) != page.text.encode() or (writes and data is None):
@@ -169,12 +169,12 @@ def taken_in(work: Work, share: Share, page: jsonl.Page, ours: Mapping[str, Memo
     changes: list[Change] = []
     gone, shy, troubles = set[str](), set[str](), list[str]()
     ids = {name: jsonl.id_for(record, jsonl.moment_in(record.get("timestamp"), zone) or 0.0, share.space)
-           for name, record in records.items()}
+           for name, record in records.items() if name not in ours}
     known = {memory.id for memory in work.store.get(list(ids.values()))}
     for name, record in records.items():
         now_says = jsonl.essence(record)
         if name in ours:
-            if now_says not in (said.get(name), jsonl.essence(jsonl.record_of(ours[name], zone))):
+            if now_says != said.get(name) and now_says != jsonl.essence(jsonl.record_of(ours[name], zone)):
                 fields = {key: value for key, value in jsonl.fields_of(record, zone).items()
                           if key in ("text", "title", "tags")}
                 changes += guarded(partial(rewritten, ours[name], work.now, fields, work.zone), name, shy, troubles)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from reverie import Mind
-from reverie.errors import BadInput, Disabled, NotFound
+from reverie.errors import BadInput, NotFound
 from reverie.kinds import FILE
 from reverie.model import Filter, Memory
 
@@ -37,8 +37,7 @@ class Notebook:
             raise BadInput(f"Unknown command {name!r}; there are {', '.join(COMMANDS)}")
         run: Callable[..., str] = getattr(self, str(name))
         given = {key: value for key, value in command.items() if key != "command" and value is not None}
-        if self.mind.settings.is_off(self.space):
-            raise Disabled(f"Memory is switched off in {self.space}. `reverie on` switches it on again")
+        self.mind.settings.check_on(self.space)
         with self.mind.store.alone():
             return run(given)
 

@@ -23,8 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reverie import clock
-from reverie.background import changed_at
+from reverie import clock, config
 from reverie.errors import ReverieError
 from reverie.settle import LEASE, LEASE_SECONDS, Settled, leave_word, one_step, work_left
 from reverie.settle.bedtime import coming, nap, outlook
@@ -107,7 +106,7 @@ class Worker:
         self.done = Settled()
         self._stop = threading.Event()
         self._home = identity(mind.settings.home)
-        self._config = changed_at(mind.settings)
+        self._config = config.changed_at(mind.settings)
         self._renewed, self._holds = 0.0, False
         self._heard, self._rise = 0.0, threading.Event()  # when hooks were heard last; the desk is to be left
         self.idled = self.failed = False  # left because there was nothing to do, or because it cannot be done
@@ -157,7 +156,7 @@ class Worker:
     def going(self) -> bool:
         """Whether nobody said stop, home and settings are still those we came with, and the database one we know."""
         return (not self._stop.is_set() and identity(self.mind.settings.home) == self._home
-                and changed_at(self.mind.settings) == self._config and self.mind.store.current())  # fmt: skip
+                and config.changed_at(self.mind.settings) == self._config and self.mind.store.current())  # fmt: skip
 
     def hold(self) -> bool:
         """Take or renew the lease."""

@@ -226,7 +226,7 @@ class Desk:
     def _guard(self) -> None:
         """What hooks say before tools, for each space that somebody works in; and what ceased to count is withdrawn."""
         newest = self.mind.store.last_event()
-        changed = newest != self._seen and bool(self.mind.store.altered_after(self._seen))
+        changed = newest != self._seen and (not self._seen or bool(self.mind.store.altered_after(self._seen)))
         if newest != self._seen:
             self._background.take_back_retired()
         for space in self._spaces:

@@ -1,6 +1,6 @@
 """What to say before a tool runs: warnings whose trigger meets it, reminders it calls for, what is known of a file.
 
-The desk writes them as rows (`rows_of`), for a hook has no time to open the store; the hook holds what the tool is
+The desk writes them as rows (`row_of`), for a hook has no time to open the store; the hook holds what the tool is
 given against the rows (`meeting`). Warnings and what is known of a file are said once in a session; a reminder is given
 once at all.
 """

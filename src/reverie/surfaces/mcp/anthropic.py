@@ -44,7 +44,7 @@ class Anthropic:
         given = {"command": command, "path": path, "view_range": view_range, "file_text": file_text,
                  "old_str": old_str, "new_str": new_str, "insert_line": insert_line, "insert_text": insert_text,
                  "old_path": old_path, "new_path": new_path}
-        session = self.room.conversation(ctx.headers if ctx else None)
+        session = self.room.conversation(ctx)
         said = Notebook(self.room.mind, self.room.space, session).run(given)
         if command != "view":
             self.room.kept()

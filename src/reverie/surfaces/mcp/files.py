@@ -108,7 +108,7 @@ class Files:
         """Save to today's log, memory/YYYY-MM-DD.md: facts, decisions and events of today. It is an episode in memory
         too."""
         noted = self.room.mind.save_note(content, space=self.room.space,
-                                         session=self.room.conversation(ctx.headers if ctx else None))
+                                         session=self.room.conversation(ctx))
         self.room.kept()
         answer = Saved(message="Saved" if noted.path else f"Kept, but on no page: {noted.why}", id=noted.memory.id)
         if noted.path:
@@ -127,7 +127,7 @@ class Files:
         if folder is None:
             raise BadInput("The Markdown mirror is switched off: there is no MEMORY.md. Set mirror in config.toml")
         written = self.room.mind.update_file(folder / "MEMORY.md", content, mode, space=self.room.space,
-                                             session=self.room.conversation(ctx.headers if ctx else None))
+                                             session=self.room.conversation(ctx))
         self.room.kept()
         answer = Saved(message="Updated", path=written.path, version=written.version)
         if written.memory:

@@ -66,7 +66,7 @@ class Jcode:
         given: dict[str, Any] = {
             "content": content, "category": category, "scope": scope, "tags": tags, "query": query, "tag": tag,
             "id": id, "from": from_, "to": to, "relation": relation, "limit": limit,
-            "session": self.room.conversation(ctx.headers if ctx else None)}
+            "session": self.room.conversation(ctx)}
         return self._actions()[action](given)
 
     def _actions(self) -> dict[str, Callable[[dict[str, Any]], Done]]:

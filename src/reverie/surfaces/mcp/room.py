@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 import reverie
 from reverie import clock, config
 from reverie.config import ME, Settings
-from reverie.errors import BadInput, Disabled, NotFound, ReverieError
+from reverie.errors import BadInput, NotFound, ReverieError
 from reverie.model import Memory, lineage
 
 if TYPE_CHECKING:
+    from mcp.server.mcpserver import Context
+
     from reverie import Mind
     from reverie.embed import Embedder
 
@@ -29,7 +31,7 @@ class Room:
 
     def __init__(self, settings: Settings, space: str) -> None:
         self.space = space
-        self._settings, self._changed = settings, written_at(settings)
+        self._settings, self._changed = settings, config.changed_at(settings)
         self.session = clock.new_id("mcp")
         self._opening = threading.Lock()
         self._warmth: Warmth | None = None
@@ -44,12 +46,11 @@ class Room:
     @property
     def settings(self) -> Settings:
         """The settings. What somebody switches off or on meanwhile is so here at once: a server runs for days."""
-        changed = written_at(self._settings)
+        changed = config.changed_at(self._settings)
         if changed != self._changed:
             self._changed = changed
             with suppress(BadInput):       # somebody is writing it by hand: what was chosen before holds
-                fresh = config.load(self._settings.home)
-                self._settings = self._settings._replace(enabled=fresh.enabled, off=fresh.off)
+                self._settings = config.switched(self._settings)
         return self._settings
 
     @property
@@ -88,15 +89,15 @@ class Room:
     def seen(self, ids: Sequence[str]) -> list[Memory]:
         """Memories by id, as far as they can be seen from here; NotFound for others, whether they exist or not (CC-11).
         """
-        if self.settings.is_off(self.space):
-            raise Disabled(f"Memory is switched off in {self.space}. `reverie on` switches it on again")
+        self.settings.check_on(self.space)
         found = {memory.id: memory for memory in self.mind.get(ids) if memory.space in self.spaces}
         if missing := [id for id in ids if id not in found]:
             raise NotFound(f"There is no memory with the id {', '.join(missing)}")
         return [found[id] for id in dict.fromkeys(ids)]
 
-    def conversation(self, headers: Mapping[str, str] | None) -> str:
+    def conversation(self, ctx: Context | None) -> str:
         """The conversation that a request belongs to: of this process, or, over HTTP, of its session; "" for none."""
+        headers = ctx.headers if ctx else None
         if headers is None:
             return self.session
         name = headers.get("mcp-session-id", "")
@@ -151,11 +152,3 @@ class Warmth:
     def stale(self) -> bool:
         """Whether it could not be had, a while ago."""
         return self._done.is_set() and not self._able and clock.ticks() - self._begun > AGAIN
-
-
-def written_at(settings: Settings) -> float:
-    """When config.toml was written last; 0 where there is none."""
-    try:
-        return (settings.home / "config.toml").stat().st_mtime
-    except OSError:
-        return 0.0

@@ -118,7 +118,7 @@ class Tags:
                 content, title=description, tags=tags, space=self.room.place(scope, SCOPES),
                 trust=None if confidence is None else min(1.0, max(0.0, confidence)),
                 details={"evidence": evidence} if evidence else None,
-                session=self.room.conversation(ctx.headers if ctx else None))
+                session=self.room.conversation(ctx))
             twin = mind.twin(kept.id)
         except ReverieError as err:
             return Stored(status="error", error=str(err))

@@ -241,4 +241,4 @@ class Unified:
         return self.room.scope(memory, *SCOPES)
 
     def _session(self, ctx: Context | None) -> str:
-        return self.room.conversation(ctx.headers if ctx else None)
+        return self.room.conversation(ctx)

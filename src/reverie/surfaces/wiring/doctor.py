@@ -76,15 +76,14 @@ def of_memory(settings: Settings, space: str) -> Iterator[Finding]:
 
 def of_hosts(settings: Settings, project: Path) -> Iterator[Finding]:
     """What is wired, and whether it works."""
-    wired = [(host, path, server) for host in NAMES for root in (None, project)
-             for path, server in (files(host, root),) if commands_in(path)]  # fmt: skip
+    wired = [(host, path, server, ours) for host in NAMES for root in (None, project)
+             for path, server in (files(host, root),) if (ours := commands_in(path))]  # fmt: skip
     plugin = plugged(project)
     if not wired and not plugin:
         yield Finding(False, "No agent is wired.", f"Wire one: reverie install {'|'.join(NAMES)}")
     if plugin:
         yield Finding(True, f"Claude Code has our plugin ({plugin}).")
-    for host, path, server in wired:
-        ours = commands_in(path)
+    for host, path, server, ours in wired:
         if missing := [event for event in HOSTS[host].events if event not in ours]:
             yield Finding(False, f"{NAMES[host]} ({path}): no hook for {', '.join(missing)}.",
                           f"Wire it anew: reverie install {host}")  # fmt: skip
@@ -98,14 +97,14 @@ def of_hosts(settings: Settings, project: Path) -> Iterator[Finding]:
             yield Finding(True, f"{NAMES[host]} has no MCP server of ours ({server}).",
                           f"If you want it: reverie install {host}")  # fmt: skip
     for host in NAMES:
-        paths = [path for one, path, _ in wired if one == host]
+        handlers = [ours for one, _, _, ours in wired if one == host]
         # Claude Code runs equal handlers of several files once; a plugin's are not equal.
-        same = host == "claude-code" and len({tuple(sorted(commands_in(path).items())) for path in paths}) == 1
-        if (len(paths) > 1 and not same) or (paths and plugin and host == "claude-code"):
+        same = host == "claude-code" and len({tuple(sorted(ours.items())) for ours in handlers}) == 1
+        if (len(handlers) > 1 and not same) or (handlers and plugin and host == "claude-code"):
             yield Finding(False, f"{NAMES[host]} is wired more than once: every hook runs twice.",
                           f"Take one out: reverie uninstall {host}, or with --project")  # fmt: skip
     home = Place(settings.home)
-    if home.moved and any(str(settings.home) not in one for _, path, _ in wired for one in commands_in(path).values()):
+    if home.moved and any(str(settings.home) not in one for *_, ours in wired for one in ours.values()):
         yield Finding(False, f"A hook opens another memory than {settings.home}.", "Wire it anew from here.")
 
 
