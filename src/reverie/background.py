@@ -91,6 +91,11 @@ class Background:
         self._call.release()
         return True
 
+    def note(self, turn: Turn) -> None:
+        """Write a turn down at once; nothing is prepared for it."""
+        with self._writing:
+            self._written([turn])
+
     @property
     def behind(self) -> int:
         """Turns handed over and not finished with."""

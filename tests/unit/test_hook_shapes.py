@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reverie.lifecycle.extract.fixes import failed as tells_of_error
 from reverie.patterns import about_to_run, meets
 from reverie.surfaces.hooks import usage
+from reverie.surfaces.hooks.ending import exit_code
 from reverie.surfaces.hooks.guards import MOST_SAID, calls, may_meet, meeting, row_of
-from reverie.surfaces.hooks.happening import PROMPT, TOOL_AFTER, TOOL_FAILED, TURN_END
+from reverie.surfaces.hooks.happening import PROMPT, TOOL_AFTER, TOOL_FAILED, TURN_END, Happening
 from reverie.surfaces.hooks.hosts import HOSTS, MOST_CHARS, heard
-from reverie.surfaces.hooks.once import KEEP, SPARE, bounded, fitting, kept
+from reverie.surfaces.hooks.once import KEEP, SPARE, bounded, decided, fitting, kept
 from reverie.surfaces.hooks.places import Places, plain, read, write
 from reverie.testing import a_memory
 
@@ -58,6 +60,29 @@ def test_a_failure_is_told_by_each_host_in_its_own_way():
     told = claude("PostToolUse", tool_name="Bash", tool_response="No such file")
     assert (told.kind, told.doubtful) == (TOOL_AFTER, True)
     assert not claude("PostToolUse", tool_name="Bash", tool_response={"stdout": "a", "stderr": "b"}).doubtful
+
+
+def test_how_a_command_of_codex_ended_stands_in_its_own_file(tmp_path):
+    """Codex tells a hook only what was printed; the exit code stands in its rollout file (CC-75)."""
+    def row(call, code):
+        return {"type": "event_msg", "payload": {"type": "item_completed", "item": {
+            "type": "CommandExecution", "id": call, "exit_code": code, "aggregated_output": "c1"}}}
+    path = str(lines(tmp_path, {"payload": {"type": "function_call", "call_id": "c1"}}, row("c1", 2), row("c2", 0)))
+    assert (exit_code(path, "c1"), exit_code(path, "c2")) == (2, 0)
+    assert exit_code(path, "c3") is exit_code(path, "") is exit_code(f"{path}x", "c1") is None
+    ran = Happening(TOOL_AFTER, "s", tool="Bash", result="make: *** No rule to make target 'deploy'.  Stop.",
+                    doubtful=True, transcript=path, call="c1")
+    told = decided(ran)
+    assert (told.kind, told.text, told.doubtful) == (TOOL_FAILED, ran.result, False)
+    assert decided(ran._replace(call="c2")) == ran._replace(call="c2", doubtful=False)
+    assert decided(ran._replace(call="c3")).doubtful and tells_of_error(ran.result)
+
+
+def test_how_full_a_context_is_comes_from_cursor_itself():
+    """`context_usage_percent` before a compaction; what is no percentage is not known."""
+    about = {"conversation_id": "s", "hook_event_name": "preCompact", "context_usage_percent": 87.5}
+    assert heard(CURSOR, about).full == 0.875
+    assert heard(CURSOR, {**about, "context_usage_percent": "87"}).full is None
 
 
 def test_file_contents_are_not_carried():

@@ -135,8 +135,19 @@ class Desk:
                 self._record("compact", event, full=round(used, 2))    # extraction does not wait for the compaction
 
     def _shown(self, event: Mapping[str, Any]) -> None:
-        """Something was said before a tool."""
-        self._turn(self._attend(event), event)
+        """Something was said before a tool, or when it failed."""
+        if event.get("agent"):
+            self._background.note(self._to_subagent(event))
+        else:
+            self._turn(self._attend(event), event)
+
+    def _to_subagent(self, event: Mapping[str, Any]) -> Turn:
+        """What a subagent was told: its context is its own, so it does not count as given to the conversation."""
+        space, session = event["space"], event["session"]
+        conversation = Conversation(space, own=False, attention=Attention(f"{session}/{event['agent']}", (space,)),
+                                    holder=holder_of(session))  # fmt: skip
+        due = tuple(self.mind.store.get(event["due"])) if event["due"] else ()
+        return Turn(conversation, (), 0, tuple(event["ids"]), EMPTY, event["at"], due)
 
     def _ran(self, event: Mapping[str, Any]) -> None:
         failed = event["kind"] == kinds.TOOL_FAILED or (event["doubtful"] and tells_of_error(event["result"]))
@@ -144,13 +155,16 @@ class Desk:
         self.mind.record_tool(event["tool"], given, event["result"] or None, ok=not failed,
                               error=error if failed else None, duration=event["seconds"],
                               session=event["session"], space=event["space"])  # fmt: skip
+        if event["ids"]:
+            self._shown(event)
 
     def _compacts(self, event: Mapping[str, Any]) -> None:
-        self._record("compact", event)
+        full = event.get("full")
+        self._record("compact", event, **({} if full is None else {"full": round(full, 2)}))
 
     def _ended(self, event: Mapping[str, Any]) -> None:
         self._record("session_end", event)
-        for what in ("json", "block", "shown"):
+        for what in ("json", "block", "shown", "given"):
             with suppress(OSError):
                 os.unlink(self.room.of(event["session"], what))
         self._leave(event["session"])

@@ -6,7 +6,7 @@ and are looked for only where there are any.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,20 +88,21 @@ def again(session: str, space: str, home: str, now: float) -> dict[str, Any]:
         return laid(render(hits, now, limit=2 * settings.limit, budget=2 * settings.budget)) or {}
 
 
-def fixes(error: str, space: str, home: str) -> str:
-    """What once made this error go away, in words; empty where nothing is known."""
+def fixes(error: str, space: str, home: str, shown: Container[str] = ()) -> dict[str, Any]:
+    """What once made this error go away, but for what was shown; empty where nothing is known."""
     with opened(home) as there:
         if there is None:
-            return ""
+            return {}
         from reverie.lifecycle.experience.remedies import suggestions
         from reverie.model import Filter, lineage
         from reverie.privacy import redact
         from reverie.window import FOOT, HEAD, escaped
 
         lessons = there[0].browse(Filter(spaces=lineage(space), kinds=("learning",), limit=MOST_LEARNED))
-        found = suggestions(redact(error)[0], lessons)[:FIXES]
-        lines = [f"- {escaped(one.memory.text)} ({one.why}) [{escaped(one.memory.id)}]" for one in found]
-        return "\n".join((HEAD, "Known fixes:", *lines, FOOT)) if lines else ""
+        known = [one for one in suggestions(redact(error)[0], lessons)[:FIXES] if one.memory.id not in shown]
+        lines = [f"- {escaped(one.memory.text)} ({one.why}) [{escaped(one.memory.id)}]" for one in known]
+        return {"text": "\n".join((HEAD, "Known fixes:", *lines, FOOT)),
+                "ids": [one.memory.id for one in known]} if lines else {}  # fmt: skip
 
 
 @contextmanager
