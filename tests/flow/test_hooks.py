@@ -87,6 +87,17 @@ class Host:
         """A block waits for the session."""
         until(lambda: Path(self.room.of(session, "block")).exists())
 
+    def prepares(self, prompt, text, session="s1", **fields):
+        """What somebody keeps after a prompt was answered, and before it is prepared for: a block waits with it."""
+        settings = config.load(self.home)
+        config.save(settings, idle=0.0)
+        self.say(prompt, session)
+        memory = self.keep(text, **fields)
+        config.save(settings, idle=settings.idle)
+        self.tell("Stop", session, last_assistant_message="I do not know.")
+        self.ready(session)
+        return memory
+
     def guards(self):
         """What the desk has laid ready for tools."""
         path = Path(self.room.guards(self.space))
@@ -109,14 +120,37 @@ def test_the_first_prompt_is_answered_by_words(agent):
     assert agent.say("Write a haiku about autumn.", session="s2") == ""
 
 
+def test_every_prompt_is_answered_by_words(agent):
+    """At the turn that needs it, not only at the first one, and once; quiet turns stay quiet (CC-43)."""
+    agent.keep(HERON)
+    assert agent.say("hi") == ""
+    assert HERON in agent.say("Which host is the staging server?")
+    assert agent.say("thanks") == ""
+    agent.settled()
+    assert agent.say("Please go on.") == agent.say("Which host is the staging server?") == ""
+
+
+def test_nothing_is_said_twice_though_nobody_writes_it_down(agent):
+    """No worker takes anything in: what was given is known to the session's own list (CC-43)."""
+    config.save(config.load(agent.home), idle=0.0)
+    agent.keep(HERON)
+    assert HERON in agent.say("Which host is the staging server?")
+    assert agent.say("Which host was the staging server?") == ""
+    assert HERON in agent.say("Which host is the staging server?", session="s2")
+
+
+def test_what_was_prepared_waits_for_a_prompt_that_goes_on(agent):
+    """Thanks, and something quite else, are quiet turns; what was prepared comes with what it is about (CC-40)."""
+    agent.prepares("Which host is the staging server?", HERON)
+    for quiet in ("thanks", "Write a haiku about autumn.", "ok great, thank you!"):
+        assert agent.say(quiet) == ""
+        agent.settled()
+    assert HERON in agent.say("And is the staging server up?")
+
+
 def test_what_a_turn_prepared_is_given_with_the_next(agent):
     """Results of turn N are there at N+1, once (CC-40), and count as given then (CC-43)."""
-    agent.keep(HERON)
-    agent.say("Good morning!")
-    agent.tell("Stop", last_assistant_message="Good morning.")
-    agent.settled()
-    assert agent.say("Which host is the staging server?") == ""
-    agent.ready()
+    agent.prepares("Which host is the staging server?", HERON)
     assert HERON in agent.say("Please go on.")
     agent.settled()
     assert HERON not in agent.say("And once more: which host is the staging server?")
@@ -127,11 +161,8 @@ def test_what_a_turn_prepared_is_given_with_the_next(agent):
 
 def test_sessions_do_not_get_each_others_blocks(agent):
     """What was prepared for A waits for A (CC-42, X8)."""
-    agent.keep(HERON)
-    agent.say("Good morning!")
     agent.say("Hello there!", session="s2")
-    agent.say("Which host is the staging server?")
-    agent.ready()
+    agent.prepares("Which host is the staging server?", HERON)
     assert agent.say("Please go on.", session="s2") == ""
     assert HERON in agent.say("Please go on.")
 
@@ -162,10 +193,7 @@ def test_a_resumed_session_is_not_told_again(agent):
 
 def test_what_was_forgotten_meanwhile_is_not_given(agent):
     """A block that lies ready is looked at again where no worker does it: retired memories never surface (CC-19)."""
-    memory = agent.keep(HERON)
-    agent.say("Good morning!")
-    agent.say("Which host is the staging server?")
-    agent.ready()
+    memory = agent.prepares("Which host is the staging server?", HERON)
     until(lambda: not lives(agent.room.lock))
     with opened(agent.home) as mind:
         mind.forget(memory.id)
@@ -174,10 +202,7 @@ def test_what_was_forgotten_meanwhile_is_not_given(agent):
 
 def test_a_worker_takes_back_what_is_forgotten(agent):
     """While a worker lives, it sees what others alter."""
-    memory = agent.keep(HERON)
-    agent.say("Good morning!")
-    agent.say("Which host is the staging server?")
-    agent.ready()
+    memory = agent.prepares("Which host is the staging server?", HERON)
     with opened(agent.home) as mind:
         mind.forget(memory.id)
     until(lambda: not Path(agent.room.of("s1", "block")).exists())
@@ -581,11 +606,8 @@ def test_while_another_settles_hooks_are_attended_all_the_same(agent):
     """Somebody else holds the lease, for minutes perhaps: turns are taken in, and nobody waits by spinning."""
     config.save(config.load(agent.home), idle=5.0)
     with opened(agent.home) as mind:
-        mind.remember(HERON, space=agent.space)
         assert mind.store.acquire(LEASE, "somebody", 300.0, time.time())
-        agent.say("Good morning!")
-        agent.say("Which host is the staging server?")
-        agent.ready()
+        agent.prepares("Which host is the staging server?", HERON)
         until(lambda: workers(agent.home))
         worker, = workers(agent.home)
         before = cpu_seconds(worker)
@@ -626,11 +648,9 @@ def test_a_store_in_trouble_starts_no_worker_after_the_other(agent):
 
 def test_purge_reaches_what_lies_ready(agent):
     """Blocks, guards and waiting events that repeat a memory are erased with it."""
-    memory = agent.keep("Never force-push to heron.", kind="negative", triggers=["tool:Bash(git push*)"])
-    agent.say("Good morning!")
-    agent.say("May I force-push to heron?")
+    memory = agent.prepares("May I force-push to heron?", "Never force-push to heron.", kind="negative",
+                            triggers=["tool:Bash(git push*)"])
     until(lambda: "heron" in agent.guards())
-    agent.ready()
     until(lambda: not lives(agent.room.lock))
     with opened(agent.home) as mind:
         mind.purge(memory.id)

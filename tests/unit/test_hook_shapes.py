@@ -16,6 +16,7 @@ from reverie.surfaces.hooks.happening import PROMPT, TOOL_AFTER, TOOL_FAILED, TU
 from reverie.surfaces.hooks.hosts import HOSTS, MOST_CHARS, heard
 from reverie.surfaces.hooks.once import KEEP, SPARE, bounded, decided, fitting, kept
 from reverie.surfaces.hooks.places import Places, plain, read, write
+from reverie.surfaces.hooks.topic import about, goes_on, worth_looking
 from reverie.testing import a_memory
 
 CLAUDE, CODEX, CURSOR = (HOSTS[name] for name in ("claude-code", "codex", "cursor"))
@@ -128,6 +129,24 @@ def test_blocks_of_one_session_are_never_anothers(tmp_path):
     assert room.take("b") is None
     assert room.take("a") == {"text": "for a"}
     assert room.take("a") is None
+
+
+@pytest.mark.parametrize(("prompt", "fits"), [
+    ("Please go on.", True), ("And is the staging server up?", True), ("and now?", True), ("yes, do it", True),
+    ("thanks", False), ("Thank you very much, have a nice day!", False), ("ok, good night", False),
+    ("Write a haiku about autumn.", False), ("How do I resize an image with Pillow?", False)])
+def test_what_was_prepared_goes_with_what_goes_on_with_it(prompt, fits):
+    """A remark that closes and a prompt about something else leave it lying (A62)."""
+    known = about("Which host is the staging server?", "The staging server is called heron.")
+    assert goes_on(prompt, known) is fits
+
+
+def test_only_words_of_its_own_make_a_prompt_worth_looking():
+    """Opening the store takes time: not for thanks, nor for what every session says, unless that calls something up."""
+    guards = {"rows": [row("Run the tests with tox.", triggers=("test", "tool:Bash(run*)"))]}
+    assert worth_looking("Which host is the staging server?", None)
+    assert not worth_looking("thanks", guards) and not worth_looking("run it again", guards)
+    assert worth_looking("run the tests again", guards) and not worth_looking("run the tests again", {"rows": []})
 
 
 def test_half_a_file_is_no_file(tmp_path):

@@ -28,11 +28,13 @@ from reverie.lifecycle.extract.fixes import failed as tells_of_error
 from reverie.messages import Said
 from reverie.model import Filter, lineage
 from reverie.search import FIRST, urgency
+from reverie.settle.preparing import focus
 from reverie.settle.reminding import let_go, waiting
 from reverie.surfaces.hooks import happening as kinds
 from reverie.surfaces.hooks.first import holder_of, laid
 from reverie.surfaces.hooks.guards import MOST_ROWS, PATHS, row_of
 from reverie.surfaces.hooks.places import Places, read, write
+from reverie.surfaces.hooks.topic import about
 from reverie.surfaces.hooks.usage import FULL, share
 from reverie.window import EMPTY, FOOT, HEAD, line
 
@@ -178,10 +180,11 @@ class Desk:
     def _turn(self, one: Attended, event: Mapping[str, Any], *said: Said) -> None:
         """What was said, and what was given with it."""
         conversation, ids = one.conversation, tuple(event["ids"])
-        if ids and conversation.slot and conversation.slot[0].ids == ids:
+        ready = next(iter(conversation.slot), EMPTY)
+        if (taken := not set(ids).isdisjoint(ready.ids)):      # some of it was given: the rest may be prepared again
             conversation.slot.clear()
         due = tuple(self.mind.store.get(event["due"])) if event["due"] else ()
-        self._background.put(Turn(conversation, said, one.count, ids, EMPTY, event["at"], due))
+        self._background.put(Turn(conversation, said, one.count, ids, ready if taken else EMPTY, event["at"], due))
         one.count += len(said)
 
     def _attend(self, event: Mapping[str, Any]) -> Attended:
@@ -231,7 +234,9 @@ class Desk:
                 continue
             one.laid = block
             path = self.room.of(session, "block")
-            if (ready := laid(block)) is not None and one.conversation.attention.may_give(block, self.now()):
+            said = focus(tuple(one.conversation.window)).text
+            ready = laid(block, about(said, *(memory.text for memory in block.memories)))
+            if ready is not None and one.conversation.attention.may_give(block, self.now()):
                 write(path, ready)
             else:
                 with suppress(OSError):

@@ -148,22 +148,37 @@ def starting(happening: Happening, note: dict[str, Any], room: Places, now: floa
 
 
 def asked(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
-    """The user says something: what the last turn prepared goes with it; with the first, what words find."""
+    """The user says something: what words find goes with it, and what an earlier turn prepared, if it fits."""
 
     def look() -> Mapping[str, Any]:
-        block = room.take(happening.session)
-        if block is not None and not (now < block["until"] and counts(block, room)):
-            block = None
-        if block is None and not note["asked"]:
-            from reverie.surfaces.hooks.first import by_words
+        from reverie.surfaces.hooks.topic import worth_looking
 
-            block = by_words(happening.session, note["space"], happening.text, room.home, now)
-        return block or {}
+        ready, given = prepared(happening, room, now), room.given(happening.session)
+        quiet = note["asked"] and not worth_looking(happening.text, read(room.guards(note["space"])))
+        if quiet and given.keys().isdisjoint(ready.get("ids", ())):
+            return ready if ready and counts(ready, room) else {}
+        from reverie.surfaces.hooks.first import by_words
+
+        return by_words(happening.session, note["space"], happening.text, room.home, now, begins=not note["asked"],
+                        ready=ready, given=given)  # fmt: skip
 
     text = with_it(happening, note, room, now, look)
     if not note["asked"]:
         keep(room, happening.session, note | {"asked": True})
     return text
+
+
+def prepared(happening: Happening, room: Places, now: float) -> Mapping[str, Any]:
+    """What an earlier turn prepared, taken, if it is fresh and this prompt goes on with it; else it waits on."""
+    ready = read(room.of(happening.session, "block"))
+    if not ready or not now < ready["until"]:
+        return {}
+    if not ready["due"]:
+        from reverie.surfaces.hooks.topic import goes_on
+
+        if not goes_on(happening.text, ready.get("about", ())):
+            return {}
+    return room.take(happening.session) or {}
 
 
 def counts(block: Mapping[str, Any], room: Places) -> bool:
@@ -270,6 +285,8 @@ def with_it(happening: Happening, note: Mapping[str, Any], room: Places, now: fl
         found = look()
     except Exception as err:
         room.trouble(f"nothing could be looked for: {type(err).__name__}: {err}")
+    if happening.kind == kinds.PROMPT and found.get("ids"):
+        room.give(happening.session, found["ids"], now)
     if held:
         with suppress(OSError):
             room.let_go(held, {"ids": list(found.get("ids", ())), "due": list(found.get("due", ()))})
