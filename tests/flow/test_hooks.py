@@ -221,6 +221,19 @@ def test_a_warning_comes_before_the_tool_once(agent):
     assert "Never force-push." in agent.tool("git push -f")
 
 
+def test_a_preference_is_told_when_it_is_about_to_be_broken(agent):
+    """Said once, it comes up with a prompt that names what it sets aside, and before the command that would use it;
+    not at quiet turns (A62, B61).
+    """
+    agent.say("Always use uv, never pip, in this project.")
+    agent.tell("SessionEnd", reason="other")
+    until(lambda: "never pip" in agent.guards())
+    assert agent.say("Write a haiku about autumn.", session="s2") == ""
+    assert agent.tool("uv add requests", session="s2") == ""
+    assert "never pip" in agent.tool("python3 -m pip install requests", session="s2")
+    assert "never pip" in agent.say("and what about pip?", session="s3")
+
+
 def test_guards_follow_what_is_kept_meanwhile(agent):
     """What somebody keeps during a session counts within moments."""
     agent.tell("SessionStart", source="startup")

@@ -132,11 +132,12 @@ def test_blocks_of_one_session_are_never_anothers(tmp_path):
 
 
 @pytest.mark.parametrize(("prompt", "fits"), [
-    ("Please go on.", True), ("And is the staging server up?", True), ("and now?", True), ("yes, do it", True),
-    ("thanks", False), ("Thank you very much, have a nice day!", False), ("ok, good night", False),
+    ("Please go on.", True), ("And is the staging server up?", True), ("and now?", True),
+    ("ok, continue with that please", True), ("继续", True),
+    ("thanks", False), ("Thank you very much, have a nice day!", False), ("yes", False), ("fixed", False),
     ("Write a haiku about autumn.", False), ("How do I resize an image with Pillow?", False)])
 def test_what_was_prepared_goes_with_what_goes_on_with_it(prompt, fits):
-    """A remark that closes and a prompt about something else leave it lying (A62)."""
+    """A short remark and a prompt about something else leave it lying (A62)."""
     known = about("Which host is the staging server?", "The staging server is called heron.")
     assert goes_on(prompt, known) is fits
 
