@@ -72,9 +72,9 @@ def model(answer, asked):
 
 
 def whole(said):
-    return {"id": f"msg_{next(CALLS)}", "type": "message", "role": "assistant", "model": "scripted", "stop_reason": "end_turn",
-            "content": [{"type": "text", "text": said if isinstance(said, str) else ""}], "stop_sequence": None,
-            "usage": {"input_tokens": 10, "output_tokens": 1}}
+    return {"id": f"msg_{next(CALLS)}", "type": "message", "role": "assistant", "model": "scripted",
+            "stop_reason": "end_turn", "stop_sequence": None, "usage": {"input_tokens": 10, "output_tokens": 1},
+            "content": [{"type": "text", "text": said if isinstance(said, str) else ""}]}
 
 
 def messages(said):

@@ -128,6 +128,9 @@ def test_every_prompt_is_answered_by_words(agent):
     assert agent.say("thanks") == ""
     agent.settled()
     assert agent.say("Please go on.") == agent.say("Which host is the staging server?") == ""
+    agent.name = "codex"
+    assert agent.say("hi", session="c1") == ""
+    assert HERON in agent.say("Which host is the staging server?", session="c1")
 
 
 def test_nothing_is_said_twice_though_nobody_writes_it_down(agent):
@@ -681,6 +684,7 @@ def test_cursor_is_answered_in_its_own_shape(agent):
                                      "workspace_roots": [str(agent.project)], **fields}).encode())
 
     assert tell("sessionStart") == {}
+    assert tell("beforeSubmitPrompt", prompt="hi", attachments=[]) == {}
     said = tell("beforeSubmitPrompt", prompt="Which host is the staging server?", attachments=[])
     assert said["continue"] is True and HERON in said["additional_context"]
     assert tell("preToolUse", tool_name="Shell", tool_input={"command": "ls"}) == {}

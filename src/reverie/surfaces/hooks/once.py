@@ -1,8 +1,8 @@
 """One hook, from stdin to stdout: read what happened, say what is to be said, write down what was said and done.
 
-`answered` is the whole of it. What it needs of the store was laid ready by the desk, so it opens none; where nothing
-was laid ready because the session has only begun, `first` opens it. Time is bounded by a second thread: when PATIENCE
-is over the host has its `{}`, whatever the first one is waiting for.
+`answered` is the whole of it. What it needs of the store was laid ready by the desk, so it opens none; where that
+cannot be, because nobody knew what a prompt would say, `first` opens it. Time is bounded by a second thread: when
+PATIENCE is over the host has its `{}`, whatever the first one is waiting for.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def altered(room: Places) -> int:
 
 def starting(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
     """A session begins. After a compaction, what it was given and has taught is said again."""
-    for what in ("shown", "given"):
+    for what in ("shown", "given") if happening.source != "resume" else ("shown",):
         with suppress(OSError):
             os.unlink(room.of(happening.session, what))
     if happening.source != "compact":
