@@ -24,7 +24,8 @@ from reverie.mirror import jsonl
 from reverie.mirror.merging import doubtful
 from reverie.mirror.swapping import Look, bytes_of, look_of, swapped
 from reverie.model import Add, Change, Event, Filter, Memory, Retire
-from reverie.settle.mirroring import QUIET, alone, spaces_of
+from reverie.settle.leases import leased
+from reverie.settle.mirroring import QUIET, spaces_of
 from reverie.settle.reading import Work
 from reverie.store import Store
 
@@ -122,7 +123,8 @@ def in_step(work: Work, share: Share, *, writes: bool = True, takes: bool = True
         return Shared(share)
     done = Shared(share)
     try:
-        with alone(work.store, lambda: work.now, f"{VERB}:{share.path}"):
+        with leased(work.store, f"{VERB}:{share.path}", lambda: work.now,
+                    "another process brings this file in step. Nothing was changed: try again"):
             for _ in range(ANEW):
                 step, again = one_round(work, share, writes=writes, takes=takes)
                 done = step._replace(new=done.new + step.new, revised=done.revised + step.revised,
