@@ -24,6 +24,7 @@ from reverie.mirror import jsonl
 from reverie.mirror.merging import doubtful
 from reverie.mirror.swapping import Look, bytes_of, look_of, swapped
 from reverie.model import Add, Change, Event, Filter, Memory, Retire
+from reverie.numbers import count
 from reverie.settle.leases import leased
 from reverie.settle.mirroring import QUIET, spaces_of
 from reverie.settle.reading import Work
@@ -210,10 +211,8 @@ def guarded(make: Callable[[], Change], name: str, shy: set[str], troubles: list
 def new(id: str, now: float, space: str, record: Mapping[str, Any], zone: str) -> Add:
     """A record as a new memory, with the use that was made of it."""
     memory = built(id, now, space=space, **jsonl.fields_of(record, zone))
-    used = record.get("usage_count")
-    count = used if isinstance(used, int) and not isinstance(used, bool) and used > 0 else 0
     last = jsonl.moment_in(record.get("last_accessed"), zone)
-    return Add(memory=memory._replace(access_count=count, last_accessed_at=last))
+    return Add(memory=memory._replace(access_count=count(record.get("usage_count")), last_accessed_at=last))
 
 
 def ours_in(store: Store, space: str) -> dict[str, Memory]:
