@@ -32,10 +32,9 @@ from langgraph.store.base import (
     tokenize_path,
 )
 
-from reverie.adapters.beside import home_of
 from reverie.errors import BadInput
 from reverie.kinds import FILE
-from reverie.lifecycle.intake import MOST_TAG, checked_tags, private
+from reverie.lifecycle.intake import MOST_TAG, checked_tags, private, space_meant
 from reverie.model import Filter, Memory
 from reverie.store.paging import pages
 
@@ -72,7 +71,7 @@ class MemoryStore(BaseStore):
 
     def __init__(self, mind: Mind, space: str | None = None, *, fields: Sequence[str] = ("$",)) -> None:
         self.mind, self.fields = mind, tuple(fields)
-        self._space = home_of(space)
+        self._space = space_meant(space)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """What each operation answers; what is read is as it was before anything of this batch is put."""
