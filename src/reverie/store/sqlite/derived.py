@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from reverie.errors import StoreBusy, StoreDamaged, StoreError, StoreReadOnly
 from reverie.store.sqlite.connection import Connections
@@ -22,6 +22,7 @@ class Derived:
     """One such database. It is made when something is first written to it."""
 
     schema: ClassVar[Path]
+    edition: ClassVar[int]                   # of the schema and of what is in it: another one begins another file
     emptying: ClassVar[tuple[str, ...]]      # statements that leave nothing in its tables
 
     def __init__(self, path: str) -> None:
@@ -29,6 +30,14 @@ class Derived:
         self._opened: Connections | None = None
         self._which: tuple[int, int] | None = None      # device and inode of the file that is open
         self._lock = threading.RLock()
+
+    @classmethod
+    def beside(cls, store: str, what: str) -> Self:
+        """The one of that name which belongs to a store: in the cache beside its database, or in memory like it."""
+        if store == ":memory:":
+            return cls(store)
+        path = Path(store)
+        return cls(str(path.parent / "cache" / f"{path.stem}-{what}-{cls.edition}.db"))
 
     def _forget(self) -> None:
         """Let go of what is held in memory of the file."""
