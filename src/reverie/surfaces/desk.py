@@ -37,6 +37,7 @@ SpaceOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")]
 
 
 @dataclass

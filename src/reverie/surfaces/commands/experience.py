@@ -11,11 +11,9 @@ from reverie.lifecycle.experience import VERBS
 from reverie.model import Event
 from reverie.surfaces import reading, say
 from reverie.surfaces.commands.keep import answer_kept, hand_over
-from reverie.surfaces.desk import Desk, command
+from reverie.surfaces.desk import Desk, Limit, command
 
 PANEL = "Experience"
-
-Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")]
 
 
 def register(app: typer.Typer) -> None:
