@@ -8,7 +8,7 @@ Some become episodes by themselves, from what hosts `record`: how a goal, a task
 how much each matters; what matters less than `WORTH` is no episode.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
@@ -115,8 +115,3 @@ def result(payload: Mapping[str, Any], worked: bool) -> str:
     reason = payload.get("error")
     plain = "worked" if worked else "failed"
     return f"{plain}: {reason}" if isinstance(reason, str) and reason.strip() and not worked else plain
-
-
-def newest_first(found: Sequence[Memory]) -> list[Memory]:
-    """By when it happened, ties by id."""
-    return sorted(found, key=lambda memory: (-memory.at, memory.id))

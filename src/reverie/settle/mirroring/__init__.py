@@ -22,7 +22,7 @@ from reverie.config import Settings
 from reverie.errors import StoreError
 from reverie.mirror.files import Folder
 from reverie.mirror.swapping import ABSENT, Look, look_of
-from reverie.model import Record, lineage
+from reverie.model import Record
 from reverie.settle.leases import SECONDS, leased
 from reverie.settle.mirroring.syncing import Mirrored, Order, left_alone, synced
 from reverie.settle.reading import Work
@@ -191,11 +191,6 @@ def questions(settings: Settings, store: Store) -> list[Question]:
     folders = [Folder(root, space) for space in sorted(known(store))] if root else []
     return [Question(folder.space, folder.path / name, gone, of)
             for folder in folders for name, (gone, of) in folder.state().questions.items()]
-
-
-def seen_from(space: str, asked: Iterable[Question]) -> list[Question]:
-    """Those that somebody in a space can see."""
-    return [question for question in asked if question.space in lineage(space)]
 
 
 def problems(work: Work, repair: bool) -> list[Problem]:
