@@ -13,10 +13,9 @@ from pathlib import Path
 from zlib import crc32
 
 from reverie.store.code import Bag, Bags, Definition, Edge, Graph, Linked, Parsed, Place, Size, Symbol, joining
-from reverie.store.files import Indexed, Stamp
 from reverie.store.sqlite import bags
 from reverie.store.sqlite.derived import Derived
-from reverie.store.sqlite.read import BATCH, affordable, marks, matching
+from reverie.store.sqlite.read import affordable, batches, marks, matching
 from reverie.words import indexable
 
 SYMBOL = "s.name, s.qual, s.kind, s.parent, s.owner, s.first, s.last, s.head, s.type, s.value, s.body"
@@ -59,13 +58,6 @@ class SqliteCode(Derived):
                 drop(db, root, one.file.path)
                 add(db, root, one)
 
-    def stamp(self, root: str, files: Sequence[Indexed]) -> None:
-        if files:
-            with self._connections().writing() as db:
-                db.executemany("update file set size = ?, mtime = ?, inode = ? "
-                               "where root = ? and path = ? and hash = ?",
-                               [(*file.stamp, root, file.path, file.hash) for file in files])
-
     def drop(self, root: str, paths: Sequence[str]) -> None:
         if paths:
             with self._connections().writing() as db:
@@ -105,11 +97,6 @@ class SqliteCode(Derived):
     def roots(self) -> list[str]:
         with self._reading() as db:
             return [path for (path,) in db.execute("select path from root order by path")] if db else []
-
-    def known(self, root: str) -> dict[str, Indexed]:
-        with self._reading() as db:
-            rows = db.execute("select path, size, mtime, inode, hash from file where root = ?", (root,)) if db else ()
-            return {path: Indexed(path, Stamp(*stamp), hash) for path, *stamp, hash in rows}
 
     def facts(self, root: str, paths: Sequence[str] | None = None) -> dict[str, str]:
         with self._reading() as db:
@@ -172,9 +159,8 @@ class SqliteCode(Derived):
                 return []
             if paths is None:
                 return self._symbols(db, "f.root = ?", (root,))
-            return [place for start in range(0, len(paths), BATCH) for place in self._symbols(
-                db, f"f.root = ? and f.path in ({marks(paths[start:start + BATCH])})",
-                (root, *paths[start:start + BATCH]))]
+            return [place for some in batches(paths) for place in self._symbols(
+                db, f"f.root = ? and f.path in ({marks(some)})", (root, *some))]
 
     def _symbols(self, db: sqlite3.Connection | None, where: str, given: Sequence[object],
                  limit: int = -1) -> list[Place]:
