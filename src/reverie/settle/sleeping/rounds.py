@@ -11,6 +11,7 @@ from reverie.lifecycle.sleep import PASSES, pairs
 from reverie.lifecycle.sleep.plan import Pair, Step, View, told
 from reverie.model import RELATIONS, Edge, Event, Filter, Memory
 from reverie.settle.decided import settled_pairs
+from reverie.settle.maintaining import CLUSTERS
 from reverie.settle.reconciling import wordings_of
 from reverie.settle.sleeping.batches import commit, in_steps
 from reverie.settle.sleeping.ground import Watermark, surveyed
@@ -19,7 +20,6 @@ from reverie.settle.sleeping.run import SPACELESS, Run, spaces
 from reverie.store.paging import events_after, pages
 
 PAIRS, PAGE = 400, 500   # pairs, and memories, that a pass is shown at once
-CLUSTERED = "clusters"   # the cursor from which retrievals are counted till clusters are due again (B83)
 OTHERS = tuple(rel for rel in RELATIONS if rel != "has_tag")
 
 
@@ -183,8 +183,7 @@ def over_clusters(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
                         else tidied(run.work, space))
         steps += in_steps(run, name, space, wanted, view)
     if name == "recluster" and not (run.wish.dry or run.stopped):
-        store = run.work.store
-        store.advance(CLUSTERED, max((event.seq for event in store.events(newest=True, limit=1)), default=0))
+        run.work.store.advance(CLUSTERS, run.work.store.last_event())
     return steps, ""
 
 
