@@ -20,7 +20,6 @@ from reverie.model import TRUST, Add, Change, Edge, Event, Link, Memory, lineage
 from reverie.privacy import redact_value
 from reverie.words import fingerprint
 
-NAMED = 20         # bad records that are named one by one
 ACTING = ("intention", "goal", "negative", "procedure", "skill", "correction", "preference")
 TITLE = 120        # characters of a heading that is kept as a title
 

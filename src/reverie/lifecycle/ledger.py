@@ -32,7 +32,6 @@ from reverie.lifecycle.reconcile import (
     may_merge,
     may_yield,
     one_family,
-    plain,
     retired,
     standing,
     stronger,
@@ -41,6 +40,7 @@ from reverie.lifecycle.reconcile import (
     worth_a_look,
 )
 from reverie.model import NOTHING, Change, Edge, Link, Memory, Revise
+from reverie.words import folded
 
 
 class Ledger:
@@ -113,8 +113,8 @@ class Ledger:
         stays = self.after[kept.id] = absorbed(kept, gone, self.now)
         self.after[gone.id] = retired(gone, self.now, "merged", kept.id)
         self.rulings.append(Ruling(gone.id, kept.id, "same"))
-        said = {plain(text) for text in (kept.text, *self.wordings.get(kept.id, ()))}
-        if plain(gone.text) not in said:      # ten thousand times the same words are one wording
+        said = {folded(text) for text in (kept.text, *self.wordings.get(kept.id, ()))}
+        if folded(gone.text) not in said:      # ten thousand times the same words are one wording
             self.links.append(Link(edge=Edge(src=kept.id, rel="derived_from", dst=gone.id)))
         self.wordings[kept.id] = (*self.wordings.get(kept.id, ()), gone.text, *self.wordings.get(gone.id, ()))
         return stays
