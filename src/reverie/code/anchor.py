@@ -96,6 +96,16 @@ class Sights:
         return sight is not None and path in self.known and sight.hash != self.known[path].hash
 
 
+Eyes = dict[str, Sights]   # what is seen of each repository
+
+
+def eye(index: CodeIndex, root: str, now: float, eyes: Eyes) -> Sights:
+    """What is seen of one repository: the same for all who share `eyes`, so that each file is opened once for them."""
+    if root not in eyes:
+        eyes[root] = Sights(index, root, now)
+    return eyes[root]
+
+
 def by_name(symbols: Iterable[Symbol]) -> Defined:
     """Symbols by qualified name. Several may have one: overloads, a property's getter and setter."""
     found: Defined = {}

@@ -34,11 +34,10 @@ from reverie.model import NOTHING, Change, Edge, Event, Filter, Link, Memory, Re
 from reverie.settle.reading import ANEW, Decision, Reader, Work
 
 if TYPE_CHECKING:
-    from reverie.code.anchor import Sights
+    from reverie.code.anchor import Eyes, Sights
     from reverie.code.naming import Words
     from reverie.store import Store
 
-Eyes = dict[str, "Sights"]    # what was seen of each repository, while several memories are looked through
 ADDING = ("remember", "learn", "gather", "extract", "answer", "revise", "mirror", "import")
 LEASE = "code"           # of who parses: the work is done once
 LEASE_SECONDS = 60.0
@@ -107,11 +106,9 @@ def roots_of(space: str, roots: Sequence[str]) -> list[str]:
 
 def found_in(work: Work, root: str, words: Words, eyes: Eyes, said: float) -> list[Anchor]:
     """What words mean in one repository, as far as it looks as it did when they were said."""
-    from reverie.code.anchor import Sights, seen
+    from reverie.code.anchor import eye, seen
     from reverie.code.naming import meant
-    if root not in eyes:
-        eyes[root] = Sights(work.store.code, root, work.now)
-    sights = eyes[root]
+    sights = eye(work.store.code, root, work.now, eyes)
     found = meant(work.store.code, root, words, sights.known)
     as_then = [one for one in found if (sight := sights.file(one.path)) and sight.mtime <= said]
     return [anchor for one in as_then if (anchor := seen(sights, one.path, one.symbol, NAMED))]
@@ -141,21 +138,22 @@ def places_seen(work: Work, places: Sequence[str]) -> list[Anchor]:
     """
     if len(places) > MOST:
         raise BadInput(f"A memory is about {MOST} files and symbols at most, not {len(places)}")
-    found = [place_seen(work, place) for place in places]
+    eyes: Eyes = {}
+    found = [place_seen(work, place, eyes) for place in places]
     keep_anchored(work.store, {anchor.root for anchor in found})
     return found
 
 
-def place_seen(work: Work, text: str) -> Anchor:
+def place_seen(work: Work, text: str, eyes: Eyes) -> Anchor:
     """How one file or symbol looks now."""
-    from reverie.code.anchor import Sights, seen
+    from reverie.code.anchor import eye, seen
     path, _, symbol = text.strip().replace("::", ":").partition(":")
     place = (config.here() / Path(path).expanduser()).resolve()
     root = max((one for one in work.store.code.roots() if place.is_relative_to(one)), key=len, default=None)
     if root is None:
         raise NotFound(f"{place} is in no repository that was indexed. Index it: reverie index PATH")
     inside, name = place.relative_to(root).as_posix(), symbol.strip().removesuffix("()")
-    sights = Sights(work.store.code, root, work.now)
+    sights = eye(work.store.code, root, work.now, eyes)
     sight = sights.file(inside)
     if sight is None:
         raise NotFound(f"{place} is no file that memory may read. Name a file, or a symbol of it: path:Class.method")
@@ -260,9 +258,9 @@ def first_look(work: Work, root: str) -> int:
 
 def confirmed(work: Work, anchors: Sequence[Anchor]) -> list[Anchor]:
     """Anchors at what the code is now: what they speak of was found to be so. What is gone is let go of."""
-    from reverie.code.anchor import Sights, seen
-    sights = {root: Sights(work.store.code, root, work.now) for root in {one.root for one in anchors}}
-    found = [seen(sights[one.root], one.path, one.symbol, one.by) for one in anchors]
+    from reverie.code.anchor import eye, seen
+    eyes: Eyes = {}
+    found = [seen(eye(work.store.code, one.root, work.now, eyes), one.path, one.symbol, one.by) for one in anchors]
     return [now for now in found if now is not None]
 
 
