@@ -142,11 +142,9 @@ class Coding(Base):
 
     def _root(self, path: str | Path | None) -> str:
         """The innermost indexed repository that a folder lies in."""
+        from reverie.store.code import root_of
         place = Path(os.path.realpath(config.here() if path is None else Path(path).expanduser()))
-        known = [root for root in self.store.code.roots() if place.is_relative_to(root)]
-        if not known:
-            raise NotFound(f"{place} is in no repository that was indexed. Index it: reverie index PATH")
-        return max(known, key=len)
+        return root_of(self.store.code, place)
 
     def _file(self, file: str | Path) -> tuple[str, str]:
         """The repository of a file and its path from there."""

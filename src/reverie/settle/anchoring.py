@@ -147,11 +147,10 @@ def places_seen(work: Work, places: Sequence[str]) -> list[Anchor]:
 def place_seen(work: Work, text: str, eyes: Eyes) -> Anchor:
     """How one file or symbol looks now."""
     from reverie.code.anchor import eye, seen
+    from reverie.store.code import root_of
     path, _, symbol = text.strip().replace("::", ":").partition(":")
     place = (config.here() / Path(path).expanduser()).resolve()
-    root = max((one for one in work.store.code.roots() if place.is_relative_to(one)), key=len, default=None)
-    if root is None:
-        raise NotFound(f"{place} is in no repository that was indexed. Index it: reverie index PATH")
+    root = root_of(work.store.code, place)
     inside, name = place.relative_to(root).as_posix(), symbol.strip().removesuffix("()")
     sights = eye(work.store.code, root, work.now, eyes)
     sight = sights.file(inside)

@@ -11,8 +11,10 @@ Every writing method is one transaction. Any number of threads and processes may
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from reverie.errors import NotFound
 from reverie.store.files import Indexed
 
 if TYPE_CHECKING:
@@ -261,6 +263,14 @@ class CodeIndex(Protocol):
     def close(self) -> None:
         """Let go of the database."""
         ...
+
+
+def root_of(index: CodeIndex, place: PurePath) -> str:
+    """The innermost indexed repository that a file or folder lies in. Raises NotFound where there is none."""
+    known = [root for root in index.roots() if place.is_relative_to(root)]
+    if not known:
+        raise NotFound(f"{place} is in no repository that was indexed. Index it: reverie index PATH")
+    return max(known, key=len)
 
 
 def joining(symbols: Sequence[Symbol]) -> Iterator[tuple[str, int]]:
