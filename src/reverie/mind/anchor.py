@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from reverie.anchors import ANCHORS, Anchor, anchors_of, outdated
+from reverie.anchors import OUTDATED, Anchor, anchors_of, outdated
 from reverie.errors import BadInput
 from reverie.lifecycle.asked import texts, whole
 from reverie.lifecycle.intake import private
@@ -16,7 +16,7 @@ from reverie.model import Filter, Memory, lineage
 if TYPE_CHECKING:
     from reverie.code.anchor import Eyes
 
-MOST_LOOKED_AT = 10_000    # memories with anchors in which those that are out of date are looked for
+MOST_LOOKED_AT = 10_000    # memories that may be out of date
 
 
 class Spoken(NamedTuple):
@@ -80,7 +80,7 @@ class Anchoring(Base):
         sleep, and settling in the background hold anchors against the code.
         """
         most = max(0, whole(limit))
-        here = self.store.browse(Filter(spaces=lineage(self._space(space)), having=ANCHORS,
+        here = self.store.browse(Filter(spaces=lineage(self._space(space)), having=OUTDATED,
                                         limit=MOST_LOOKED_AT)) if most else []
         return [memory for memory in here if outdated(memory)][:most]
 
