@@ -168,14 +168,18 @@ def place_seen(work: Work, text: str, eyes: Eyes) -> Anchor:
 # Looking after
 
 
-def looked_at(work: Work, root: str) -> int:
-    """Hold every anchor of a repository against its index, which is up to date; how many memories that altered."""
+def looked_at(work: Work, root: str) -> None:
+    """Hold every anchor of a repository against its index, which is up to date."""
     from reverie.code.anchor import Sights
-    sights, count = Sights(work.store.code, root, work.now), 0
+    sights = Sights(work.store.code, root, work.now)
+
+    def decide(memories: Sequence[Memory]) -> list[Change]:
+        tied = set(work.store.edges([memory.id for memory in memories], ("about",)))
+        return [change for memory in memories for change in looked_after(sights, memory, tied, work.now)]
+
     for page in concerned(work, root):
         for space in sorted({memory.space for memory in page}):
-            count += settled_in(work, sights, space, [memory.id for memory in page if memory.space == space])
-    return count
+            made_so(work, space, [memory.id for memory in page if memory.space == space], decide)
 
 
 def concerned(work: Work, root: str) -> Iterator[list[Memory]]:
@@ -193,21 +197,21 @@ def belongs(anchor: Anchor, memory: Memory, root: str) -> bool:
                                    and config.space_of(Path(root)) in lineage(memory.space))
 
 
-def settled_in(work: Work, sights: Sights, space: str, ids: Sequence[str]) -> int:
-    """Look after some memories of a space, in one transaction; how many that altered."""
-    store = work.store
+def made_so(work: Work, space: str, ids: Sequence[str], decide: Callable[[Sequence[Memory]], list[Change]]) -> None:
+    """Make so what is decided of some memories of a space, in one transaction; anew where they were altered meanwhile.
+
+    Those that somebody alters all the time are left as they are: the next look will see.
+    """
     for _ in range(ANEW):
-        memories, tied = store.get(ids), set(store.edges(ids, ("about",)))
-        made = {memory.id: changes for memory in memories if (changes := looked_after(sights, memory, tied, work.now))}
-        if not made:
-            return 0
-        with store.alone():
-            if store.get(ids) == memories:
-                changes = [change for some in made.values() for change in some]
-                keep_roots(store, changes)
-                store.apply(changes, Event("anchor", space, work.now, payload={"code": told(made)}))
-                return len(made)
-    return 0    # somebody alters these all the time: the next look will see
+        memories = work.store.get(ids)
+        changes = decide(memories)
+        if not changes:
+            return
+        with work.store.alone():
+            if work.store.get(ids) == memories:
+                keep_roots(work.store, changes)
+                work.store.apply(changes, Event("anchor", space, work.now, payload={"code": told(changes)}))
+                return
 
 
 def looked_after(sights: Sights, memory: Memory, tied: set[Edge], now: float) -> list[Change]:
@@ -228,31 +232,27 @@ def present(sights: Sights, memory: Memory) -> list[Anchor]:
             for anchor in anchors_of(memory)]
 
 
-def told(made: dict[str, list[Change]]) -> list[str]:
+def told(changes: Sequence[Change]) -> list[str]:
     """What happened to the code, in words, as an event keeps it."""
-    found = [anchor for some in made.values() for change in some if isinstance(change, Revise)
+    found = [anchor for change in changes if isinstance(change, Revise)
              for anchor in anchors_in(change.fields["details"])]
     return list(dict.fromkeys(f"{anchor.place} {anchor.state or 'holds'}" for anchor in found))[:MOST_TOLD]
 
 
-def first_look(work: Work, root: str) -> int:
+def first_look(work: Work, root: str) -> None:
     """A repository was indexed for the first time: memories of its space that name code of it get their anchors."""
-    home, count = config.space_of(Path(root)), 0
+    home = config.space_of(Path(root))
     eyes: Eyes = {}
+
+    def decide(memories: Sequence[Memory]) -> list[Change]:
+        return [change for memory in memories if speaks_of_code(work, memory) and not anchors_of(memory)
+                for change in anchored(memory, by_its_words(work, memory, [root], eyes, memory.at), work.now)]
+
     for space in sorted(one for one in work.store.stats().spaces if home in lineage(one)):
         where = Filter(spaces=(space,), limit=PAGE)
         while page := work.store.browse(where):
             where = where._replace(after=page[-1].id)
-            memories = [memory for memory in page if speaks_of_code(work, memory) and not anchors_of(memory)]
-            changes = [change for memory in memories
-                       for change in anchored(memory, by_its_words(work, memory, [root], eyes, memory.at), work.now)]
-            if changes:
-                keep_roots(work.store, changes)
-                with work.store.alone():
-                    if work.store.get([memory.id for memory in memories]) == memories:
-                        work.store.apply(changes, Event("anchor", space, work.now))
-                        count += len(changes)
-    return count
+            made_so(work, space, [memory.id for memory in page], decide)
 
 
 def confirmed(work: Work, anchors: Sequence[Anchor]) -> list[Anchor]:
