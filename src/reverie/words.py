@@ -142,9 +142,14 @@ def short(text: str, most: int) -> str:
 
 
 def fingerprint(text: str) -> bytes:
-    """What identifies a text in the embedding cache: 16 bytes of BLAKE2b."""
+    """What identifies a text in the embedding cache: the digest of its bytes."""
+    return digest(text.encode("utf-8", "surrogatepass"))
+
+
+def digest(data: bytes) -> bytes:
+    """What identifies some bytes: 16 bytes of BLAKE2b."""
     from hashlib import blake2b  # OpenSSL takes 4 ms to load, and no question needs it
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return blake2b(data, digest_size=16).digest()
 
 
 def query_terms(text: str, rarity: Callable[[str], float] | None = None, limit: int = MAX_TERMS) -> list[str]:

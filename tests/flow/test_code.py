@@ -139,6 +139,18 @@ def test_secrets_are_not_kept(home, tmp_path):
     assert secret.encode() not in b"".join(path.read_bytes() for path in (home.settings.home / "cache").glob("*code*"))
 
 
+def test_a_secret_in_a_name_is_not_written_down(home, tmp_path):
+    """B120: a file whose path holds a secret is left out and counted, and no index has the secret."""
+    secret = "ghp_" + "a1B2" * 9
+    repo = written(tmp_path / "repo", **{"a.py": "def a(): pass\n", f"{secret}/b.py": "def b(): pass\n"})
+    for _ in range(2):
+        assert home.index_code(repo).skipped == {"a secret in its name": 1}
+    assert ["a"] == [one.symbol.name for one in home.store.code.symbols(os.path.realpath(repo))]
+    home.store.code.close()
+    home.store.code_chunks.close()
+    assert secret.encode() not in b"".join(path.read_bytes() for path in (home.settings.home / "cache").glob("*.db"))
+
+
 def test_the_map_keeps_to_its_budget_and_follows_its_focus(home, tmp_path):
     """The most used comes first, no map is longer than its budget, and focus brings up what it uses."""
     files = {f"user{n}.py": f"from core import hub\n\ndef user{n}():\n    hub()\n" for n in range(30)}

@@ -11,7 +11,6 @@ Always true: ties break by path and line; what is told holds no secrets.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import blake2b
 from itertools import islice
 from typing import NamedTuple
 
@@ -77,7 +76,7 @@ def alike(score: float, one: Candidate, now: float) -> Alike | None:
     if content is None:
         return None
     chunk = found.chunk
-    if content.stamp != found.file.stamp and blake2b(content.data, digest_size=16).digest() != found.file.hash:
+    if content.stamp != found.file.stamp and content.hash != found.file.hash:
         text = clean(content.text)
         fresh = meant(chunk, chunked(found.file.path, text, facts_of(found.file.path, text).symbols))
         if fresh is None:
