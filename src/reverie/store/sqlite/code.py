@@ -19,7 +19,6 @@ from reverie.store.sqlite.derived import Derived
 from reverie.store.sqlite.read import BATCH, affordable, marks, matching
 from reverie.words import indexable
 
-EDITION = 4            # of the schema, of facts and of queries: another one begins another file
 SYMBOL = "s.name, s.qual, s.kind, s.parent, s.owner, s.first, s.last, s.head, s.type, s.value, s.body"
 EDGES = """
     select f.path, e.scope, e.kind, e.name, e.line, coalesce(t.path, ''), e.symbol, e.how
@@ -40,18 +39,11 @@ WAYS = (                # of finding a symbol: the first that finds any answers
 )
 
 
-def beside(store: str) -> str:
-    """Where the index of code is: in the cache beside the store's database, or in memory like it."""
-    if store == ":memory:":
-        return store
-    path = Path(store)
-    return str(path.parent / "cache" / f"{path.stem}-code-{EDITION}.db")
-
-
 class SqliteCode(Derived):
     """The index of code beside one store."""
 
     schema = Path(__file__).with_suffix(".sql")
+    edition = 4            # of facts and of queries, too
     emptying = ("insert into words (words) values ('delete-all')", "delete from edge", "delete from rest",
                 "delete from joining", "delete from bag", "delete from term",
                 "delete from symbol", "delete from file", "delete from root")
@@ -66,13 +58,6 @@ class SqliteCode(Derived):
             for one in files:
                 drop(db, root, one.file.path)
                 add(db, root, one)
-
-    def stamp(self, root: str, files: Sequence[Indexed]) -> None:
-        if files:
-            with self._connections().writing() as db:
-                db.executemany("update file set size = ?, mtime = ?, inode = ? "
-                               "where root = ? and path = ? and hash = ?",
-                               [(*file.stamp, root, file.path, file.hash) for file in files])
 
     def drop(self, root: str, paths: Sequence[str]) -> None:
         if paths:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from reverie.store.sqlite.matrix import Matrix
 
-EDITION = 1            # of the schema, of `searchable` and of `indexable`: another one begins another file
 SPARE = 1_000          # texts, beside as many as there are chunks, whose vectors are kept though they may be gone
 FILE = "f.path, f.size, f.mtime, f.inode, f.hash"
 CHUNKS = f"""
@@ -48,18 +47,11 @@ EMPTYING = (
 LAST = "select seq from sqlite_sequence where name = 'chunk'"
 
 
-def beside(store: str, what: str = "files") -> str:
-    """Where a store's index of files is, or that of chunks of code: in the cache, or in memory like the store."""
-    if store == ":memory:":
-        return store
-    path = Path(store)
-    return str(path.parent / "cache" / f"{path.stem}-{what}-{EDITION}.db")
-
-
 class SqliteFiles(Derived):
     """The index of files beside one store."""
 
     schema = Path(__file__).with_suffix(".sql")
+    edition = 1            # of `searchable` and `indexable`, too
     emptying = EMPTYING
 
     def __init__(self, path: str) -> None:
@@ -80,13 +72,6 @@ class SqliteFiles(Derived):
                 for entry in entries:
                     done = done.plus(put(db, root, entry))
         return done
-
-    def stamp(self, root: str, files: Sequence[Indexed]) -> None:
-        if files:
-            with self._connections().writing() as db:
-                db.executemany("update file set size = ?, mtime = ?, inode = ? "
-                               "where root = ? and path = ? and hash = ?",
-                               [(*file.stamp, root, file.path, file.hash) for file in files])
 
     def drop(self, root: str, paths: Sequence[str]) -> int:
         if not paths:
