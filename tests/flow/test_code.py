@@ -178,7 +178,7 @@ def test_an_index_that_was_interrupted_says_so_and_goes_on(indexed, repo, monkey
         with pytest.raises(KeyboardInterrupt):
             indexed.index_code(repo)
     root = os.path.realpath(repo)
-    assert not indexed.store.code.size(root).resolved
+    assert not indexed.store.code.resolved(root)
     os.utime(place, (OLD + 5, OLD + 5))
     assert indexed.index_code(repo).size.resolved
     assert len(indexed.callers("helper", root=repo)) == 3

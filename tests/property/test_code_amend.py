@@ -157,7 +157,8 @@ def altered(index, files, changes):
     fresh = {path: text for path, text in changes.items() if text is not None and files.get(path) != text}
     gone = [path for path, text in changes.items() if text is None and path in files]
     rows = [row(path, text) for path, text in fresh.items()]
-    made = amend.amended(index, ROOT, "repo", {one.file.path: facts for one, facts in rows}, gone, 1_000)
+    facts = {one.file.path: some for one, some in rows}
+    made = amend.amended(index, ROOT, "repo", index.known(ROOT), facts, gone, 1_000)
     assert made is not None
     index.amend(ROOT, [one for one, _ in rows], gone, made)
     files.update(fresh)

@@ -20,13 +20,14 @@ from reverie.code.sources import Source, Stored, definitions, joiners, said
 from reverie.store.code import CodeIndex, Linked
 
 
-def amended(index: CodeIndex, root: str, name: str, fresh: Mapping[str, Facts], gone: Collection[str],
-            most: int) -> list[Linked] | None:
+def amended(index: CodeIndex, root: str, name: str, known: Collection[str], fresh: Mapping[str, Facts],
+            gone: Collection[str], most: int) -> list[Linked] | None:
     """The files whose edges may be others once some are `fresh` and some `gone`, with their edges then.
 
-    `name` is that of the repository's folder. None where that would be more than so many files.
+    `name` is that of the repository's folder; `known` are the files in the index. None where that would be more than so
+    many files.
     """
-    before, after = Stored(index, root, {}, ()), Stored(index, root, fresh, gone)
+    before, after = Stored(index, root, known, {}, ()), Stored(index, root, known, fresh, gone)
     changes = frozenset(changed(index, root, name, before, after, {*fresh, *gone}))
     touched = (index.resting(root, changes) | fresh.keys()).difference(gone)
     return list(linked(World(name, after, meaning_of), sorted(touched))) if len(touched) <= most else None

@@ -63,12 +63,11 @@ def mapped(index: CodeIndex, root: str, now: Callable[[], float], progress: Prog
     known = index.known(root)
     plan = planned(known, there._replace(files=mine))
     name = Path(root).name
-    size = index.size(root)
     total, done, count = sum(file.stamp.size for file in plan.changed), 0, 0
     progress(f"parsing {name}", 0, total)
-    if known and size.resolved and len(plan.changed) + len(plan.gone) <= many(known):
+    if known and index.resolved(root) and len(plan.changed) + len(plan.gone) <= many(known):
         if not (plan.changed or plan.gone):
-            return Mapped(root, len(mine), 0, 0, 0, +skipped, size)
+            return Mapped(root, len(mine), 0, 0, 0, +skipped, index.size(root))
         if one := amend(index, root, plan, known, now, skipped):
             return Mapped(root, len(mine), one.parsed, len(plan.gone), one.bytes, +skipped, index.size(root))
     for batch in batches(plan.changed):
@@ -79,7 +78,7 @@ def mapped(index: CodeIndex, root: str, now: Callable[[], float], progress: Prog
         count, done = count + len(found.fresh), done + found.bytes
         progress(f"parsing {name}", done, total)
     index.drop(root, plan.gone)
-    if not index.size(root).resolved or root not in index.roots():
+    if not index.resolved(root) or root not in index.roots():
         progress(f"resolving {name}", 0, None)
         facts = {path: unpacked(text) for path, text in index.facts(root).items()}
         index.link(root, linked(World(called(root, now), Loaded(facts), meaning_of), sorted(facts)))
@@ -100,7 +99,7 @@ def amend(index: CodeIndex, root: str, plan: Plan, known: Mapping[str, Indexed],
     found = looked_at(root, plan.changed, known, now, tried)
     gone = [*plan.gone, *found.left]
     fresh = {file.path: facts for file, facts in found.fresh}
-    links = amended(index, root, called(root, now), fresh, gone, many(known))
+    links = amended(index, root, called(root, now), known, fresh, gone, many(known))
     if links is None:
         return None
     skipped.update(tried - skipped)

@@ -67,7 +67,7 @@ class Coding(Base):
 
     def code_is_whole(self, root: str | Path | None = None) -> bool:
         """Whether indexing came to its end: else another process is at it, or one was interrupted, and answers lack."""
-        return self.store.code.size(self._root(root)).resolved
+        return self.store.code.resolved(self._root(root))
 
     def find_symbol(self, name: str, *, root: str | Path | None = None, limit: int = 50) -> list[Found]:
         """Where a name is defined, alone or qualified (`Console.print`); else names that differ only in case.

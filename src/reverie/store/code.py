@@ -127,7 +127,7 @@ class Size(NamedTuple):
     files: int = 0
     symbols: int = 0
     edges: int = 0
-    resolved: bool = True  # whether the edges are those of the files as they are indexed now
+    resolved: bool = True  # as of `CodeIndex.resolved`
 
 
 class CodeIndex(Protocol):
@@ -186,6 +186,10 @@ class CodeIndex(Protocol):
 
     def link(self, root: str, linked: Iterable[Linked]) -> None:
         """Make these all the edges of a repository."""
+        ...
+
+    def resolved(self, root: str) -> bool:
+        """Whether the edges of a repository are those of its files as they are indexed now."""
         ...
 
     def size(self, root: str) -> Size:

@@ -137,15 +137,19 @@ class SqliteCode(Derived):
             sql = "select f.path from rest r join file f on f.num = r.file where r.checksum = ? and f.root = ?"
             return {path for text in on for (path,) in db.execute(sql, (crc32(text.encode()), root))} if db else set()
 
+    def resolved(self, root: str) -> bool:
+        with self._reading() as db:
+            return db is None or not db.execute("select 1 from root where path = ? and not resolved",
+                                                (root,)).fetchone()
+
     def size(self, root: str) -> Size:
         with self._reading() as db:
             if db is None:
                 return Size()
-            row = db.execute("select resolved from root where path = ?", (root,)).fetchone()
             inside = "file in (select num from file where root = ?)"
             files, symbols, edges = (db.execute(f"select count(*) from {table} where {where}", (root,)).fetchone()[0]
                                      for table, where in (("file", "root = ?"), ("symbol", inside), ("edge", inside)))
-            return Size(files, symbols, edges, row is None or bool(row[0]))
+            return Size(files, symbols, edges, self.resolved(root))
 
     def named(self, root: str, name: str, limit: int) -> list[Place]:
         with self._reading() as db:
