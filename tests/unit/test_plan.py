@@ -53,6 +53,41 @@ def test_identifiers_are_opened_and_stemmed(identifier, terms):
     assert terms_of(identifier) == terms
 
 
+@pytest.mark.parametrize(("identifier", "terms"), [
+    ("GrößenRechner", ("großen", "rechner", "großenrechner")), ("déjàVu", ("deja", "vu", "dejavu")),
+    ("получить_соединения", ("получ", "соединен", "получитьсоединения")),
+    ("支付处理", ("支付", "付处", "处理", "支付处理")), ("HTTP接続", ("http", "接続", "http接続")),
+    ("x" + "支付处理" * 9, ("支付", "付处", "处理", "理支") * 8 + ("支付", "付处", "处理")),
+])
+def test_identifiers_of_any_script_are_opened(identifier, terms):
+    """Capitals tell in any script, scripts without spaces come in pairs, accents on Latin letters do not count."""
+    assert terms_of(identifier) == terms
+
+
+@pytest.mark.parametrize(("task", "comment"), [
+    ("Rückerstattung bei geänderter Bestellung", "# Rückerstattung und Bestellung"),
+    ("Возврат денег не доходит до покупателя", "# возврата денег покупателям"),
+    ("退款没有到达客户", "# 处理客户的退款"), ("返金が顧客に届かない", "# 顧客への返金を処理する"),
+    ("환불이 고객에게 도착하지 않음", "# 고객 환불 처리"),
+])
+def test_a_task_in_any_language_leads_to_code_that_speaks_it(task, comment):
+    """By comments, by names, and by what past tasks were called; and `why` says by which words (D38, D40)."""
+    plain = {f"f{n}.py": ["def a(): pass"] for n in range(4)}
+    files = tree(**plain, **{"pay.py": [f"{comment}\ndef b(): pass"]})
+    found = ranked(files, past_of(files), task_of(task))
+    assert files.paths[found.best(1)[0]] == "pay.py"
+    assert why(found, files.place["pay.py"])[0].startswith("speaks of ")
+    files = tree(**plain, **{"pay.py": ["def b(): pass"]})
+    past = past_of(files, ("Sort the list", ("f1.py",)), (comment.strip("# "), ("pay.py",)))
+    assert files.paths[ranked(files, past, task_of(task)).best(1)[0]] == "pay.py"
+
+
+def test_a_name_between_characters_without_spaces_is_found():
+    """Nobody puts a space between them."""
+    assert {"ProxyTunnel"} <= set(task_of("修复ProxyTunnel类的错误").names)
+    assert {"proxytunnel", "错误"} <= set(task_terms("修复ProxyTunnel类的错误"))
+
+
 def test_the_same_name_written_differently_is_one_term():
     """`http_pool`, `HttpPool` and `httppool` meet."""
     assert len({plain(name) for name in ("http_pool", "HttpPool", "httppool")}) == 1

@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 import numpy as np
 import numpy.typing as npt
 
-from reverie.code.terms import PIECE, looks_coded, path_terms, plain, terms_of
+from reverie.code.terms import looks_coded, path_terms, plain, terms_of, word_parts
 from reverie.plan.field import Column, Field, columns, counted, field
 from reverie.plan.task import Task, whole
 from reverie.store.code import Bags
@@ -142,8 +142,7 @@ def own_name(path: str) -> str:
 
 def lowered(names: Iterable[str]) -> list[str]:
     """The words in names, of more than two letters, in lower case."""
-    return [part.lower() for name in names for word in re.split(r"[-_.]", name) for part in PIECE.findall(word)
-            if len(part) > 2]
+    return list(word_parts(word for name in names for word in re.split(r"[-_.]", name)))
 
 
 def signals(tree: Tree, task: Task) -> dict[str, Column]:

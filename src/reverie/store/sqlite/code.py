@@ -43,7 +43,7 @@ class SqliteCode(Derived):
     """The index of code beside one store."""
 
     schema = Path(__file__).with_suffix(".sql")
-    edition = 4            # of facts and of queries, too
+    edition = 5            # of facts and of queries, too
     emptying = ("insert into words (words) values ('delete-all')", "delete from edge", "delete from rest",
                 "delete from joining", "delete from bag", "delete from term",
                 "delete from symbol", "delete from file", "delete from root")
