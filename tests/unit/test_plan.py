@@ -154,6 +154,29 @@ def test_the_log_tells_of_past_tasks():
         ("commit a", "Tunnel", ("new.py",)), ("task Cookies", "Cookies\nexpire", ("jar.py",))]
 
 
+def test_an_edit_and_its_commit_are_one_change():
+    """A file that was edited and committed within a day was changed once, on the commit's occasion, which knows both
+    by what the task was called and by its message; what was edited and not committed stays the task's (CC-76)."""
+    def edit(path, at, task):
+        return Event(verb="file", space="p", at=at, payload={"path": path, "operation": "edit", "task": task})
+
+    events = [
+        edit("jar.py", 10.0, "Cookies"), edit("net.py", 11.0, "Cookies"), edit("log.py", 12.0, "Cookies"),
+        edit("old.py", 13.0, "Late"),
+        Event(verb="task", space="p", at=14.0, payload={"task": "Cookies", "outcome": "success", "summary": "expire"}),
+        Event(verb="commit", space="p", at=20.0,
+              payload={"commit": "a", "message": "Sweep", "files": [["jar.py", 1, 1], ["net.py", 1, 1]]}),
+        edit("jar.py", 30.0, "Cookies again"),
+        Event(verb="commit", space="p", at=90_000.0,
+              payload={"commit": "b", "message": "Much later", "files": [["old.py", 1, 1]]}),
+    ]
+    assert [(one.key, one.text, one.files) for one in done(events, {})] == [
+        ("task Late", "Late", ("old.py",)), ("task Cookies", "Cookies\nexpire", ("log.py",)),
+        ("commit a", "Sweep\nCookies\nexpire", ("jar.py", "net.py")),
+        ("task Cookies again", "Cookies again", ("jar.py",)), ("commit b", "Much later", ("old.py",))]
+    assert all(dict(one.terms) == dict(task_terms(one.text)) for one in done(events, {}))
+
+
 def test_words_of_code_and_of_past_tasks_both_lead():
     """A file is found by what stands in it, and by what was done in it (D38, D40)."""
     files = tree(**{"src/net.py": ["def proxy_tunnel(): connect()"], "src/jar.py": ["def store(): pass"],
