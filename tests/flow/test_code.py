@@ -8,6 +8,7 @@ import pytest
 
 from reverie.errors import BadInput, NotFound
 from reverie.testing import memory
+from tests.flow.test_backups import holding
 from tests.helpers import invoked, toy_home
 from tests.unit.samples import SAMPLES
 
@@ -265,6 +266,22 @@ def test_two_repositories_do_not_see_each_other(indexed, repo, tmp_path):
     with pytest.raises(NotFound):
         indexed.callers("helper", root=repo)
     assert len(indexed.callers("helper", root=other)) == 1
+
+
+def test_what_is_forgotten_leaves_the_files_of_the_index(indexed, repo, tmp_path):
+    """C60: its names and words stand in no file of the cache; another repository's are all there."""
+    other = written(tmp_path / "other", **{"b.py": "def zyxquartz(yxpebble):\n    return helper(yxpebble)\n"})
+    indexed.index_code(other)
+    cache = indexed.settings.home / "cache"
+    assert all(holding(cache, word) for word in (b"yxquartz", b"yxpebble"))
+    root = os.path.realpath(repo)
+    before = indexed.store.code.bags(root)
+    indexed.forget_code(other)
+    assert set() == holding(cache, b"yxquartz") | holding(cache, b"yxpebble")
+    after = indexed.store.code.bags(root)
+    assert after.terms.items() <= before.terms.items()
+    assert set(after.term) <= set(after.terms.values())
+    assert (after.term == before.term).all()
 
 
 def test_a_damaged_index_is_begun_anew(repo, tmp_path, clock):

@@ -60,10 +60,12 @@ class Coding(Base):
             return done
 
     def forget_code(self, path: str | Path) -> None:
-        """Erase what was indexed of a repository; its files stay as they are."""
+        """Erase what was indexed of a repository; its files stay as they are, and so does what is remembered."""
+        from reverie.settle.past import forgotten
         root = self._root(path)
         self.store.code.forget(root)
         self.store.code_chunks.forget(root)
+        forgotten(self.store.code_chunks, root)
 
     def code_is_whole(self, root: str | Path | None = None) -> bool:
         """Whether indexing came to its end: else another process is at it, or one was interrupted, and answers lack."""

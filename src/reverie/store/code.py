@@ -161,7 +161,7 @@ class CodeIndex(Protocol):
         ...
 
     def forget(self, root: str) -> None:
-        """Forget a repository."""
+        """Forget a repository: its words leave the file, too, as far as nobody else reads it just now."""
         ...
 
     def facts(self, root: str, paths: Sequence[str] | None = None) -> dict[str, str]:

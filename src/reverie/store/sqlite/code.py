@@ -71,6 +71,9 @@ class SqliteCode(Derived):
         if self._there():
             with self._connections().writing() as db:
                 db.execute("delete from root where path = ?", (root,))
+                bags.tidy(db)
+                db.execute("insert into words (words) values ('optimize')")    # deleted words leave the segments
+            self._connections().checkpoint()
 
     def amend(self, root: str, files: Sequence[Parsed], gone: Collection[str], linked: Sequence[Linked]) -> None:
         with self._connections().writing() as db:
