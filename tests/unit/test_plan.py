@@ -189,6 +189,18 @@ def test_words_of_code_and_of_past_tasks_both_lead():
     assert "was changed on 1970-01-01 for “Expire cookies”" in why(found, files.place["src/jar.py"])
 
 
+def test_why_tells_names_from_paths():
+    """What a file defines is told by the name, what its path says by the word: neither passes for the other."""
+    chunks = {"proxy/wire.py": ["def a(): pass"], "net.py": ["class HttpTunnel: pass"], "log.py": ["def write(): pass"]}
+    files = Tree(tree(**chunks)._bags, [("net.py", "HttpTunnel"), ("net.py", "close"), ("log.py", "write")])
+    found = ranked(files, past_of(files), task_of("The proxy breaks the HttpTunnel"))
+    told = {path: why(found, files.place[path]) for path in chunks}
+    assert "its path says proxy" in told["proxy/wire.py"]
+    assert "defines HttpTunnel" in told["net.py"]
+    assert not any(reason.startswith("defines") for reason in (*told["proxy/wire.py"], *told["log.py"]))
+    assert not any(reason.startswith("its path says") for reason in told["net.py"])
+
+
 def test_meaning_counts_where_it_is_known():
     """Which coefficients are used depends on what is known; a past task of no common word can lead."""
     files = tree(**{f"src/f{n}.py": ["pass"] for n in range(6)})
