@@ -210,6 +210,8 @@ def test_what_is_not_touched_is_not_resolved():
     index = begun(files)
     assert altered(index, files, {"core.py": "def hub():\n    # more\n    return len([1])\n"}) == 1
     assert altered(index, files, {"core.py": "def late(): pass\n\ndef hub():\n    return 1\n"}) == 6
-    assert altered(index, files, {"core.py": files["core.py"] + "class C:\n    def beside7(self): pass\n"}) == 7
+    assert altered(index, files, {"core.py": files["core.py"] + "class C:\n    def beside7(self): pass\n"}) == 2
+    assert altered(index, files, {"core.py": files["core.py"].partition("class C")[0]}) == 2
+    assert altered(index, files, {"core.py": files["core.py"] + "def hub(): pass\n"}) == 6
     assert altered(index, files, {"fresh.py": "def beside8(): pass\n"}) == 2
     assert_whole(index, files)

@@ -2,8 +2,9 @@
 
 Every file's edges rest on what was asked while they were resolved (`meaning.Asked`): files, names, and members that
 other files give to a class. What has changed is told in the same words: a file, if what others see of it is another
-(`outside`), if it came or went, or if a module's name in it leads elsewhere now; a name, if it tells something else
-(`sources.said`). Files that rest on none of that keep their edges.
+(`outside`), if it came or went, or if a module's name in it leads elsewhere now; only some names in it, if all that it
+defined is what it was and definitions were added after it, or taken from its end (`appended`); a name, if it tells
+something else (`sources.said`). Files that rest on none of that keep their edges.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from reverie.code.facts import Facts
+from reverie.code.facts import OUTSIDE, Facts
 from reverie.code.imports import Modules
 from reverie.code.languages import BY_NAME
-from reverie.code.meaning import World, maker, modules
-from reverie.code.resolve import OF_FILE, OF_JOINS, OF_NAME, linked, meaning_of
+from reverie.code.meaning import EVERY, World, maker, modules
+from reverie.code.resolve import OF_FILE, OF_INSIDE, OF_JOINS, OF_NAME, linked, meaning_of
 from reverie.code.sources import Source, Stored, definitions, joiners, said
 from reverie.store.code import CodeIndex, Linked
 
@@ -38,7 +39,9 @@ def changed(index: CodeIndex, root: str, name: str, before: Source, after: Sourc
     """All that edges may rest on and that is not what it was, given the files that may not be."""
     seen = {path: (before.facts(path), after.facts(path)) for path in paths}
     others = {path: pair for path, pair in seen.items() if outside(pair[0]) != outside(pair[1])}
-    yield from map(OF_FILE.format, others)
+    for path, (old_facts, new_facts) in others.items():
+        inside = appended(old_facts, new_facts) or appended(new_facts, old_facts)
+        yield from (OF_INSIDE.format(path, name) for name in inside) if inside else (OF_FILE.format(path),)
     names = {one.name for path, pair in others.items() for facts in pair if facts for one in definitions(path, facts)}
     for one in sorted(names):
         old, new = said(before.named(one)), said(after.named(one))
@@ -74,6 +77,29 @@ def outside(facts: Facts | None) -> Any:
     return (facts.language, told, makers, [one._replace(line=0) for one in facts.imports],
             [one._replace(line=0) for one in facts.mentions if one.kind == "inherits"],
             [one for one in facts.bindings if one.scope in seen])
+
+
+def appended(less: Facts | None, more: Facts | None) -> set[str]:
+    """The names that may mean something else in a file for what was added at its end; empty if anything else changed.
+
+    Nothing that was there may alter: neither the places of symbols nor what belongs to which class.
+    """
+    if less is None or more is None or not len(less.symbols) < len(more.symbols):
+        return set()
+    count, added = len(less.symbols), more.symbols[len(less.symbols):]
+    known = {one.name for one in less.symbols if one.kind == "class"} | {last(one.owner) for one in less.symbols}
+    classes = {one.name for one in added if one.kind == "class"}
+    before = more._replace(symbols=more.symbols[:count], mentions=[one for one in more.mentions if one.scope < count],
+                           bindings=[one for one in more.bindings if one.scope < count])
+    alone = all(not one.owner or last(one.owner) in classes if one.parent >= count else
+                one.parent == OUTSIDE and not one.owner for one in added)
+    return {EVERY, *(one.name for one in added)} if (
+        alone and not classes & known and outside(less) == outside(before)) else set()
+
+
+def last(qual: str) -> str:
+    """A name without those around it."""
+    return qual.rpartition(".")[2]
 
 
 def led_elsewhere(index: CodeIndex, root: str, name: str, before: Source, after: Source,
