@@ -11,7 +11,7 @@ from reverie.code.terms import code_terms, plain, task_terms, terms_of
 from reverie.model import Event
 from reverie.plan import Meant, known, ranked
 from reverie.plan.answer import Look, Plan
-from reverie.plan.field import K1, B, field, grams
+from reverie.plan.field import K1, B, Grams, counted, field, grams
 from reverie.plan.log import done
 from reverie.plan.past import Done, Past
 from reverie.plan.ranker import forms, learned, likelihoods, placed
@@ -130,6 +130,14 @@ def test_grams_bring_words_of_one_root_together():
     """`config` and `configuration` share pieces; short words are one."""
     assert set(grams("config")) < set(grams("configuration"))
     assert grams("jar") == ["jar"]
+
+
+@given(st.lists(st.lists(st.text("abüß退", min_size=1, max_size=7), max_size=5), max_size=5),
+       st.lists(st.text("abüß退", min_size=1, max_size=7), max_size=4))
+def test_pieces_that_are_looked_up_weigh_as_if_all_were_known(docs, question):
+    """Against the field of all pieces."""
+    asked = counted(question)
+    assert Grams(docs).bm25(asked) == pytest.approx(field(map(counted, docs)).bm25(asked))
 
 
 @pytest.mark.parametrize(("path", "name"), [("a/b.py", "b"), ("a/__init__.py", "a"), ("index.ts", "index")])
