@@ -99,13 +99,13 @@ def amend(index: CodeIndex, root: str, plan: Plan, known: Mapping[str, Indexed],
     found = looked_at(root, plan.changed, known, now, tried)
     gone = [*plan.gone, *found.left]
     fresh = {file.path: facts for file, facts in found.fresh}
-    links = amended(index, root, called(root, now), known, fresh, gone, many(known))
-    if links is None:
+    made = amended(index, root, called(root, now), known, fresh, gone, many(known))
+    if made is None:
         return None
     skipped.update(tried - skipped)
     index.stamp(root, found.same)
     if found.fresh or gone:
-        index.amend(root, [to_parsed(*pair) for pair in found.fresh], gone, links)
+        index.amend(root, [to_parsed(*pair) for pair in found.fresh], gone, *made)
     return Amended(len(found.fresh), found.bytes)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from reverie.errors import NotFound
@@ -20,6 +21,10 @@ from reverie.store.files import Indexed
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+
+GONE = -2                  # the number of a symbol that is not there any more
+NONE_MOVED: Mapping[str, Mapping[int, int]] = MappingProxyType({})
 
 
 class Symbol(NamedTuple):
@@ -145,10 +150,12 @@ class CodeIndex(Protocol):
         """Make these the files' symbols and facts. Edges from and to them go until `link` is called."""
         ...
 
-    def amend(self, root: str, files: Sequence[Parsed], gone: Collection[str], linked: Sequence[Linked]) -> None:
+    def amend(self, root: str, files: Sequence[Parsed], gone: Collection[str], linked: Sequence[Linked],
+              moved: Mapping[str, Mapping[int, int]] = NONE_MOVED) -> None:
         """Make these the files' symbols and facts, forget files, and make these the edges of the files that are named.
 
-        Other edges stay: whoever calls knows that they lead where they led before.
+        Other edges stay: whoever calls knows that they lead where they led before, or, in a file that is in `moved`, to
+        the symbol with the number that the old one has there.
         """
         ...
 

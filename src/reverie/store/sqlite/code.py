@@ -12,7 +12,20 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from zlib import crc32
 
-from reverie.store.code import Bag, Bags, Definition, Edge, Graph, Linked, Parsed, Place, Size, Symbol, joining
+from reverie.store.code import (
+    NONE_MOVED,
+    Bag,
+    Bags,
+    Definition,
+    Edge,
+    Graph,
+    Linked,
+    Parsed,
+    Place,
+    Size,
+    Symbol,
+    joining,
+)
 from reverie.store.files import Indexed, Stamp
 from reverie.store.sqlite import bags
 from reverie.store.sqlite.derived import Derived
@@ -75,7 +88,8 @@ class SqliteCode(Derived):
                 db.execute("insert into words (words) values ('optimize')")    # deleted words leave the segments
             self._connections().checkpoint()
 
-    def amend(self, root: str, files: Sequence[Parsed], gone: Collection[str], linked: Sequence[Linked]) -> None:
+    def amend(self, root: str, files: Sequence[Parsed], gone: Collection[str], linked: Sequence[Linked],
+              moved: Mapping[str, Mapping[int, int]] = NONE_MOVED) -> None:
         with self._connections().writing() as db:
             for path in gone:
                 drop(db, root, path)
@@ -85,6 +99,8 @@ class SqliteCode(Derived):
             for path, *_ in linked:
                 for table in ("edge", "rest"):
                     db.execute(f"delete from {table} where file = ?", (nums[path],))
+            for path, places in moved.items():
+                renumber(db, nums[path], places)
             link(db, nums, linked)
 
     def link(self, root: str, linked: Iterable[Linked]) -> None:
@@ -282,6 +298,13 @@ def link(db: sqlite3.Connection, nums: Mapping[str, int], linked: Iterable[Linke
                         for e in one.edges))
         db.executemany("insert or ignore into rest (checksum, file) values (?, ?)",
                        ((crc32(text.encode()), nums[one.path]) for text in one.rests_on))
+
+
+def renumber(db: sqlite3.Connection, num: int, places: Mapping[int, int]) -> None:
+    """Let the edges to symbols of a file lead to where these are now: below zero first, so that none meets another."""
+    db.executemany("update edge set symbol = ? where target = ? and symbol = ?",
+                   [(-3 - new, num, old) for old, new in places.items() if old != new])
+    db.execute("update edge set symbol = -3 - symbol where target = ? and symbol < -1", (num,))
 
 
 def changed(db: sqlite3.Connection, root: str) -> None:
