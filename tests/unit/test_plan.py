@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reverie.code.terms import code_terms, plain, task_terms, terms_of
 from reverie.model import Event
 from reverie.plan import Meant, known, ranked
-from reverie.plan.answer import Look, Plan
+from reverie.plan.answer import Look, Plan, like
 from reverie.plan.field import K1, B, Grams, counted, field, grams
 from reverie.plan.log import done
 from reverie.plan.past import Done, Past
@@ -218,6 +218,19 @@ def test_meaning_counts_where_it_is_known():
     assert known(Meant({}, {})) == "code and tasks"
     meant = Meant({"commit 2": 0.9, "commit 4": 0.1})
     assert files.paths[ranked(files, past, task_of("unrelated"), meant).best(1)[0]] == "src/f2.py"
+
+
+def test_what_is_far_in_meaning_is_not_told():
+    """A task of something else names neither code nor past tasks by meaning (D17)."""
+    files = tree(**{f"src/f{n}.py": ["pass"] for n in range(6)})
+    past = past_of(files, *((f"word{n} thing{n}", (f"src/f{n}.py",)) for n in range(6)))
+    for cosine, told in ((0.3, ()), (0.5, ("word2 thing2",))):
+        meant = Meant({"commit 2": cosine, "commit 4": 0.1}, {"src/f2.py": [cosine], "src/f4.py": [0.1]})
+        found = ranked(files, past, task_of("unrelated"), meant)
+        reasons = why(found, files.place["src/f2.py"])
+        assert told == tuple(one.text for one in like(found))
+        assert bool(told) == ("its code is near to it by meaning" in reasons)
+        assert bool(told) == any("word2 thing2" in reason for reason in reasons)
 
 
 @pytest.mark.parametrize("task", ["", "  ", "the and of", "🙂", "`", "x" * 9_000])

@@ -13,6 +13,7 @@ from reverie.plan import Ranked
 from reverie.plan.field import Field
 from reverie.plan.past import Past
 from reverie.plan.task import Task
+from reverie.search.files import FLOOR
 from reverie.words import STOP
 
 MOST = 3                 # reasons for one file
@@ -61,10 +62,18 @@ def reason_of(found: Ranked, place: int, kind: str) -> str:
         words = defined(found, place) if kind == "defines" else said(found, place, kind)
         return f"{TELLING[kind]} {', '.join(words)}" if words else ""
     if kind == "means":
-        return "its code is near to it by meaning"
+        return "its code is near to it by meaning" if near(found, place) else ""
     if kind == "done":
         return done_before(found, place)
     return busy(found.past, place) if kind == "busy" else ""
+
+
+def near(found: Ranked, place: int) -> bool:
+    """Whether a file's code means the like: nearer than what tasks about something else find.
+
+    Of 25 such tasks three found nearer code in a repository, of its own 150 last commits all but one in twenty.
+    """
+    return max((found.meant.code or {}).get(found.tree.paths[place], ()), default=0.0) >= FLOOR
 
 
 def said(found: Ranked, place: int, kind: str) -> list[str]:
