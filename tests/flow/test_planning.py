@@ -157,6 +157,16 @@ def test_what_is_purged_is_not_told_and_not_kept(mind, repo, tmp_path):
     assert not [path for path in (tmp_path / "home").rglob("*.db*") if b"4711 walruses" in path.read_bytes()]
 
 
+def test_forgetting_a_repository_forgets_the_texts_of_its_past_tasks(mind, repo):
+    """Only that of the index; the log has them, and a plan over a new index knows them again."""
+    mind.plan("Stale sessions stay", root=repo, space=SPACE)
+    assert 2 == len(mind.store.code_chunks.roots())
+    mind.forget_code(repo)
+    assert [] == mind.store.code_chunks.roots()
+    mind.index_code(repo)
+    assert mind.plan("Stale sessions stay", root=repo, space=SPACE).past
+
+
 def test_another_repository_of_the_space_is_another(mind, repo, tmp_path):
     """Its commits and what is remembered of its files are not told, though they are called the same."""
     other = tmp_path / "other"

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.anchors import CHANGED, GIVEN, GONE, Anchor
@@ -73,7 +72,7 @@ class Sights:
                 content, mtime = read(place, self.now), place.stat().st_mtime
                 language, data = language_of(path), content.text.encode("utf-8", "replace")
                 symbols = parsed(data, language.name).symbols if language else ()
-                self._seen[path] = Sight(blake2b(content.data, digest_size=16).digest(), mtime, data,
+                self._seen[path] = Sight(content.hash, mtime, data,
                                          language.name if language else "", symbols)
         return self._seen[path]
 
@@ -94,6 +93,16 @@ class Sights:
         """Whether a file is not what the index says."""
         sight = self.file(path)
         return sight is not None and path in self.known and sight.hash != self.known[path].hash
+
+
+Eyes = dict[str, Sights]   # what is seen of each repository
+
+
+def eye(index: CodeIndex, root: str, now: float, eyes: Eyes) -> Sights:
+    """What is seen of one repository: the same for all who share `eyes`, so that each file is opened once for them."""
+    if root not in eyes:
+        eyes[root] = Sights(index, root, now)
+    return eyes[root]
 
 
 def by_name(symbols: Iterable[Symbol]) -> Defined:

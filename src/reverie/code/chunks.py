@@ -13,7 +13,6 @@ Texts hold no secrets. Every line that is not blank stands in a chunk.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -143,7 +142,7 @@ def caught_up(index: CodeIndex, chunks: FileIndex, root: str, now: Callable[[], 
 def entry_of(root: str, file: Indexed, symbols: Sequence[Symbol], now: float) -> Entry | None:
     """A file with its chunks; None where it is not what was parsed any more."""
     content = as_it_is(root, file.path, now)
-    if content is None or blake2b(content.data, digest_size=16).digest() != file.hash:
+    if content is None or content.hash != file.hash:
         return None
     return Entry(file, () if generated(content.text) else chunked(file.path, clean(content.text), symbols))
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from reverie.errors import BadInput, NotFound
 from reverie.files.roots import OWN, Root
 from reverie.store.files import UNSURE, Stamp
+from reverie.words import digest
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -73,6 +74,11 @@ class Content(NamedTuple):
     text: str
     data: bytes
     stamp: Stamp
+
+    @property
+    def hash(self) -> bytes:
+        """What identifies its bytes."""
+        return digest(self.data)
 
 
 Counts = Callable[[str], bool]

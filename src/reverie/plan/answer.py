@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from reverie.lifecycle.journal import date_of
 from reverie.plan import Ranked
 from reverie.plan.past import Done
-from reverie.plan.why import why
+from reverie.plan.why import TELLING, why
 from reverie.window.tokens import tokens
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LIKELY = 0.5             # of the likeliest past task: what is less alike is not told
 MOST_PAST = 5
-SPEAKS = ("speaks of", "is named for", "was changed on", "its code")    # reasons that have to do with the task
+SPEAKS = (*TELLING.values(), "was changed on", "its code")    # reasons that have to do with the task
 
 
 class Part(NamedTuple):

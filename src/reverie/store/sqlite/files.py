@@ -51,7 +51,7 @@ class SqliteFiles(Derived):
     """The index of files beside one store."""
 
     schema = Path(__file__).with_suffix(".sql")
-    edition = 1            # of `searchable` and `indexable` too
+    edition = 1            # of `searchable` and `indexable`, too
     emptying = EMPTYING
 
     def __init__(self, path: str) -> None:
