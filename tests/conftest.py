@@ -20,8 +20,8 @@ settings.load_profile("long" if os.environ.get("REVERIE_HYPOTHESIS") == "long" e
 def elsewhere(monkeypatch, tmp_path_factory):
     """No test sees or touches the memory of whoever runs it (CC-15)."""
     monkeypatch.setenv("REVERIE_HOME", str(tmp_path_factory.getbasetemp() / "home"))
-    for name in ("REVERIE_OFF", "REVERIE_OFFLINE", "REVERIE_EMBEDDER", "REVERIE_API_KEY", "REVERIE_LLM",
-                 "REVERIE_LLM_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+    for name in ("REVERIE_SANDBOX", "REVERIE_OFF", "REVERIE_OFFLINE", "REVERIE_EMBEDDER", "REVERIE_API_KEY",
+                 "REVERIE_LLM", "REVERIE_LLM_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 
 
