@@ -325,6 +325,62 @@ def test_on_the_command_line(source, tmp_path):
     run(tmp_path / "home", "undo", event)
 
 
+@pytest.fixture
+def beside(tmp_path, monkeypatch):
+    """A project with jaato's file, of a user who has jcode's folder."""
+    (tmp_path / "p" / "src").mkdir(parents=True)
+    (tmp_path / "p" / ".git").mkdir()
+    MAKERS["jcode"](tmp_path / "user" / ".jcode")
+    put(tmp_path / "p" / ".jaato" / "memories.jsonl", json.dumps(JAATO) + "\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    monkeypatch.chdir(tmp_path / "p" / "src")
+    return tmp_path
+
+
+def test_what_lies_beside_an_empty_memory_comes_along_once(beside):
+    """CC-88, X46: it is offered by `doctor`, taken along by `import` and told; the second time nothing is new."""
+    before = prints(beside / "p") | prints(beside / "user")
+    offered = run(beside / "home", "doctor", "--space", SPACE, code=1).stdout.replace("\n", " ")
+    assert all(name in offered for name in ("jaato keeps memories in", "jcode keeps memories in"))
+    told = run(beside / "home", "import", "--space", SPACE).stdout
+    assert ".jaato (jaato): new: 1 memory (fact 1)" in told and ".jcode (jcode): new: 2 memories" in told
+    with memory(beside / "home") as mind:
+        kept = everything(mind)
+        assert JAATO["id"] in kept and len(kept) == 3
+        mind.forget(kept[JAATO["id"]].id)
+    again = json.loads(run(beside / "home", "import", "--space", SPACE, "--json").stdout)["imports"]
+    assert {(one["from"], sum(one["new"].values()), one["known"], one["left"]) for one in again} == {
+        ("jaato", 0, 1, False), ("jcode", 0, 2, False)}
+    with memory(beside / "home") as mind:
+        assert not everything(mind)[JAATO["id"]].active    # who let go of one does not get it back
+    assert "keeps memories in" not in run(beside / "home", "doctor", "--space", SPACE, code=1).stdout
+    assert before == prints(beside / "p") | prints(beside / "user")
+
+
+def test_what_lies_beside_memories_is_left_and_told(beside):
+    """CC-88, X46: nothing is mixed or altered unless somebody names it; what is empty is filled all the same."""
+    run(beside / "home", "remember", "Ours.", "--space", SPACE)
+    before = prints(beside / "p") | prints(beside / "user")
+    result = run(beside / "home", "import", "--space", SPACE)
+    assert "Left as it is" in result.stderr
+    assert f"reverie import {beside / 'p' / '.jaato'}" in result.stderr.replace("\n", "")
+    with memory(beside / "home") as mind:
+        assert [one.text for one in mind.browse(space=SPACE) if one.space == SPACE] == ["Ours."]
+        assert {one.details["imported_from"]["system"] for one in mind.browse(space="me")} == {"jcode"}
+    assert before == prints(beside / "p") | prints(beside / "user")
+    run(beside / "home", "import", str(beside / "p" / ".jaato"), "--space", SPACE)
+    with memory(beside / "home") as mind:
+        assert len([one for one in mind.browse(space=SPACE) if one.space == SPACE]) == 2
+
+
+def test_one_that_cannot_be_read_keeps_nobody_from_the_others(beside):
+    """CC-88, CC-9: it is named."""
+    put(beside / "user" / ".aircher" / "data" / "episodic.duckdb", b"\0" * 8 + b"DUCK" + b"\0" * 4_096)
+    done = json.loads(run(beside / "home", "import", "--space", SPACE, "--json").stdout)["imports"]
+    assert {one["from"]: sum(one["new"].values()) for one in done} == {"jcode": 2, "aircher": 0, "jaato": 1}
+    assert [len(one["bad"]) for one in done] == [0, 1, 0]
+
+
 def test_a_conversation_is_learned_from(tmp_path):
     """B108: a transcript of Claude Code's goes the way of `reverie learn`."""
     line = {"type": "user", "sessionId": "s1", "timestamp": "2026-01-01T00:00:00Z",
