@@ -126,7 +126,7 @@ def test_the_provider_follows_from_the_configuration(tmp_path, monkeypatch, line
     if variable:
         monkeypatch.setenv("REVERIE_EMBEDDER", variable)
     with reverie.open(tmp_path) as mind:
-        assert mind.embedder.model == model
+        assert mind.embedder is not None and mind.embedder.model == model
 
 
 def test_every_setting_is_explained():

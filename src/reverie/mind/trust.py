@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from reverie import config
 from reverie.errors import BadInput, NotFound
+from reverie.kinds import is_talk
+from reverie.lifecycle.asked import whole
 from reverie.lifecycle.intake import private
 from reverie.mind.base import Base
+from reverie.model import Filter, lineage
 
 if TYPE_CHECKING:
     from reverie.lifecycle.transfer import Imported
+    from reverie.lifecycle.worth import Usage
     from reverie.settle.sharing import Shared
     from reverie.settle.taking import Beside, TakenAlong
     from reverie.store import Problem, Stats
+
+MOST_WEIGHED = 100_000    # memories whose use is counted
 
 
 class Trusting(Base):
@@ -50,6 +56,17 @@ class Trusting(Base):
         from reverie.settle.learning import LEARNING, TALLIED, tally
         kept, left = tally(self.store.events(verbs=LEARNING, newest=True, limit=TALLIED))
         return self.store.stats()._replace(learned=kept, rejected=left)
+
+    def usage(self, *, space: str | None = None, limit: int = 10) -> Usage:
+        """How the memories that can be seen from a space are used: how many, how often, and the most valuable.
+
+        What counts is how often one was used or said again, times how far it is believed now. The newest 100,000 are
+        looked at, without the turns of conversations as they were said.
+        """
+        from reverie.lifecycle.worth import usage
+        most = max(0, whole(limit))
+        seen = self.store.browse(Filter(spaces=lineage(self._space(space)), limit=MOST_WEIGHED))
+        return usage([memory for memory in seen if not is_talk(memory)], self._now(), most)
 
     def export(self, log: bool = True) -> Iterable[dict[str, Any]]:
         """Everything, as JSON-ready rows, a header first.
