@@ -11,7 +11,7 @@ from reverie.importing import texts
 from reverie.importing.jcode import stem_of
 from reverie.model import Filter
 from reverie.testing import memory
-from tests.helpers import invoked
+from tests.helpers import crowd, invoked, turn
 from tests.others import JAATO, MAKERS, ONE, SECRET, TWO, aircher, jaato, jcode_flat, jcode_graph, put, zuckerman
 
 SPACE = "me/p"
@@ -288,6 +288,26 @@ def test_basic_memorys_notes(tmp_path, mind):
     ties = {(one.src, one.dst) for one in mind.store.edges([note.id], ("relates_to",))}
     assert (note.id, found["user-schema"].id) in ties
     assert (jwt.id, note.id) in ties
+
+
+def test_skills_and_goals_come_up(tmp_path, mind):
+    """X18: what an agent can do and what is being worked towards surface by themselves in the turn that needs them."""
+    put(tmp_path / "s" / ".claude" / "skills" / "empty" / "SKILL.md", "---\nname: empty\n---\n")
+    done = mind.import_from(MAKERS["skills"](tmp_path / "s"), space=SPACE)
+    assert [bad.where for bad in done.plan.bad] == [".claude/skills/empty/SKILL.md"]
+    skill = everything(mind)[next(name for name in everything(mind) if name.startswith("skill:invoices"))]
+    assert (skill.kind, skill.title, skill.files) == (
+        "skill", "invoices", (str(tmp_path / "s" / ".claude" / "skills" / "invoices" / "SKILL.md"),))
+    crowd(mind, SPACE)
+    goal = mind.remember("The accounting package is to be rid of floats by the end of March.", kind="goal", space=SPACE)
+    mind.settle()
+    with mind.companion(f"{SPACE}/s1") as companion:
+        blocks = [turn(companion, text) for text in (
+            "please print and number the invoices of the month", "good morning, lovely weather",
+            "how far are we, is the accounting package rid of floats?", "please go on")]
+    given = {id: block.text for block in blocks for id in block.ids}
+    assert given.keys() == {skill.id, goal.id}
+    assert ".claude/skills/invoices/SKILL.md" in given[skill.id]
 
 
 def test_a_bad_record_loses_no_other(tmp_path, mind):

@@ -55,6 +55,7 @@ FORMATS = (
     Format("jaato", ".jaato, or its memories.jsonl", project=".jaato"),
     Format("mem0", "what get_all gives, saved as JSON"),
     Format("claude-code", "~/.claude/projects/PROJECT, or its memory folder"),
+    Format("skills", ".claude/skills, or one skill's folder"),
     Format("basic-memory", "a folder of notes, or one note"),
 )
 NAMES = tuple(row.name for row in FORMATS)

@@ -40,8 +40,8 @@ def import_(
     ] = None,
     system: Annotated[
         str,
-        typer.Option("--from", metavar="PROGRAM", help="jcode, zuckerman, aircher, jaato, mem0, claude-code or "
-                     "basic-memory; without it that is found out."),
+        typer.Option("--from", metavar="PROGRAM", help="jcode, zuckerman, aircher, jaato, mem0, claude-code, "
+                     "skills or basic-memory; without it that is found out."),
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Of another program: only tell what would come.")] = False,
     untrusted: Annotated[
