@@ -64,4 +64,4 @@ def test_defaults_are_plain():
     assert Edge(src="a", rel="relates_to", dst="b").weight == 1.0
     assert Event(verb="turn", space="me", at=NOON).seq == 0
     assert list(TRUST.values()) == sorted(TRUST.values(), reverse=True) == [1.0, 0.95, 0.8, 0.7, 0.5]
-    assert len(set(RELATIONS)) == len(RELATIONS) == 8
+    assert len(set(RELATIONS)) == len(RELATIONS) == 9
