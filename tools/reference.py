@@ -49,8 +49,9 @@ def settings() -> str:
     source = inspect.getsource(config.Settings)
     rows = [f"| `{name}` | `{default or 'required'}` | {comment} |" for name, default, comment in re.findall(
         r"^    (\w+): [^=#\n]+?(?:= (.+?))?\s*#\s(.+)$", source, re.MULTILINE)]
-    variables = ("`REVERIE_HOME` moves the home, `REVERIE_OFF=1` switches memory off, `REVERIE_OFFLINE=1` forbids "
-                 "fetching,\n`REVERIE_EMBEDDER`, `REVERIE_API_KEY` and `REVERIE_MCP_TOKEN` override the settings of "
+    variables = ("`REVERIE_HOME` moves the home, `REVERIE_SANDBOX=1` exchanges it for one to try things out,\n"
+                 "`REVERIE_OFF=1` switches memory off, `REVERIE_OFFLINE=1` forbids fetching,\n"
+                 "`REVERIE_EMBEDDER`, `REVERIE_API_KEY` and `REVERIE_MCP_TOKEN` override the settings of "
                  "these names.")
     return ("# Settings\n\nLines of `config.toml` in the home (`~/.reverie`), or environment variables, which win.\n\n"
             "| setting | default | meaning |\n|---|---|---|\n" + "\n".join(rows) + f"\n\n{variables}\n")

@@ -49,6 +49,7 @@ def open(where: str | Path | None = None, *, settings: Settings | None = None, e
     from reverie.store import open_store
 
     chosen = settings or config.load(config.home_of(where))
+    chosen = chosen._replace(home=config.sandboxed(chosen.home))
     if where is not None and (home := config.home_of(where)) is not None:
         chosen = chosen._replace(home=home, store="")      # an address that is given wins over one that is configured
     store = open_store(config.store_url(where, chosen))

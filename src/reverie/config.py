@@ -1,9 +1,12 @@
 """Settings, and (with `environment`) the only place that reads the environment, working directory or user's home.
 
 A surface builds one frozen `Settings` and hands it down. Values come, in this order, from the environment
-(`REVERIE_HOME`, `REVERIE_OFF`, `REVERIE_OFFLINE`, `REVERIE_EMBEDDER`, `REVERIE_API_KEY`, `REVERIE_LLM`,
-`REVERIE_LLM_KEY`, `REVERIE_MCP_TOKEN`), then `config.toml` in the home, then the defaults here. Every setting has a
-sentence in docs/reference/settings.md; a test fails without it.
+(`REVERIE_HOME`, `REVERIE_SANDBOX`, `REVERIE_OFF`, `REVERIE_OFFLINE`, `REVERIE_EMBEDDER`, `REVERIE_API_KEY`,
+`REVERIE_LLM`, `REVERIE_LLM_KEY`, `REVERIE_MCP_TOKEN`), then `config.toml` in the home, then the defaults here. Every
+setting has a sentence in docs/reference/settings.md; a test fails without it.
+
+In a sandbox every address, however it is given, is exchanged for one inside it, so that nothing tried out there sees
+or alters what is really remembered; it has settings of its own (`docs/how-to/command-line.md`, CC-15).
 """
 
 import math
@@ -101,8 +104,13 @@ def switched(settings: Settings) -> Settings:
 
 
 def default_home() -> Path:
-    """`REVERIE_HOME`, or `~/.reverie`."""
+    """`REVERIE_HOME`, or `~/.reverie`; its sandbox while `REVERIE_SANDBOX` is set."""
     return Path(environment.home())
+
+
+def sandboxed(home: Path, asked: bool = False) -> Path:
+    """The folder to use for a home: itself, or its sandbox."""
+    return Path(environment.sandboxed(str(home), asked))
 
 
 def user_home() -> Path:
@@ -115,12 +123,13 @@ def host_folder(variable: str, name: str) -> Path:
     return Path(os.environ.get(variable) or Path.home() / name).expanduser().absolute()
 
 
-def load(home: Path | None = None) -> Settings:
-    """Settings of a home: the environment over config.toml over the defaults."""
-    home = (home or default_home()).expanduser().absolute()
-    own = home == default_home() or (home / "cache" / "models").is_dir()
+def load(home: Path | None = None, *, sandbox: bool = False) -> Settings:
+    """Settings of a home, or of its sandbox: the environment over config.toml over the defaults."""
+    usual = Path(environment.usual_home())
+    home = sandboxed((home or usual).expanduser().absolute(), sandbox)
+    own = home == usual or (home / "cache" / "models").is_dir()
     # 90 MB are fetched once for a machine, not once for every home.
-    settings = Settings(home=home, models="" if own else str(default_home() / "cache"))
+    settings = Settings(home=home, models="" if own else str(usual / "cache"))
     path = home / "config.toml"
     if path.is_file():
         settings = settings._replace(**read_toml(path))
@@ -290,16 +299,15 @@ def home_of(where: str | Path | None) -> Path | None:
     """The home that an address names: a folder is one; for a file, `:memory:` or a URL it is the usual one."""
     if where is None or str(where) == ":memory:" or "://" in str(where) or str(where).endswith(".db"):
         return None
-    return Path(where).expanduser().absolute()
+    return sandboxed(Path(where).expanduser().absolute())
 
 
 def store_url(where: str | Path | None, settings: Settings) -> str:
-    """The store URL of an address."""
+    """The store URL of an address, or of the file that stands in for it in a sandbox."""
     text = "" if where is None else str(where)
     if text == ":memory:":
         return "sqlite://:memory:"
-    if "://" in text:
-        return text
-    if text.endswith(".db"):
-        return f"sqlite:///{Path(text).expanduser().absolute()}"
-    return settings.url
+    if text.endswith(".db") and "://" not in text:
+        text = f"sqlite:///{Path(text).expanduser().absolute()}"
+    scheme, _, path = (text if "://" in text else settings.url).partition(":///")
+    return f"{scheme}:///{sandboxed(Path(path).parent) / Path(path).name}" if path else scheme

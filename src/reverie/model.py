@@ -96,8 +96,9 @@ class Edge(NamedTuple):
     weight: float = 1.0
 
 
-RELATIONS = ("has_tag", "in_cluster", "relates_to", "supersedes", "contradicts", "derived_from", "about", "resembles")
-BETWEEN = ("relates_to", "supersedes", "contradicts", "derived_from", "resembles")    # both ends are memories
+RELATIONS = ("has_tag", "in_cluster", "relates_to", "supersedes", "contradicts", "derived_from", "about", "resembles",
+             "led_to")
+BETWEEN = ("relates_to", "supersedes", "contradicts", "derived_from", "resembles", "led_to")    # both ends are memories
 # `resembles`: two memories that may say the same and wait for a person, a model or sleep to decide.
 UNDECIDED = ("contradicts", "resembles")    # pairs tied by these wait for a decision, as long as both count
 

@@ -37,6 +37,7 @@ TIES = {
     ("contradicts", True): "It contradicts", ("resembles", True): "It may say the same as",
     ("relates_to", True): "It goes with", ("derived_from", True): "It was made from",
     ("derived_from", False): "It went into", ("in_cluster", True): "It belongs to", ("about", True): "It is about",
+    ("led_to", True): "It led to", ("led_to", False): "It came of",
 }
 """(relation, whether read from this end) → how the sentence begins. What has no direction reads the same from both."""
 

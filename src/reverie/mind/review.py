@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.anchors import anchors_of, outdated
@@ -75,6 +76,25 @@ class Reviewing(Base):
             state == "validated" and outdated(memory)) else []
         changes = [*current, *curated(after(memory, current), state, now, by=private(by), note=private(note))]
         self._apply(changes, "curate", memory.space, now, state=state)
+        return self._one(id)
+
+    @alone
+    def promote(self, id: str, file: str | Path, *, by: str = "user", note: str = "") -> Memory:
+        """Make a lasting reference of a memory: a new page of Markdown with what it says and its lineage.
+
+        The memory is approved, as by `curate`, and names the page in `details["reference"]`. `undo` takes that back;
+        the page is yours and stays. BadInput if the file is there already, or its folder is not.
+        """
+        from reverie.lifecycle.reference import page, promoted
+        memory, now, place = self._one(id), self._now(), Path(file).expanduser().absolute()
+        if place.exists() or not place.parent.is_dir() or private(str(place)) != str(place):
+            raise BadInput(f"{file} must be a new file, without a secret in its name, in a folder that is there")
+        told = {"by": private(by), "note": private(note)}
+        changes = promoted(memory, str(place), now, **told)
+        before = [edge.dst for edge in self.store.edges([id], ("derived_from", "supersedes")) if edge.src == id]
+        with place.open("x", encoding="utf-8") as opened:
+            opened.write(page(memory, self.store.get(before), now, **told))
+        self._apply(changes, "curate", memory.space, now, state="validated", page=str(place))
         return self._one(id)
 
     def pending(self, *, space: str | None = None, limit: int = 20) -> list[Memory]:

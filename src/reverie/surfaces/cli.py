@@ -42,7 +42,7 @@ from reverie.surfaces.commands import (
     switch,
     trust,
 )
-from reverie.surfaces.desk import Desk, HomeOption, JsonOption, SpaceOption
+from reverie.surfaces.desk import Desk, HomeOption, JsonOption, SandboxOption, SpaceOption
 
 # The first row that fits says how the program ends. 0: done. 130: Ctrl-C.
 EXIT: tuple[tuple[type[BaseException], int, str], ...] = (
@@ -172,10 +172,11 @@ def options(
     home: HomeOption = None,
     place: SpaceOption = None,
     as_json: JsonOption = False,
+    sandbox: SandboxOption = False,
     _version: bool = typer.Option(False, "--version", callback=version, is_eager=True, help="Print the version."),
 ) -> None:
     """Long-term memory for AI agents: what they need to remember pops up at their next turn."""
-    ctx.obj = Desk(home, place, as_json)
+    ctx.obj = Desk(home, place, as_json, sandbox)
 
 
 for room in (

@@ -40,7 +40,7 @@ def on(desk: Desk, everywhere: Everywhere = False) -> None:
 
 def answer(desk: Desk, everywhere: bool) -> None:
     """Say how things stand now, read back from the file."""
-    settings = config.load(desk.home)
+    settings = config.load(desk.settings.home)
     where = "everywhere" if everywhere else f"in {desk.space}"
     is_off = not settings.enabled if everywhere else settings.is_off(desk.space)
     if desk.json:

@@ -61,6 +61,10 @@ def of_memory(settings: Settings, space: str) -> Iterator[Finding]:
                 yield Finding(True, f"Nothing has surfaced in the last {len(turns)} turns.", "Most turns need nothing.")
             else:
                 yield Finding(True, "No turn of an agent has reached Reverie yet.")
+            for one in mind.import_beside(space=space, dry_run=True):
+                if one.new:
+                    yield Finding(True, f"{one.done.system} keeps memories in {one.path} that are not here.",
+                                  f"Take them along: reverie import{f' {one.path}' * one.left}")  # fmt: skip
             failed = [one for one in mind.store.events(verbs=("failed",), newest=True, limit=100)
                       if now - one.at < LATELY]  # fmt: skip
             if failed:
