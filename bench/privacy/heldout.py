@@ -165,7 +165,7 @@ def lookalikes(seed: int = 103) -> list[str]:
             f"/_next/static/chunks/{hexes(16)}.js", f"key={uuid}", f"src: url(data:font/woff2;base64,d09GMgAB{_draw(rng, B64, 120)})",
             f"\"mappings\":\"AAAA,CAAC,{_draw(rng, ALNUM, 24)};{_draw(rng, ALNUM, 24)}\"", f"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5{_draw(rng, B64, 48)} ann@laptop",
             f"traceparent: 00-{hexes(32)}-{hexes(16)}-01", f"01J{_draw(rng, '0123456789ABCDEFGHJKMNPQRSTVWXYZ', 23)}", f"\"cacheKey\": \"{hexes(32)}\"",
-            f"pk" + f"_live_{_draw(rng, ALNUM, 24)}", f"W/\"{hexes(2)}-{_draw(rng, B64, 27)}\"", f"Subproject commit {hexes(40)}", f"uses: actions/checkout@{hexes(40)}",
+            "pk" + f"_live_{_draw(rng, ALNUM, 24)}", f"W/\"{hexes(2)}-{_draw(rng, B64, 27)}\"", f"Subproject commit {hexes(40)}", f"uses: actions/checkout@{hexes(40)}",
             f"d=\"M{rng.randrange(99)}.{rng.randrange(9)} {rng.randrange(99)}c-.6.1-1.1.5-1.4 1l-.3.8H{rng.randrange(99)}z\"", f"nonce-{_draw(rng, B64, 22)}==",
             f"arn:aws:lambda:eu-west-1:123456789012:function:mail-{_draw(rng, LOWER, 5)}", f".css-{_draw(rng, LOWER, 6)}{{color:#{hexes(6)}}}",
         ]  # fmt: skip
