@@ -5,16 +5,19 @@ newer or write-protected, and damaged files that a repair has put aside. Copies 
 `Mind.backup` are their owner's.
 """
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
 from reverie.config import Settings
-from reverie.errors import BadInput, ReverieError, StoreDamaged
+from reverie.errors import BadInput, ReverieError, StoreBusy, StoreDamaged
 from reverie.store import Store, open_store
+from reverie.store.scrub import Cleans, looked_into
+
+ROWS = 500           # of a copy that are scrubbed in one transaction
 
 
 class Purged(NamedTuple):
@@ -94,13 +97,62 @@ def unreached(copies: Iterable[Path], ids: Sequence[str]) -> list[Path]:
 
 def purge_one(path: Path, ids: Sequence[str]) -> None:
     """Erase memories from one copy, and leave it as one file."""
+    with opened(path) as store:
+        store.purge(ids)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Store]:
+    """A copy as a store, to alter it; afterwards it is one file again without a byte of what went.
+
+    A damaged one, which nobody can alter, is removed. StoreBusy if somebody is reading it.
+    """
     try:
         store = open_store(f"sqlite:///{path}")
         try:
-            store.purge(ids)
+            yield store
+            if store.compact():
+                raise StoreBusy(f"{path} is being read by another process")
         finally:
             store.close()
     except StoreDamaged:
         path.unlink(missing_ok=True)
     for tail in ("-wal", "-shm"):
         path.with_name(path.name + tail).unlink(missing_ok=True)
+
+
+def holding(settings: Settings, store: Store, clean: Cleans) -> list[Path]:
+    """The copies that hold something; a damaged one that cannot be read may."""
+    if store.url != settings.url or settings.store:
+        return []
+    return [path for path in (*newest_first(settings), *replaced(settings), *damaged(settings)) if holds(path, clean)]
+
+
+def holds(path: Path, clean: Cleans) -> bool:
+    """Whether a copy holds something, or cannot be read."""
+    try:
+        return any(True for _ in looked_into(path, clean))
+    except (ReverieError, OSError):
+        return True
+
+
+def scrub(settings: Settings, copies: Iterable[Path], clean: Cleans) -> list[Path]:
+    """Clean these copies; a damaged one, and what else cannot be cleaned, is removed. Returns those that stay."""
+    left = []
+    for path in copies:
+        try:
+            if path in (*newest_first(settings), *replaced(settings)):
+                scrub_one(path, clean)
+            else:
+                path.unlink(missing_ok=True)
+        except (ReverieError, OSError):
+            left.append(path)
+    return left
+
+
+def scrub_one(path: Path, clean: Cleans) -> None:
+    """Clean one copy, and leave it as one file."""
+    with opened(path) as store:
+        after = store.scrub(clean, None, ROWS, write=True).after
+        while after is not None:
+            after = store.scrub(clean, after, ROWS, write=True).after
