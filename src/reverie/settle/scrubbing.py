@@ -75,7 +75,7 @@ class Scrubbed(NamedTuple):
 def scrubbed(work: Work, clean: Cleaner, now: Callable[[], float], on: Progress, *, write: bool) -> Scrubbed:
     """Go through the store and all that lies beside it; what copies hold is for `backups` to say."""
     store, roots = work.store, own_roots(work)
-    pending = bool(store.meta(UNFINISHED))
+    pending, yours = waits(work), tuple(users(work, clean))      # asked of the indexes before they forget
     finds = [*in_store(work, clean, on, write=write)]
     derived = list(in_indexes(work, clean, on))
     left: list[Path] = []
@@ -92,7 +92,7 @@ def scrubbed(work: Work, clean: Cleaner, now: Callable[[], float], on: Progress,
         if finds:
             told = [list(row) for row in Scrubbed(tuple(finds)).kinds.items()]
             store.append([Event(verb=VERB, space=ME, at=now(), payload={"kinds": told})])
-    return Scrubbed(tuple(finds), (), tuple(users(work, clean)), tuple(dict.fromkeys(left)), write)
+    return Scrubbed(tuple(finds), (), yours, tuple(dict.fromkeys(left)), write)
 
 
 # The store
@@ -278,12 +278,12 @@ def users(work: Work, clean: Cleaner) -> Iterator[Path]:
     for path in (home / "config.toml", *sorted((home / "installed").rglob("*"))):
         if path.is_file() and in_file(path, clean, write=False)[0]:
             yield path
+    pages = own_roots(work)
     for index in (work.store.files, work.store.code_chunks):
-        for root in index.roots():
-            for name in index.known(root) if not root.startswith(past.PREFIX) else ():
-                path = Path(root) / name
-                if in_file(path, clean, write=False)[0]:
-                    yield path
+        for path in (Path(root) / name for root in index.roots() if not root.startswith(past.PREFIX)
+                     for name in index.known(root)):
+            if not any(path.is_relative_to(top) for top in pages) and in_file(path, clean, write=False)[0]:
+                yield path
 
 
 def versions_holding(work: Work, clean: Cleaner) -> list[Path]:
