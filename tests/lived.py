@@ -2,7 +2,7 @@
 """A home in which one thing was said in every way, and what its files hold, to the byte.
 
 For tests that look for a planted text afterwards: in memories and their history, in conversations, in the log, in what
-was prepared, in the indexes of notes and code, in past tasks, in pages and shared files, in backups, in what hooks left.
+was prepared, in the indexes of notes and code, past tasks, pages and shared files, backups, what hooks left.
 """
 
 import json

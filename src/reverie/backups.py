@@ -5,8 +5,8 @@ newer or write-protected, and damaged files that a repair has put aside. Copies 
 `Mind.backup` are their owner's.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -25,6 +25,7 @@ class Purged(NamedTuple):
 
     erased: int                        # memories, with the wordings that were merged into them
     unreached: tuple[Path, ...]        # files that may still hold them
+    repeated: tuple[str, ...] = ()     # ids of other memories that say the same within their text: they stay
 
 
 def folder(settings: Settings) -> Path:
@@ -96,21 +97,19 @@ def unreached(copies: Iterable[Path], ids: Sequence[str]) -> list[Path]:
 
 
 def purge_one(path: Path, ids: Sequence[str]) -> None:
-    """Erase memories from one copy, and leave it as one file."""
-    with opened(path) as store:
-        store.purge(ids)
+    """Erase memories from one copy."""
+    alter(path, lambda store: store.purge(ids))
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[Store]:
-    """A copy as a store, to alter it; afterwards it is one file again without a byte of what went.
+def alter(path: Path, change: Callable[[Store], object]) -> None:
+    """Alter one copy, and leave it as one file without a byte of what went.
 
     A damaged one, which nobody can alter, is removed. StoreBusy if somebody is reading it.
     """
     try:
         store = open_store(f"sqlite:///{path}")
         try:
-            yield store
+            change(store)
             if store.compact():
                 raise StoreBusy(f"{path} is being read by another process")
         finally:
@@ -142,7 +141,7 @@ def scrub(settings: Settings, copies: Iterable[Path], clean: Cleans) -> list[Pat
     for path in copies:
         try:
             if path in (*newest_first(settings), *replaced(settings)):
-                scrub_one(path, clean)
+                alter(path, lambda store: scrub_all(store, clean))
             else:
                 path.unlink(missing_ok=True)
         except (ReverieError, OSError):
@@ -150,9 +149,8 @@ def scrub(settings: Settings, copies: Iterable[Path], clean: Cleans) -> list[Pat
     return left
 
 
-def scrub_one(path: Path, clean: Cleans) -> None:
-    """Clean one copy, and leave it as one file."""
-    with opened(path) as store:
-        after = store.scrub(clean, None, ROWS, write=True).after
-        while after is not None:
-            after = store.scrub(clean, after, ROWS, write=True).after
+def scrub_all(store: Store, clean: Cleans) -> None:
+    """Clean every row of a copy."""
+    after = store.scrub(clean, None, ROWS, write=True).after
+    while after is not None:
+        after = store.scrub(clean, after, ROWS, write=True).after

@@ -86,7 +86,9 @@ class LettingGo(Base):
         What the index of files and the versions of the mirror's pages hold of it is erased too; your own files are not.
 
         The wordings that were merged into a memory say the same, so they go with it (`wordings` lists them), and
-        `erased` counts them. Cannot be undone. `unreached` names the files of the home that may still hold it.
+        `erased` counts them. Records of what was said and done (events, episodes, the scratch pad) keep the rest of
+        what they say; other memories that repeat it stay and are named in `repeated`. Cannot be undone. `unreached`
+        names the files of the home that may still hold it.
         """
         from reverie import backups
         from reverie.mirror.jsonl import name_of
@@ -102,14 +104,14 @@ class LettingGo(Base):
         self._leaving += gone
         self._withdraw()
         work = Work(self.store, self.embedder, self.settings, self._now())
-        purging.unlaid(work, gone, said)
-        left = (*mirroring.erased(work, gone, said, self._now), *purging.unfiled(work, gone, said, self._now),
+        left = (*mirroring.erased(work, gone, said, self._now), *purging.unlaid(work, gone, said),
+                *purging.unfiled(work, gone, said, self._now),
                 *sharing.erased(work, gone, [name_of(memory) for memory in memories]),
-                *past_tasks.erased(self.store.code_chunks))
-        left = (*left, *self.store.compact())
+                *past_tasks.erased(self.store.code_chunks), *self.store.compact())
         if left:
             self.store.set_meta(UNFINISHED, "yes")
-        return backups.Purged(erased, (*backups.purge(self.settings, self.store, gone), *left))
+        return backups.Purged(erased, (*backups.purge(self.settings, self.store, gone), *left),
+                              purging.repeated(self.store, said))
 
     def scrub(self, texts: Sequence[str] | str = (), *, write: bool = False, copies: bool = False,
               on: Callable[[str, int, int | None], None] = lambda *_: None) -> Scrubbed:

@@ -35,7 +35,7 @@ from reverie.settle.mirroring.syncing import Order
 from reverie.settle.reading import Work
 from reverie.store.code import CodeIndex
 from reverie.store.files import FileIndex
-from reverie.store.scrub import Find
+from reverie.store.scrub import Cleans, Find
 
 ROWS = 500                   # that are looked at in one transaction
 MOST_BYTES = 64_000_000      # of a file that is looked at
@@ -163,7 +163,7 @@ def indexes_cleaned(work: Work, derived: list[Derived]) -> list[Path]:
 # Files
 
 
-def in_files(work: Work, clean: Cleaner, roots: list[Path], on: Progress, *,
+def in_files(work: Work, clean: Cleans, roots: list[Path], on: Progress, *,
              write: bool) -> tuple[list[Find], list[Path]]:
     """What files of ours hold, and with `write` held; and those that could not be written."""
     finds: list[Find] = []
@@ -195,7 +195,7 @@ def noted(pages: list[tuple[Folder, str]]) -> None:
             folder.keep_state(state._replace(looks={**state.looks, name: look}))
 
 
-def in_file(path: Path, clean: Cleaner, *, write: bool) -> tuple[Counter[str], bool]:
+def in_file(path: Path, clean: Cleans, *, write: bool) -> tuple[Counter[str], bool]:
     """What a file holds; and whether, with `write`, it holds it no longer."""
     for _ in range(ANEW):
         try:
@@ -210,7 +210,7 @@ def in_file(path: Path, clean: Cleaner, *, write: bool) -> tuple[Counter[str], b
     return kinds, False
 
 
-def rewritten(data: bytes, clean: Cleaner) -> tuple[bytes, Counter[str]]:
+def rewritten(data: bytes, clean: Cleans) -> tuple[bytes, Counter[str]]:
     """A file's bytes as they should stand: of JSON its values, of lines of JSON each, else the text."""
     text = data.decode("utf-8", "surrogateescape")
     whole = parsed(text)

@@ -100,22 +100,26 @@ def step(db: sqlite3.Connection, clean: Cleans, after: After | None, limit: int,
     """The next rows, of one table."""
     place, key = after or (0, ())
     table = TABLES[place]
-    names = tuple(dict.fromkeys((*table.key, table.named, *table.columns)))
-    beyond = f"where ({', '.join(table.key)}) > ({marks(key)})" if key else ""
-    rows = db.execute(f"select {', '.join(names)} from {table.name} {beyond} order by {', '.join(table.key)} limit ?",
-                      (*key, limit)).fetchall()
+    found = rows(db, table, key, limit)
     finds: list[Find] = []
-    for row in rows:
-        old = dict(zip(names, row, strict=True))
+    for old in found:
         new, kinds = cleaned(table, old, clean)
         if kinds:
             finds += [Find(table.what, str(new[table.named]), kind, times) for kind, times in sorted(kinds.items())]
             if write:
                 put(db, table, old, new)
-    if len(rows) == limit:
-        last = dict(zip(names, rows[-1], strict=True))
-        return Step(tuple(finds), len(rows), (place, tuple(last[name] for name in table.key)))
-    return Step(tuple(finds), len(rows), (place + 1, ()) if place + 1 < len(TABLES) else None)
+    if len(found) == limit:
+        return Step(tuple(finds), limit, (place, tuple(found[-1][name] for name in table.key)))
+    return Step(tuple(finds), len(found), (place + 1, ()) if place + 1 < len(TABLES) else None)
+
+
+def rows(db: sqlite3.Connection, table: Table, key: Sequence[Any] = (), limit: int = -1) -> list[dict[str, Any]]:
+    """The rows of a table beyond a key, in its order: what tells them apart, and their text."""
+    names = tuple(dict.fromkeys((*table.key, table.named, *table.columns)))
+    beyond = f"where ({', '.join(table.key)}) > ({marks(key)})" if key else ""
+    found = db.execute(f"select {', '.join(names)} from {table.name} {beyond} order by {', '.join(table.key)} limit ?",
+                       (*key, limit))
+    return [dict(zip(names, row, strict=True)) for row in found]
 
 
 def cleaned(table: Table, old: dict[str, Any], clean: Cleans) -> tuple[dict[str, Any], Counter[str]]:
