@@ -20,6 +20,8 @@ _STAND_IN = r"""(?ix) ^(?: <.*> | \[.*\] | \{\{.*\}\} | \{[\w.]*\} | \$\{.*  | \
     )$"""
 _REFERENCE = r"""(?x) ^(?:
         [A-Za-z_$][\w$.:>?-]*(?:\(\)?|\[|\([\w.]*|\([\w.,\ =]*\))[;,)]?  # get_token()  os.environ[  input(
+      | [A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*(?:\([^()\s]{0,40}\))?){0,8}
+        \.[A-Za-z_$][\w$]*\([^()\s]{0,40}\)?[;,)]{0,3}  # z.string().min(8)
       | [A-Za-z_$][A-Za-z_$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][A-Za-z_$]*)+  # self.token  config::secret
       | (?:self|this|process\.env|os\.environ|env|secrets|vars|settings|config|request|args|var|local|module
          |data)\..*
@@ -53,9 +55,10 @@ _MEASURE = (
     r"|ms|kb|mb|px|k|x|s|h|d|m)\w*(?:-\w+)*|\d{4}-\d\d-\d\d.*|\d+%|\d+(?:st|nd|rd|th)|#\d+"
     r"|\w+\.(?:py|js|ts|go|rs|md|json|ya?ml|toml|txt|env|sh))$"
 )
+LONGEST = 32    # characters of what may be a measure: "4h…" can begin a long random string too
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def compiled(pattern: str) -> re.Pattern[str]:
     """The expression, compiled at its first use: an import pays for none of them."""
     return re.compile(pattern, re.ASCII)
@@ -83,7 +86,7 @@ def is_prose(value: str) -> bool:
 
 def is_measure(value: str) -> bool:
     """Whether it names a thing that has a number in it: `sha256`, `24-hour`, `v1.2.3`, `main.py`."""
-    return bool(compiled(_MEASURE).match(value))
+    return len(value) < LONGEST and bool(compiled(_MEASURE).match(value))
 
 
 def is_varied(secret: str) -> bool:

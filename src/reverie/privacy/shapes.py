@@ -1,15 +1,19 @@
 """Secrets that one knows by the shape their issuer gave them: the table `SHAPES` and how it is searched.
 
-A new issuer is a new row here, and a made-up example of it in `bench/privacy/cases.py`.
+A new issuer is a new row of `issued.ISSUED`, or here where its prefix alone does not tell, and a made-up example of it
+in `bench/privacy/cases.py`.
 """
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from reverie.privacy.lookalikes import compiled, is_random, is_varied, stands_in
+from reverie.privacy.issued import ISSUED
+from reverie.privacy.lookalikes import compiled, is_mixed, is_random, is_varied, stands_in
 
 LONG = 16  # no issued token is shorter, and few words are longer
 
@@ -50,6 +54,37 @@ _PEM_LINES = (
     r"(?:[A-Za-z0-9+/]{16,}={0,2}|(?:Proc-Type|DEK-Info|Version|Comment):[^\n\\]*))*"
 )
 
+
+
+def decoded(secret: str) -> str:
+    """What base64 says; empty where it is none, or not text."""
+    try:
+        text = b64decode(secret + "=" * (-len(secret) % 4), validate=True).decode()
+    except ValueError:
+        return ""
+    return text if text.replace("\n", "").replace("\0", "").isprintable() else ""
+
+
+def holds_private_key(secret: str) -> bool:
+    """Whether it is a PEM block in base64, as in a kubeconfig, and not a certificate."""
+    return "PRIVATE KEY" in decoded(secret[:80])
+
+
+def is_login(secret: str) -> bool:
+    """Whether it is `user:password` in base64, or random."""
+    return bool(compiled(r"^[\w.@$+-]+:.").match(decoded(secret))) or (len(secret) >= 20 and is_random(secret))
+
+
+def is_strong(secret: str) -> bool:
+    """Letters of both cases with digits: what nobody writes by chance behind a name and a colon."""
+    return any(map(str.isupper, secret)) and any(map(str.islower, secret)) and any(map(str.isdigit, secret))
+
+
+def is_strong_and_random(secret: str) -> bool:
+    """The same, woven together."""
+    return is_strong(secret) and is_random(secret)
+
+
 SHAPES: tuple[Shape, ...] = (
     Shape(
         "private-key",
@@ -66,6 +101,11 @@ SHAPES: tuple[Shape, ...] = (
         spoken=True,
     ),
     Shape("age-key", ("AGE-SECRET-KEY-",), r"AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
+    *(
+        Shape(row.kind, tuple(row.prefixes.split()),
+              rf"{_FREE}(?:{'|'.join(map(re.escape, row.prefixes.split()))}){row.rest}", is_varied)
+        for row in ISSUED
+    ),
     Shape("anthropic-key", ("sk-ant-",), r"sk-ant-[a-z0-9]{2,12}-[A-Za-z0-9_-]{20,}", is_varied),
     Shape(
         "openai-key",
@@ -321,6 +361,59 @@ SHAPES: tuple[Shape, ...] = (
         spoken=True,
     ),
     Shape("netrc-password", ("login ",), r"\blogin\s+[^\s]{1,64}\s+password\s+(?P<s>\S+)", spoken=True),
+    Shape("okta-token", ("ssws 00",), r"SSWS (?P<s>00[A-Za-z0-9_-]{38,})", spoken=True),
+    Shape("private-key", ("LS0tLS1CRUdJTi",), r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{20,}={0,2}", holds_private_key),
+    Shape("asana-token", ("/",), r"(?<![\w/.-])\d/\d{12,}(?:/\d{12,})?:(?P<s>[a-f0-9]{32})(?![a-f0-9])", is_varied),
+    Shape("azure-devops-token", ("AZDO",), rf"{_FREE}[A-Za-z0-9]{{76}}AZDO[A-Za-z0-9]{{4}}(?![A-Za-z0-9])"),
+    Shape("basic-auth", ('"auth"',), r'"auth"\s?:\s?"(?P<s>[A-Za-z0-9+/]{8,}={0,2})"', is_login, spoken=True),
+    Shape(
+        "basic-auth", ("auth plain", "auth login"), r"AUTH (?:PLAIN|LOGIN) (?P<s>[A-Za-z0-9+/]{8,}={0,2})", spoken=True
+    ),
+    Shape("password-hash", ("$apr1$", "$1$"), r"\$(?:apr1|1)\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}", spoken=True),
+    Shape(
+        "sql-password",
+        ("identified", "password '", 'password "'),
+        r"(?i:\bidentified(?: with [\w']{1,40})? by|\b(?:with|set|encrypted) password)\s{1,4}(?:=\s?)?"
+        r"(?P<q>['\"])(?P<s>[^'\"\n]{4,256})(?P=q)",
+        spoken=True,
+    ),
+    Shape(
+        "cli-password",
+        ("convertto-securestring", "bindpw", "/user:", "sudo"),
+        r"(?i:convertto-securestring\s{1,4}(?:-string )?['\"]?|\bbindpw\s{1,8}"
+        r"|net use [^\n]{0,200}/user:\S{1,64}\s{1,4}"
+        r"|echo\s{1,4}(?:-n )?['\"]?(?=[^\n|]{4,256}\|\s?sudo\s[^\n]{0,40}-S))(?P<s>[^\s'\"|<$-][^\s'\"|]{3,256})",
+        is_mixed,
+        spoken=True,
+    ),
+    Shape(
+        "cli-password",
+        (" -p",),
+        r"(?:az|oc|podman|helm registry)\b[^\n|;&]{0,120}?login[^\n|;&]{0,120}?\s-p\s?[\"']?"
+        r"(?P<s>[^\s\"'$-][^\s\"']{3,})",
+        spoken=True,
+    ),
+    Shape(
+        "url-password",
+        ("@",),
+        r"(?<![\w/.@:+-])[A-Za-z][\w.-]{0,32}:(?P<s>[^\s:@/\"'<>]{6,64})@"
+        r"(?=[A-Za-z][\w-]{0,62}\.[a-z]|\d{1,3}(?:\.\d{1,3}){3}\b)",
+        is_strong,
+        spoken=True,
+    ),
+    Shape(
+        "pgpass-password",
+        (":",),
+        r"(?m:^)[\w.*-]{1,80}:\d{4,5}:[\w*-]{1,64}:[\w.-]{1,64}:(?P<s>[^\s:]{4,128})$",
+        is_mixed,
+    ),
+    Shape(
+        "spoken-token",
+        ("token ", "key ", "secret "),
+        r"\b(?i:token|key|secret) (?P<s>[A-Za-z0-9_-]{24,256})(?![\w./-])",
+        is_strong_and_random,
+        spoken=True,
+    ),
     Shape(
         "seed-phrase",
         ("phrase", "mnemonic"),
