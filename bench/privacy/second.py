@@ -1,6 +1,6 @@
-"""A second set that no rule was made from, written after the first one had been mended for: it says how far rules carry.
+"""A second set, written after the rules had been mended for `heldout` and before it was run: how far do rules carry?
 
-Other issuers and phrasings than `cases` and `heldout`; nothing was mended after it was run (`SECOND_LOOK`).
+Other issuers and phrasings than in `cases` and `heldout`, and identifiers that services write as they write secrets.
 """
 
 # ruff: noqa: E501 - one case is one line
@@ -72,8 +72,8 @@ def lookalikes(seed: int = 223) -> list[str]:
             f"docker run -d --name web_{_draw(rng, LOWER, 8)} nginx:1.25@sha256:{_draw(rng, HEX, 64)}", f"key {_draw(rng, HEX, 40)} not in cache", f"token {_draw(rng, HEX, 40)[:12]} of the lexer",
             f"client-certificate-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t{_draw(rng, ALNUM, 120)}", f"main.c:1234:12:warning:{_draw(rng, LOWER, 5)}", f"npm:{_draw(rng, LOWER, 8)}@1.2.3",
         ]  # fmt: skip
-    return made + [
-        "mail ann:Work2 @ the office", "cc: Bob2@example.com", "image registry.example:5000/app:V2b@sha256", "password – see the wiki", "the password is not needed", "Passwort ist falsch", "user ann, password unknown",
+    return [
+        *made, "mail ann:Work2 @ the office", "cc: Bob2@example.com", "image registry.example:5000/app:V2b@sha256", "password – see the wiki", "the password is not needed", "Passwort ist falsch", "user ann, password unknown",
         "login, password and token", "secret Santa2024 party", "the key ConfigurationPropertyName2Mapper is unknown", "value = \"x\" default = \"y\"", "IDENTIFIED BY :password", "ALTER USER ann WITH PASSWORD %s",
         "echo done | sudo tee x", "SSWS is a scheme", "sk_buff handling", "re_escape", "as-built", "fc-list", "API-GATEWAY-RESPONSE-TIMEOUT-MS", "\"auth\": \"required\"", "\"auth\": \"token\"", "AUTH PLAIN is off",
     ]  # fmt: skip

@@ -70,5 +70,12 @@ ISSUED: tuple[Issued, ...] = (
     Issued("datadog-key", "ddapp_ ddpat_", rf"{LETTERS}{{30,}}"),
     Issued("launchdarkly-key", "sdk- api- mob-", rf"{_UUID}(?![A-Za-z0-9-])"),
     Issued("amazon-mws-token", "amzn.mws.", _UUID),
+    Issued("adobe-secret", "p8e-", rf"{LOW}{{32}}"),
+    Issued("brex-token", "bxt_", rf"{LETTERS}{{30,}}"),
+    Issued("hubspot-token", "pat-na1- pat-na2- pat-eu1- pat-ap1-", _UUID),
+    Issued("stytch-secret", "secret-live- secret-test-", rf"{ANY}{{32,}}"),
+    Issued("intercom-token", "dG9rOg", r"[A-Za-z0-9+/]{40,}={0,2}"),
+    Issued("aws-session-token", "IQoJb3JpZ2luX2Vj", r"[A-Za-z0-9+/]{100,}={0,2}"),
+    Issued("gocardless-token", "live_", rf"{ANY}{{40}}(?!{ANY})"),
     Issued("mailersend-token", "mlsn.", rf"{HEX}{{64}}"),
 )

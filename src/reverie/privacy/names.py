@@ -63,7 +63,7 @@ _TAIL = (
                 | =>|:=|={1,3}|:{1,2}|：|＝)
               [ \t]{0,8}(?:[|>][+-]?[ \t]{0,4}\n\s{1,16})?[*]{0,2}[ ]?(?:[bruf@]{1,2}(?=["']))? )
       | (?P<xml> > )
-      | (?P<weak> \s{1,4}(?:for|of|to)\s[\w@.'’ -]{1,40}?\s?(?:is|was|:|=)\s{1,4}
+      | (?P<weak> \s{1,4}(?:for|of|to|on|in|at)\s[\w@.'’ -]{1,40}?\s?(?:is|was|:|=)\s{1,4}
           | \s{1,4}(?:is|was|are|to|as|ist|lautet|est|es|é|er|jest)(?:\snow)?(?:\sset\sto)?\s?:?\s{1,4}
           | [ ]?(?:是|は|为|為|を|：|는|은|—|–)[ ]? | \([ ]?(?=["']) | [ ]?,[ ]?(?=["'])
           | \s{1,8}value[ ]?=[ ]?(?=["']) | [ ]?\{[^{}]{0,200}?\bdefault[ ]{0,8}=[ ]?(?=["'])
@@ -159,7 +159,7 @@ def _assigned(text: str, lower: str, at: int, word: str, family: Family) -> tupl
     stem = before.rstrip(_NAME_CHARS)
     prefix = before[len(stem) :]
     bare = found["flag"] is not None and not prefix.startswith("--")
-    if bare and not (stem.rstrip().endswith(",") and not prefix):    # "user ann, password …"
+    if bare and not (stem.rstrip().endswith(",") and not prefix and word != "pass"):    # "user ann, password …"
         return None
     if found["xml"] is not None and text[end : end + 2] != "</":
         return None
