@@ -134,8 +134,13 @@ PHRASES: tuple[Shape, ...] = (
         "spoken-password", ("with passphrase ",), r"\bwith passphrase (?P<s>[^\s'\"]{6,64})", is_strong, spoken=True
     ),
     Shape("xml-password", ("<password ",), r"<password\s[^<>]{1,200}>(?P<s>[^<>\s]{4,256})</", spoken=True),
-    Shape("cli-password", ("sqlcmd", "rabbitmqctl"), r"(?:sqlcmd [^\n|;]{0,120}? -P|rabbitmqctl (?:add_user|change_password)"
-          r" [^\s]{1,64}) ?['\"]?(?P<s>[^\s'\"$<-][^\s'\"]{3,})", spoken=True),
+    Shape(
+        "cli-password",
+        ("sqlcmd", "rabbitmqctl"),
+        r"(?:sqlcmd [^\n|;]{0,120}? -P|rabbitmqctl (?:add_user|change_password) [^\s]{1,64}) ?['\"]?"
+        r"(?P<s>[^\s'\"$<-][^\s'\"]{3,})",
+        spoken=True,
+    ),
     Shape(
         "spoken-token",
         ("token ", "key ", "secret "),
