@@ -118,7 +118,7 @@ class Event(NamedTuple):
 
 OWN_VERBS = frozenset((
     "remember", "import", "hinted", "shared", "retrieve", "revise", "tag", "describe", "link", "supersede", "feedback",
-    "outcome", "forget", "restore", "undo", "purge", "review", "curate", "fired", "done", "cancel", "snooze",
+    "outcome", "forget", "restore", "undo", "purge", "scrub", "review", "curate", "fired", "done", "cancel", "snooze",
     "mirror", "folder", "heard", "prepared", "feel", "season", "left", "learn", "gather", "extract", "answer",
     "reconcile", "weigh", "maintain", "llm", "failed", "sleeping", "sleep", "slept", "commit", "remedy", "anchor"))
 """Verbs of events by which Reverie remembers what it did and decided: nobody else writes them down."""

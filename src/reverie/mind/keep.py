@@ -10,7 +10,7 @@ from reverie.anchors import anchors_of, ties, with_anchors
 from reverie.errors import BadInput
 from reverie.kinds import INTENTION
 from reverie.lifecycle.asked import texts
-from reverie.lifecycle.intake import FIELDS, Moment, built, equipped
+from reverie.lifecycle.intake import FIELDS, Moment, built, equipped, private
 from reverie.lifecycle.season import season_of, stamped
 from reverie.mind.base import Base, alone
 from reverie.model import Add, Change, Filter, Link, Memory, lineage
@@ -107,10 +107,11 @@ class Keeping(Base):
         """
         from reverie.lifecycle import intention
         from reverie.lifecycle.moments import ahead
-        topics = texts([context] if isinstance(context, str) and context else context or (), "context")
-        paths = texts(files, "files")
-        triggers = (*texts(more.pop("triggers", ()), "triggers"),
-                    *intention.patterns_for(paths, texts(commands, "commands"), topics))
+        # Without secrets before they become patterns, which are escaped: no rule would know one there any more.
+        topics, paths, typed = (tuple(map(private, texts(given, name))) for given, name in (
+            ([context] if isinstance(context, str) and context else context or (), "context"),
+            (files, "files"), (commands, "commands")))
+        triggers = (*texts(more.pop("triggers", ()), "triggers"), *intention.patterns_for(paths, typed, topics))
         if when is None and not every and not triggers:
             raise BadInput("Remind of it when? Give when=, every=, context=, files= or commands=")
         details = {**more.pop("details", {}), "priority": priority, "zone": zone, "every": every}

@@ -138,8 +138,18 @@ class Size(NamedTuple):
 class CodeIndex(Protocol):
     """Files of repositories, what they define, and what that is used by."""
 
+    path: str                 # of its database
+
     def roots(self) -> list[str]:
         """The repositories that are indexed."""
+        ...
+
+    def texts(self) -> Iterator[str]:
+        """Every text that is kept."""
+        ...
+
+    def scrub(self) -> bool:
+        """Empty it for good: nothing stands in its files any more. False if another process is reading just now."""
         ...
 
     def known(self, root: str) -> dict[str, Indexed]:

@@ -39,6 +39,7 @@ from reverie.surfaces.commands import (
     present,
     remind,
     review,
+    scrub,
     switch,
     trust,
 )
@@ -180,8 +181,8 @@ def options(
 
 
 for room in (
-    keep, present, review, letgo, find, days, files, code, plan, anchors, learn, practice, experience, analysis, remind,
-    trust, along, mirror, night, switch, mcp, play, install,
+    keep, present, review, letgo, scrub, find, days, files, code, plan, anchors, learn, practice, experience, analysis,
+    remind, trust, along, mirror, night, switch, mcp, play, install,
 ):
     room.register(app)
 NAMES = frozenset(str(row.name) for row in app.registered_commands) | {str(row.name) for row in app.registered_groups}

@@ -43,6 +43,8 @@ STRAYS = """
     where not exists (select 1 from file f where f.num = s.file)
 """
 DEFINITIONS = "select f.path, s.idx, f.language, s.name, s.kind, s.owner, s.parent from file f join"
+TEXTS = ("select path, facts, modules, body from file", "select name, qual, owner, head, type, value from symbol",
+         "select name from edge", "select text from term")
 WHOLE = ("function", "class", "method")
 WAYS = (                # of finding a symbol: the first that finds any answers
     "(s.name = ? or s.qual = ?)",
@@ -111,7 +113,17 @@ class SqliteCode(Derived):
             db.execute("insert into root (path, resolved) values (?, 1) on conflict (path) do update set resolved = 1",
                        (root,))
 
+    def scrub(self) -> bool:
+        self.clear()
+        return self._connections().compact() if self._there() else True
+
     # Reading
+
+    def texts(self) -> Iterator[str]:
+        with self._reading() as db:
+            for sql in TEXTS if db else ():
+                for row in db.execute(sql) if db else ():
+                    yield from filter(None, row)
 
     def roots(self) -> list[str]:
         with self._reading() as db:
