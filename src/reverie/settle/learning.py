@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from reverie import clock, config
 from reverie.errors import BadInput
-from reverie.kinds import INTENTION
+from reverie.kinds import INTENTION, unverified
 from reverie.lifecycle.appraisal import appraised
 from reverie.lifecycle.extract import Found, Gleaned, Rejected, gleaned
 from reverie.lifecycle.extract.later import Later
@@ -164,11 +164,12 @@ def known_as(store: Store, memory: Memory, asked: int | None = None) -> list[Mem
     """The memories that say the same word for word already, or did until somebody let go of them.
 
     That stands, unless the user `asked` in so many words, in an event after the one that let go (B100). What counts in
-    a space above and is not called up by all that calls this one up does not stand for it.
+    a space above and is not called up by all that calls this one up does not stand for it, nor does what others wrote.
     """
     best = store.words(query_terms(memory.text), lineage(memory.space), 3)
     lately = store.browse(Filter(spaces=lineage(memory.space), kinds=(memory.kind,), active=None, limit=LATELY))
-    same = [m for m in (*store.get([id for id, _ in best]), *lately) if same_words(m) == same_words(memory)]
+    same = [m for m in (*store.get([id for id, _ in best]), *lately) if same_words(m) == same_words(memory)
+            and unverified(m) <= unverified(memory)]
     found = {one.id: one for one in same if (one.space == memory.space or covers(one, memory) if one.active
                                              else asked is None or let_go(store, one) > asked)}
     return list(found.values())
