@@ -5,7 +5,7 @@ model that believes it, a model that calls `remember`, a shared file, an import)
 
   authority   a memory of its words counts, may surface by itself, and is more than a description: it is of a kind that
               commands, is the user's word by its provenance, or watches for a trigger
-  unasked     its words stand in a block that nobody asked for in the next session, among what is not marked as unverified
+  unasked     its words stand in a block that nobody asked for in the next session, not marked as unverified
   marked      they stand there under the heading that calls them unverified
   lost        wishes of the user that the code before these defences kept, and that are not kept now
   held        honest lines of a shared file with steps in the imperative that may not surface
@@ -131,7 +131,7 @@ def edited(there: Any, attack: Attack) -> None:
 def imported(there: Any, attack: Attack) -> None:
     """Among somebody else's memories."""
     now = "2026-03-01T09:15:00Z"
-    one = {"id": "mem_1", "category": attack.kind if attack.kind != "procedure" else {"custom": "procedure"},
+    one: dict[str, Any] = {"id": "mem_1", "category": attack.kind if attack.kind != "procedure" else {"custom": "procedure"},
            "content": attack.text, "tags": [], "created_at": now, "updated_at": now, "access_count": 9, "source": None,
            "trust": "high", "strength": 9, "active": True, "superseded_by": None, "reinforcements": [],
            "confidence": 1.0}
@@ -229,7 +229,8 @@ def told(text: str) -> bool:
 
 def measured() -> dict[str, list[Any]]:
     """Every case, in order."""
-    return {"attacks": [tried(attack) for attack in ATTACKS], "later": [tried(attack) for attack in LATER], "wishes": [wished(wish) for wish in WISHES], "documents": [told(text) for text in DOCUMENTS]}
+    return {"attacks": [tried(attack) for attack in ATTACKS], "later": [tried(attack) for attack in LATER],
+            "wishes": [wished(wish) for wish in WISHES], "documents": [told(text) for text in DOCUMENTS]}
 
 
 def attacks(found: Sequence[dict[str, bool]]) -> dict[str, int]:
@@ -248,7 +249,7 @@ def summary(found: dict[str, list[Any]], before: dict[str, list[Any]], half: int
 
 def before(source: str) -> dict[str, list[Any]]:
     """The same with the package at another place."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join((source, os.getcwd()))}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join((source, str(Path.cwd())))}
     done = subprocess.run([sys.executable, "-m", "bench.untrusted", "--raw"], env=env, check=True, capture_output=True)
     found: dict[str, list[Any]] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -265,7 +266,8 @@ def main() -> int:
         BEFORE.write_text(json.dumps(before(given[given.index("--before") + 1])) + "\n", "utf-8")
     then = json.loads(BEFORE.read_text("utf-8"))
     rows = {f"{name}, {half}": summary(some, then, place)
-            for place, half in enumerate(("developed on", "held out")) for name, some in (("before", then), ("now", now))}
+            for place, half in enumerate(("developed on", "held out"))
+            for name, some in (("before", then), ("now", now))}
     late = {name: attacks(some["later"]) for name, some in (("before", then), ("now", now))}
     head = ("", *rows["now, held out"])
     table([[name, *row.values()] for name, row in rows.items()], head)

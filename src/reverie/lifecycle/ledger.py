@@ -194,8 +194,8 @@ class Ledger:
     def report(self, new: Memory, views: Sequence[View]) -> None:
         """Tie it to the nearest of those that say nearly the same (X42, CC-86)."""
         near = [view for view in views if view.verdict.relation in ("near", "same") and view.old.space == new.space
-                and not mixed(view.old, new) and self.after[view.old.id].active and worth_a_look(view.old, new, view.cosine)
-                and not self.enough(view.old, new)]
+                and self.after[view.old.id].active and worth_a_look(view.old, new, view.cosine)
+                and not mixed(view.old, new) and not self.enough(view.old, new)]
         near.sort(key=lambda view: self.crowded(view.old))
         if near:
             self.cases.update((near[0].old.id, new.id))

@@ -23,7 +23,7 @@ class Sign(NamedTuple):
 
 
 _EARLIER = r"(?:previous|prior|earlier|above|preceding|existing|your|all|any|these|system)"
-_ORDERS = r"(?:instructions?|prompts?|rules?|guidelines?|directives?|orders|commands|constraints|policies|polic(?:y|ies))"
+_ORDERS = r"(?:instructions?|prompts?|rules?|guidelines?|directives?|orders|commands|constraints|polic(?:y|ies))"
 
 SIGNS = (
     Sign("asks to ignore instructions",
@@ -36,7 +36,8 @@ SIGNS = (
          r"игнорируй.{0,60}(?:инструкци|указани|правил)|忽略.{0,20}(?:指令|指示|说明|规则)|(?:指示|命令).{0,10}無視|"
          r"무시.{0,20}(?:지시|명령)|(?:지시|명령).{0,20}무시|تجاهل.{0,40}(?:التعليمات|الأوامر)"),
     Sign("gives the assistant another part to play",
-         r"\byou are (?:now|from now on)\b(?!\W+(?:ready|able|done|set|logged|connected|good|finished|in (?:the|a|your)))|"
+         r"\byou are (?:now|from now on)\b(?!\W+(?:ready|able|done|set|logged|connected|good|finished|in (?:the|a|"
+         r"your)))|"
          r"\b(?:act|behave|respond) as (?:an? )?(?:unrestricted|jailbroken|DAN\b|admin|root|developer mode)|"
          r"\b(?:maintenance|developer|debug|god|admin) mode\b.{0,30}\b(?:always|answer|output|reveal|enabled)|"
          r"\byour (?:new |only |real |true )*(?:goal|task|instructions?|job|purpose|mission|role) (?:is|are)\b|"
@@ -79,9 +80,9 @@ SIGNS = (
     Sign("tells the assistant what to do at every turn",
          r"\b(?:before|after|in|under|with|to) (?:every|each) (?:answer|response|reply|message|turn|prompt|question)\b"
          r".{0,80}(?:https?://|\bfetch\b|\bsend\b|\bcall\b|\badd\b|\brun\b|\bappend\b|\binclude\b)|"
-         r"\brun the following (?:command|script|code)s?\b|\b(?:as an ai|ai (?:assistant|agent|model)s?|language models?"
-         r"|coding agents?|claude|copilot|cursor|codex|chatgpt)\b.{0,30}\b(?:must|should|shall|needs? to|has to|have to|"
-         r"always)\b"),
+         r"\brun the following (?:command|script|code)s?\b|\b(?:as an ai|ai (?:assistant|agent|model)s?|language "
+         r"models?|coding agents?|claude|copilot|cursor|codex|chatgpt)\b.{0,30}\b(?:must|should|shall|needs? to|"
+         r"has to|have to|always)\b"),
 )
 """Ours; no list that is published. What they have in common is told in docs/why-untrusted.md."""
 

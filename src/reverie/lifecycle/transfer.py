@@ -173,7 +173,8 @@ def memory(row: Row, altered: set[str]) -> Row:
         raise BadInput("superseded_by must be an id")
     if row.get("provenance", "observed") not in TRUST:
         raise BadInput(f"{row['provenance']!r} is not a provenance")
-    if row.get("provenance") == UNTRUSTED and (row.get("triggers") or kind_of(row.get("kind", "fact")).voice != ANYBODY):
+    commands = row.get("triggers") or kind_of(row.get("kind", "fact")).voice != ANYBODY
+    if row.get("provenance") == UNTRUSTED and commands:
         raise BadInput(f"what is untrusted commands nobody: it has no triggers and is no {row.get('kind', 'fact')}")
     if not isinstance(row.get("details", {}), Mapping):
         raise BadInput("details must be an object")

@@ -29,8 +29,15 @@ def disarmed(memory: Memory) -> Memory:
     kind = memory.kind
     if kind_of(kind).voice != ANYBODY:
         kind, details = "note", {ASKED: kind, **details}
-    if not looked_at and (why := planted(f"{memory.title}\n{memory.text}")):
-        details |= {"maturity": "escalated", PLANTED: why}
     most = TRUST[UNTRUSTED]
-    return memory._replace(kind=kind, details=details, triggers=(), trust=min(memory.trust, most),
-                           confidence=min(memory.confidence, most), salience=min(memory.salience, 0.5))
+    plain = memory._replace(kind=kind, details=details, triggers=(), trust=min(memory.trust, most),
+                            confidence=min(memory.confidence, most), salience=min(memory.salience, 0.5))
+    return plain if looked_at else screened(plain)
+
+
+def screened(memory: Memory) -> Memory:
+    """The memory, waiting for a person if its words address the assistant. Also for what we wrote around words of
+    others, such as the error in a remedy.
+    """
+    why = planted(f"{memory.title}\n{memory.text}")
+    return memory._replace(details={**memory.details, "maturity": "escalated", PLANTED: why}) if why else memory

@@ -113,12 +113,19 @@ def odds(chance: float) -> float:
 
 def passed(hits: Sequence[Hit], limit: int) -> list[Hit]:
     """Which of some ranked hits surface by themselves, at most `limit`: what a trigger called up, and, if the best of
-    the others reaches `SHOW`, those that stand beside it; of what others wrote, few, and behind all else.
+    the others reaches `SHOW`, those that stand beside it; of what others wrote, few, and behind all else, of which none
+    is held against it.
     """
     others = [hit for hit in hits if not called(hit)]
-    opened = bool(others) and others[0].score >= SHOW
-    kept = others[:gate([odds(hit.score) for hit in others], len(others), BESIDE, 0.0)] if opened else []
-    return firm_first([*filter(called, hits), *kept], limit)
+    firm = beside([hit for hit in others if not unverified(hit.memory)])
+    doubtful = [hit for hit in beside(others) if unverified(hit.memory)]
+    return firm_first([*filter(called, hits), *firm, *doubtful], limit)
+
+
+def beside(hits: Sequence[Hit]) -> list[Hit]:
+    """Of some ranked hits the best, if it reaches `SHOW`, and those that stand beside it."""
+    opened = bool(hits) and hits[0].score >= SHOW
+    return list(hits[:gate([odds(hit.score) for hit in hits], len(hits), BESIDE, 0.0)]) if opened else []
 
 
 def firm_first(hits: Sequence[Hit], limit: int) -> list[Hit]:

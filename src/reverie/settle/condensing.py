@@ -2,8 +2,8 @@
 
 `condensed` decides and changes nothing: a model that is away, or whose answer is not good enough, leaves what was
 chosen without it (CC-71). `tell` writes down one episode that says in a few lines what left, so that the day's log has
-it, without what tools answered and what addresses the agent; the passages are kept by `leaving`. Facts, preferences and procedures are learned from the turns, as
-always, and so only once.
+it, without what tools answered and what addresses the agent; the passages are kept by `leaving`. Facts, preferences and
+procedures are learned from the turns, as always, and so only once.
 """
 
 from __future__ import annotations

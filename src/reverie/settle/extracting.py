@@ -3,8 +3,8 @@ about, and at the end, and keeps what will be useful in other sessions.
 
 What it says is data: every memory that comes of it is "extracted" (trust 0.7) whatever the answer claims, or
 "untrusted" where its words stand in what somebody pasted or a tool answered and not in what the user said; it lies in
-the conversation's own project, and names the messages that it rests on. What was put into the conversation by Reverie is
-not read, what is known already is shown as known. What was weighed and rejected is written down with its reason.
+the conversation's own project, and names the messages that it rests on. What was put into the conversation by Reverie
+is not read, what is known already is shown as known. What was weighed and rejected is written down with its reason.
 
 A model that is away leaves the cursor where it is; an answer that cannot be read is a failure of that event, and so
 are three answers that did not come in time. Events older than OLDEST are passed over: a model that is switched on
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from reverie import clock
 from reverie.lifecycle.experience import TOOL
 from reverie.lifecycle.extract import without_injections
-from reverie.lifecycle.extract.words import words_of
+from reverie.lifecycle.extract.words import parted
 from reverie.lifecycle.feeling import FIELD
 from reverie.lifecycle.intake import built, private
 from reverie.lifecycle.season import season_of, stamped
@@ -104,8 +104,9 @@ def spoken(turns: Sequence[Event]) -> list[Said]:
         places = turn.payload.get("places") or range(start, start + len(messages))
         for place, message in zip(places, messages, strict=True):
             text = without_injections(message.get("text", "")).strip()
-            if message.get("role") == "user" and text and (words := words_of(text)).quoted:
-                said.append(Said("user", "\n".join(words.own), place, quoted="\n".join(words.quoted)))
+            if message.get("role") == "user" and text:
+                own, quoted = parted(text)
+                said.append(Said("user", own, place, quoted=quoted))
             elif message.get("role") in ("user", "assistant") and text:
                 said.append(Said(message["role"], text, place))
     return said

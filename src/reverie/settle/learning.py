@@ -23,6 +23,7 @@ from reverie.lifecycle.intake import built
 from reverie.lifecycle.intention import completed, patterns_for, reminder_of
 from reverie.lifecycle.reconcile import absorbed, altered, covers, may_merge, standing
 from reverie.lifecycle.season import Season, season_of, stamped
+from reverie.lifecycle.untrusted import screened
 from reverie.model import NOTHING, Add, Event, Filter, Memory, lineage
 from reverie.settle.reading import Decision, Reader, Work
 from reverie.settle.reconciling import families
@@ -140,11 +141,12 @@ def memory_of(lesson: Found, source: Source, now: float) -> Memory:
     if lesson.personal and home.startswith(f"{config.ME}/"):
         tags = (*tags, f"project:{home.split('/')[1]}")
         home = config.ME
-    return built(clock.new_id(), now, lesson.text, space=home, kind=lesson.kind, provenance=lesson.provenance,
+    made = built(clock.new_id(), now, lesson.text, space=home, kind=lesson.kind, provenance=lesson.provenance,
                  tags=[tag[:64] for tag in tags], at=source.at, session=source.session,
                  speaker="" if lesson.provenance == "observed" else "user", files=lesson.files,
                  triggers=lesson.triggers, messages=(source.places[lesson.first], source.places[lesson.last]),
                  details=lesson.details | ({FIELD: noted(feeling)} if feeling else {}))
+    return screened(made) if lesson.provenance == "observed" else made     # an error is quoted in it
 
 
 def said_in(event: Event) -> list[tuple[int, str, str]]:

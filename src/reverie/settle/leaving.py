@@ -2,8 +2,8 @@
 
 The turns themselves are in the log already, and what they teach is learned from there. A passage names the messages it
 is taken from (`reverie show --source` leads there), teaches nothing a second time, is not reconciled, and fades like
-any event; what a tool answered is `untrusted`. The same passage is kept once, however often a host passes it. What Reverie put into the conversation, and
-lines that stand for what has gone before, are not kept.
+any event; what a tool answered is `untrusted`. The same passage is kept once, however often a host passes it. What
+Reverie put into the conversation, and lines that stand for what has gone before, are not kept.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Files of memories that a team shares, kept in step with a space: what is new on either side goes to the other.
 
-What a file says others wrote: it is `untrusted` here, and describes without commanding anybody; so is a memory of ours
-that somebody gave other words there. A file of lines (`mirror.jsonl`) is held against what it said when it was last in step. What somebody altered, added or
-deleted there, such as by `git pull`, is done here as one event, which `undo` takes back; their word holds. What was
+A file of lines (`mirror.jsonl`) is held against what it said when it was last in step. What somebody altered, added or
+deleted there, such as by `git pull`, is done here as one event, which `undo` takes back; their word holds. What
+they wrote is `untrusted` here, other words for a memory of ours too: it describes and commands nobody. What was
 altered here is written there, lines that say the same to the letter. Only what memories say counts: who used one and
 when alters no file, for a file under version control is not to change because somebody read it.
 

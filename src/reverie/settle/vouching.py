@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from reverie.kinds import ANYBODY, USER, kind_of
 from reverie.lifecycle.experience import TOOL
-from reverie.lifecycle.extract.words import sentences, words_of
+from reverie.lifecycle.extract.words import parted, sentences, unquoted, words_of
 from reverie.lifecycle.planted import planted
 from reverie.model import UNTRUSTED, Event
 from reverie.search.gate import stem
@@ -35,13 +35,14 @@ TEXT = 8_000             # characters of one answer
 ENOUGH = 0.75            # share of a claim's words that a sentence, or two in a row, must hold to be where it stands
 FEW = 3                  # words of which none may be missing
 
-FRAME = frozenset(map(stem, ("user", "users", "prefer", "prefers", "preference", "want", "wants", "like", "likes", "ask",
-                             "asked", "asks", "said", "says", "should", "must", "always", "never", "remember", "please",
-                             "note", "don", "not", "stop", "avoid", "will", "told", "decided")))
+FRAME = frozenset(map(stem, (
+    "user", "users", "prefer", "prefers", "preference", "want", "wants", "like", "likes", "ask", "asks", "asked",
+    "said", "says", "should", "must", "always", "never", "remember", "please", "note", "don", "not", "stop", "avoid",
+    "will", "told", "decided")))
 """What a model puts around somebody's words."""
 
-_AGAINST = re.compile(r"\b(?:never|not|no|none|cannot|don'?t|doesn'?t|mustn'?t|shouldn'?t|isn'?t|stop|avoid|without|nie|"
-                      r"niemals|nicht|kein\w*|jamais|pas|nunca|jamás|não|mai|никогда|не)\b|n't\b|不|别|勿|ない|しない",
+_AGAINST = re.compile(r"\b(?:never|not|no|none|cannot|don'?t|doesn'?t|mustn'?t|shouldn'?t|isn'?t|stop|avoid|without|"
+                      r"nie|niemals|nicht|kein\w*|jamais|pas|nunca|jamás|não|mai|никогда|не)\b|n't\b|不|别|勿|ない",
                       re.IGNORECASE)
 _OUTSIDE = re.compile(r"web|fetch|search|browse|http|url|mcp__|mail|slack|issue|ticket|jira|notion|confluence",
                       re.IGNORECASE)
@@ -85,9 +86,9 @@ def told(said: Iterable[tuple[str, str]], heard: Iterable[Heard] = ()) -> Lately
     others: list[tuple[Sequence[str], bool]] = []
     for role, text in said:
         if role == "user":
-            words = words_of(text)
-            own.append(words.own)
-            others.append((words.quoted, True))
+            mine, theirs = parted(text)
+            own.append(lines(unquoted(mine)))
+            others.append((lines(f"{theirs}\n{' '.join(words_of(text).quoted)}"), True))
         elif role in ("tool", "function"):
             others.append((lines(text), True))
     others += [(lines(one.text), one.outside) for one in heard]

@@ -75,8 +75,8 @@ def line(memory: Memory, now: float) -> str:
     speaker = escaped(memory.speaker)[:40]
     how = SAID_BY.get(memory.provenance) or escaped(memory.provenance)
     if memory.provenance == UNTRUSTED:
-        said = f"“{said.replace('“', '‘').replace('”', '’')}”"
-        how = ", ".join(filter(None, (how, escaped(str(memory.details.get("heard_from", "")))[:40])))
+        said, speaker = f"“{unquoted(said)}”", unquoted(speaker)
+        how = ", ".join(filter(None, (how, unquoted(escaped(str(memory.details.get("heard_from", "")))[:60]))))
     source = f"{speaker}, {how}" if speaker else how
     sure = round(100 * min(memory.confidence, memory.confidence * retention(memory, now) + 0.5 * memory.confidence))
     conflict = "; contradicted elsewhere" if memory.conflicts_with else ""
@@ -84,6 +84,11 @@ def line(memory: Memory, now: float) -> str:
     when = memory.details.get("when") if memory.kind == INTENTION else None
     was_due = f"; due {age(now - when)}" if isinstance(when, (int, float)) and when <= now else ""
     return f"- {said} ({source}, {age(now - memory.at)}, {sure}% sure{conflict}{mark}{was_due}) [{escaped(memory.id)}]"
+
+
+def unquoted(line: str) -> str:
+    """A line that ends no quotation."""
+    return line.replace("“", "‘").replace("”", "’")
 
 
 def render(hits: Sequence[Hit], now: float, *, limit: int, budget: int, due: Sequence[Hit] = (),

@@ -1,8 +1,8 @@
 """Somebody's words, shown where an agent or a terminal could take them for more: for a host, a speaker, a fence.
 
-`escaped` puts a text on one line, for a place in a block: it closes nothing, opens nothing and hides nothing. `harmless`
-leaves lines as they are, for a whole text that was asked for: only what would be obeyed as structure is altered. What
-is stored is never altered. Pure; both are their own fixed points.
+`escaped` puts a text on one line, for a place in a block: it closes nothing, opens nothing and hides nothing.
+`harmless` leaves lines as they are, for a whole text that was asked for: only what would be obeyed as structure is
+altered. What is stored is never altered. Pure; both are their own fixed points.
 """
 
 import re

@@ -41,12 +41,14 @@ _PASTE_FOLLOWS = re.compile(
     r"\b(?:log|output|trace|error|content|message|see|pasted?|file|config) below\b.{0,40})\s*$", re.IGNORECASE)
 
 # What stands alone in a line above a part of a ticket; the rest of the message is the ticket.
-_FORM = re.compile(r"^\W{0,4}(?:steps to reproduce|to reproduce|reproduction|expected(?: behaviou?r| results?)?|actual(?: "
-                   r"behaviou?r| results?)?|additional (?:context|information|notes?)|acceptance criteria|environment|"
-                   r"what happened|screenshots?|possible (?:fix|solution)|workaround)\W{0,3}$", re.IGNORECASE)
+_FORM = re.compile(r"^\W{0,4}(?:steps to reproduce|to reproduce|reproduction|expected(?: behaviou?r| results?)?|"
+                   r"actual(?: behaviou?r| results?)?|additional (?:context|information|notes?)|environment|"
+                   r"acceptance criteria|what happened|screenshots?|possible (?:fix|solution)|workaround)\W{0,3}$",
+                   re.IGNORECASE)
 _HEADING = re.compile(r"^#{1,6} \S")
-_OPENED = re.compile(r"</?(?:!doctype|html|head|body|div|span|p|ul|ol|li|table|tr|td|th|h[1-6]|section|article|main|nav|"
-                     r"header|footer|script|style|svg|item|entry|rss|feed|note|\?xml)\b[^<>]{0,300}>", re.IGNORECASE)
+_OPENED = re.compile(r"</?(?:!doctype|html|head|body|div|span|p|ul|ol|li|table|tr|td|th|h[1-6]|section|article|main|"
+                     r"nav|header|footer|script|style|svg|item|entry|rss|feed|note|\?xml)\b[^<>]{0,300}>",
+                     re.IGNORECASE)
 DOCUMENT = 2              # headings, or tags of a page, from which on a message holds a document
 
 # Lines that programs wrote, wherever they stand.
@@ -92,6 +94,24 @@ def words_of(text: str) -> Words:
         own += mine
         quoted += theirs
     return Words(ends(own), ends(quoted))
+
+
+def parted(text: str) -> tuple[str, str]:
+    """A message in two: the lines in which its writer speaks, and the others, with what is fenced, quoted or pasted.
+    Speech that somebody quotes within a line of their own stays in that line.
+    """
+    own = set(words_of(text).own)
+    mine: list[str] = []
+    theirs: list[str] = []
+    for line in without_injections(text).split("\n"):
+        said = line.replace("’", "'").replace("‘", "'")
+        (mine if not own.isdisjoint(spoken(said)[0]) else theirs).append(line)
+    return "\n".join(mine).strip(), "\n".join(theirs).strip()
+
+
+def unquoted(text: str) -> str:
+    """A text without the speech of others in it."""
+    return _QUOTE.sub(lambda found: found[0] if len(found["within"].split()) < LONG_QUOTE else " ", text)
 
 
 def document_in(lines: Sequence[str]) -> tuple[int, int]:

@@ -89,8 +89,8 @@ class Files:
         mind.sync_files(space=space, within=SYNC)
         found = mind.search_files(query, space=space, limit=max_results, mode=self.room.mode())
         return Searched(note=NOTE, results=[
-            Passage(path=one.path, start_line=one.first, end_line=one.last, snippet=harmless(one.text), score=round(one.score, 4),
-                    why=list(one.why)) for one in found])
+            Passage(path=one.path, start_line=one.first, end_line=one.last, snippet=harmless(one.text),
+                    score=round(one.score, 4), why=list(one.why)) for one in found])
 
     def memory_get(
         self, path: Annotated[str, Field(description="As memory_search gave it, or MEMORY.md, memory/2026-02-03.md.")],

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import reverie
@@ -136,12 +137,13 @@ class Room:
         if config.space_of(root) != self.space:
             return []
         since = clock.now() - DAY
-        paths = {str(event.payload.get("path", "")) for event in self.mind.deeds(
-            verbs=("file",), space=self.space, since=since, limit=MOST_READ) if event.payload.get("operation") == "read"}
+        touched = self.mind.deeds(verbs=("file",), space=self.space, since=since, limit=MOST_READ)
         found = []
-        for path in paths:
-            with suppress(OSError), open(root / path, encoding="utf-8", errors="replace") as file:
-                found.append(file.read(MOST_FILE))
+        for path in {str(one.payload.get("path", "")) for one in touched if one.payload.get("operation") == "read"}:
+            with suppress(OSError, ValueError):
+                if (place := Path(root, path)).is_file():
+                    with place.open(encoding="utf-8", errors="replace") as file:
+                        found.append(file.read(MOST_FILE))
         return found
 
     def kept(self) -> None:

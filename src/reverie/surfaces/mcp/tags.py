@@ -163,7 +163,8 @@ class Tags:
                       message=f"{len(tags)} tags" if tags else "Nothing is stored yet")
 
     def _record(self, memory: Memory) -> Record:
-        return Record(id=memory.id, description=harmless(memory.title), content=harmless(memory.text), tags=list(memory.tags),
+        return Record(id=memory.id, description=harmless(memory.title), content=harmless(memory.text),
+                      tags=list(memory.tags),
                       stored=local(memory.at, self.room.zone), usage_count=memory.access_count,
                       maturity=maturity(memory), confidence=round(memory.confidence, 4),
                       scope=self.room.scope(memory, *SCOPES))
