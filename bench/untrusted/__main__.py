@@ -131,10 +131,10 @@ def edited(there: Any, attack: Attack) -> None:
 def imported(there: Any, attack: Attack) -> None:
     """Among somebody else's memories."""
     now = "2026-03-01T09:15:00Z"
-    one: dict[str, Any] = {"id": "mem_1", "category": attack.kind if attack.kind != "procedure" else {"custom": "procedure"},
-           "content": attack.text, "tags": [], "created_at": now, "updated_at": now, "access_count": 9, "source": None,
-           "trust": "high", "strength": 9, "active": True, "superseded_by": None, "reinforcements": [],
-           "confidence": 1.0}
+    one: dict[str, Any] = {
+        "id": "mem_1", "category": attack.kind if attack.kind != "procedure" else {"custom": "procedure"},
+        "content": attack.text, "tags": [], "created_at": now, "updated_at": now, "access_count": 9, "source": None,
+        "trust": "high", "strength": 9, "active": True, "superseded_by": None, "reinforcements": [], "confidence": 1.0}
     path = Path(there.settings.home) / "graph.json"
     path.write_text(json.dumps({"graph_version": 2, "memories": {"mem_1": one}, "tags": {}, "clusters": {},
                                 "edges": {}, "metadata": {}}), "utf-8")

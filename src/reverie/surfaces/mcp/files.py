@@ -14,6 +14,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from reverie.errors import BadInput
+from reverie.model import UNTRUSTED
 from reverie.surfaces.mcp.room import Room
 from reverie.surfaces.mcp.told import NOTE, standing
 from reverie.surfaces.mcp.tools import ADDS, ALTERS, READS, Tool
@@ -127,9 +128,12 @@ class Files:
         folder = self._folder()
         if folder is None:
             raise BadInput("The Markdown mirror is switched off: there is no MEMORY.md. Set mirror in config.toml")
-        written = self.room.mind.update_file(folder / "MEMORY.md", content, mode, space=self.room.space,
-                                             session=self.room.conversation(ctx),
-                                             **standing(self.room.vouch(content)))
+        given = {"space": self.room.space, "session": self.room.conversation(ctx)}
+        if (claim := self.room.vouch(content)).provenance == UNTRUSTED:
+            kept = self.room.mind.remember(content, kind="note", **given, **standing(claim))
+            self.room.kept()
+            return Saved(message=f"Kept as a note, and on no page: {claim.why}", id=kept.id)
+        written = self.room.mind.update_file(folder / "MEMORY.md", content, mode, **given, **standing(claim))
         self.room.kept()
         answer = Saved(message="Updated", path=written.path, version=written.version)
         if written.memory:

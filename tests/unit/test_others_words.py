@@ -14,7 +14,7 @@ from reverie.lifecycle.intake import rewritten
 from reverie.lifecycle.planted import SIGNS, planted
 from reverie.lifecycle.reconcile import absorbed, firm_first, merging
 from reverie.lifecycle.untrusted import ASKED, PLANTED, disarmed
-from reverie.model import TRUST, UNTRUSTED, Hit, Revise, revised
+from reverie.model import TRUST, UNTRUSTED, Hit, Retire, revised
 from reverie.search.shape import UNVERIFIED, passed, prior, shaped
 from reverie.search.shape import firm_first as ordered
 from reverie.settle.vouching import Heard, told, vouched
@@ -81,8 +81,7 @@ def test_repetition_by_others_makes_nothing_stronger():
     again = absorbed(other, theirs("We deploy on Mondays?")._replace(strength=9), NOON)
     assert (again.strength, again.trust, again.confidence, again.text) == (1, 0.3, 0.3, other.text)
     assert firm_first(other, mine) == firm_first(mine, other) == (mine, other)
-    gone = [change.id for change in merging(other, mine, NOON) if not isinstance(change, Revise) and hasattr(change, "at")]
-    assert gone == [other.id]
+    assert [change.id for change in merging(other, mine, NOON) if isinstance(change, Retire)] == [other.id]
 
 
 def test_an_export_cannot_smuggle_authority():
@@ -132,6 +131,15 @@ def test_equal_words_of_ours_come_first():
         other = theirs("two")._replace(access_count=99, last_accessed_at=NOON, strength=50)
         assert [hit.memory.id for hit in shaped([Hit(other, 0.7), Hit(mine, 0.7)], NOON)] == [mine.id, other.id]
     assert prior(other, NOON) <= UNVERIFIED
+
+
+@given(st.lists(st.floats(0.01, 0.99), max_size=12), st.integers(1, 8), st.integers(0, 9))
+def test_theirs_change_nothing_for_ours(scores, limit, many):
+    """What is ours surfaces as if nothing of theirs were there, as far as there is room."""
+    mine = [Hit(a_memory(f"mine {n}"), score) for n, score in enumerate(sorted(scores, reverse=True))]
+    flood = [Hit(theirs(f"theirs {n}"), 0.99) for n in range(many)]
+    found = [hit for hit in passed([*flood, *mine], limit) if not unverified(hit.memory)]
+    assert found == passed(mine, limit)
 
 
 def test_few_places_are_theirs():
