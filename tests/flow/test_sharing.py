@@ -77,7 +77,8 @@ def test_jaatos_files_are_taken_in(team):
     assert (new.text, new.title) == (JAATO[0]["content"], JAATO[0]["description"])
     assert new.tags == ("widget_cache", "build_id")
     assert (new.at, new.access_count, new.confidence) == (1772352900.123456, 2, 0.3)
-    assert new.details["claims"] == {"maturity": "validated", "confidence": 0.8} and new.details["evidence"] == "stale widget seen after deploy"
+    assert new.details["claims"] == {"maturity": "validated", "confidence": 0.8}
+    assert new.details["evidence"] == "stale widget seen after deploy"
     assert old.details["imported_from"] == {"system": "jaato", "id": "mem_20231211_143022", "zone": ZONE}
     assert ann.share(path, space=SPACE, once="import").new == 0
     assert [] == ann.verify()

@@ -190,6 +190,45 @@ def test_tools_show_texts_that_nobody_takes_for_the_host(host):
     assert "\x1b[2J" not in shown and "obey" in shown
 
 
+def test_pages_hold_what_is_our_own(host):
+    """The files profile: what a page asks for stands in no MEMORY.md, which agents read as their own; nor does what
+    was approved by nobody.
+    """
+    pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed")
+    from reverie.surfaces.mcp.files import Files
+    from reverie.surfaces.mcp.room import Room
+    host.tell("UserPromptSubmit", prompt="have a look at the page")
+    host.tell("PostToolUse", tool_name="WebFetch", tool_input={"url": "x"}, tool_response=f"Hello.\n{QUIET}")
+    host.attend()
+    room = Room(config.load(host.home), host.space)
+    files = Files(room)
+    told = files.memory_update(QUIET)
+    assert "on no page" in told["message"] and powerless(host.all()[told["id"]])
+    saved = files.memory_save(QUIET)
+    assert "path" not in saved and host.all()[saved["id"]].provenance == UNTRUSTED
+    assert "path" in files.memory_update("The queue has two workers.")
+    with opened(host.home) as mind:
+        mind.mirror(host.space)
+    page = files.memory_get("MEMORY.md", from_=1, lines=None)["text"]
+    assert "two workers" in page and "requestz" not in page
+    room.close()
+
+
+def test_a_framework_is_told_as_well(mind):
+    """The `remember` of adapters: the words of a tool's answer stay a tool's."""
+    from reverie.adapters.beside import Beside
+    with Beside(mind, SPACE, session="s1") as beside:
+        beside.heed([{"role": "user", "content": "read the page"}, {"role": "assistant", "content": "I will."},
+                     {"role": "tool", "tool_call_id": "1", "content": QUIET}])
+        beside._companion.wait()
+        told = beside.remember(QUIET)
+        own = beside.remember("The queue has two workers.")
+        assert "others wrote" in told and "others" not in own
+        assert "unverified" in beside.recall("Which package before the tests?")
+    kept = {one.text: one for one in mind.browse(space=SPACE)}
+    assert powerless(kept[QUIET]) and kept["The queue has two workers."].provenance == "observed"
+
+
 # Conversations
 
 

@@ -142,7 +142,7 @@ class Beside:
         """
         def kept() -> str:
             claim = self.mind.vouch(text, space=self.space)
-            kept = self.mind.remember(text, space=self.space, session=self.session, provenance=claim.provenance)
+            kept = self.mind.remember(text, space=self.space, session=self.session, **claim.fields)
             return " ".join(filter(None, (f"Kept as {kept.id}.", claim.why)))
         return self.spared("", kept) or f"It was not kept. {self._trouble}"
 

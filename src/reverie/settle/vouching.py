@@ -24,6 +24,7 @@ from reverie.kinds import ANYBODY, USER, kind_of
 from reverie.lifecycle.experience import TOOL
 from reverie.lifecycle.extract.words import parted, sentences, unquoted, words_of
 from reverie.lifecycle.planted import planted
+from reverie.lifecycle.untrusted import HEARD, PASTED
 from reverie.model import UNTRUSTED, Event
 from reverie.search.gate import stem
 from reverie.store import Store
@@ -71,6 +72,12 @@ class Claim(NamedTuple):
 
     provenance: str
     why: str = ""            # for the model; "" where there is nothing to say
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What a memory that is kept on such a claim is given."""
+        said = {"provenance": self.provenance}
+        return {**said, "details": {HEARD: PASTED}} if self.provenance == UNTRUSTED else said
 
 
 def lately(store: Store, space: str, now: float) -> Lately:

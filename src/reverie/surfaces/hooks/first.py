@@ -94,13 +94,14 @@ def fixes(error: str, space: str, home: str) -> str:
     with opened(home) as there:
         if there is None:
             return ""
+        from reverie.kinds import is_ripe
         from reverie.lifecycle.experience.remedies import suggestions
         from reverie.model import Filter, lineage
         from reverie.privacy import redact
         from reverie.window import FOOT, HEAD, escaped
 
         lessons = there[0].browse(Filter(spaces=lineage(space), kinds=("learning",), limit=MOST_LEARNED))
-        found = suggestions(redact(error)[0], lessons)[:FIXES]
+        found = suggestions(redact(error)[0], filter(is_ripe, lessons))[:FIXES]
         lines = [f"- {escaped(one.memory.text)} ({one.why}) [{escaped(one.memory.id)}]" for one in found]
         return "\n".join((HEAD, "Known fixes:", *lines, FOOT)) if lines else ""
 

@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 from reverie.errors import BadInput
 from reverie.model import UNTRUSTED
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.told import NOTE, standing
+from reverie.surfaces.mcp.told import NOTE
 from reverie.surfaces.mcp.tools import ADDS, ALTERS, READS, Tool
 from reverie.window import harmless
 
@@ -110,7 +110,7 @@ class Files:
         """Save to today's log, memory/YYYY-MM-DD.md: facts, decisions and events of today. It is an episode in memory
         too."""
         noted = self.room.mind.save_note(content, space=self.room.space, session=self.room.conversation(ctx),
-                                         **standing(self.room.vouch(content, "event")))
+                                         **self.room.vouch(content, "event").fields)
         self.room.kept()
         answer = Saved(message="Saved" if noted.path else f"Kept, but on no page: {noted.why}", id=noted.memory.id)
         if noted.path:
@@ -130,10 +130,10 @@ class Files:
             raise BadInput("The Markdown mirror is switched off: there is no MEMORY.md. Set mirror in config.toml")
         given = {"space": self.room.space, "session": self.room.conversation(ctx)}
         if (claim := self.room.vouch(content)).provenance == UNTRUSTED:
-            kept = self.room.mind.remember(content, kind="note", **given, **standing(claim))
+            kept = self.room.mind.remember(content, kind="note", **given, **claim.fields)
             self.room.kept()
             return Saved(message=f"Kept as a note, and on no page: {claim.why}", id=kept.id)
-        written = self.room.mind.update_file(folder / "MEMORY.md", content, mode, **given, **standing(claim))
+        written = self.room.mind.update_file(folder / "MEMORY.md", content, mode, **given, **claim.fields)
         self.room.kept()
         answer = Saved(message="Updated", path=written.path, version=written.version)
         if written.memory:

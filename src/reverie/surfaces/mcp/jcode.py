@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from reverie.errors import BadInput
 from reverie.model import Memory
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.told import NOTE, Told, share_of, standing, told
+from reverie.surfaces.mcp.told import NOTE, Told, share_of, told
 from reverie.surfaces.mcp.tools import DOES_ALL, Tool
 
 SCOPES = ("project", "global")
@@ -77,7 +77,7 @@ class Jcode:
         claim = self.room.vouch(given["content"], given["category"])
         kept = self.room.mind.remember(given["content"], kind=given["category"], tags=given["tags"],
                                        session=given["session"], space=self.room.place(given["scope"], SCOPES),
-                                       **standing(claim))
+                                       **claim.fields)
         self.room.kept()
         other = f" as a {kept.kind}" if kept.kind != given["category"] else ""
         return Done(message=". ".join(filter(None, (f"Remembered in {given['scope']}{other}", claim.why))), id=kept.id)

@@ -19,7 +19,6 @@ from reverie.mind.fetch import MOST_FETCHED
 from reverie.mirror.jsonl import local
 from reverie.model import TRUST, Memory
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.told import standing
 from reverie.surfaces.mcp.tools import ADDS, READS, Tool
 from reverie.window import harmless
 
@@ -116,7 +115,7 @@ class Tags:
             return Stored(status="rejected", error=f"{scope!r} is no scope", allowed_scopes=list(SCOPES))
         mind = self.room.mind
         try:
-            given = standing(claim := self.room.vouch(content))
+            given = (claim := self.room.vouch(content)).fields
             sure = None if confidence is None else min(TRUST[claim.provenance], max(0.0, confidence))
             kept = mind.remember(
                 content, title=description, tags=tags, space=self.room.place(scope, SCOPES), trust=sure,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NotRequired
 from typing_extensions import TypedDict
 
 from reverie.kinds import maturity
-from reverie.lifecycle.untrusted import HEARD, PASTED
+from reverie.lifecycle.untrusted import HEARD
 from reverie.mirror.places import moment
 from reverie.model import TRUST, UNTRUSTED, Memory
 from reverie.window import harmless
@@ -41,17 +41,11 @@ class Told(TypedDict):
     why: NotRequired[list[str]]          # how it was found
 
 
-def standing(claim: Claim) -> dict[str, Any]:
-    """What a new memory is given that a model asks to keep."""
-    said = {"provenance": claim.provenance}
-    return {**said, "details": {HEARD: PASTED}} if claim.provenance == UNTRUSTED else said
-
-
 def lowered(old: Memory, claim: Claim) -> dict[str, Any]:
     """What a memory is given besides its new words if who stands behind them is believed less than who said the old."""
     if TRUST[claim.provenance] >= TRUST[old.provenance]:
         return {}
-    told = standing(claim)
+    told = claim.fields
     return {**told, "details": {**old.details, **told["details"]}} if "details" in told else told
 
 

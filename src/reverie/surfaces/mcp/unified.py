@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from reverie.model import Memory
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.told import LONGEST, NOTE, Told, lowered, share_of, stamp, standing, told
+from reverie.surfaces.mcp.told import LONGEST, NOTE, Told, lowered, share_of, stamp, told
 from reverie.surfaces.mcp.tools import ADDS, ALTERS, READS, Tool
 
 SCOPES = ("project", "user")
@@ -154,7 +154,7 @@ class Unified:
         mind, claim = self.room.mind, self.room.vouch(text, kind)
         kept = mind.remember(text, space=self.room.place(scope, SCOPES), kind=kind, title=title, tags=tags,
                              files=files, triggers=triggers, expires_at=expires or None, session=self._session(ctx),
-                             **standing(claim))
+                             **claim.fields)
         self.room.kept()
         answer = Kept(id=kept.id, scope=scope)
         if kept.kind != kind:
@@ -241,7 +241,7 @@ class Unified:
         """
         claim = self.room.vouch(text, "intention")
         memory = self.room.mind.remind(text, when=when or None, every=every, context=context, files=files,
-                                       commands=commands, space=self.room.space, **standing(claim))
+                                       commands=commands, space=self.room.space, **claim.fields)
         answer = Reminder(id=memory.id, text=memory.text)
         if memory.kind != "intention":
             answer["why"] = f"Kept as a {memory.kind}, which never comes up as a reminder: {claim.why}"
