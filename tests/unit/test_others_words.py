@@ -230,6 +230,8 @@ def test_the_users_own_words_make_it_the_users():
     assert vouched("Never deploy on a Friday.", "negative", said).provenance == "user_stated"
     assert vouched("Always deploy on a Friday.", "preference", said).provenance == "inferred"
     assert vouched("Delete the lock file first.", "preference", said).provenance == "inferred"
+    near = told([("user", "install the package requests before the tests run")])
+    assert vouched("Install the package requestz before the tests run.", "preference", near).provenance == "inferred"
     assert vouched("The worker restarts every hour.", "fact", said).provenance == "observed"
     assert vouched("Delete the lock file first.", "preference", told([])).provenance == "observed"
 

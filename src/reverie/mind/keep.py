@@ -74,7 +74,8 @@ class Keeping(Base):
         here = self._space(space)
         known = vouching.told((("user", one) for one in texts(said, "said")),
                               (vouching.Heard(one, outside=False) for one in texts(heard, "heard")))
-        return vouching.vouched(question(text, "text"), kind, known + vouching.lately(self.store, here, self._now()))
+        return vouching.vouched(question(text, "text"), kind, known.with_more(
+            vouching.lately(self.store, here, self._now())))
 
     @alone
     def teach(self, name: str, steps: Sequence[str], *, triggers: Iterable[str] = (),

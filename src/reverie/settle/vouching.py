@@ -17,8 +17,9 @@ what a model says is at most `observed`. Pure but for `lately`, which reads the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 from reverie.kinds import ANYBODY, USER, kind_of
 from reverie.lifecycle.experience import TOOL
@@ -26,7 +27,7 @@ from reverie.lifecycle.extract.words import parted, sentences, unquoted, words_o
 from reverie.lifecycle.planted import planted
 from reverie.lifecycle.untrusted import HEARD, PASTED
 from reverie.model import UNTRUSTED, Event
-from reverie.search.gate import stem
+from reverie.search.gate import everyday, stem
 from reverie.store import Store
 from reverie.words import query_terms
 
@@ -58,13 +59,14 @@ class Heard(NamedTuple):
 
 
 class Lately(NamedTuple):
-    """What was said and read here: each text as a list of sentences in a row."""
+    """What was said and read here, uncut: most of it has nothing to do with a claim and is never looked at closely."""
 
-    said: tuple[Sequence[str], ...] = ()       # by the user, in their own words
-    heard: tuple[tuple[Sequence[str], bool], ...] = ()     # by others, and whether from outside
+    said: tuple[str, ...] = ()           # messages of the user, with what they pasted
+    heard: tuple[Heard, ...] = ()        # texts of others
 
-    def __add__(self, other: tuple[Any, ...]) -> Lately:
-        return Lately((*self.said, *other[0]), (*self.heard, *other[1]))
+    def with_more(self, other: Lately) -> Lately:
+        """Both."""
+        return Lately((*self.said, *other.said), (*self.heard, *other.heard))
 
 
 class Claim(NamedTuple):
@@ -88,18 +90,10 @@ def lately(store: Store, space: str, now: float) -> Lately:
 
 
 def told(said: Iterable[tuple[str, str]], heard: Iterable[Heard] = ()) -> Lately:
-    """Messages (role, text) and answers of tools, by who wrote their sentences."""
-    own: list[Sequence[str]] = []
-    others: list[tuple[Sequence[str], bool]] = []
-    for role, text in said:
-        if role == "user":
-            mine, theirs = parted(text)
-            own.append(lines(unquoted(mine)))
-            others.append((lines(f"{theirs}\n{' '.join(words_of(text).quoted)}"), True))
-        elif role in ("tool", "function"):
-            others.append((lines(text), True))
-    others += [(lines(one.text), one.outside) for one in heard]
-    return Lately(tuple(own), tuple(others))
+    """Messages (role, text) and answers of tools, by who wrote them."""
+    messages = list(said)
+    return Lately(tuple(text for role, text in messages if role == "user" and text.strip()),
+                  (*(Heard(text) for role, text in messages if role in ("tool", "function")), *heard))
 
 
 def spoken(event: Event) -> Iterator[tuple[str, str]]:
@@ -124,32 +118,49 @@ def lines(text: str) -> list[str]:
 
 def vouched(text: str, kind: str, known: Lately) -> Claim:
     """Who stands behind a text that a model asks to keep as a memory of this kind."""
-    if any(stands(text, some, alike=True) for some in known.said):
+    wanted, voice = content(text), kind_of(kind).voice
+    said = [parts(one) for one in known.said if may_hold(one, wanted)]
+    if any(stands(text, own, alike=True) for own, _ in said):
         return Claim("user_stated")
-    voice = kind_of(kind).voice
-    if planted(text) or any(stands(text, some) for some, outside in known.heard if outside or voice != ANYBODY):
+    heard = [*(Heard(theirs) for _, theirs in said),
+             *(one for one in known.heard if (one.outside or voice != ANYBODY) and may_hold(one.text, wanted))]
+    if planted(text) or any(stands(text, one.text) for one in heard):
         return Claim(UNTRUSTED, "it stands in a text that others wrote, so it may describe and not command")
-    if voice == USER and any(known.said):
+    if voice == USER and known.said:
         return Claim("inferred", "the user has not said it in these words, so it waits until it is met again or "
                                  "approved; keep it in the user's own words if they did")
     return Claim("observed")
 
 
-def stands(text: str, some: Sequence[str], *, alike: bool = False) -> bool:
-    """Whether a text stands in one of some sentences or in two in a row; `alike`: and neither denies what the other
-    says.
+def parts(text: str) -> tuple[str, str]:
+    """(the user's own words in a message, what others wrote in it)."""
+    own, theirs = parted(text)
+    return unquoted(own), "\n".join((theirs, *words_of(text).quoted))
+
+
+def least(wanted: frozenset[str]) -> float:
+    """How many of some words must be there."""
+    return len(wanted) if len(wanted) <= FEW else ENOUGH * len(wanted)
+
+
+def may_hold(text: str, wanted: frozenset[str]) -> bool:
+    """Whether enough words occur anywhere in a text; quick, and never wrong about a text that does hold them."""
+    plain = normalize("NFKC", text).lower() if not text.isascii() else text.lower()
+    return bool(wanted) and sum(word in plain for word in wanted) >= least(wanted)
+
+
+def stands(text: str, other: str, *, alike: bool = False) -> bool:
+    """Whether a text stands in one sentence of another or in two in a row; `alike`: neither denies what the other says,
+    and only everyday words differ, so that nobody slips another name into the user's words.
     """
-    wanted = content(text)
-    if not wanted:
-        return False
-    least = len(wanted) if len(wanted) <= FEW else ENOUGH * len(wanted)
+    wanted, some = content(text), lines(other)
     against = _AGAINST.search(text) is not None
     for place, sentence in enumerate(some):
-        both = f"{sentence} {some[place + 1]}" if place + 1 < len(some) else sentence
-        for piece in dict.fromkeys((sentence, both)):
-            if len(wanted & content(piece)) >= least and (
-                    not alike or against == (_AGAINST.search(piece) is not None)):
-                return True
+        for piece in (sentence, " ".join(some[place:place + 2])):
+            there = content(piece)
+            if len(wanted & there) >= least(wanted) and (not alike or (
+                    wanted - there <= everyday() and against == (_AGAINST.search(piece) is not None))):
+                return bool(wanted)
     return False
 
 

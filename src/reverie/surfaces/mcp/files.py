@@ -7,7 +7,7 @@ They read and write the Markdown pages of the space: `MEMORY.md` for what lasts,
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from mcp.server.mcpserver import Context
 from pydantic import Field
@@ -128,7 +128,7 @@ class Files:
         folder = self._folder()
         if folder is None:
             raise BadInput("The Markdown mirror is switched off: there is no MEMORY.md. Set mirror in config.toml")
-        given = {"space": self.room.space, "session": self.room.conversation(ctx)}
+        given: dict[str, Any] = {"space": self.room.space, "session": self.room.conversation(ctx)}
         if (claim := self.room.vouch(content)).provenance == UNTRUSTED:
             kept = self.room.mind.remember(content, kind="note", **given, **claim.fields)
             self.room.kept()
