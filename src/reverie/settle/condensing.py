@@ -2,8 +2,8 @@
 
 `condensed` decides and changes nothing: a model that is away, or whose answer is not good enough, leaves what was
 chosen without it (CC-71). `tell` writes down one episode that says in a few lines what left, so that the day's log has
-it, without what tools answered and what addresses the agent; the passages are kept by `leaving`. Facts, preferences and
-procedures are learned from the turns, as always, and so only once.
+it, each line with who said it, and none that addresses the agent; the passages are kept by `leaving`. Facts,
+preferences and procedures are learned from the turns, as always, and so only once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from reverie.llm import Llm
     from reverie.store import Store
 
-BY_WORDS, TOOL = "words", "tool"
+BY_WORDS = "words"
 TOLD = 12                # lines of an episode
 KNOWN = 1_000            # newest episodes of a conversation among which the same one is looked for
 
@@ -80,8 +80,7 @@ def by_model(made: Draft, about: About, llm: Llm | None) -> Condensed | None:
 def told(made: Condensed, numbers: Sequence[int]) -> Told | None:
     """The episode of what left just now; None if nothing can be said of it."""
     now_gone = [numbers[place] for item in made.left for place in item.messages]
-    lines = [line for line in made.lines if line.number in set(now_gone) and line.who != TOOL
-             and not planted(line.text)]
+    lines = [line for line in made.lines if line.number in set(now_gone) and not planted(line.text)]
     return Told(tuple(lines[:TOLD]), (min(now_gone), max(now_gone)), made.by, asked(made)) if lines else None
 
 
