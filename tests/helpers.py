@@ -83,7 +83,7 @@ def serving(handler):
             thread.join()
 
 
-def fetched(folder, *packages, seconds=600.0):
+def fetched(folder, *packages, seconds=300.0):
     """Packages from npm in a folder; skips where they cannot be had, or not in time."""
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")

@@ -33,9 +33,9 @@ def verbs() -> str:
 
 
 def members(owner: type) -> Iterator[tuple[str, object]]:
-    """What a class has, in the order of its bases and their lines."""
-    for part in (*owner.__bases__, owner):
-        yield from vars(part).items() if part is not object else ()
+    """What a class has, in the order of all classes it stands on and their lines."""
+    for part in (*owner.__mro__[1:-1], owner):
+        yield from vars(part).items()
 
 
 def paragraph(member: Callable[..., object], name: str) -> str:

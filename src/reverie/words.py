@@ -141,6 +141,11 @@ def short(text: str, most: int) -> str:
     return line if len(line) <= most else line[:most - 1].rstrip() + "…"
 
 
+def folded(text: str) -> str:
+    """What texts share that say the same word for word: letter case and white space make no difference."""
+    return " ".join(text.lower().split())
+
+
 def fingerprint(text: str) -> bytes:
     """What identifies a text in the embedding cache: 16 bytes of BLAKE2b."""
     from hashlib import blake2b  # OpenSSL takes 4 ms to load, and no question needs it

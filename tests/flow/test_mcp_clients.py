@@ -37,7 +37,7 @@ def npm(tmp_path_factory):
     folder = Path(kept) / "npm" if kept else tmp_path_factory.mktemp("npm")
     wanted = [f"{name}@{version}" for name, version in PACKAGES.items()]
     if not all((folder / "node_modules" / name).is_dir() for name in PACKAGES):
-        fetched(folder, *wanted, seconds=300.0)
+        fetched(folder, *wanted)
     return folder / "node_modules" / ".bin"
 
 

@@ -22,9 +22,8 @@ from inspect import iscoroutinefunction
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from reverie import config
 from reverie.companion import Companion
-from reverie.lifecycle.intake import checked_space
+from reverie.lifecycle.intake import space_meant
 from reverie.messages import named
 from reverie.model import Hit
 from reverie.window.block import EMPTY, Block, at_the_end, render
@@ -46,7 +45,7 @@ class Beside:
     """Memory beside one conversation."""
 
     def __init__(self, mind: Mind, space: str | None = None, *, session: str = "") -> None:
-        self.mind, self.session, self.space = mind, session, home_of(space)
+        self.mind, self.session, self.space = mind, session, space_meant(space)
         self._companion: Companion | None = None
         self._missed: deque[Sequence[Any]] = deque(maxlen=MOST_MISSED)
         self._trouble = ""
@@ -185,7 +184,7 @@ class Conversations:
     """Memory beside many conversations, for an adapter that serves them all: one `Beside` for each session."""
 
     def __init__(self, mind: Mind, space: str | None = None) -> None:
-        self.mind, self.space = mind, home_of(space)
+        self.mind, self.space = mind, space_meant(space)
         self._open: dict[str, Beside] = {}
         self._lock = Lock()
 
@@ -217,11 +216,6 @@ class Conversations:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def home_of(space: str | None) -> str:
-    """The space that is meant; by default that of the working directory."""
-    return config.default_space() if space is None else checked_space(space)
 
 
 def messages_of(answer: Any) -> list[Any]:

@@ -21,7 +21,6 @@ from reverie.model import TRUST, UNTRUSTED, Add, Change, Edge, Event, Link, Memo
 from reverie.privacy import redact_value
 from reverie.words import fingerprint
 
-NAMED = 20         # bad records that are named one by one
 TITLE = 120        # characters of a heading that is kept as a title
 
 

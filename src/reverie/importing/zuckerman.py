@@ -20,8 +20,6 @@ from reverie.importing.nouns import (
     Reading,
     Remark,
     Tie,
-    count,
-    fraction,
     mapping,
     millis,
     moment,
@@ -33,6 +31,7 @@ from reverie.importing.texts import Passage, kind_under, passages, pieces, print
 from reverie.lifecycle.episode import told
 from reverie.lifecycle.feeling import FIELD, checked_feeling, noted
 from reverie.lifecycle.procedure import described
+from reverie.numbers import count, fraction
 
 TYPES = ("semantic", "episodic", "procedural", "prospective", "emotional", "working")
 PLACES = ("memory/stores", ".memory/stores", "stores", ".")
@@ -117,7 +116,7 @@ def found(record: Mapping[str, Any], type: str, where: str, reading: Reading) ->
 
 def semantic(record: Mapping[str, Any], _zone: str) -> dict[str, Any]:
     """A fact."""
-    category, sure = words(record.get("category")), fraction(record.get("confidence"))
+    category, sure = words(record.get("category")), fraction(record.get("confidence"), None)
     ties = [Tie("relates_to", to, 0.5) for one in record.get("relationships") or ()
             if (to := words(mapping(one).get("targetId")))]
     return without_none(text=required(record, "fact"), kind="event" if category in ECHOES else "fact",
@@ -141,7 +140,7 @@ def episodic(record: Mapping[str, Any], _zone: str) -> dict[str, Any]:
 
 def procedural(record: Mapping[str, Any], _zone: str) -> dict[str, Any]:
     """How something is done, when, and how it went. Its trigger is a text, or an expression between slashes."""
-    trigger, rate = words(record.get("trigger")).strip(), fraction(record.get("successRate"))
+    trigger, rate = words(record.get("trigger")).strip(), fraction(record.get("successRate"), None)
     expression = EXPRESSION.fullmatch(trigger)
     done = described(required(record, "pattern"), [required(record, "action")], (), ())
     used = count(record.get("useCount"))
@@ -156,7 +155,7 @@ def prospective(record: Mapping[str, Any], _zone: str) -> dict[str, Any]:
     status, context = STATUSES.get(words(record.get("status")), "pending"), words(record.get("triggerContext")).strip()
     ended = millis(record.get("updatedAt")) if status in ENDED else None
     details = without_none(when=millis(record.get("triggerTime")), status=status,
-                           priority=fraction(record.get("priority")))
+                           priority=fraction(record.get("priority"), None))
     return {"text": required(record, "intention"), "kind": "intention", "triggers": [context] if context else [],
             "details": details, "state": {"retired_at": ended, "retired_why": status} if ended is not None else {}}
 

@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any
 
+from reverie import config
 from reverie.errors import BadInput
 from reverie.kinds import INTENTION
 from reverie.model import TRUST, UNTRUSTED, Memory, Revise
@@ -62,6 +63,11 @@ def checked_space(space: str) -> str:
     if not parts or len(parts) > MOST_DEPTH or not all(SEGMENT.fullmatch(p) and p not in (".", "..") for p in parts):
         raise BadInput(f"{space!r} is not a space. A space is a path such as me/project or me/project/session")
     return clean(space)
+
+
+def space_meant(space: str | None) -> str:
+    """That space, checked; without one that of the working directory."""
+    return config.default_space() if space is None else checked_space(space)
 
 
 def private_space(space: str) -> str:

@@ -34,7 +34,6 @@ from reverie.lifecycle.reconcile import (
     may_yield,
     mixed,
     one_family,
-    plain,
     retired,
     standing,
     stronger,
@@ -43,6 +42,7 @@ from reverie.lifecycle.reconcile import (
     worth_a_look,
 )
 from reverie.model import NOTHING, Change, Edge, Link, Memory, Revise
+from reverie.words import folded
 
 
 class Ledger:
@@ -121,8 +121,8 @@ class Ledger:
         self.rulings.append(Ruling(gone.id, kept.id, "same"))
         if mixed(kept, gone):
             return stays
-        said = {plain(text) for text in (kept.text, *self.wordings.get(kept.id, ()))}
-        if plain(gone.text) not in said:      # ten thousand times the same words are one wording
+        said = {folded(text) for text in (kept.text, *self.wordings.get(kept.id, ()))}
+        if folded(gone.text) not in said:      # ten thousand times the same words are one wording
             self.links.append(Link(edge=Edge(src=kept.id, rel="derived_from", dst=gone.id)))
         self.wordings[kept.id] = (*self.wordings.get(kept.id, ()), gone.text, *self.wordings.get(gone.id, ()))
         return stays

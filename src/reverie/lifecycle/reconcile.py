@@ -26,6 +26,7 @@ from reverie.lifecycle.alike.statement import read
 from reverie.lifecycle.change import HELPFUL, MOST_REINFORCEMENTS, crumbs
 from reverie.lifecycle.procedure import PARTS
 from reverie.model import Change, Edge, Link, Memory, Retire, Revise
+from reverie.words import folded
 
 TALK = ("fact", "note")          # kinds that turns of a conversation are kept as, with a speaker
 RAW = ("observation", "event", EXCERPT)   # kinds that are raw material as soon as they come out of a session
@@ -201,7 +202,7 @@ def judged(old: Memory, new: Memory, cosine: float | None, wordings: Sequence[st
     """What the new one is to the old. Statements are compared; of a document only a repetition can be told."""
     if max(len(old.text), len(new.text)) <= LONG:
         return compare(old, new, cosine, wordings=[text for text in wordings if len(text) <= LONG])
-    if plain(new.text) in map(plain, (old.text, *wordings)):
+    if folded(new.text) in map(folded, (old.text, *wordings)):
         return Verdict("same", 1.0, "the same words")
     return Verdict("near" if (cosine or 0.0) >= NEAR_DOCUMENT else "apart", cosine or 0.0, "nearly the same document")
 
@@ -259,11 +260,6 @@ def family_says(one: Memory, ones: Sequence[str], other: Memory, others: Sequenc
     said = (other.text, *others)[:MOST_ASKED]
     count = Counter(judged(one, other._replace(text=text), cosine, ones).relation for text in said)
     return {relation: count[relation] / len(said) for relation in RELATIONS}
-
-
-def plain(text: str) -> str:
-    """A text without letter case and white space."""
-    return " ".join(text.lower().split())
 
 
 def merging(kept: Memory, gone: Memory, now: float) -> list[Change]:

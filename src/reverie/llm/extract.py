@@ -17,6 +17,7 @@ from reverie.llm import BadAnswer, Request
 from reverie.llm.asking import RULES, a_text, fenced, the_object
 from reverie.messages import Said
 from reverie.model import NOTHING
+from reverie.numbers import fraction
 from reverie.words import short
 
 MESSAGES, CHARS = 40, 24_000     # one window (CONSTANTS: extraction window)
@@ -175,14 +176,9 @@ def item(row: Any, window: Sequence[Said]) -> Item:
         title=short(row["title"], 80) if isinstance(row.get("title"), str) else "",
         files=tuple(dict.fromkeys(f for f in files or [] if isinstance(f, str) and 0 < len(f) <= 300 and f in heard)),
         reason=short(row["reason"], MOST_REASON) if isinstance(row.get("reason"), str) else "",
-        importance=importance(row.get("importance")), data=data(row.get("data")), emotion=emotion(row.get("emotion")),
+        importance=fraction(row.get("importance"), 0.5), data=data(row.get("data")),
+        emotion=emotion(row.get("emotion")),
     )
-
-
-def importance(value: Any) -> float:
-    """How much a note matters; what is no number from 0 to 1 says nothing."""
-    good = isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value <= 1.0
-    return float(value) if good else 0.5
 
 
 def data(value: Any) -> dict[str, str]:

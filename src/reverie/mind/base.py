@@ -10,7 +10,7 @@ from reverie import clock, config
 from reverie.config import Settings
 from reverie.errors import Conflict, NotFound
 from reverie.lifecycle.asked import texts
-from reverie.lifecycle.intake import checked_space, private
+from reverie.lifecycle.intake import private, space_meant
 from reverie.model import Change, Event, Memory, Retire, Revise
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Base:
             self._recorder.flush()
 
     def _space(self, space: str | None) -> str:
-        return config.default_space() if space is None else checked_space(space)
+        return space_meant(space)
 
     def _writable(self, space: str | None) -> str:
         home = self._space(space)

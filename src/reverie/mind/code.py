@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from reverie.code.similar import Alike
     from reverie.files.index import Progress
 
-PATIENCE = 600.0         # seconds that one waits for another one who is at it
-
 
 class Coding(Base):
     """The verbs about code. `root` is a folder in an indexed repository: the working directory, unless told."""
@@ -38,7 +36,7 @@ class Coding(Base):
         from reverie.code.index import mapped
         from reverie.mind.files import quiet
         from reverie.settle.anchoring import LEASE, first_look, looked_at
-        from reverie.settle.filing import indexing
+        from reverie.settle.filing import PATIENCE, indexing
         root = os.path.realpath(config.work_tree(config.here()) if path is None else Path(path).expanduser())
         if not Path(root).is_dir():
             raise BadInput(f"{path} is no folder. Give the folder of a repository")

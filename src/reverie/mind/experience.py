@@ -112,7 +112,7 @@ class Experiencing(Base):
         names too. `broke` names commands that had gone well before a change and failed next, in the same conversation.
         The path is that within the repository, or the end of it.
         """
-        from reverie.lifecycle.experience import touching
+        from reverie.lifecycle.experience import remedies, touching
         self._flush()
         home, most = self._space(space), max(0, whole(limit))
         names = self._names(path, home)
@@ -121,8 +121,8 @@ class Experiencing(Base):
         told = touching.history(names, found.values())[:most]
         if not told:
             return []
-        runs = self.store.happened((TOOL,), space=home, since=told[-1].at - touching.REACH,
-                                   until=told[0].at + touching.REACH, limit=LOOKED_AT)
+        runs = self.store.happened((TOOL,), space=home, since=told[-1].at - remedies.MOST_SECONDS,
+                                   until=told[0].at + remedies.MOST_SECONDS, limit=LOOKED_AT)
         return touching.with_what_broke(told, runs)
 
     def _names(self, path: str, home: str) -> set[str]:

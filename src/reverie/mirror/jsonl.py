@@ -23,6 +23,7 @@ from reverie.errors import BadInput
 from reverie.kinds import FILE, MATURITIES, is_ripe, is_talk, kind_of
 from reverie.mirror.places import EARLIEST, LATEST
 from reverie.model import UNTRUSTED, Memory
+from reverie.numbers import fraction
 from reverie.words import fingerprint, short
 
 SYSTEM = "jaato"
@@ -147,11 +148,9 @@ def fields_of(record: Mapping[str, Any], zone: str) -> dict[str, Any]:
         details["maturity"] = state
     if not OURS.fullmatch(name):
         details[ORIGIN] = {"system": SYSTEM, "id": name, "zone": zone}
-    sure = record.get("confidence")
-    known = isinstance(sure, (int, float)) and not isinstance(sure, bool) and 0 <= sure <= 1
     return {"text": record["content"], "title": str(record.get("description") or ""),
             "tags": [str(tag) for tag in record.get("tags") or ()], "at": moment_in(record.get("timestamp"), zone),
-            "details": details, "trust": sure if known else None, "provenance": "extracted"}
+            "details": details, "trust": fraction(record.get("confidence"), None), "provenance": "extracted"}
 
 
 def dismissed(record: Mapping[str, Any]) -> bool:

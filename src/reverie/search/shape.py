@@ -11,6 +11,7 @@ from reverie.anchors import CHANGED, GONE, outdated, standing
 from reverie.kinds import awaits, holds, is_ripe, kind_of, retention, unverified
 from reverie.model import Hit, Memory
 from reverie.search.triggers import called
+from reverie.words import folded
 
 BOUND = 0.25              # how far one prior may move the odds, either way
 RECENT_HOURS = 24.0       # recency boost 1 + 0.25·e^(−hours since last use / 24) (B57, bounded)
@@ -148,8 +149,7 @@ def distinct(hits: Sequence[Hit]) -> list[Hit]:
     seen: set[str] = set()
     kept = []
     for hit in hits:
-        words = " ".join(hit.memory.text.lower().split())
-        if words not in seen:
+        if (words := folded(hit.memory.text)) not in seen:
             seen.add(words)
             kept.append(hit)
     return kept

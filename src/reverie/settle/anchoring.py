@@ -32,6 +32,7 @@ from reverie.errors import BadInput, NotFound, ReverieError
 from reverie.kinds import is_talk
 from reverie.model import NOTHING, Change, Edge, Event, Filter, Link, Memory, Revise, lineage
 from reverie.settle.reading import ANEW, Decision, Reader, Work
+from reverie.store.paging import pages
 
 if TYPE_CHECKING:
     from reverie.code.anchor import Sights
@@ -183,11 +184,9 @@ def looked_at(work: Work, root: str) -> int:
 
 def concerned(work: Work, root: str) -> Iterator[list[Memory]]:
     """Memories that count and have anchors in a repository, page by page."""
-    where = Filter(having=ANCHORS, limit=PAGE)
-    while page := work.store.browse(where):
+    for page in pages(work.store, Filter(having=ANCHORS, limit=PAGE)):
         yield [memory for memory in page if any(belongs(anchor, memory, root) for anchor in anchors_of(memory))
                and not work.settings.is_off(memory.space)]
-        where = where._replace(after=page[-1].id)
 
 
 def belongs(anchor: Anchor, memory: Memory, root: str) -> bool:
@@ -243,9 +242,7 @@ def first_look(work: Work, root: str) -> int:
     home, count = config.space_of(Path(root)), 0
     eyes: Eyes = {}
     for space in sorted(one for one in work.store.stats().spaces if home in lineage(one)):
-        where = Filter(spaces=(space,), limit=PAGE)
-        while page := work.store.browse(where):
-            where = where._replace(after=page[-1].id)
+        for page in pages(work.store, Filter(spaces=(space,), limit=PAGE)):
             memories = [memory for memory in page if speaks_of_code(work, memory) and not anchors_of(memory)]
             changes = [change for memory in memories
                        for change in anchored(memory, by_its_words(work, memory, [root], eyes, memory.at), work.now)]

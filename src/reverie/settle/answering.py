@@ -13,8 +13,9 @@ from reverie.model import Add, Event
 from reverie.settle import asking
 from reverie.settle.extracting import MOST_TURNS, OLDEST, ROOM, account, as_memory, heard, spoken
 from reverie.settle.gaps import VERB
-from reverie.settle.learning import home_of, known_as, same_words
+from reverie.settle.learning import home_of, known_as
 from reverie.settle.reading import Decision, Reader, Work
+from reverie.words import folded
 
 NAME = "answer"
 ENDED = "session_end"    # a host says so with `record`, or the companion was closed
@@ -50,7 +51,7 @@ def found(work: Work, event: Event) -> Decision:
         return Decision(payload={"kept": 0, "questions": len(asked)})
     known = heard(work, event, turns)
     notes = (as_memory(work, work.llm, event, item, NAME, known) for item in extracted.keep)
-    memories = {same_words(memory): memory for memory in notes}
+    memories = {folded(memory.text): memory for memory in notes}
     new = [Add(memory) for memory in memories.values() if not known_as(work.store, memory)]
     return Decision(new, payload={"kept": len(new), "questions": len(asked), **account(extracted.reject)})
 

@@ -56,8 +56,11 @@ def chronicled(work: Work, folder: Path, space: str) -> Chronicle:
     cut = firsts if is_shallow(folder) else []      # these seem to have made all files at once
     left = [*cut, *([last] if last and exists(folder, last) else [])]
     found = list(history(folder, tuple(f"^{id}" for id in left)))
+    done = Chronicle(firsts[0], known=len(mine))
+    if not found:
+        return done
     with work.store.alone():
-        return entered(work, found, Chronicle(firsts[0], known=len(mine)), space)
+        return entered(work, found, done, space)
 
 
 def entered(work: Work, found: Iterable[Commit], done: Chronicle, space: str) -> Chronicle:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie import clock
-from reverie.lifecycle.condense.drafting import Condensed, Draft, draft, finished, fitting
+from reverie.lifecycle.condense.drafting import Condensed, Draft, draft, finished, fitting, untouched
 from reverie.lifecycle.condense.lines import LONGEST, Line, is_summary
 from reverie.lifecycle.condense.strategies import wanted
 from reverie.lifecycle.condense.timing import too_early
@@ -58,11 +58,10 @@ def condensed(messages: Sequence[Any], wish: Wish, about: About, now: float, llm
     wanted(wish.strategy, wish.limit)
     used = sum(weight(message, text_of(message), wish.tokenizer) for message in checked(messages))
     why = too_early(used, wish.limit, len(messages), about.last, now, wish.start)
-    if not why:
-        made = draft(messages, wish, now, known=about.known, numbers=about.numbers, session=about.session)
-        return by_model(made, about, llm) or finished(made, fitting(made, made.lines), BY_WORDS)
-    return Condensed(list(messages), used, used, int(wish.down * wish.limit), wish.strategy,
-                     origin=tuple(range(len(messages))), why=why)
+    if why:
+        return untouched(messages, wish, used, why)
+    made = draft(messages, wish, now, known=about.known, numbers=about.numbers, session=about.session)
+    return by_model(made, about, llm) or finished(made, fitting(made, made.lines), BY_WORDS)
 
 
 def by_model(made: Draft, about: About, llm: Llm | None) -> Condensed | None:

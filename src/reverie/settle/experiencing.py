@@ -11,8 +11,9 @@ from reverie.lifecycle import episode
 from reverie.lifecycle.intake import built
 from reverie.lifecycle.season import season_of, stamped
 from reverie.model import Add, Event, Filter, Memory, lineage
-from reverie.settle.learning import home_of, same_words
+from reverie.settle.learning import home_of
 from reverie.settle.reading import Decision, Reader, Work
+from reverie.words import folded
 
 LATELY = 50              # newest episodes of a conversation among which the same is looked for
 NAME = "experience"
@@ -26,7 +27,7 @@ def experienced(work: Work, event: Event) -> Decision:
         return Decision()
     memory = stamped(as_memory(home, event, outcome, work.now), season_of(work.store, lineage(home), work.now))
     lately = work.store.browse(Filter(spaces=(home,), kinds=(outcome.kind,), session=event.session, limit=LATELY))
-    known = same_words(memory) in map(same_words, lately)
+    known = folded(memory.text) in (folded(one.text) for one in lately)
     return Decision() if known else Decision([Add(memory)])
 
 

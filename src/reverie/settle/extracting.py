@@ -30,11 +30,11 @@ from reverie.search import Query, search
 from reverie.settle.asking import about
 from reverie.settle.embedding import embedded
 from reverie.settle.gathering import is_seam
-from reverie.settle.learning import home_of, known_as, same_words
+from reverie.settle.learning import home_of, known_as
 from reverie.settle.reading import Decision, Reader, Work
 from reverie.settle.vouching import Lately, answered, told, vouched
 from reverie.settle.vouching import spoken as spoken_in
-from reverie.words import fingerprint
+from reverie.words import fingerprint, folded
 
 if TYPE_CHECKING:
     from reverie.llm import Llm
@@ -72,9 +72,9 @@ def taught(work: Work, event: Event) -> Decision:
         extracted = asked(work, work.llm, event, window)
         for item in extracted.keep:
             memory = stamped(as_memory(work, work.llm, event, item, known=known), season)
-            if same_words(memory) not in seen and not known_as(work.store, memory):
+            if folded(memory.text) not in seen and not known_as(work.store, memory):
                 found.append(Add(memory))
-            seen.add(same_words(memory))
+            seen.add(folded(memory.text))
         rejected += extracted.reject
     return Decision(found, payload={"kept": len(found), **account(rejected)})
 

@@ -28,7 +28,7 @@ from reverie.model import NOTHING, Add, Event, Filter, Memory, lineage
 from reverie.settle.reading import Decision, Reader, Work
 from reverie.settle.reconciling import families
 from reverie.store import Store
-from reverie.words import query_terms
+from reverie.words import folded, query_terms
 
 LEARNED_FROM = ("turn",)
 LATELY = 500             # newest memories of a kind among which a lesson is looked for that was let go of
@@ -87,13 +87,13 @@ def decided(work: Work, found: Gleaned, source: Source, asked: int | None = None
                 continue
             memory = planned
         known = [one for one in known_as(store, memory, asked if lesson.explicit else None) if same_plan(one, memory)]
-        if same_words(memory) in seen or known:
+        if folded(memory.text) in seen or known:
             rejected.append(Rejected(lesson.text, KNOWN, lesson.rule, lesson.last))
             old = repeated(store, known, memory)
             again |= {old.id: (old, absorbed(old, memory, now))} if old else {}
         else:
             kept.append(memory)
-        seen.add(same_words(memory))
+        seen.add(folded(memory.text))
     stronger = [change for before, after in again.values() for change in altered(before, after)]
     return Decision([*(Add(memory=memory) for memory in kept), *stronger], [before for before, _ in again.values()],
                     account(len(kept), rejected, source.places))
@@ -170,7 +170,7 @@ def known_as(store: Store, memory: Memory, asked: int | None = None) -> list[Mem
     """
     best = store.words(query_terms(memory.text), lineage(memory.space), 3)
     lately = store.browse(Filter(spaces=lineage(memory.space), kinds=(memory.kind,), active=None, limit=LATELY))
-    same = [m for m in (*store.get([id for id, _ in best]), *lately) if same_words(m) == same_words(memory)
+    same = [m for m in (*store.get([id for id, _ in best]), *lately) if folded(m.text) == folded(memory.text)
             and unverified(m) <= unverified(memory)]
     found = {one.id: one for one in same if (one.space == memory.space or covers(one, memory) if one.active
                                              else asked is None or let_go(store, one) > asked)}
@@ -196,11 +196,6 @@ def heard(store: Store, old: Memory, memory: Memory) -> bool:
 def let_go(store: Store, memory: Memory) -> int:
     """The number of the event after which a memory counted no longer; 0 if that is not known."""
     return max((r.event.seq for r in store.history(memory.id) if r.after.get("retired_at") is not None), default=0)
-
-
-def same_words(memory: Memory) -> str:
-    """What two memories share that say the same word for word."""
-    return " ".join(memory.text.lower().split())
 
 
 def tally(events: Iterable[Event]) -> tuple[int, dict[str, int]]:

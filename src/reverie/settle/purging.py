@@ -21,6 +21,7 @@ from reverie.mirror.files import Folder
 from reverie.settle.filing import indexing
 from reverie.settle.mirroring import known, root_of
 from reverie.settle.reading import Work
+from reverie.words import folded
 
 PATIENCE = 60.0          # seconds that whoever indexes now is waited for
 CHANCE = 20              # characters; a shorter text may stand in an unrelated line by chance
@@ -88,8 +89,3 @@ def repeating(ids: set[str], texts: Iterable[str]) -> Callable[[bytes], bool]:
                 or not said.isdisjoint(folded(line.strip(" \t-*+")) for line in text.splitlines()))
 
     return repeats
-
-
-def folded(text: str) -> str:
-    """A text, letter case and white space apart."""
-    return " ".join(text.lower().split())

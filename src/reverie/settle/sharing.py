@@ -25,7 +25,9 @@ from reverie.mirror import jsonl
 from reverie.mirror.merging import doubtful
 from reverie.mirror.swapping import Look, bytes_of, look_of, swapped
 from reverie.model import UNTRUSTED, Add, Change, Event, Filter, Memory, Retire
-from reverie.settle.mirroring import QUIET, alone, spaces_of
+from reverie.numbers import count
+from reverie.settle.leases import leased
+from reverie.settle.mirroring import QUIET, spaces_of
 from reverie.settle.reading import Work
 from reverie.store import Store
 from reverie.words import short
@@ -124,7 +126,8 @@ def in_step(work: Work, share: Share, *, writes: bool = True, takes: bool = True
         return Shared(share)
     done = Shared(share)
     try:
-        with alone(work.store, lambda: work.now, f"{VERB}:{share.path}"):
+        with leased(work.store, f"{VERB}:{share.path}", lambda: work.now,
+                    "another process brings this file in step. Nothing was changed: try again"):
             for _ in range(ANEW):
                 step, again = one_round(work, share, writes=writes, takes=takes)
                 done = step._replace(new=done.new + step.new, revised=done.revised + step.revised,
@@ -220,10 +223,8 @@ def new(id: str, now: float, space: str, record: Mapping[str, Any], zone: str) -
     claims = {name: record[name] for name in ("maturity", "confidence") if record.get(name) is not None}
     details = {**fields["details"], jsonl.HEARD: jsonl.SHARED, **({"claims": claims} if claims else {})}
     memory = built(id, now, space=space, **{**fields, "provenance": UNTRUSTED, "trust": None, "details": details})
-    used = record.get("usage_count")
-    count = used if isinstance(used, int) and not isinstance(used, bool) and used > 0 else 0
     last = jsonl.moment_in(record.get("last_accessed"), zone)
-    return Add(memory=memory._replace(access_count=count, last_accessed_at=last))
+    return Add(memory=memory._replace(access_count=count(record.get("usage_count")), last_accessed_at=last))
 
 
 def ours_in(store: Store, space: str) -> dict[str, Memory]:

@@ -6,12 +6,14 @@ the verb "import", which `undo` takes back; deeds are appended to the log as wha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from reverie.importing import format_of
-from reverie.importing.nouns import Reading
+from reverie.importing.nouns import Deed, Item, Reading
 from reverie.importing.plan import Into, Plan, planned
+from reverie.lifecycle.experience import FILE, TOOL
 from reverie.lifecycle.intake import private
 from reverie.mirror.jsonl import ORIGIN
 from reverie.model import Event
@@ -19,7 +21,7 @@ from reverie.settle.reading import Work
 from reverie.store import Store
 
 EVERY = 1_000_000_000        # deeds of a space
-DEEDS = ("tool", "file")
+DEEDS = (TOOL, FILE)
 
 
 class TakenAlong(NamedTuple):
@@ -34,17 +36,23 @@ def taken_along(work: Work, path: Path, system: str, space: str, folders: tuple[
                 dry_run: bool) -> TakenAlong:
     """Read a file or folder and take in what is new."""
     form, zone, store = format_of(path, system), work.zone(), work.store
-    items = form.read(path, Reading(zone, folders))
+    items = list(form.read(path, Reading(zone, folders)))    # before anybody has to wait
     into = Into(form.name, space, work.now, zone, untrusted)
+    if dry_run:
+        return TakenAlong(form.name, held_against(store, items, into))
     with store.alone():
-        plan = planned(items, into, lambda ids: {one.id for one in store.get(ids)}, deeds_there(store, space))
-        if dry_run:
-            return TakenAlong(form.name, plan)
+        plan = held_against(store, items, into)
         cause = Event("import", space, work.now, payload={"system": form.name, "from": private(path.name)})
         event = store.apply(plan.changes, cause) if plan.changes else 0
         store.append(plan.events)
         keep_vectors(store, plan)
     return TakenAlong(form.name, plan, event)
+
+
+def held_against(store: Store, items: Sequence[Item], into: Into) -> Plan:
+    """What of the items is new to the store, and what becomes of it."""
+    done = deeds_there(store, into.space) if any(isinstance(item, Deed) for item in items) else frozenset[str]()
+    return planned(items, into, lambda ids: {one.id for one in store.get(ids)}, done)
 
 
 def deeds_there(store: Store, space: str) -> frozenset[str]:

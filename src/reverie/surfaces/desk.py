@@ -16,7 +16,7 @@ import typer
 
 from reverie import Mind, config
 from reverie.config import Settings
-from reverie.lifecycle.intake import checked_space
+from reverie.lifecycle.intake import space_meant
 from reverie.surfaces import complete
 from reverie.surfaces.progress import Telling
 
@@ -37,6 +37,7 @@ SpaceOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")]
 
 
 @dataclass
@@ -56,7 +57,7 @@ class Desk:
     @cached_property
     def space(self) -> str:
         """Where one asks from."""
-        return config.default_space() if self.place is None else checked_space(self.place)
+        return space_meant(self.place)
 
     @contextmanager
     def mind(self) -> Iterator[Mind]:

@@ -37,6 +37,11 @@ class Wish(NamedTuple):
     down: float = DOWN
     kept: bool = True                                # whether what leaves is kept in memory
 
+    @property
+    def goal(self) -> int:
+        """Tokens that are aimed at."""
+        return int(self.down * self.limit)
+
 
 class Before(NamedTuple):
     """What a host passed the last time, and what of it had gone by then."""

@@ -31,7 +31,6 @@ CHANGING = frozenset(OPERATIONS) - {"read"}
 MOST_TEXT = 4_000        # characters of an answer or an error that are kept: the first half and the last
 MOST_VALUE = 2_000       # of one parameter
 MOST_ITEMS, MOST_DEPTH = 50, 5
-WINDOW = 7 * 86_400.0    # seconds over which tools are counted (CONSTANTS: tool stats)
 
 MOVES = re.compile(r"cd (\S+)")
 LEAVES = re.compile(rf"(?:{MOVES.pattern} *(?:&&|;) *)+")

@@ -68,18 +68,18 @@ class SqliteStore:
 
     @cached_property
     def files(self) -> FileIndex:
-        from reverie.store.sqlite.files import SqliteFiles, beside
-        return SqliteFiles(beside(self.path))
+        from reverie.store.sqlite.files import SqliteFiles
+        return SqliteFiles.beside(self.path, "files")
 
     @cached_property
     def code_chunks(self) -> FileIndex:
-        from reverie.store.sqlite.files import SqliteFiles, beside
-        return SqliteFiles(beside(self.path, "chunks"))
+        from reverie.store.sqlite.files import SqliteFiles
+        return SqliteFiles.beside(self.path, "chunks")
 
     @cached_property
     def code(self) -> CodeIndex:
-        from reverie.store.sqlite.code import SqliteCode, beside
-        return SqliteCode(beside(self.path))
+        from reverie.store.sqlite.code import SqliteCode
+        return SqliteCode.beside(self.path, "code")
 
     # Writing
 

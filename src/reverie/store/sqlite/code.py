@@ -13,13 +13,11 @@ from pathlib import Path
 from zlib import crc32
 
 from reverie.store.code import Bag, Bags, Definition, Edge, Graph, Linked, Parsed, Place, Size, Symbol, joining
-from reverie.store.files import Indexed, Stamp
 from reverie.store.sqlite import bags
 from reverie.store.sqlite.derived import Derived
-from reverie.store.sqlite.read import BATCH, affordable, marks, matching
+from reverie.store.sqlite.read import affordable, batches, marks, matching
 from reverie.words import indexable
 
-EDITION = 4            # of the schema, of facts and of queries: another one begins another file
 SYMBOL = "s.name, s.qual, s.kind, s.parent, s.owner, s.first, s.last, s.head, s.type, s.value, s.body"
 EDGES = """
     select f.path, e.scope, e.kind, e.name, e.line, coalesce(t.path, ''), e.symbol, e.how
@@ -40,18 +38,11 @@ WAYS = (                # of finding a symbol: the first that finds any answers
 )
 
 
-def beside(store: str) -> str:
-    """Where the index of code is: in the cache beside the store's database, or in memory like it."""
-    if store == ":memory:":
-        return store
-    path = Path(store)
-    return str(path.parent / "cache" / f"{path.stem}-code-{EDITION}.db")
-
-
 class SqliteCode(Derived):
     """The index of code beside one store."""
 
     schema = Path(__file__).with_suffix(".sql")
+    edition = 4            # of facts and queries too
     emptying = ("insert into words (words) values ('delete-all')", "delete from edge", "delete from rest",
                 "delete from joining", "delete from bag", "delete from term",
                 "delete from symbol", "delete from file", "delete from root")
@@ -66,13 +57,6 @@ class SqliteCode(Derived):
             for one in files:
                 drop(db, root, one.file.path)
                 add(db, root, one)
-
-    def stamp(self, root: str, files: Sequence[Indexed]) -> None:
-        if files:
-            with self._connections().writing() as db:
-                db.executemany("update file set size = ?, mtime = ?, inode = ? "
-                               "where root = ? and path = ? and hash = ?",
-                               [(*file.stamp, root, file.path, file.hash) for file in files])
 
     def drop(self, root: str, paths: Sequence[str]) -> None:
         if paths:
@@ -113,11 +97,6 @@ class SqliteCode(Derived):
     def roots(self) -> list[str]:
         with self._reading() as db:
             return [path for (path,) in db.execute("select path from root order by path")] if db else []
-
-    def known(self, root: str) -> dict[str, Indexed]:
-        with self._reading() as db:
-            rows = db.execute("select path, size, mtime, inode, hash from file where root = ?", (root,)) if db else ()
-            return {path: Indexed(path, Stamp(*stamp), hash) for path, *stamp, hash in rows}
 
     def facts(self, root: str, paths: Sequence[str] | None = None) -> dict[str, str]:
         with self._reading() as db:
@@ -180,9 +159,8 @@ class SqliteCode(Derived):
                 return []
             if paths is None:
                 return self._symbols(db, "f.root = ?", (root,))
-            return [place for start in range(0, len(paths), BATCH) for place in self._symbols(
-                db, f"f.root = ? and f.path in ({marks(paths[start:start + BATCH])})",
-                (root, *paths[start:start + BATCH]))]
+            return [place for some in batches(paths) for place in self._symbols(
+                db, f"f.root = ? and f.path in ({marks(some)})", (root, *some))]
 
     def _symbols(self, db: sqlite3.Connection | None, where: str, given: Sequence[object],
                  limit: int = -1) -> list[Place]:

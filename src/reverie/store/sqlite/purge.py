@@ -17,6 +17,7 @@ from typing import Any
 from reverie.store.sqlite.read import BATCH, marks
 from reverie.store.sqlite.rows import to_column, to_json
 from reverie.store.sqlite.write import DELETE_PENDING, bump
+from reverie.words import folded
 
 PURGED = "[purged]"
 CHANCE = 20          # characters; a shorter text may stand in an unrelated event by chance
@@ -146,11 +147,6 @@ def in_strings(value: Any, clean: Callable[[str], str]) -> Any:
 
 
 # Texts
-
-
-def folded(text: str) -> str:
-    """A text, letter case and white space apart."""
-    return " ".join(text.lower().split())
 
 
 def telling(text: str) -> str:

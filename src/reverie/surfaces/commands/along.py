@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +24,7 @@ OURS = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{[^{}]*"type":\s*"reverie"')      # be
 HEAD = 4_096             # bytes that are looked at for it
 NAMED = 20               # bad records that are named one by one
 CLAUDE = "claude-code"
+TALK = "conversation"    # of Claude Code's: it is learned from
 
 
 def register(app: typer.Typer) -> None:
@@ -49,29 +50,41 @@ def import_(
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows of an export that are bad.")] = False,
 ) -> None:
     """Take in what export wrote, or what another program remembers. What is there already is left alone."""
-    others = [file for file in files if system or is_others(file)]
-    if others and len(others) < len(files):
+    found = {file: whose(file, system) for file in files}
+    others = {file: name for file, name in found.items() if name is not None}
+    if others and len(others) < len(found):
         raise BadInput("An export of Reverie and memories of another program, one after the other please")
     if others:
-        along(desk, others, system, dry_run, untrusted)
+        along(desk, others, dry_run, untrusted)
         return
     if dry_run or untrusted:
         raise BadInput("--dry-run and --untrusted are for memories of other programs; this is an export of Reverie")
     exported(desk, files, skip_bad)
 
 
-def is_others(file: Path) -> bool:
-    """Whether a path has the look of another program's memories, and not of an export."""
+def whose(file: Path, system: str) -> str | None:
+    """Whose memories a path holds: a program's name, TALK for a conversation, "" for a folder that is still to be
+    looked into; None for an export of Reverie, or what is no path. `system` is what the user says that it is.
+    """
     from reverie.importing import detect
 
     place = config.here() / file.expanduser()
-    if str(file) == "-" or not place.exists():
+    if not system and (str(file) == "-" or not place.exists() or is_export(place)):
+        return None
+    if system in ("", CLAUDE) and is_transcript(place):
+        return TALK
+    if system or place.is_dir():
+        return system
+    found = detect(place)
+    return found.name if found else None
+
+
+def is_export(place: Path) -> bool:
+    """Whether it begins as an export of Reverie does."""
+    if not place.is_file():
         return False
-    if place.is_file():
-        with place.open("rb") as opened:
-            if OURS.match(opened.read(HEAD)):
-                return False
-    return place.is_dir() or detect(place) is not None or is_transcript(place)
+    with place.open("rb") as opened:
+        return bool(OURS.match(opened.read(HEAD)))
 
 
 def is_transcript(place: Path) -> bool:
@@ -84,16 +97,16 @@ def is_transcript(place: Path) -> bool:
         return False
 
 
-def along(desk: Desk, files: Sequence[Path], system: str, dry_run: bool, untrusted: bool) -> None:
+def along(desk: Desk, files: Mapping[Path, str], dry_run: bool, untrusted: bool) -> None:
     """Take along what other programs remember; conversations of Claude Code's are learned from."""
     told: list[dict[str, Any]] = []
     with desk.mind() as mind:
-        for file in files:
-            place = config.here() / file.expanduser()
-            if system in ("", CLAUDE) and is_transcript(place):
+        for file, system in files.items():
+            if system == TALK:
                 learn_from(desk, mind, file, dry_run)
                 continue
             desk.telling(f"reading {file.name}", 0, None)
+            place = config.here() / file.expanduser()
             done = mind.import_from(place, system, space=desk.space, untrusted=untrusted, dry_run=dry_run)
             desk.telling.rest()
             told.append({"path": str(file), **as_json(done)})

@@ -8,15 +8,15 @@ import typer
 from reverie import clock
 from reverie.errors import BadInput
 from reverie.surfaces import reading, say
+from reverie.surfaces.commands.find import answer_found
 from reverie.surfaces.commands.keep import answer_kept, hand_over
-from reverie.surfaces.desk import Desk, command
+from reverie.surfaces.desk import Desk, Limit, command
 
 PANEL = "What happened"
 WEEK = 7
 
 Since = Annotated[str, typer.Option(metavar="WHEN", help="From then on: a date, a time, a span (3d).")]
 Until = Annotated[str, typer.Option(metavar="WHEN", help="Up to then, included: a date (its end), a time, a span.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -58,14 +58,7 @@ def episodes(
     with desk.mind() as mind:
         found = mind.episodes(" ".join(words or ()), since=first, until=last, session=session, limit=limit,
                               space=desk.space)
-    if desk.json:
-        say.document({"space": desk.space, "episodes": [say.as_json(one) for one in found]})
-    elif found:
-        from reverie.surfaces import show
-
-        show.memories(found, clock.now(), desk.space)
-    else:
-        say.note(f"No such episode in {desk.space}.")
+    answer_found(desk, found, f"No such episode in {desk.space}.", "episodes")
 
 
 def journal(
