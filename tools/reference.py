@@ -60,14 +60,14 @@ def settings() -> str:
 def kinds() -> str:
     """The table of kinds."""
     return ("# Kinds of memory\n\nA kind that is not listed is welcome too: it behaves like the last row.\n\n"
-            "| kind | type | half-life | meaning | shown under |\n|---|---|---|---|---|\n"
+            "| kind | type | half-life | meaning | shown under | whose word |\n|---|---|---|---|---|---|\n"
             + "\n".join(map(kind_row, (*KINDS.values(), CUSTOM))) + "\n")
 
 
 def kind_row(kind: Kind) -> str:
     """One line of the table."""
     days = "never fades" if math.isinf(kind.half_life) else f"{kind.half_life:.3g} days"
-    return f"| `{kind.name}` | {kind.type} | {days} | {kind.meaning} | {kind.group} |"
+    return f"| `{kind.name}` | {kind.type} | {days} | {kind.meaning} | {kind.group} | {kind.voice} |"
 
 
 def commands() -> str:

@@ -38,12 +38,16 @@ Print = int
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of a conversation. `place` is its number there, where that is known. `ran` is never written down."""
+    """One message of a conversation. `place` is its number there, where that is known. `ran` is never written down.
+
+    `quoted` is what others wrote, where it was told apart from the speaker's own words.
+    """
 
     role: str
     text: str
     place: int = 0
     ran: tuple[tuple[str, str], ...] = ()    # tools and commands that are too long to be shown in the text
+    quoted: str = ""
 
 
 def trimmed(text: str) -> str:

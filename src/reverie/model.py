@@ -23,7 +23,9 @@ TRUST: dict[str, float] = {
     "observed": 0.8,         # an agent saw it happen, or was told to keep it
     "extracted": 0.7,        # taken out of a finished conversation
     "inferred": 0.5,         # concluded; nobody said it
+    "untrusted": 0.3,        # others wrote it: a tool's result, a page, a file, a line of a shared file
 }
+UNTRUSTED = "untrusted"
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})    # one empty mapping for all who have no details

@@ -9,6 +9,7 @@ from reverie import importing
 from reverie.errors import BadInput
 from reverie.importing import texts
 from reverie.importing.jcode import stem_of
+from reverie.kinds import kind_of
 from reverie.model import Filter
 from reverie.testing import memory
 from tests.helpers import crowd, invoked, turn
@@ -247,11 +248,11 @@ def test_somebody_elses_file_waits_for_approval(tmp_path, mind, clock):
     clock.at = 1772000000.0 + 60
     assert mind.due(space=SPACE) == []
     for one in everything(mind).values():
-        assert (one.provenance, one.trust, one.triggers) == ("inferred", 0.5, ())
+        assert (one.provenance, one.trust, one.triggers) == ("untrusted", 0.3, ())
         assert one.details["imported_from"]["untrusted"]
-        assert "maturity" not in one.details
-        assert one.kind not in ("intention", "procedure", "preference")
-    assert {one.id for one in mind.pending(space=SPACE)} >= {everything(mind)[JAATO["id"]].id}
+        assert kind_of(one.kind).voice == "anybody"
+    waiting = {one.id for one in mind.pending(space=SPACE)}
+    assert waiting == {one.id for one in mind.browse(space=SPACE)} and everything(mind)[JAATO["id"]].id in waiting
 
 
 def test_mem0_keeps_times_and_metadata(tmp_path, mind):

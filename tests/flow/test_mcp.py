@@ -285,7 +285,7 @@ def test_tags(room):
                  tags=["Architecture", "runtime"], confidence=7)
     id = stored["memory_id"]
     assert stored == {"status": "success", "memory_id": id, "message": "Stored: Runtime and session",
-                      "scope": "project", "tags": ["architecture", "runtime"], "maturity": "raw", "confidence": 1.0}
+                      "scope": "project", "tags": ["architecture", "runtime"], "maturity": "raw", "confidence": 0.8}
     kept = room.mind.get(one(server, "store_memory", content="It is slow on Mondays.", description="Mondays",
                              tags=["speed"], evidence="three profiles")["memory_id"])[0]
     assert (kept.details["evidence"], kept.session, kept.space) == ("three profiles", room.session, SPACE)

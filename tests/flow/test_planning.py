@@ -64,7 +64,7 @@ def test_companions_fixes_and_memories_come_with_it(mind, repo):
     assert [other.path for other in plan.together] == ["clean.py"]
     assert "pip install tomli" in plan.fixes[0].ran
     assert [hit.memory.text for hit in plan.memories] == ["The jar is cleared at midnight."]
-    for told in ("Often changed with them", "This error was met before", "Remembered:"):
+    for told in ("Often changed with them", "This error was met before", "Remembered ("):
         assert told in plan.text
 
 

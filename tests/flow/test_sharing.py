@@ -67,7 +67,7 @@ def test_what_is_the_users_own_stays_at_home(team):
 
 
 def test_jaatos_files_are_taken_in(team):
-    """Content, description, tags, time, use, state and evidence; ids lead back; twice adds nothing."""
+    """Content, description, tags, time, use, evidence and what is claimed; ids lead back; twice adds nothing."""
     ann, _, path = team
     write(path, *JAATO)
     before = path.read_bytes()
@@ -76,8 +76,9 @@ def test_jaatos_files_are_taken_in(team):
     old, new = ann.browse(space=SPACE)
     assert (new.text, new.title) == (JAATO[0]["content"], JAATO[0]["description"])
     assert new.tags == ("widget_cache", "build_id")
-    assert (new.at, new.access_count, new.confidence) == (1772352900.123456, 2, 0.8)
-    assert new.details["maturity"] == "validated" and new.details["evidence"] == "stale widget seen after deploy"
+    assert (new.at, new.access_count, new.confidence) == (1772352900.123456, 2, 0.3)
+    assert new.details["claims"] == {"maturity": "validated", "confidence": 0.8}
+    assert new.details["evidence"] == "stale widget seen after deploy"
     assert old.details["imported_from"] == {"system": "jaato", "id": "mem_20231211_143022", "zone": ZONE}
     assert ann.share(path, space=SPACE, once="import").new == 0
     assert [] == ann.verify()

@@ -60,8 +60,8 @@ def test_a_space_sees_upward_only():
 
 
 def test_defaults_are_plain():
-    """An edge weighs 1, an event has no number yet, trust falls from correction to inference (B49)."""
+    """An edge weighs 1, an event has no number yet, trust falls from correction to what others wrote (B49, X49)."""
     assert Edge(src="a", rel="relates_to", dst="b").weight == 1.0
     assert Event(verb="turn", space="me", at=NOON).seq == 0
-    assert list(TRUST.values()) == sorted(TRUST.values(), reverse=True) == [1.0, 0.95, 0.8, 0.7, 0.5]
+    assert list(TRUST.values()) == sorted(TRUST.values(), reverse=True) == [1.0, 0.95, 0.8, 0.7, 0.5, 0.3]
     assert len(set(RELATIONS)) == len(RELATIONS) == 9

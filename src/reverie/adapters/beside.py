@@ -131,7 +131,7 @@ class Beside:
             question: What you want to know, in words.
         """
         return self.spared(f"Memory cannot be searched just now. {self._trouble}".strip(), lambda: self._text(
-            self.mind.recall(question, space=self.space)) or "Nothing is known about that.")
+            self.mind.recall(question, space=self.space), asked=True) or "Nothing is known about that.")
 
     def remember(self, text: str) -> str:
         """Keep something in long-term memory that will be worth knowing in later conversations.
@@ -140,12 +140,14 @@ class Beside:
             text: One fact, preference, decision or lesson, in a sentence that can be understood by itself.
         """
         def kept() -> str:
-            return f"Kept as {self.mind.remember(text, space=self.space, session=self.session).id}."
+            claim = self.mind.vouch(text, space=self.space)
+            kept = self.mind.remember(text, space=self.space, session=self.session, **claim.fields)
+            return " ".join(filter(None, (f"Kept as {kept.id}.", claim.why)))
         return self.spared("", kept) or f"It was not kept. {self._trouble}"
 
-    def _text(self, hits: Sequence[Hit]) -> str:
+    def _text(self, hits: Sequence[Hit], *, asked: bool = False) -> str:
         settings = self.mind.settings
-        return render(hits, self.mind.work.now, limit=settings.limit, budget=settings.budget).text
+        return render(hits, self.mind.work.now, limit=settings.limit, budget=settings.budget, asked=asked).text
 
     def __call__(self, model: F) -> F:
         """The same function, or async function, with memory: its first argument are the messages."""

@@ -3,7 +3,7 @@
 An id follows from the space and the name that a record has there, so that the same record is the same memory whenever
 it is taken in, also by way of `reverie share`. Secrets are taken out as of any other text. What somebody else's file
 says is believed as far as its program says who said it; where whoever imports does not trust the file, it counts as
-`inferred`: it waits for approval, ranks low and fades within days.
+`untrusted`: it waits for approval, ranks low and commands nobody (`lifecycle.untrusted`).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from reverie.errors import BadInput
 from reverie.importing.nouns import USER, Bad, Deed, Found, Item, Remark
 from reverie.lifecycle.intake import KIND, MOST_TAG, MOST_TAGS, built, cleaned, equipped
+from reverie.lifecycle.untrusted import HEARD, THEIRS
 from reverie.mirror.jsonl import ORIGIN, id_for
-from reverie.model import TRUST, Add, Change, Edge, Event, Link, Memory, lineage
+from reverie.model import TRUST, UNTRUSTED, Add, Change, Edge, Event, Link, Memory, lineage
 from reverie.privacy import redact_value
 from reverie.words import fingerprint
 
-ACTING = ("intention", "goal", "negative", "procedure", "skill", "correction", "preference")
 TITLE = 120        # characters of a heading that is kept as a title
 
 
@@ -124,15 +124,12 @@ def memory_of(found: Found, into: Into) -> Memory:
 
 def disarmed(fields: Mapping[str, Any], state: Mapping[str, Any], origin: Mapping[str, Any],
              ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """What a file that is not trusted may say: it is `inferred`, approves itself of nothing, watches for nothing, and
-    what would make an agent do something is a note.
-    """
-    acts = fields["kind"] in ACTING
-    details = {name: value for name, value in fields.get("details", {}).items() if name not in ("maturity", "when")}
-    return ({**{name: value for name, value in fields.items() if name not in ("triggers", "trust")},
-             "provenance": "inferred", "details": details, **({"kind": "note"} if acts else {})},
+    """What a file that is not trusted may say: others wrote it, and somebody looks at it first."""
+    details = {name: value for name, value in fields.get("details", {}).items() if name != "curated"}
+    return ({**fields, "provenance": UNTRUSTED, "trust": None,
+             "details": {**details, "maturity": "escalated", HEARD: THEIRS}},
             {name: value for name, value in state.items() if name not in ("confidence", "strength", "reinforcements")},
-            {**origin, "untrusted": True, **({"kind": fields["kind"]} if acts else {})})
+            {**origin, "untrusted": True})
 
 
 def tags(given: Iterable[str]) -> list[str]:

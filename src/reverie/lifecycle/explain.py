@@ -25,6 +25,7 @@ BECAUSE = {
     "observed": "an agent saw it or was told to keep it",
     "extracted": "it was taken from a past conversation",
     "inferred": "it was concluded; nobody said it",
+    "untrusted": "others wrote it, and nobody stands behind it",
 }
 """Who stands behind it, by provenance."""
 

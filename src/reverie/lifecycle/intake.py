@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from reverie import config
 from reverie.errors import BadInput
 from reverie.kinds import INTENTION
-from reverie.model import TRUST, Memory, Revise
+from reverie.model import TRUST, UNTRUSTED, Memory, Revise
 from reverie.patterns import checked
 
 if TYPE_CHECKING:
@@ -177,7 +177,9 @@ def built(id: str, now: float, text: str, *,  # noqa: PLR0913 - the fields of a 
           details: Mapping[str, Any] | None = None, messages: tuple[int, int] | None = None,
           valid_from: Moment = None, valid_to: Moment = None, expires_at: Moment = None,
           trust: float | None = None, salience: float = 0.5) -> Memory:
-    """A new memory from what a caller passed. Secrets are gone from every field of it."""
+    """A new memory from what a caller passed. Secrets are gone from every field of it; what others wrote has become
+    what it may be (`untrusted.disarmed`).
+    """
     from reverie.privacy import redact  # not before something is kept: a cold recall needs none of it
     text, redacted = redact(checked_text(text))
     title, more = redact(checked_title(title)) if title else ("", ())
@@ -188,7 +190,7 @@ def built(id: str, now: float, text: str, *,  # noqa: PLR0913 - the fields of a 
     if redacted or more:
         kept["redacted"] = spent((*redacted, *more))
     believed = TRUST[checked_provenance(provenance)] if trust is None else unit(trust, "trust")
-    return Memory(
+    memory = Memory(
         id=id, text=text, space=private_space(checked_space(space)), kind=checked_kind(kind), title=title,
         tags=checked_tags(tags) if tags else (), session=private(session), speaker=private(speaker),
         provenance=provenance, files=names(files), triggers=tuple(map(checked, names(triggers))), details=kept,
@@ -198,6 +200,10 @@ def built(id: str, now: float, text: str, *,  # noqa: PLR0913 - the fields of a 
         valid_from=moment(valid_from, "valid_from"), valid_to=moment(valid_to, "valid_to"),
         expires_at=moment(expires_at, "expires_at"),
     )
+    if provenance != UNTRUSTED:
+        return memory
+    from reverie.lifecycle.untrusted import disarmed
+    return disarmed(memory)
 
 
 FIELDS = ("text", "title", "kind", "tags", "space", "at", "session", "speaker", "provenance", "files", "triggers",
@@ -211,15 +217,20 @@ def rewritten(old: Memory, now: float, fields: Mapping[str, Any], zone: Callable
               | reworded(old, fields))
     if "provenance" in fields and "trust" not in fields:
         merged["trust"] = None
+    if merged["provenance"] == UNTRUSTED and "text" in fields:
+        merged["details"] = {name: value for name, value in merged["details"].items() if name not in LOOKED_AT}
     new = built(old.id, now, **merged)
     told = {"kind", "details"} if new.kind == INTENTION else {"text", "kind"} if "triggers" not in fields else set()
     new = equipped(new, now, zone) if told & set(fields) else new
     values = {name: getattr(new, name) for name in (*fields, *(["trust"] if "provenance" in fields else []))}
-    values |= {name: getattr(new, name) for name in ("details", "triggers")
+    values |= {name: getattr(new, name) for name in ("kind", "details", "triggers")
                if getattr(new, name) != getattr(old, name)}
+    if new.provenance == UNTRUSTED:
+        values["confidence"] = min(old.confidence, new.trust)
     return Revise(id=old.id, fields={**values, "updated_at": now})
 
 
+LOOKED_AT = ("maturity", "curated")    # in details: that somebody looked at it, as it was then
 DERIVED = "derived_triggers"    # in details: the triggers were taken from the text and follow it
 
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
+from reverie.kinds import ANYBODY, kind_of
 from reverie.lifecycle.intake import checked_kind, checked_messages, checked_space, checked_text, cleaned, spent, unit
-from reverie.model import RELATIONS, TRUST, Event, Memory, Revise
+from reverie.model import RELATIONS, TRUST, UNTRUSTED, Event, Memory, Revise
 from reverie.privacy import redact_value
 from reverie.store import Store
 
@@ -172,6 +173,9 @@ def memory(row: Row, altered: set[str]) -> Row:
         raise BadInput("superseded_by must be an id")
     if row.get("provenance", "observed") not in TRUST:
         raise BadInput(f"{row['provenance']!r} is not a provenance")
+    commands = row.get("triggers") or kind_of(row.get("kind", "fact")).voice != ANYBODY
+    if row.get("provenance") == UNTRUSTED and commands:
+        raise BadInput(f"what is untrusted commands nobody: it has no triggers and is no {row.get('kind', 'fact')}")
     if not isinstance(row.get("details", {}), Mapping):
         raise BadInput("details must be an object")
     return without_secrets(row, altered, name)

@@ -9,7 +9,7 @@ from reverie import clock
 from reverie.anchors import anchors_of, ties, with_anchors
 from reverie.errors import BadInput
 from reverie.kinds import INTENTION
-from reverie.lifecycle.asked import texts
+from reverie.lifecycle.asked import question, texts
 from reverie.lifecycle.intake import FIELDS, Moment, built, equipped, private
 from reverie.lifecycle.season import season_of, stamped
 from reverie.mind.base import Base, alone
@@ -17,6 +17,7 @@ from reverie.model import Add, Change, Filter, Link, Memory, lineage
 
 if TYPE_CHECKING:
     from reverie.lifecycle.intention import When
+    from reverie.settle.vouching import Claim
 
 MOST_KNOWN = 10_000    # procedures of one space
 CHUNK = 500    # memories of `remember_many` in one transaction: others can write in between
@@ -60,6 +61,21 @@ class Keeping(Base):
             some = memories[start:start + CHUNK]
             self._apply([change for memory in some for change in added(memory)], "remember", default, now)
         return memories
+
+    def vouch(self, text: str, kind: str = "fact", *, space: str | None = None,
+              said: Iterable[str] = (), heard: Iterable[str] = ()) -> Claim:
+        """Who stands behind what a model asks to keep: the provenance that it may have, and why if that is lower.
+
+        Its words are looked for in what the user said, and in what others wrote, in this space during the last day;
+        `said` are further words of the user, `heard` further texts of others, such as files that were read. A model's
+        own word is "observed" at most; hand the provenance to `remember`.
+        """
+        from reverie.settle import vouching
+        here = self._space(space)
+        known = vouching.told((("user", one) for one in texts(said, "said")),
+                              (vouching.Heard(one, outside=False) for one in texts(heard, "heard")))
+        return vouching.vouched(question(text, "text"), kind, known.with_more(
+            vouching.lately(self.store, here, self._now())))
 
     @alone
     def teach(self, name: str, steps: Sequence[str], *, triggers: Iterable[str] = (),

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from reverie.anchors import anchors_of, outdated
 from reverie.errors import BadInput
+from reverie.kinds import unverified
 from reverie.lifecycle.asked import whole
 from reverie.lifecycle.intake import built, private
 from reverie.mind.base import Base, alone
-from reverie.model import UNDECIDED, Edge, Filter, Memory, Record, lineage
+from reverie.model import TRUST, UNDECIDED, Edge, Filter, Memory, Record, lineage
 
 if TYPE_CHECKING:
     from reverie.lifecycle.review import Case
@@ -55,6 +56,9 @@ class Reviewing(Base):
             raise BadInput('The decision "edit" goes with a new text, and only that')
         told = built(first.id, now, text, space=first.space, details=first.details) if decision == "edit" else first
         edited = first._replace(text=told.text, details=told.details)
+        if decision == "edit" and unverified(first):      # from now on these are the words of who decides
+            edited = edited._replace(provenance="user_stated", trust=TRUST["user_stated"],
+                                     confidence=TRUST["user_stated"])
         changes = [*altered(first, edited),
                    *answered(edited, second, decision, self.store.edges([first.id], UNDECIDED), now)]
         self._apply(changes, "review", first.space, now, decision=decision, settled=[sorted((first.id, second.id))])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from reverie.model import Add, Event
 from reverie.settle import asking
-from reverie.settle.extracting import MOST_TURNS, OLDEST, ROOM, account, as_memory, spoken
+from reverie.settle.extracting import MOST_TURNS, OLDEST, ROOM, account, as_memory, heard, spoken
 from reverie.settle.gaps import VERB
 from reverie.settle.learning import home_of, known_as
 from reverie.settle.reading import Decision, Reader, Work
@@ -49,7 +49,9 @@ def found(work: Work, event: Event) -> Decision:
     extracted = asking.answered(work, event, asked, said)
     if extracted is None:
         return Decision(payload={"kept": 0, "questions": len(asked)})
-    memories = {folded(m.text): m for m in (as_memory(work, work.llm, event, item, NAME) for item in extracted.keep)}
+    known = heard(work, event, turns)
+    notes = (as_memory(work, work.llm, event, item, NAME, known) for item in extracted.keep)
+    memories = {folded(memory.text): memory for memory in notes}
     new = [Add(memory) for memory in memories.values() if not known_as(work.store, memory)]
     return Decision(new, payload={"kept": len(new), "questions": len(asked), **account(extracted.reject)})
 

@@ -2,8 +2,8 @@
 
 `condensed` decides and changes nothing: a model that is away, or whose answer is not good enough, leaves what was
 chosen without it (CC-71). `tell` writes down one episode that says in a few lines what left, so that the day's log has
-it; the passages themselves are kept by `leaving`. Facts, preferences and procedures are learned from the turns, as
-always, and so only once.
+it, each line with who said it, and none that addresses the agent; the passages are kept by `leaving`. Facts,
+preferences and procedures are learned from the turns, as always, and so only once.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from reverie.lifecycle.condense.lines import LONGEST, Line, is_summary
 from reverie.lifecycle.condense.strategies import wanted
 from reverie.lifecycle.condense.timing import too_early
 from reverie.lifecycle.intake import built
+from reverie.lifecycle.planted import planted
 from reverie.messages import Said, role_of
 from reverie.model import Add, Event, Filter
 from reverie.settle.learning import home_of
@@ -78,7 +79,7 @@ def by_model(made: Draft, about: About, llm: Llm | None) -> Condensed | None:
 def told(made: Condensed, numbers: Sequence[int]) -> Told | None:
     """The episode of what left just now; None if nothing can be said of it."""
     now_gone = [numbers[place] for item in made.left for place in item.messages]
-    lines = [line for line in made.lines if line.number in set(now_gone)]
+    lines = [line for line in made.lines if line.number in set(now_gone) and not planted(line.text)]
     return Told(tuple(lines[:TOLD]), (min(now_gone), max(now_gone)), made.by, asked(made)) if lines else None
 
 

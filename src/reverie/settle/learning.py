@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from reverie import clock, config
 from reverie.errors import BadInput
-from reverie.kinds import INTENTION
+from reverie.kinds import INTENTION, unverified
 from reverie.lifecycle.appraisal import appraised
 from reverie.lifecycle.extract import Found, Gleaned, Rejected, gleaned
 from reverie.lifecycle.extract.later import Later
@@ -23,6 +23,7 @@ from reverie.lifecycle.intake import built
 from reverie.lifecycle.intention import completed, patterns_for, reminder_of
 from reverie.lifecycle.reconcile import absorbed, altered, covers, may_merge, standing
 from reverie.lifecycle.season import Season, season_of, stamped
+from reverie.lifecycle.untrusted import screened
 from reverie.model import NOTHING, Add, Event, Filter, Memory, lineage
 from reverie.settle.reading import Decision, Reader, Work
 from reverie.settle.reconciling import families
@@ -140,11 +141,12 @@ def memory_of(lesson: Found, source: Source, now: float) -> Memory:
     if lesson.personal and home.startswith(f"{config.ME}/"):
         tags = (*tags, f"project:{home.split('/')[1]}")
         home = config.ME
-    return built(clock.new_id(), now, lesson.text, space=home, kind=lesson.kind, provenance=lesson.provenance,
+    made = built(clock.new_id(), now, lesson.text, space=home, kind=lesson.kind, provenance=lesson.provenance,
                  tags=[tag[:64] for tag in tags], at=source.at, session=source.session,
                  speaker="" if lesson.provenance == "observed" else "user", files=lesson.files,
                  triggers=lesson.triggers, messages=(source.places[lesson.first], source.places[lesson.last]),
                  details=lesson.details | ({FIELD: noted(feeling)} if feeling else {}))
+    return screened(made) if lesson.provenance == "observed" else made     # an error is quoted in it
 
 
 def said_in(event: Event) -> list[tuple[int, str, str]]:
@@ -164,11 +166,12 @@ def known_as(store: Store, memory: Memory, asked: int | None = None) -> list[Mem
     """The memories that say the same word for word already, or did until somebody let go of them.
 
     That stands, unless the user `asked` in so many words, in an event after the one that let go (B100). What counts in
-    a space above and is not called up by all that calls this one up does not stand for it.
+    a space above and is not called up by all that calls this one up does not stand for it, nor does what others wrote.
     """
     best = store.words(query_terms(memory.text), lineage(memory.space), 3)
     lately = store.browse(Filter(spaces=lineage(memory.space), kinds=(memory.kind,), active=None, limit=LATELY))
-    same = [m for m in (*store.get([id for id, _ in best]), *lately) if folded(m.text) == folded(memory.text)]
+    same = [m for m in (*store.get([id for id, _ in best]), *lately) if folded(m.text) == folded(memory.text)
+            and unverified(m) <= unverified(memory)]
     found = {one.id: one for one in same if (one.space == memory.space or covers(one, memory) if one.active
                                              else asked is None or let_go(store, one) > asked)}
     return list(found.values())

@@ -2,8 +2,8 @@
 
 The turns themselves are in the log already, and what they teach is learned from there. A passage names the messages it
 is taken from (`reverie show --source` leads there), teaches nothing a second time, is not reconciled, and fades like
-any event. The same passage is kept once, however often a host passes it. What Reverie put into the conversation, and
-lines that stand for what has gone before, are not kept.
+any event; what a tool answered is `untrusted`. The same passage is kept once, however often a host passes it. What
+Reverie put into the conversation, and lines that stand for what has gone before, are not kept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from reverie import clock
 from reverie.kinds import EXCERPT
 from reverie.lifecycle.extract import without_injections
 from reverie.lifecycle.intake import MOST_TEXT, built, clean
-from reverie.model import Add, Event, Filter
+from reverie.lifecycle.untrusted import HEARD, RESULT
+from reverie.model import UNTRUSTED, Add, Event, Filter
 from reverie.privacy import redact
 from reverie.words import fingerprint
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 PIECE, OVERLAP = 1_600, 320      # characters: 400 and 80 tokens (CONSTANTS: chunk / overlap)
 KNOWN = 5_000                    # newest passages of a conversation among which the same one is looked for
+TOOLS = ("tool", "function")     # roles that speak with words of others
 HEADED = 200                     # characters of a tool's call that stand above each passage of its result
 PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)+|\b[\w-]+\.[a-z]{1,5}\b")
 MOST_FILES = 5
@@ -63,10 +65,13 @@ def passages(one: Gone, space: str, session: str, now: float, known: set[str]) -
         print_of = fingerprint(piece).hex()
         if print_of not in known:
             known.add(print_of)
-            details = {"print": print_of, **({"task": one.task} if one.task else {})}
+            theirs = one.role in TOOLS
+            details = {"print": print_of, **({"task": one.task} if one.task else {}),
+                       **({HEARD: RESULT} if theirs else {})}
             yield Add(built(clock.new_id(), now, f"{tool}\n{piece}" if tool else piece, space=space, kind=EXCERPT,
                             at=one.at, session=session, speaker=one.role, messages=one.messages,
-                            files=files_of(tool), details=details))
+                            files=files_of(tool), details=details,
+                            provenance=UNTRUSTED if theirs else "observed"))
 
 
 def pieces(text: str) -> Iterable[str]:

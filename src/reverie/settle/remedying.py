@@ -15,6 +15,7 @@ from reverie.lifecycle.experience import FILE, TASK, TOOL, remedies
 from reverie.lifecycle.experience.deeds import command_of
 from reverie.lifecycle.experience.workflows import SHAPE, Workflow, workflows
 from reverie.lifecycle.intake import built
+from reverie.lifecycle.untrusted import screened
 from reverie.model import Add, Event, Filter, Memory, lineage
 from reverie.settle.experiencing import project_of
 from reverie.settle.reading import Decision, Reader, Work
@@ -50,7 +51,7 @@ def counted(work: Work, event: Event, attempt: remedies.Attempt, same: list[Memo
         return Decision([remedies.counted(same[0], attempt, work.now)], rests_on=same[:1])
     memory = built(clock.new_id(), work.now, space=project_of(event), at=event.at, session=event.session,
                    **remedies.told(attempt))
-    return Decision([Add(memory)])
+    return Decision([Add(screened(memory))])      # the error is a tool's words
 
 
 def before(work: Work, event: Event) -> list[Event]:

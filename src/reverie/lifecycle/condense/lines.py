@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from reverie.lifecycle.extract.words import sentences, without_injections
 from reverie.privacy import redact
-from reverie.window.block import FENCE, FOOT, escaped
+from reverie.window.block import FENCE, FOOT
+from reverie.window.escape import escaped
 from reverie.window.gist import is_name
 from reverie.window.items import Item
 from reverie.words import STOP

@@ -11,6 +11,7 @@ from reverie.anchors import outdated
 from reverie.errors import BadInput
 from reverie.kinds import MATURITIES, maturity
 from reverie.lifecycle.review import DECISIONS, Case
+from reverie.model import Memory
 from reverie.surfaces import complete, reading, say
 from reverie.surfaces.commands import mirror
 from reverie.surfaces.desk import Desk, command
@@ -95,10 +96,15 @@ def curate(
         say.document({"memories": [say.as_json(memory) for memory in waiting]})
         return
     for memory in waiting:
-        why = outdated(memory) or f"{maturity(memory)}, {memory.provenance}"
+        why = outdated(memory) or ", ".join((maturity(memory), memory.provenance, *heard_of(memory)))
         say.tell(f"{memory.id}  {why}: {say.one_line(memory.text, 100)}")
     if not waiting:
         say.tell("Nothing waits for a look.")
+
+
+def heard_of(memory: Memory) -> list[str]:
+    """Where what others wrote comes from, and why somebody should look first."""
+    return [str(memory.details[name]) for name in ("heard_from", "planted") if name in memory.details]
 
 
 def promote(

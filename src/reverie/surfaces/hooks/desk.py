@@ -22,12 +22,13 @@ from reverie.attention import Attention, resume
 from reverie.background import Background
 from reverie.conversation import Conversation, Turn
 from reverie.errors import StoreError
-from reverie.kinds import INTENTION
+from reverie.kinds import INTENTION, unverified
 from reverie.lifecycle import intention
 from reverie.lifecycle.extract.fixes import failed as tells_of_error
 from reverie.messages import Said
 from reverie.model import Filter, lineage
 from reverie.search import FIRST, urgency
+from reverie.search.shape import surfaces
 from reverie.settle.reminding import let_go, waiting
 from reverie.surfaces.hooks import happening as kinds
 from reverie.surfaces.hooks.first import holder_of, laid
@@ -240,10 +241,11 @@ class Desk:
             return {"head": HEAD, "foot": FOOT, "rows": [], "fixes": 0}
         reminders = [row_of(one, line(one, now), intention.reminder_of(one).when, reminder=True)
                      for one in waiting(store, space) if one.triggers]  # fmt: skip
-        called = sorted((one for one in store.triggered(seen) if one.kind != INTENTION), key=urgency)
+        called = sorted((one for one in store.triggered(seen) if one.kind != INTENTION and surfaces(one, now)),
+                        key=urgency)
         known = {one.id for one in called}
         filed = [one for one in store.browse(Filter(spaces=seen, without=(INTENTION, *FIRST), limit=ABOUT_FILES))
-                 if one.files and one.id not in known]  # fmt: skip
+                 if one.files and one.id not in known and surfaces(one, now) and not unverified(one)]  # fmt: skip
         rows = [*reminders, *(row_of(one, line(one, now)) for one in (*called, *filed))][:MOST_ROWS]
         lessons = store.browse(Filter(spaces=seen, kinds=("learning",), limit=1))
         return {"head": HEAD, "foot": FOOT, "rows": rows, "fixes": len(lessons)}
