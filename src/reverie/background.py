@@ -28,7 +28,7 @@ from reverie.settle.aside import Aside
 from reverie.settle.bedtime import BREATH, nap
 from reverie.settle.condensing import tell
 from reverie.settle.gaps import unanswered
-from reverie.settle.leaving import keep
+from reverie.settle.leaving import Home, keep
 from reverie.settle.maintaining import snippet
 from reverie.settle.mirroring import follow
 from reverie.settle.preparing import Prepared, focus, prepare
@@ -264,7 +264,8 @@ class Background:
     def _written(self, turns: Sequence[Turn]) -> list[Event | None]:
         """These turns in the log; None for one whose space is switched off, or that tells what left a context."""
         off = {id(turn) for turn in turns if self.settings.is_off(turn.session.space)}
-        events = [None if turn.left or id(turn) in off else end_of(turn) if turn.ends else event_of(turn)
+        policy = self.settings.policy
+        events = [None if turn.left or id(turn) in off else end_of(turn) if turn.ends else event_of(turn, policy)
                   for turn in turns]
         besides = [turn for turn in turns if turn.due or (turn.left and id(turn) not in off)]
         with self.store.alone() if besides else nullcontext():
@@ -273,9 +274,10 @@ class Background:
                 session = turn.session.attention.session
                 fire(self.store, turn.due, turn.at, session)
                 let_go(self.store, turn.due, turn.session.holder)
-                keep(self.store, turn.left, turn.session.space, session, turn.at)
+                home = Home(turn.session.space, session, policy)
+                keep(self.store, turn.left, home, turn.at)
                 if turn.told and id(turn) not in off:
-                    tell(self.store, turn.told, compact_of(turn))
+                    tell(self.store, turn.told, compact_of(turn), self.settings.policy)
         return events
 
     def _alone(self, turn: Turn) -> Event | None:
@@ -318,7 +320,7 @@ class Background:
         if turn.given:
             attention.given(turn.given, turn.at)
         attention.dropped(turn.dropped)
-        conversation.window.extend(heard_in(turn, event))
+        conversation.window.extend(heard_in(turn, event, self.settings.policy))
         self._unprepared[conversation] = turn.at
 
     def _prepare_one(self) -> None:

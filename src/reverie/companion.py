@@ -101,7 +101,8 @@ class Companion:
             raise BadInput("This companion is closed; open another with mind.companion()")
         at = self._now() if now is None else finite(now)
         kept = not self._background.settings.is_off(self.space)
-        wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky, kept=kept)
+        wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky, kept=kept,
+                    policy=self._background.settings.policy)
         places = self._course.places(checked(messages), at, task)
         fitted = fit(messages, wish, at, lambda place: places[place].known, self._course.before)
         gone = tuple(gone_of(item, places) for item in fitted.leaving if not item.line)
@@ -129,7 +130,7 @@ class Companion:
         places = self._course.places(checked(messages), at, task)
         kept = not self._background.settings.is_off(self.space)
         wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky, start=self._background.settings.condense_at,
-                    kept=kept)
+                    kept=kept, policy=self._background.settings.policy)
         numbers = [place.number for place in places]
         known = About(self.space, self.session, self._condensed, lambda place: places[place].known, numbers)
         made = condensed(messages, wish, known, at, self._background.llm if ask else None)

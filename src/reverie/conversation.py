@@ -15,6 +15,7 @@ from reverie.attention import FRESH_FOR, Attention
 from reverie.clock import new_id
 from reverie.messages import Heard, Said
 from reverie.model import Event, Memory
+from reverie.policy import Policy
 from reverie.settle.condensing import Told
 from reverie.settle.leaving import Gone
 from reverie.settle.preparing import WINDOW_MESSAGES
@@ -67,10 +68,10 @@ def tell(conversation: Conversation, due: Sequence[Memory], now: float) -> None:
         conversation.told = [*lately, *((one, now) for one in due)]
 
 
-def event_of(turn: Turn) -> Event:
+def event_of(turn: Turn, policy: Policy) -> Event:
     """A turn as it is written down: without secrets."""
     conversation = turn.session
-    payload: dict[str, Any] = {"messages": redacted(turn.said), "first": turn.first}
+    payload: dict[str, Any] = {"messages": redacted(turn.said, policy), "first": turn.first}
     places = [message.place for message in turn.said]
     if places != list(range(turn.first, turn.first + len(places))):
         payload["places"] = places             # a message that held what a tool answered is two
@@ -82,9 +83,10 @@ def event_of(turn: Turn) -> Event:
                  payload=payload)
 
 
-def heard_in(turn: Turn, event: Event) -> list[Said]:
+def heard_in(turn: Turn, event: Event, policy: Policy) -> list[Said]:
     """The messages of a turn as they were written down, with their long commands: without secrets too."""
-    return [Said(written["role"], written["text"], ran=tuple((tool, shortened(command)) for tool, command in said.ran))
+    return [Said(written["role"], written["text"],
+                 ran=tuple((tool, shortened(command, policy)) for tool, command in said.ran))
             for written, said in zip(event.payload["messages"], turn.said, strict=True)]
 
 

@@ -17,6 +17,7 @@ from re import compile as compiled
 from typing import Any
 
 from reverie.errors import BadInput
+from reverie.passages import tags_between
 
 HEAD, TAIL = 8_000, 16_000     # characters of one message that are kept in the end: its beginning and its end
 MOST_CHARS = HEAD + TAIL
@@ -47,10 +48,11 @@ class Said:
 
 
 def trimmed(text: str) -> str:
-    """A text without the middle that is never looked at."""
+    """A text without the middle that is never looked at, but for its `<private>` tags: they say what to hide."""
     if len(text) <= MOST_CHARS + 2 * SPARE:
         return text
-    return text[:HEAD + SPARE] + GAP + text[-(TAIL + SPARE):]
+    start, end = HEAD + SPARE, len(text) - (TAIL + SPARE)
+    return text[:start] + GAP + tags_between(text, start, end) + text[end:]
 
 
 def text_of(content: Any, depth: int = DEPTH) -> str:

@@ -12,6 +12,7 @@ from reverie.errors import Conflict, NotFound
 from reverie.lifecycle.asked import texts
 from reverie.lifecycle.intake import private, space_meant
 from reverie.model import Change, Event, Memory, Retire, Revise
+from reverie.policy import Policy
 
 if TYPE_CHECKING:
     from reverie.companion import Background
@@ -59,6 +60,11 @@ class Base:
         from reverie.settle.reading import Work
         return Work(self.store, self.embedder, self.settings, self._now(), self.llm)
 
+    @property
+    def _policy(self) -> Policy:
+        """What is taken out of a text before it is kept."""
+        return self.settings.policy
+
     def _flush(self) -> None:
         """What was recorded in this process is in the log."""
         if self._recorder is not None:
@@ -79,7 +85,8 @@ class Base:
     def _meaning(self, text: str) -> dict[str, Any]:
         """What a query needs to be compared by meaning; nothing where there is no model or no text."""
         from reverie.settle.embedding import embedded
-        vector = embedded(self.embedder, private(text)) if text.strip() else None    # a remote one is told no secret
+        told = private(text, self._policy.masking)    # a remote one is told no secret
+        vector = embedded(self.embedder, told) if text.strip() else None
         return {} if vector is None or self.embedder is None else {"vector": vector, "model": self.embedder.model}
 
     def _one(self, id: str) -> Memory:

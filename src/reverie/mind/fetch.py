@@ -38,7 +38,7 @@ class Fetching(Base):
         hinted again, nor what it taught itself. `mode="words"` needs no model.
         """
         from reverie.search.tagged import tagged
-        home, name = self._space(space), private(session)
+        home, name = self._space(space), private(session, self._policy)
         spaces = lineage(home)
         if not question(prompt, "prompt").strip() or whole(limit) <= 0 or self.settings.is_off(home):
             return []

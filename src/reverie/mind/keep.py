@@ -81,7 +81,7 @@ class Keeping(Base):
               about: Iterable[str] = (), **fields: Any) -> Memory:
         """A new memory, made durable together with what follows from it."""
         now = self._now()
-        plain = equipped(built(clock.new_id(), now, text, space=home, **fields), now, self._zone)
+        plain = equipped(built(clock.new_id(), now, text, space=home, **fields, policy=self._policy), now, self._zone)
         memory = self._about(stamped(plain, season_of(self.store, lineage(home), now)), about)
         more = besides(memory) if besides else ()
         self._apply([*added(memory), *more], "remember", home, now, session=memory.session)
@@ -125,8 +125,8 @@ class Keeping(Base):
             if unknown := [name for name in values if name not in (*FIELDS, "about")]:
                 raise BadInput(f"{unknown[0]!r} is not one of {', '.join(FIELDS)}")
             home, about = self._writable(values.pop("space", default)), values.pop("about", ())
-            return self._about(equipped(built(clock.new_id(), now, values.pop("text", None), space=home, **values), now,
-                                        self._zone), about)
+            made = built(clock.new_id(), now, values.pop("text", None), space=home, **values, policy=self._policy)
+            return self._about(equipped(made, now, self._zone), about)
         except (BadInput, TypeError, ValueError) as err:
             raise BadInput(f"Item {place}: {err}. Nothing was kept") from err
 

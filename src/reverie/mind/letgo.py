@@ -24,7 +24,7 @@ class LettingGo(Base):
         now = self._now()
         found = [memory for memory in self._all(ids) if memory.active]
         if found:
-            why = private(why)
+            why = private(why, self._policy)
             self._apply([Retire(id=memory.id, at=now, why=why) for memory in found], "forget", found[0].space, now)
         return len(found)
 

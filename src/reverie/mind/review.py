@@ -53,7 +53,8 @@ class Reviewing(Base):
             raise BadInput("A pair is two memories")
         if (decision == "edit") != bool(text.strip()):
             raise BadInput('The decision "edit" goes with a new text, and only that')
-        told = built(first.id, now, text, space=first.space, details=first.details) if decision == "edit" else first
+        told = built(first.id, now, text, space=first.space, details=first.details,
+                     policy=self._policy) if decision == "edit" else first
         edited = first._replace(text=told.text, details=told.details)
         changes = [*altered(first, edited),
                    *answered(edited, second, decision, self.store.edges([first.id], UNDECIDED), now)]
@@ -74,7 +75,8 @@ class Reviewing(Base):
         memory, now = self._one(id), self._now()
         current = anchored(memory, confirmed(self.work, anchors_of(memory)), now) if (
             state == "validated" and outdated(memory)) else []
-        changes = [*current, *curated(after(memory, current), state, now, by=private(by), note=private(note))]
+        changes = [*current, *curated(after(memory, current), state, now, by=private(by, self._policy),
+                                       note=private(note, self._policy))]
         self._apply(changes, "curate", memory.space, now, state=state)
         return self._one(id)
 

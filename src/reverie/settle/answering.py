@@ -51,7 +51,7 @@ def found(work: Work, event: Event) -> Decision:
         return Decision(payload={"kept": 0, "questions": len(asked)})
     memories = {folded(m.text): m for m in (as_memory(work, work.llm, event, item, NAME) for item in extracted.keep)}
     new = [Add(memory) for memory in memories.values() if not known_as(work.store, memory)]
-    return Decision(new, payload={"kept": len(new), "questions": len(asked), **account(extracted.reject)})
+    return Decision(new, payload={"kept": len(new), "questions": len(asked), **account(extracted.reject, work.policy)})
 
 
 READER = Reader(name=NAME, verbs=(ENDED,), verb=NAME, decide=found, ready=may_ask)

@@ -16,9 +16,10 @@ from reverie.lifecycle.condense.drafting import Condensed, Draft, draft, finishe
 from reverie.lifecycle.condense.lines import LONGEST, Line, is_summary
 from reverie.lifecycle.condense.strategies import wanted
 from reverie.lifecycle.condense.timing import too_early
-from reverie.lifecycle.intake import built
+from reverie.lifecycle.intake import built, private
 from reverie.messages import Said, role_of
 from reverie.model import Add, Event, Filter
+from reverie.policy import Policy
 from reverie.settle.learning import home_of
 from reverie.window.fitting import Wish, checked
 from reverie.window.lines import cut
@@ -91,7 +92,7 @@ def asked(made: Condensed) -> str:
     return cut(words[-1], LONGEST) if words else ""
 
 
-def tell(store: Store, one: Told, compact: Event) -> bool:
+def tell(store: Store, one: Told, compact: Event, policy: Policy) -> bool:
     """Write an episode down, unless one of the same messages is known; whether it was. One transaction.
 
     `compact` is the event by which hosts say that they shorten a context: readers that wait for more take it as the end
@@ -103,9 +104,10 @@ def tell(store: Store, one: Told, compact: Event) -> bool:
         if any(memory.messages == one.messages and memory.details.get("condensed") for memory in known):
             return False
         text = "\n".join(f"{line.who}: {line.text}" for line in one.lines)
-        what = f"{one.asked}\nMessages {first} to {last} of this conversation:\n{text}".strip()
+        question = private(one.asked, policy)
+        what = f"{question}\nMessages {first} to {last} of this conversation:\n{text}".strip()
         memory = built(clock.new_id(), compact.at, what, space=home, kind="event", at=compact.at,
                        session=compact.session, messages=one.messages, provenance="observed",
-                       details={"condensed": one.by})
+                       details={"condensed": one.by}, policy=policy)
         store.apply([Add(memory)], compact)
     return True

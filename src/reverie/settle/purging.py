@@ -61,7 +61,7 @@ def reindexed(work: Work, pages: str | None, ours: Callable[[], bool]) -> None:
             pages is not None and inside(os.path.join(root, path), pages))])    # noqa: PTH118 - names, not places
     for own in own_roots(work):
         if own.path in there:
-            synced(index, own, clock.now, lambda *_: None, ours)
+            synced(index, own, clock.now, lambda *_: None, ours, work.policy)
 
 
 def own_roots(work: Work) -> list[roots.Root]:

@@ -180,7 +180,8 @@ def taken_in(work: Work, share: Share, page: jsonl.Page, ours: Mapping[str, Memo
             if now_says != said.get(name) and now_says != jsonl.essence(jsonl.record_of(ours[name], zone)):
                 fields = {key: value for key, value in jsonl.fields_of(record, zone).items()
                           if key in ("text", "title", "tags")}
-                changes += guarded(partial(rewritten, ours[name], work.now, fields, work.zone), name, shy, troubles)
+                changes += guarded(partial(rewritten, ours[name], work.now, fields, work.zone, work.policy), name, shy,
+                                   troubles)
             continue
         id = ids[name]
         if said.get(name) == now_says:
@@ -188,7 +189,7 @@ def taken_in(work: Work, share: Share, page: jsonl.Page, ours: Mapping[str, Memo
         elif id in known or jsonl.dismissed(record):
             shy.add(name)            # let go here, or put away there: it is not revived, and not taken from the others
         else:
-            changes += guarded(partial(new, id, work.now, share.space, record, zone), name, shy, troubles)
+            changes += guarded(partial(new, id, work, share.space, record, zone), name, shy, troubles)
     dropped = [name for name in said if name in ours and name not in records]
     if dropped and doubtful(len(dropped), len(said), absent):
         troubles.append(f"{share.path}: {len(dropped):,} of {len(said):,} lines are gone. They are written anew; to "
@@ -208,9 +209,9 @@ def guarded(make: Callable[[], Change], name: str, shy: set[str], troubles: list
         return []
 
 
-def new(id: str, now: float, space: str, record: Mapping[str, Any], zone: str) -> Add:
+def new(id: str, work: Work, space: str, record: Mapping[str, Any], zone: str) -> Add:
     """A record as a new memory, with the use that was made of it."""
-    memory = built(id, now, space=space, **jsonl.fields_of(record, zone))
+    memory = built(id, work.now, space=space, **jsonl.fields_of(record, zone), policy=work.policy)
     last = jsonl.moment_in(record.get("last_accessed"), zone)
     return Add(memory=memory._replace(access_count=count(record.get("usage_count")), last_accessed_at=last))
 
