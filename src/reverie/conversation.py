@@ -71,7 +71,7 @@ def tell(conversation: Conversation, due: Sequence[Memory], now: float) -> None:
 def event_of(turn: Turn, policy: Policy) -> Event:
     """A turn as it is written down: without secrets."""
     conversation = turn.session
-    payload: dict[str, Any] = {"messages": redacted(turn.said, policy), "first": turn.first}
+    payload: dict[str, Any] = {"messages": redacted(turn.said, policy, tuple(conversation.window)), "first": turn.first}
     places = [message.place for message in turn.said]
     if places != list(range(turn.first, turn.first + len(places))):
         payload["places"] = places             # a message that held what a tool answered is two

@@ -85,12 +85,12 @@ def called(tool: Any, given: Any) -> str:
     return f"[{tool if short(tool) and tool else 'tool'} {dumps(kept, ensure_ascii=False)}]"
 
 
-_CALL = compiled(r"^\[(\S{1,100}) (\{.*\})\]$", MULTILINE)
+CALL = compiled(r"^\[(\S{1,100}) (\{.*\})\]$", MULTILINE)
 
 
 def tools_in(text: str) -> list[tuple[str, Mapping[Any, Any]]]:
     """The calls of tools that stand in a message, as `called` writes them: names and what they are given."""
-    return [(call[1], arguments(call[2])) for call in _CALL.finditer(text)]
+    return [(call[1], arguments(call[2])) for call in CALL.finditer(text)]
 
 
 def short(value: Any) -> bool:

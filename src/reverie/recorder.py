@@ -18,6 +18,7 @@ from contextlib import suppress
 from reverie.lifecycle.intake import cleaned
 from reverie.model import Event
 from reverie.policy import Policy
+from reverie.privacy.sensitive import without_contents
 
 MOST = 10_000            # events that wait
 BATCH = 200              # of one transaction
@@ -93,7 +94,7 @@ class Recorder:
 
 
 def private_event(event: Event, policy: Policy) -> Event:
-    """An event without secrets."""
+    """An event without secrets, and without what stands in sensitive files."""
     from reverie.privacy import redact_value
-    safe, _ = redact_value(cleaned(dict(event.payload)), policy)
+    safe, _ = redact_value(cleaned(dict(without_contents(event.payload, policy))), policy)
     return event._replace(payload=safe)  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ from reverie.mirror.jsonl import ORIGIN, id_for
 from reverie.model import TRUST, Add, Change, Edge, Event, Link, Memory, lineage
 from reverie.policy import USUAL, Policy
 from reverie.privacy import redact_value
+from reverie.privacy.sensitive import without_contents
 from reverie.words import fingerprint
 
 ACTING = ("intention", "goal", "negative", "procedure", "skill", "correction", "preference")
@@ -162,6 +163,6 @@ def links(kept: Iterable[Kept], ids: Mapping[str, str], old: set[str]) -> list[L
 def deed_of(deed: Deed, into: Into) -> Event:
     """A deed as an event of the log, without secrets."""
     origin = {"system": into.system, "id": deed.key}
-    safe, _ = redact_value(cleaned({**deed.payload, ORIGIN: origin}), into.policy)
+    safe, _ = redact_value(cleaned({**without_contents(deed.payload, into.policy), ORIGIN: origin}), into.policy)
     return Event(verb=deed.verb, space=into.space, at=deed.at, session=private(deed.session, into.policy),
                  payload=safe if isinstance(safe, dict) else {ORIGIN: origin})

@@ -30,6 +30,7 @@ from reverie.lifecycle.intake import (
 from reverie.model import RELATIONS, TRUST, Event, Memory, Revise
 from reverie.policy import USUAL, Policy
 from reverie.privacy import only_private, redact_value
+from reverie.privacy.sensitive import without_contents
 from reverie.store import Store
 
 VERSION = 1
@@ -222,7 +223,8 @@ def without_secrets(row: Row, filtered: Filtered, name: str) -> Row:
 def event(row: Row, filtered: Filtered) -> Row:
     """Something that happened, and what it changed."""
     checked_space(row["space"])
-    payload, _ = redact_value(cleaned(dict(row.get("payload") or {})), filtered.policy)
+    told = without_contents(row.get("payload") or {}, filtered.policy)
+    payload, _ = redact_value(cleaned(dict(told)), filtered.policy)
     if not isinstance(row["seq"], int) or isinstance(row["seq"], bool) or row["seq"] < 1:
         raise BadInput("seq must be a number from 1")
     return {

@@ -33,12 +33,13 @@ class Living(Base):
         """Write down that something happened: a tool run, a file read or edit, an error. Returns its number."""
         from reverie.lifecycle.intake import cleaned
         from reverie.privacy import redact_value
+        from reverie.privacy.sensitive import without_contents
         home = self._writable(space)
         if not verb or not verb.isidentifier():
             raise BadInput(f"{verb!r} is not a verb; use one word such as tool, read, edit or error")
         if verb in OWN_VERBS:
             raise BadInput(f"{verb!r} is what Reverie writes down itself; use another word, such as tool, read or edit")
-        safe, _ = redact_value(cleaned(dict(payload or {})), self._policy)
+        safe, _ = redact_value(cleaned(dict(without_contents(payload or {}, self._policy))), self._policy)
         event = Event(verb=verb, space=home, at=self._now(), session=private(session, self._policy), payload=safe)  # type: ignore[arg-type]
         return self.store.append([event])[0]
 

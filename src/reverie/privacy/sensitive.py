@@ -9,14 +9,14 @@ A pattern is held against the path and every end of it: `notes/health.md` is mea
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie.errors import BadInput
+from reverie.messages import CALL, arguments, called, tools_in
 from reverie.policy import Policy
 from reverie.privacy.lookalikes import compiled
 
@@ -25,18 +25,21 @@ if TYPE_CHECKING:
 
 SENSITIVE = "sensitive"
 MARK = f"[REDACTED:{SENSITIVE}]"
-NAMES = (
-    ".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", ".pgpass", "pgpass.conf", ".my.cnf", ".pypirc", ".npmrc",
-    ".git-credentials", ".htpasswd", ".vault-token", ".boto", ".s3cfg", "id_rsa*", "id_dsa*", "id_ecdsa*",
-    "id_ed25519*",
-    "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.kdb", "*.ppk", "*.agekey", "*.keychain-db",
-    "application_default_credentials.json", "access_tokens.db", "credentials.db", "service-account*.json",
-    "service_account*.json", "client_secret*.json", "accesstokens.json", "msal_token_cache.*", "credentials.tfrc.json",
-    "secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml",
-)  # fmt: skip
-PLACES = (".aws/credentials", ".kube/config", ".docker/config.json", "gh/hosts.yml", ".config/hub", ".oci/config",
-          ".gnupg/*", ".password-store/*")  # fmt: skip
+NAMES = frozenset((
+    ".env", ".envrc", ".netrc", "_netrc", ".pgpass", "pgpass.conf", ".my.cnf", ".pypirc", ".npmrc", ".git-credentials",
+    ".htpasswd", ".vault-token", ".boto", ".s3cfg", "application_default_credentials.json", "access_tokens.db",
+    "credentials.db", "accesstokens.json", "credentials.tfrc.json", "secrets.yml", "secrets.yaml", "secrets.json",
+    "secrets.toml",
+))  # fmt: skip
+KEYS = frozenset(("id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk"))    # and "id_rsa.bak"
+BEGINNINGS = (".env.", "msal_token_cache.")
+ENDINGS = (".env", ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".kdb", ".ppk", ".agekey",
+           ".keychain-db")  # fmt: skip
+ACCOUNTS = ("service-account", "service_account", "client_secret")    # of a name that ends with .json
+PLACES = ("/.aws/credentials", "/.kube/config", "/.docker/config.json", "/gh/hosts.yml", "/.config/hub", "/.oci/config")
+FOLDERS = ("/.gnupg/", "/.password-store/")
 SPARED = (".example", ".sample", ".template", ".tmpl", ".dist", ".pub")
+SPOKEN = frozenset(("process.env", "import.meta.env", "meta.env", "deno.env", "bun.env"))    # words of code, no files
 TEXTS = (".md", ".markdown", ".mdx", ".txt", ".rst", ".org", ".adoc")    # what may have front matter
 LOOK = 4_096             # characters, or bytes of a file, in which front matter is looked for
 MOST_WORDS = 200         # of a command that are taken for paths
@@ -45,6 +48,7 @@ _FRONT = (rf"(?i)\A\ufeff?\s*(?:<[^>\n]{{1,80}}>\s*)?{_NUMBERED}---[ \t]*\r?\n(?
           rf"{_NUMBERED}[\"']?sensitive[\"']?[ \t]*:[ \t]*[\"']?(?:true|yes|on|1)\b")  # fmt: skip
 PATHS = ("file_path", "path", "notebook_path", "filePath", "filename", "target_file")    # what tools call a file
 COMMANDS = ("command", "cmd", "script", "code")
+CONTENTS = ("result", "error", "output", "input", "content", "text", "stdout", "stderr", "diff", "old", "new")
 _WORD = r"[^\s\"'`;|&<>(){}$=,:@]+"
 _PLAIN = r"[\w./~\- :@+,]*"                         # a command that cannot hold a text: neither quotes nor redirection
 _NAMED_LINE = r"(?m)^(?P<path>[^\s:]{1,300}):.*$"   # what grep prints of several files
@@ -53,15 +57,23 @@ _NAMED_LINE = r"(?m)^(?P<path>[^\s:]{1,300}):.*$"   # what grep prints of severa
 def is_sensitive(path: str, policy: Policy) -> bool:
     """Whether a file of this name is sensitive."""
     plain = path.replace("\\", "/").rstrip("/")
-    lower = plain.lower()
-    name = lower.rpartition("/")[2]
-    if not name.endswith(SPARED) and (any(fnmatchcase(name, one) for one in NAMES)
-                                      or any(fnmatchcase(f"/{lower}", f"*/{one}") for one in PLACES)):  # fmt: skip
+    if is_known(f"/{plain.lower()}"):
         return True
     if not policy.sensitive:
         return False
     steps = plain.lstrip("/").split("/")
     return any(patterns(policy.sensitive).match_file("/".join(steps[place:])) for place in range(len(steps)))
+
+
+def is_known(path: str) -> bool:
+    """Whether a path, in small letters, is of a file that holds secrets and little else."""
+    name = path.rpartition("/")[2]
+    if name.endswith(SPARED) or name in SPOKEN:
+        return False
+    return (name in NAMES or name.partition(".")[0] in KEYS or name.startswith(BEGINNINGS)
+            or (name.endswith(ENDINGS) and name not in ENDINGS)
+            or (name.startswith(ACCOUNTS) and name.endswith(".json"))
+            or path.endswith(PLACES) or any(folder in path for folder in FOLDERS))  # fmt: skip
 
 
 @lru_cache(maxsize=8)
@@ -81,15 +93,27 @@ def is_marked(text: str) -> bool:
     return "ensitive" in start and bool(re.match(_FRONT, start))
 
 
+def is_marked_within(text: str) -> bool:
+    """Whether such a text begins on one of the first lines, behind the calls of tools that were answered with it."""
+    rest = CALL.sub("", text).lstrip()
+    return is_marked(rest)
+
+
 def is_marked_file(path: str, folder: str = "") -> bool:
     """Whether there is such a text in a file."""
     if not path.lower().endswith(TEXTS):
         return False
-    with suppress(OSError, ValueError):
-        whole = path if path.startswith("/") or not folder else f"{folder}/{path}"
-        with open(whole, encoding="utf-8", errors="replace") as file:    # noqa: PTH123 - a hook has no time for pathlib
-            return is_marked(file.read(LOOK))
-    return False
+    whole = path if path.startswith("/") or not folder else f"{folder}/{path}"
+    try:
+        number = os.open(whole, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))    # no waiting for a pipe
+    except (OSError, ValueError):
+        return False
+    try:
+        return is_marked(os.read(number, LOOK).decode("utf-8", "replace"))
+    except OSError:
+        return False
+    finally:
+        os.close(number)
 
 
 class Deed(NamedTuple):
@@ -110,6 +134,21 @@ def guarded(deed: Deed, policy: Policy, folder: str = "") -> Deed:
     if not touched and not shown:
         return deed._replace(result=without_lines(deed.result, policy), error=without_lines(deed.error, policy))
     return Deed(bare(deed.given, touched), MARK if deed.result else deed.result, MARK if deed.error else deed.error)
+
+
+def without_contents(payload: Mapping[str, Any], policy: Policy) -> Mapping[str, Any]:
+    """What the log may keep of a deed: of one done to a sensitive file that it was done, to which, and how it went."""
+    parameters = payload.get("parameters")
+    given = parameters if isinstance(parameters, Mapping) else {}
+    told = {name: payload[name] for name in (*PATHS, *COMMANDS) if isinstance(payload.get(name), str)}
+    touched = touched_by({**given, **told}, policy)
+    shown = any(is_marked(text) for name in CONTENTS if isinstance(text := payload.get(name), str))
+    if not touched and not shown:
+        lines = {name: without_lines(payload[name], policy) for name in CONTENTS if name in payload}
+        return {**payload, **lines} if any(payload[name] is not line for name, line in lines.items()) else payload
+    return {name: bare(value, touched) if name == "parameters" else MARK if name in CONTENTS and value
+            else bare_command(value, touched) if name in COMMANDS and isinstance(value, str) else value
+            for name, value in payload.items()}  # fmt: skip
 
 
 def touched_by(given: Any, policy: Policy, folder: str = "") -> list[str]:
@@ -156,6 +195,21 @@ def bare_command(command: str, touched: Iterable[str]) -> str:
         return command
     program = command.split(maxsplit=1)[0] if compiled(_WORD).match(command) else ""
     return " ".join(filter(None, (program, MARK, *dict.fromkeys(touched))))
+
+
+def touches(text: str, policy: Policy) -> bool:
+    """Whether a call of a tool that stands in a message (`messages.called`) is given a sensitive file."""
+    return any(touched_by(given, policy) for _, given in tools_in(text))
+
+
+def bare_calls(text: str, policy: Policy) -> str:
+    """A message in which calls that are given a sensitive file hold no text of it."""
+    def without(call: re.Match[str]) -> str:
+        given = arguments(call[2])
+        touched = touched_by(given, policy)
+        return called(call[1], bare(given, touched)) if touched else call[0]
+
+    return CALL.sub(without, text)
 
 
 def without_lines(text: Any, policy: Policy) -> Any:

@@ -19,6 +19,7 @@ from reverie.lifecycle.intake import MOST_TEXT, built, clean, private
 from reverie.model import Add, Event, Filter
 from reverie.policy import USUAL, Policy
 from reverie.privacy import only_private, redact
+from reverie.privacy.sensitive import is_marked_within, touches
 from reverie.words import fingerprint
 
 if TYPE_CHECKING:
@@ -67,9 +68,9 @@ def keep(store: Store, gone: Sequence[Gone], home: Home, now: float) -> int:
 
 
 def passages(one: Gone, home: Home, now: float, known: set[str]) -> Iterator[Add]:
-    """The passages of one part that are not known yet; none of what is private as a whole."""
+    """The passages of one part that are not known yet; none of what is private as a whole, or of a sensitive file."""
     text = redact(clean(without_injections(one.text))[:MOST_TEXT], home.policy)[0].strip()
-    if only_private(text):
+    if only_private(text) or touches(one.text, home.policy) or (one.tool and is_marked_within(text)):
         return
     tool = redact(one.tool, home.policy)[0][:HEADED]
     for piece in pieces(text):

@@ -6,14 +6,29 @@ from reverie.lifecycle.intake import clean, private
 from reverie.messages import GAP, HEAD, MOST_CHARS, SPARE, TAIL, Said
 from reverie.policy import Policy
 from reverie.privacy import hidden, only_private, redact
+from reverie.privacy.sensitive import MARK, bare_calls, is_marked, touched_by, touches, without_lines
 
 MOST_ROLE = 32
+ASSISTANT, TOOLS = "assistant", ("tool", "function")
 
 
-def redacted(said: Sequence[Said], policy: Policy) -> list[dict[str, str]]:
-    """Messages as they may be written down."""
-    return [{"role": short_role(message.role, policy), "text": shortened(clean(message.text), policy)}
-            for message in said]
+def redacted(said: Sequence[Said], policy: Policy, before: Sequence[Said] = ()) -> list[dict[str, str]]:
+    """Messages as they may be written down: without secrets, and without what stands in sensitive files.
+
+    What a tool answers is not said to which of the calls before it, so what answers any call that is given such a file
+    goes as a whole. `before` are the messages before these.
+    """
+    asked = next((one.text for one in reversed(before) if one.role == ASSISTANT), "")
+    guarded, written = touches(asked, policy), []
+    for message in said:
+        text = clean(message.text)
+        if message.role == ASSISTANT:
+            guarded = touches(text, policy) or any(touched_by(command, policy) for _, command in message.ran)
+            text = bare_calls(text, policy) if guarded else text
+        elif message.role in TOOLS:
+            text = MARK if text and (guarded or is_marked(text)) else without_lines(text, policy)
+        written.append({"role": short_role(message.role, policy), "text": shortened(text, policy)})
+    return written
 
 
 def short_role(role: str, policy: Policy) -> str:

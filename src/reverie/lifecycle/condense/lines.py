@@ -12,6 +12,7 @@ from typing import NamedTuple
 from reverie.lifecycle.extract.words import sentences, without_injections
 from reverie.policy import USUAL, Policy
 from reverie.privacy import redact
+from reverie.privacy.sensitive import bare_calls, is_marked_within, touches
 from reverie.window.block import FENCE, FOOT, escaped
 from reverie.window.gist import is_name
 from reverie.window.items import Item
@@ -51,6 +52,9 @@ def lines_of(item: Item, number: int, policy: Policy = USUAL) -> Iterator[Line]:
         yield from (Line(int(n), who, text) for n, who, text in LINE.findall(item.text))
         return
     who = "tool" if item.tool else item.type.partition("_")[0]
+    if touches(item.text, policy) or (item.tool and is_marked_within(item.text)):
+        yield Line(number, who, redact(bare_calls(item.tool, policy), policy)[0][:LONGEST])
+        return
     if item.tool:
         yield Line(number, who, redact(item.tool, policy)[0][:LONGEST])
     # Before it is cut: half a secret would not be known for one.
