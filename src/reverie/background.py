@@ -80,6 +80,7 @@ class Background:
         self._config = config.changed_at(settings)
         self._unprepared: dict[Conversation, float] = {}
         self._retry_at = 0.0
+        self._off: frozenset[str] = frozenset()     # conversations that are switched off for this mind only
 
     # Called by companions, in the caller's thread
 
@@ -95,6 +96,23 @@ class Background:
     def behind(self) -> int:
         """Turns handed over and not finished with."""
         return len(self._queue) + len(self._unprepared)
+
+    def is_off(self, conversation: Conversation) -> bool:
+        """Whether nothing of a conversation is written down, prepared or given."""
+        return self.settings.is_off(conversation.space, conversation.attention.session)
+
+    def switch(self, session: str, *, on: bool) -> None:
+        """Switch memory on or off in one conversation: for good, where the store is that of a home with settings."""
+        if self.store.url == self.settings.url:
+            self.settings = config.switch_session(self.settings, session, on)
+        else:
+            self._switch(self._off - {session} if on else self._off | {session})
+
+    def _switch(self, off: frozenset[str]) -> None:
+        """These conversations are off, besides those that config.toml names."""
+        named = [one for one in self.settings.off_sessions if one not in self._off]
+        self._off = off
+        self.settings = self.settings._replace(off_sessions=(*named, *sorted(off)))
 
     def enter(self, companion: Member) -> None:
         """One more conversation; the first one starts the thread."""
@@ -190,6 +208,8 @@ class Background:
         """What has come due since the last turn waits for the next one, and what waited too long waits afresh (C43)."""
         now = self._now()
         for conversation in [companion.conversation for companion in list(self._companions)]:
+            if self.is_off(conversation):
+                continue
             waiting = next(iter(conversation.slot), EMPTY)
             keeps = 0 <= now - waiting.prepared_at < FRESH_FOR - 2 * RETRY
             if keeps and waiting.due:
@@ -263,7 +283,7 @@ class Background:
 
     def _written(self, turns: Sequence[Turn]) -> list[Event | None]:
         """These turns in the log; None for one whose space is switched off, or that tells what left a context."""
-        off = {id(turn) for turn in turns if self.settings.is_off(turn.session.space)}
+        off = {id(turn) for turn in turns if self.is_off(turn.session)}
         policy = self.settings.policy
         events = [None if turn.left or id(turn) in off else end_of(turn) if turn.ends else event_of(turn, policy)
                   for turn in turns]
@@ -307,6 +327,7 @@ class Background:
             self._config = changed
             try:
                 self.settings = config.switched(self.settings)
+                self._switch(self._off)
             except BadInput as err:            # somebody is writing it by hand: what was chosen before holds
                 self.trouble = str(err)
 
@@ -325,6 +346,9 @@ class Background:
 
     def _prepare_one(self) -> None:
         conversation, at = next(iter(self._unprepared.items()))
+        if self.is_off(conversation):
+            del self._unprepared[conversation]
+            return
         with self._naming:
             self._gone = frozenset()
         while conversation.withdrawn:

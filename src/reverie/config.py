@@ -97,7 +97,8 @@ class Settings(NamedTuple):
     def check_on(self, space: str, session: str = "") -> None:
         """Disabled where memory is switched off in this space or conversation."""
         if self.is_off(space):
-            raise Disabled(f"Memory is switched off in {space}. `reverie on` switches it on again")
+            raise Disabled(f"Memory is switched off in {space}. `reverie on` switches it on again; where only one "
+                           "session is off, `reverie on --session`")
         if self.is_off(space, session):
             raise Disabled(f"Memory is switched off in the session {session}. Switch it on again with: "
                            f"reverie on --session {session}")
@@ -115,6 +116,13 @@ def switched(settings: Settings) -> Settings:
     """These settings with what is switched on and off by now; BadInput while config.toml cannot be read."""
     fresh = load(settings.home)
     return settings._replace(enabled=fresh.enabled, off=fresh.off, off_sessions=fresh.off_sessions)
+
+
+def switch_session(settings: Settings, session: str, on: bool) -> Settings:
+    """Switch memory on or off in one conversation, for good; the settings as they are then."""
+    others = tuple(one for one in load(settings.home).off_sessions if one != session)
+    save(settings, off_sessions=others if on else (*others, session))
+    return switched(settings)
 
 
 def default_home() -> Path:

@@ -58,7 +58,10 @@ class Base:
     def work(self) -> Work:
         """What settling works with, at this moment."""
         from reverie.settle.reading import Work
-        return Work(self.store, self.embedder, self.settings, self._now(), self.llm)
+        settings = self.settings
+        if self._background is not None:      # its conversations may have been switched off since
+            settings = settings._replace(off_sessions=self._background.settings.off_sessions)
+        return Work(self.store, self.embedder, settings, self._now(), self.llm)
 
     @property
     def _policy(self) -> Policy:
@@ -73,9 +76,9 @@ class Base:
     def _space(self, space: str | None) -> str:
         return space_meant(space)
 
-    def _writable(self, space: str | None) -> str:
+    def _writable(self, space: str | None, session: str = "") -> str:
         home = self._space(space)
-        self.settings.check_on(home)
+        self.settings.check_on(home, session)
         return home
 
     def _zone(self) -> str:

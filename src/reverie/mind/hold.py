@@ -120,4 +120,4 @@ class Holding(Base):
         if not isinstance(session, str):
             raise BadInput(f"session={session!r} must be a text")
         name = private(session, self._policy)
-        return scratch.space_of(self._writable(space) if writing else self._space(space), name), name
+        return scratch.space_of(self._writable(space, name) if writing else self._space(space), name), name

@@ -40,8 +40,8 @@ class Keeping(Base):
         `details["derived_triggers"]`. `about` are files and symbols of an indexed repository, as of `anchor`: when they
         change it is told. Raises BadInput for what cannot be kept, Disabled where memory is switched off.
         """
-        return self._kept(text, self._writable(space), kind=kind, title=title, tags=tags, at=at, session=session,
-                          speaker=speaker, provenance=provenance, files=files, triggers=triggers, details=details,
+        return self._kept(text, self._writable(space, session), kind=kind, title=title, tags=tags, at=at,
+                          session=session, speaker=speaker, provenance=provenance, files=files, triggers=triggers, details=details,
                           messages=messages, valid_from=valid_from, valid_to=valid_to, expires_at=expires_at,
                           trust=trust, salience=salience, about=about)
 
@@ -124,7 +124,8 @@ class Keeping(Base):
             values = dict(item)
             if unknown := [name for name in values if name not in (*FIELDS, "about")]:
                 raise BadInput(f"{unknown[0]!r} is not one of {', '.join(FIELDS)}")
-            home, about = self._writable(values.pop("space", default)), values.pop("about", ())
+            home = self._writable(values.pop("space", default), values.get("session", ""))
+            about = values.pop("about", ())
             made = built(clock.new_id(), now, values.pop("text", None), space=home, **values, policy=self._policy)
             return self._about(equipped(made, now, self._zone), about)
         except (BadInput, TypeError, ValueError) as err:

@@ -34,7 +34,7 @@ class Living(Base):
         from reverie.lifecycle.intake import cleaned
         from reverie.privacy import redact_value
         from reverie.privacy.sensitive import without_contents
-        home = self._writable(space)
+        home = self._writable(space, session)
         if not verb or not verb.isidentifier():
             raise BadInput(f"{verb!r} is not a verb; use one word such as tool, read, edit or error")
         if verb in OWN_VERBS:
@@ -102,7 +102,7 @@ class Living(Base):
         Returns the memories that are new, and what was left although a rule asked for it, with the reasons.
         """
         from reverie.settle.listening import learned_from
-        home = self._writable(space)
+        home = self._writable(space, session)
         return learned_from(self.work, transcript, home, private(session, self._policy))
 
     def rejected(self, limit: int = 20) -> list[Rejected]:

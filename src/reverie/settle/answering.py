@@ -39,7 +39,7 @@ def questions(work: Work, event: Event) -> list[str]:
 
 def found(work: Work, event: Event) -> Decision:
     """What the session answers of its own questions."""
-    if work.llm is None or work.now - event.at > OLDEST or work.settings.is_off(home_of(event)):
+    if work.llm is None or work.now - event.at > OLDEST or work.settings.is_off(home_of(event), event.session):
         return Decision()
     asked = questions(work, event)
     turns = work.store.events(session=event.session, space=event.space, verbs=("turn",), newest=True, limit=MOST_TURNS)

@@ -22,7 +22,7 @@ NAME = "experience"
 def experienced(work: Work, event: Event) -> Decision:
     """The episode that a recorded event becomes, if it is one."""
     home = project_of(event)
-    outcome = None if work.settings.is_off(home) else episode.outcome_of(event)
+    outcome = None if work.settings.is_off(home, event.session) else episode.outcome_of(event)
     if outcome is None:
         return Decision()
     memory = stamped(as_memory(home, event, outcome, work), season_of(work.store, lineage(home), work.now))

@@ -51,7 +51,7 @@ def may_ask(work: Work, _event: Event) -> bool:
 
 def taught(work: Work, event: Event) -> Decision:
     """What the turns since the last time teach, if it is time."""
-    if work.llm is None or work.now - event.at > OLDEST or work.settings.is_off(home_of(event)):
+    if work.llm is None or work.now - event.at > OLDEST or work.settings.is_off(home_of(event), event.session):
         return Decision()
     turns = since_last(work, event)
     if not turns or (event.verb not in ENDINGS and not is_seam(turns)):

@@ -37,7 +37,7 @@ def pads_in(store: Store, space: str) -> list[Memory]:
 def followed(work: Work, event: Event) -> Decision:
     """What an event means for the working memory of its conversation."""
     home = home_of(event)
-    if not event.session or work.settings.is_off(home):
+    if not event.session or work.settings.is_off(home, event.session):
         return Decision()
     space = scratch.space_of(home, event.session)
     pads = pads_in(work.store, space)

@@ -54,7 +54,7 @@ class Source(NamedTuple):
 def lessons(work: Work, event: Event) -> Decision:
     """What one turn teaches: what the user asked to be remembered and what is not known word for word already."""
     home = home_of(event)
-    if work.settings.is_off(home):
+    if work.settings.is_off(home, event.session):
         return Decision()
     said = said_in(event)
     told = [(role, text) for _, role, text in said]

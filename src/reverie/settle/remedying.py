@@ -28,7 +28,7 @@ NAME = "remedy"
 def remedied(work: Work, event: Event) -> Decision:
     """What one event teaches about errors or about how work goes."""
     home = project_of(event)
-    if work.settings.is_off(home):
+    if work.settings.is_off(home, event.session):
         return Decision()
     if event.verb == TASK:
         return recurring(work, event, home) if went(event.payload) is not None else Decision()

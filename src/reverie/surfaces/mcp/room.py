@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import reverie
-from reverie import clock, config
+from reverie import clock, config, environment
 from reverie.config import ME, Settings
 from reverie.errors import BadInput, NotFound, ReverieError
 from reverie.model import Memory, lineage
@@ -51,6 +51,8 @@ class Room:
             self._changed = changed
             with suppress(BadInput):       # somebody is writing it by hand: what was chosen before holds
                 self._settings = config.switched(self._settings)
+        if environment.session() in self._settings.off_sessions:     # a server that this conversation's host has started
+            return self._settings._replace(enabled=False)
         return self._settings
 
     @property
