@@ -41,9 +41,9 @@ class Keeping(Base):
         change it is told. Raises BadInput for what cannot be kept, Disabled where memory is switched off.
         """
         return self._kept(text, self._writable(space, session), kind=kind, title=title, tags=tags, at=at,
-                          session=session, speaker=speaker, provenance=provenance, files=files, triggers=triggers, details=details,
-                          messages=messages, valid_from=valid_from, valid_to=valid_to, expires_at=expires_at,
-                          trust=trust, salience=salience, about=about)
+                          session=session, speaker=speaker, provenance=provenance, files=files, triggers=triggers,
+                          details=details, messages=messages, valid_from=valid_from, valid_to=valid_to,
+                          expires_at=expires_at, trust=trust, salience=salience, about=about)
 
     def remember_many(self, items: Iterable[Mapping[str, Any]], *, space: str | None = None) -> list[Memory]:
         """Keep many things, in order; each item has the names of `remember`'s arguments, its own `space` too.

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reverie import Mind, config
+from reverie import Mind, config, environment
 from reverie.config import Settings
 from reverie.lifecycle.intake import space_meant
 from reverie.surfaces import complete

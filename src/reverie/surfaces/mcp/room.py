@@ -51,7 +51,7 @@ class Room:
             self._changed = changed
             with suppress(BadInput):       # somebody is writing it by hand: what was chosen before holds
                 self._settings = config.switched(self._settings)
-        if environment.session() in self._settings.off_sessions:     # a server that this conversation's host has started
+        if environment.session() in self._settings.off_sessions:     # of the conversation whose host has started this
             return self._settings._replace(enabled=False)
         return self._settings
 
