@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from reverie import clock, config
 from reverie.attention import FRESH_FOR, replaces
 from reverie.config import Settings
-from reverie.conversation import Conversation, Turn, compact_of, end_of, event_of, heard_in, take_back
+from reverie.conversation import Conversation, Turn, compact_of, events_of, heard_in, take_back
 from reverie.embed import Embedder
 from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly
 from reverie.model import Event, Hit
@@ -80,7 +80,6 @@ class Background:
         self._config = config.changed_at(settings)
         self._unprepared: dict[Conversation, float] = {}
         self._retry_at = 0.0
-        self._off: frozenset[str] = frozenset()     # conversations that are switched off for this mind only
 
     # Called by companions, in the caller's thread
 
@@ -99,20 +98,12 @@ class Background:
 
     def is_off(self, conversation: Conversation) -> bool:
         """Whether nothing of a conversation is written down, prepared or given."""
-        return self.settings.is_off(conversation.space, conversation.attention.session)
+        return conversation.off or self.settings.is_off(conversation.space, conversation.attention.session)
 
-    def switch(self, session: str, *, on: bool) -> None:
+    def switch(self, conversation: Conversation, *, on: bool) -> None:
         """Switch memory on or off in one conversation: for good, where the store is that of a home with settings."""
-        if self.store.url == self.settings.url:
-            self.settings = config.switch_session(self.settings, session, on)
-        else:
-            self._switch(self._off - {session} if on else self._off | {session})
-
-    def _switch(self, off: frozenset[str]) -> None:
-        """These conversations are off, besides those that config.toml names."""
-        named = [one for one in self.settings.off_sessions if one not in self._off]
-        self._off = off
-        self.settings = self.settings._replace(off_sessions=(*named, *sorted(off)))
+        conversation.off, kept = not on, self.store.url == self.settings.url
+        self.settings = config.switch_session(self.settings, conversation.attention.session, on=on, kept=kept)
 
     def enter(self, companion: Member) -> None:
         """One more conversation; the first one starts the thread."""
@@ -208,11 +199,9 @@ class Background:
         """What has come due since the last turn waits for the next one, and what waited too long waits afresh (C43)."""
         now = self._now()
         for conversation in [companion.conversation for companion in list(self._companions)]:
-            if self.is_off(conversation):
-                continue
             waiting = next(iter(conversation.slot), EMPTY)
             keeps = 0 <= now - waiting.prepared_at < FRESH_FOR - 2 * RETRY
-            if keeps and waiting.due:
+            if self.is_off(conversation) or (keeps and waiting.due):
                 continue
             found = due_now(self.store, self.settings, conversation.space, now, tuple(conversation.window))
             if not found or not spoke_last(self.store, conversation.space, conversation.attention.session):
@@ -283,10 +272,8 @@ class Background:
 
     def _written(self, turns: Sequence[Turn]) -> list[Event | None]:
         """These turns in the log; None for one whose space is switched off, or that tells what left a context."""
-        off = {id(turn) for turn in turns if self.is_off(turn.session)}
-        policy = self.settings.policy
-        events = [None if turn.left or id(turn) in off else end_of(turn) if turn.ends else event_of(turn, policy)
-                  for turn in turns]
+        off, policy = {id(turn) for turn in turns if self.is_off(turn.session)}, self.settings.policy
+        events = events_of([None if id(turn) in off else turn for turn in turns], policy)
         besides = [turn for turn in turns if turn.due or (turn.left and id(turn) not in off)]
         with self.store.alone() if besides else nullcontext():
             self.store.append([event for event in events if event])
@@ -294,10 +281,9 @@ class Background:
                 session = turn.session.attention.session
                 fire(self.store, turn.due, turn.at, session)
                 let_go(self.store, turn.due, turn.session.holder)
-                home = Home(turn.session.space, session, policy)
-                keep(self.store, turn.left, home, turn.at)
+                keep(self.store, turn.left, Home(turn.session.space, session, policy), turn.at)
                 if turn.told and id(turn) not in off:
-                    tell(self.store, turn.told, compact_of(turn), self.settings.policy)
+                    tell(self.store, turn.told, compact_of(turn), policy)
         return events
 
     def _alone(self, turn: Turn) -> Event | None:
@@ -327,7 +313,6 @@ class Background:
             self._config = changed
             try:
                 self.settings = config.switched(self.settings)
-                self._switch(self._off)
             except BadInput as err:            # somebody is writing it by hand: what was chosen before holds
                 self.trouble = str(err)
 

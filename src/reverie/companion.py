@@ -170,12 +170,12 @@ class Companion:
         Where the memory has a home with a config.toml that holds for every process and when the conversation is
         resumed, as after `reverie off --session`; elsewhere, such as in ":memory:", for this mind.
         """
-        self._background.switch(self.session, on=False)
+        self._background.switch(self.conversation, on=False)
         self._background.withdraw({id for block in list(self.conversation.slot) for id in block.ids})
 
     def on(self) -> None:
         """Switch memory on again in this conversation; what was said meanwhile stays unknown."""
-        self._background.switch(self.session, on=True)
+        self._background.switch(self.conversation, on=True)
 
     def _take(self, at: float) -> tuple[Block, Block]:
         """(the block to give, the block that waited too long)."""

@@ -118,9 +118,12 @@ def switched(settings: Settings) -> Settings:
     return settings._replace(enabled=fresh.enabled, off=fresh.off, off_sessions=fresh.off_sessions)
 
 
-def switch_session(settings: Settings, session: str, on: bool) -> Settings:
-    """Switch memory on or off in one conversation, for good; the settings as they are then."""
-    others = tuple(one for one in load(settings.home).off_sessions if one != session)
+def switch_session(settings: Settings, session: str, *, on: bool, kept: bool = True) -> Settings:
+    """Switch memory on or off in one conversation, for good if that is `kept`; the settings as they are then."""
+    before = load(settings.home).off_sessions if kept else settings.off_sessions
+    others = tuple(one for one in before if one != session)
+    if not kept:
+        return settings._replace(off_sessions=others if on else (*others, session))
     save(settings, off_sessions=others if on else (*others, session))
     return switched(settings)
 

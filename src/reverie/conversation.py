@@ -52,6 +52,7 @@ class Conversation:
     window: deque[Said] = field(default_factory=lambda: deque(maxlen=WINDOW_MESSAGES))
     vector: Any = None                                   # of the last context
     told: list[tuple[Memory, float]] = field(default_factory=list)    # reminders given lately, as they were, and when
+    off: bool = False                                    # nothing of it is kept or given
     holder: str = field(default_factory=partial(new_id, "conversation"))    # of the claims on reminders
 
 
@@ -68,10 +69,26 @@ def tell(conversation: Conversation, due: Sequence[Memory], now: float) -> None:
         conversation.told = [*lately, *((one, now) for one in due)]
 
 
-def event_of(turn: Turn, policy: Policy) -> Event:
-    """A turn as it is written down: without secrets."""
+def events_of(turns: Sequence[Turn | None], policy: Policy) -> list[Event | None]:
+    """Turns as they are written down; None for none, and for one that tells what left a context."""
+    before: dict[Conversation, tuple[Said, ...]] = {}
+    events: list[Event | None] = []
+    for turn in turns:
+        if turn is None or turn.left:
+            events.append(None)
+        elif turn.ends:
+            events.append(end_of(turn))
+        else:
+            earlier = before.get(turn.session) or tuple(turn.session.window)
+            events.append(event_of(turn, policy, earlier))
+            before[turn.session] = (*earlier, *turn.said)[-WINDOW_MESSAGES:]
+    return events
+
+
+def event_of(turn: Turn, policy: Policy, before: Sequence[Said] = ()) -> Event:
+    """A turn as it is written down: without secrets. `before` are the messages before it."""
     conversation = turn.session
-    payload: dict[str, Any] = {"messages": redacted(turn.said, policy, tuple(conversation.window)), "first": turn.first}
+    payload: dict[str, Any] = {"messages": redacted(turn.said, policy, before), "first": turn.first}
     places = [message.place for message in turn.said]
     if places != list(range(turn.first, turn.first + len(places))):
         payload["places"] = places             # a message that held what a tool answered is two

@@ -60,7 +60,7 @@ def meant(name: str, session: bool) -> str:
 
 def answer_session(desk: Desk, session: str, *, on: bool) -> None:
     """Switch memory on or off in a conversation, and say how things stand now, read back from the file."""
-    settings = config.switch_session(desk.settings, session, on)
+    settings = config.switch_session(desk.settings, session, on=on)
     is_off = settings.is_off(desk.space, session)
     if desk.json:
         say.document({"on": not is_off, "session": session, "off_sessions": list(settings.off_sessions)})
