@@ -33,7 +33,7 @@ class Tag(NamedTuple):
 @lru_cache(maxsize=1)
 def tag() -> re.Pattern[str]:
     """A tag in any of its ways of writing; compiled where one may stand."""
-    return re.compile(r"(?i)(?:<|\\u003c|&lt;)\s{0,8}(?P<closes>\\?/\s{0,8})?private(?:\s[^<>&]{0,200})?\s{0,8}"
+    return re.compile(r"(?i)(?:<|\\u003c|&lt;)(?:\s{0,8}(?P<closes>\\?/\s{0,8})?private\s{0,8}|private\s[^<>&]{1,200})"
                       r"(?:>|\\u003e|&gt;)")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from reverie.lifecycle.intake import clean, private
 from reverie.messages import GAP, HEAD, MOST_CHARS, SPARE, TAIL, Said
-from reverie.policy import Policy
+from reverie.policy import USUAL, Policy
 from reverie.privacy import hidden, only_private, redact
 from reverie.privacy.sensitive import MARK, bare_calls, is_marked, touched_by, touches, without_lines
 
@@ -37,7 +37,7 @@ def short_role(role: str, policy: Policy) -> str:
     return role if len(role) <= MOST_ROLE else "other"    # a part of it may be half of a secret
 
 
-def shortened(text: str, policy: Policy) -> str:
+def shortened(text: str, policy: Policy = USUAL) -> str:
     """A text without secrets, of a long one its beginning and its end. First redacted, then cut.
 
     Of a very long one only the ends are looked at: what then stands next to a cut is left out, as it may be half of a
