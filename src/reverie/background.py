@@ -62,7 +62,7 @@ class Background:
     """The one thread of a mind that writes down, prepares and settles."""
 
     def __init__(self, store: Store, embedder: Embedder | None, settings: Settings, now: Callable[[], float],
-                 llm: Llm | None = None) -> None:
+                 llm: Llm | None = None, since: float | None = None) -> None:
         self.store, self.trouble = store, ""
         self._embedder, self.settings, self._now, self.llm = embedder, settings, now, llm
         self._aside = Aside()
@@ -77,7 +77,7 @@ class Background:
         self._at_exit: Callable[[], None] | None = None
         self._naming = threading.Lock()        # of `_gone`, held for an instant
         self._gone: frozenset[str] = frozenset()    # withdrawn since the present preparation began
-        self._config = config.changed_at(settings)
+        self._config = config.changed_at(settings) if since is None else since    # when config.toml was read last
         self._unprepared: dict[Conversation, float] = {}
         self._retry_at = 0.0
 

@@ -138,7 +138,7 @@ class Companion:
             return made
         gone = tuple(gone_of(item, places) for item in made.left if not item.line)
         if gone and kept and not self._background.put(
-                Turn(self.conversation, (), 0, (), EMPTY, at, left=gone, told=told(made, numbers))):
+                Turn(self.conversation, (), 0, (), EMPTY, at, left=gone, told=told(made, numbers, wish.policy))):
             return untouched(messages, wish, made.before, trouble=FULL)
         self._condensed = at
         self._course.goes_on(messages, places, made.messages, made.origin)

@@ -48,6 +48,7 @@ class Base:
                  now: Callable[[], float] = clock.now, llm: Llm | None = None) -> None:
         self.store, self.embedder, self.settings, self.llm = store, embedder, settings, llm
         self._now = now
+        self._config = config.changed_at(settings)         # when config.toml was read
         self._background: Background | None = None
         self._recorder: Recorder | None = None
         self._trees: dict[str, tuple[bytes, Tree]] = {}    # by root: the state of its index, and its files
@@ -78,7 +79,7 @@ class Base:
 
     def _writable(self, space: str | None, session: str = "") -> str:
         home = self._space(space)
-        self.settings.check_on(home, session)
+        self.work.settings.check_on(home, session)
         return home
 
     def _zone(self) -> str:

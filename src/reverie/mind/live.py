@@ -54,7 +54,7 @@ class Living(Base):
         own = not session and where.startswith(f"{config.ME}/") and where.count("/") >= 2
         name = private(session, self._policy) or (where.rpartition("/")[2] if own else clock.new_id("ses"))
         if self._background is None:
-            self._background = Background(self.store, self.embedder, self.settings, self._now, self.llm)
+            self._background = Background(self.store, self.embedder, self.settings, self._now, self.llm, self._config)
         return Companion(self._background, where, name, own, self._now)
 
     def conversation(self, space: str | None = None, *, limit: int, session: str = "", strategy: str = "hybrid",

@@ -56,13 +56,11 @@ _NAMED_LINE = r"(?m)^(?P<path>[^\s:]{1,300}):.*$"   # what grep prints of severa
 
 def is_sensitive(path: str, policy: Policy) -> bool:
     """Whether a file of this name is sensitive."""
-    plain = path.replace("\\", "/").rstrip("/")
-    if is_known(f"/{plain.lower()}"):
+    steps = [step for step in path.replace("\\", "/").split("/") if step not in ("", ".")]
+    if is_known("/" + "/".join(steps).lower()):
         return True
-    if not policy.sensitive:
-        return False
-    steps = plain.lstrip("/").split("/")
-    return any(patterns(policy.sensitive).match_file("/".join(steps[place:])) for place in range(len(steps)))
+    return bool(policy.sensitive) and any(patterns(policy.sensitive).match_file("/".join(steps[place:]))
+                                          for place in range(len(steps)))
 
 
 def is_known(path: str) -> bool:

@@ -64,11 +64,12 @@ class Desk:
     def __init__(self, mind: Mind, now: Callable[[], float] = clock.now) -> None:
         self.mind, self.now = mind, now
         self.room = Places(str(mind.settings.home))
+        self._config = -1.0                            # when config.toml was changed, as it was read last
+        self._reread()
         self._background = Background(mind.store, mind.embedder, mind.settings, now, mind.llm)
         self._attended: dict[str, Attended] = {}
         self._in_hand: set[str] = set()                # events that were taken in and are not written down yet
         self._spaces: set[str] = set()                 # in which somebody works, or did since this worker came
-        self._config = config.changed_at(mind.settings)
         self._seen = 0                                 # the last event when what lies ready was looked at
 
     def waits(self) -> bool:
