@@ -79,10 +79,16 @@ def called(tool: Any, given: Any) -> str:
 
     What is long in it is left out as a whole: half of a secret would not be known for one.
     """
-    values = arguments(given)
+    values = shown(given)
     kept = {name: value if short(value) else "…" for name, value in list(values.items())[:ARGUMENTS]
             if isinstance(name, str) and short(name)}
     return f"[{tool if short(tool) and tool else 'tool'} {dumps(kept, ensure_ascii=False)}]"
+
+
+def shown(given: Any) -> dict[Any, Any]:
+    """What a tool was given, with words in a list, as Codex gives a command, in one line."""
+    return {name: " ".join(value) if isinstance(value, (list, tuple)) and len(value) <= LOOK
+            and all(isinstance(one, str) for one in value) else value for name, value in arguments(given).items()}
 
 
 CALL = compiled(r"^\[(\S{1,100}) (\{.*\})\]$", MULTILINE)
@@ -131,7 +137,7 @@ def long_commands(message: Any) -> tuple[tuple[str, str], ...]:
     asked += [(named(f, "name"), named(f, "arguments")) for f in functions_of(message)]
     return tuple((tool, trimmed(value)) for tool, given in asked
                  if isinstance(tool, str) and tool and short(tool) and not (isinstance(given, str) and short(given))
-                 for name, value in arguments(given).items()
+                 for name, value in shown(given).items()
                  if name in COMMANDS and isinstance(value, str) and not short(value))
 
 

@@ -522,6 +522,40 @@ def test_the_tool_log_keeps_the_path_and_no_content(path, tmp_path, clock):
     assert holding(tmp_path) == []
 
 
+PATCH = f"*** Begin Patch\n*** Update File: .env\n@@\n-a\n+{SECRET}\n*** End Patch\n"
+CODE = "diff --git a/a.py b/a.py\n+TOKEN = 1\n"
+DIFF = f"diff --git a/.env b/.env\n--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n+{SECRET}\n{CODE}"
+CALLS = [("shell", {"command": ["bash", "-lc", "cat .env"]}), ("Bash", {"command": "head -3 .env*"}),
+         ("Bash", {"command": "ls " + "a/b.c " * 400 + "; cat .env"}), ("apply_patch", {"input": PATCH}),
+         ("read_multiple_files", {"paths": ["a.py", "deploy/.env"]}), ("read", {"uri": "file:///srv/.env"}),
+         ("Grep", {"pattern": "x", "glob": ".env*"}), ("Bash", {"command": f"apply_patch <<'EOF'\n{PATCH}EOF"})]
+
+
+@pytest.mark.parametrize(("tool", "given"), CALLS)
+def test_other_ways_to_name_a_file_are_known(tool, given, agent, clock):
+    """Commands in parts, wildcards, long commands, patches, lists of files, addresses (A109, A112)."""
+    agent.tool(tool, given, {"stdout": SECRET})
+    calls = [{"id": f"t{n}", "function": {"name": tool, "arguments": json.dumps(one)}}
+             for n, one in enumerate((given, {}))]
+    talk = [*said("Why does it not start?"),
+            *({"role": "assistant", "content": None, "tool_calls": [one]} for one in calls),
+            *({"role": "tool", "tool_call_id": one["id"], "content": SECRET} for one in calls)]
+    with memory(agent.home, now=clock, embedder="none") as mind:
+        mind.record_tool(tool, given, SECRET, space=SPACE)
+        mind.learn(talk, space=SPACE)
+        agent.attended(mind)
+        assert len(mind.deeds(space=SPACE, verbs=["tool"])) == 1
+    assert holding(agent.home) == []
+
+
+def test_a_diff_loses_only_what_is_of_sensitive_files(tmp_path, clock):
+    """`git diff` and `git show` print every file."""
+    with memory(tmp_path, now=clock, embedder="none") as mind:
+        mind.record_tool("Bash", {"command": "git diff"}, DIFF, space=SPACE)
+        kept = mind.deeds(tool="Bash", space=SPACE)[0].payload["result"]
+    assert kept == f".env:{MARK}\n{CODE}"
+
+
 @pytest.mark.parametrize("path", ORDINARY)
 def test_ordinary_files_are_kept_as_before(path, tmp_path, clock):
     """Examples, templates, public keys, and names that only resemble one."""

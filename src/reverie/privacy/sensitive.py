@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,14 +42,18 @@ SPARED = (".example", ".sample", ".template", ".tmpl", ".dist", ".pub")
 SPOKEN = frozenset(("process.env", "import.meta.env", "meta.env", "deno.env", "bun.env"))    # words of code, no files
 TEXTS = (".md", ".markdown", ".mdx", ".txt", ".rst", ".org", ".adoc")    # what may have front matter
 LOOK = 4_096             # characters, or bytes of a file, in which front matter is looked for
-MOST_WORDS = 200         # of a command that are taken for paths
+MOST_FILES = 50          # files that a tool is given which are opened, to look for front matter
 _NUMBERED = r"(?:[ \t]*\d+(?:→|\t|\||:)[ \t]?)?"    # a line as tools show it, with its number
 _FRONT = (rf"(?i)\A\ufeff?\s*(?:<[^>\n]{{1,80}}>\s*)?{_NUMBERED}---[ \t]*\r?\n(?:(?!{_NUMBERED}---).*\r?\n)*?"
           rf"{_NUMBERED}[\"']?sensitive[\"']?[ \t]*:[ \t]*[\"']?(?:true|yes|on|1)\b")  # fmt: skip
-PATHS = ("file_path", "path", "notebook_path", "filePath", "filename", "target_file")    # what tools call a file
+PATHS = ("file_path", "path", "paths", "notebook_path", "filePath", "filename", "file", "files", "uri", "target_file",
+         "absolute_path", "relative_path", "source", "destination", "glob")    # what tools call a file
 COMMANDS = ("command", "cmd", "script", "code")
 CONTENTS = ("result", "error", "output", "input", "content", "text", "stdout", "stderr", "diff", "old", "new")
 _WORD = r"[^\s\"'`;|&<>(){}$=,:@]+"
+_PATCHED = (r"(?m)^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |diff --git a/.* b/|\+\+\+ b/|--- a/)"
+            r"(?P<path>.{1,300})$")
+_HUNKS = r"(?ms)^diff --git a/(?P<path>[^\n]{1,300}) b/(?P=path)\n.*?(?=^diff --git |\Z)"    # what git prints of a file
 _PLAIN = r"[\w./~\- :@+,]*"                         # a command that cannot hold a text: neither quotes nor redirection
 _NAMED_LINE = r"(?m)^(?P<path>[^\s:]{1,300}):.*$"   # what grep prints of several files
 
@@ -65,7 +69,7 @@ def is_sensitive(path: str, policy: Policy) -> bool:
 
 def is_known(path: str) -> bool:
     """Whether a path, in small letters, is of a file that holds secrets and little else."""
-    name = path.rpartition("/")[2]
+    name = path.rpartition("/")[2].rstrip("*?")       # a shell's ".env*"
     if name.endswith(SPARED) or name in SPOKEN:
         return False
     return (name in NAMES or name.partition(".")[0] in KEYS or name.startswith(BEGINNINGS)
@@ -151,24 +155,37 @@ def without_contents(payload: Mapping[str, Any], policy: Policy) -> Mapping[str,
 
 def touched_by(given: Any, policy: Policy, folder: str = "") -> list[str]:
     """The sensitive files that a tool is given, or that its command names."""
-    return [path for path in paths_in(given) if is_sensitive(path, policy) or is_marked_file(path, folder)] or (
+    paths = list(dict.fromkeys(paths_in(given)))
+    found = [path for path in paths if is_sensitive(path, policy)]
+    return found or [path for path in paths[:MOST_FILES] if is_marked_file(path, folder)] or (
         [""] if written_in(given) else [])
 
 
-def paths_in(given: Any) -> Iterable[str]:
-    """What may be paths in what a tool is given: its files, and the words of its command."""
+def paths_in(given: Any) -> Iterator[str]:
+    """What may be paths in what a tool is given: its files, the words of its command, the files of its patch."""
     if isinstance(given, str):
-        return words_of(given)
-    if not isinstance(given, Mapping):
-        return ()
-    files = [given[name] for name in PATHS if isinstance(given.get(name), str)]
-    return (*files, *(word for name in COMMANDS if isinstance(given.get(name), str) for word in words_of(given[name])))
+        yield from words_of(given)
+    elif isinstance(given, (list, tuple)):
+        yield from (path for one in given if isinstance(one, str) for path in words_of(one))
+    elif isinstance(given, Mapping):
+        for name, value in given.items():
+            for one in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(one, str):
+                    yield from (one.removeprefix("file://"),) if name in PATHS else ()
+                    yield from words_of(one) if name in COMMANDS else ()
+                    yield from patched(one)
 
 
 def words_of(command: str) -> list[str]:
     """The words of a command that may be paths."""
-    words = compiled(_WORD).findall(command[:20_000])
-    return [word for word in words if "." in word or "/" in word or "_" in word][:MOST_WORDS]
+    words = compiled(_WORD).findall(command)
+    return [word for word in words if "." in word or "/" in word or "_" in word]
+
+
+def patched(text: str) -> list[str]:
+    """The files that a patch is of."""
+    there = "*** " in text or "diff --git " in text or "+++ b/" in text
+    return [found["path"].strip() for found in compiled(_PATCHED).finditer(text)] if there else []
 
 
 def written_in(given: Any) -> bool:
@@ -211,9 +228,12 @@ def bare_calls(text: str, policy: Policy) -> str:
 
 
 def without_lines(text: Any, policy: Policy) -> Any:
-    """An answer without lines that are from a sensitive file, as a search prints them: `.env:3:…`."""
-    if not isinstance(text, str) or ":" not in text:
+    """An answer without lines that are from a sensitive file, as a search (`.env:3:…`) or a diff shows them."""
+    if not isinstance(text, str):
         return text
+    if "diff --git " in text:
+        text = compiled(_HUNKS).sub(
+            lambda found: f"{found['path']}: {MARK}\n" if is_sensitive(found["path"], policy) else found[0], text)
     names = {found["path"] for found in compiled(_NAMED_LINE).finditer(text)}
     guarded_names = {name for name in names if ("." in name or "/" in name) and is_sensitive(name, policy)}
     if not guarded_names:

@@ -16,19 +16,35 @@ def redacted(said: Sequence[Said], policy: Policy, before: Sequence[Said] = ()) 
     """Messages as they may be written down: without secrets, and without what stands in sensitive files.
 
     What a tool answers is not said to which of the calls before it, so what answers any call that is given such a file
-    goes as a whole. `before` are the messages before these.
+    goes as a whole, be they in one message or in several on end. `before` are the messages before these.
     """
-    asked = next((one.text for one in reversed(before) if one.role == ASSISTANT), "")
-    guarded, written = touches(asked, policy), []
-    for message in said:
+    guarded = asking = False
+    written = []
+    earlier = lately(before)
+    for place, message in enumerate((*earlier, *said), -len(earlier)):
         text = clean(message.text)
         if message.role == ASSISTANT:
-            guarded = touches(text, policy) or any(touched_by(command, policy) for _, command in message.ran)
+            guarded = reads(message, policy) or (asking and guarded)
             text = bare_calls(text, policy) if guarded else text
         elif message.role in TOOLS:
             text = MARK if text and (guarded or is_marked(text)) else without_lines(text, policy)
-        written.append({"role": short_role(message.role, policy), "text": shortened(text, policy)})
+        asking = message.role == ASSISTANT
+        if place >= 0:
+            written.append({"role": short_role(message.role, policy), "text": shortened(text, policy)})
     return written
+
+
+def lately(before: Sequence[Said]) -> Sequence[Said]:
+    """The last calls among some messages, with what answered them."""
+    start = len(before)
+    while start and before[start - 1].role in (ASSISTANT, *TOOLS):
+        start -= 1
+    return before[start:]
+
+
+def reads(message: Said, policy: Policy) -> bool:
+    """Whether a tool that is called in a message is given a sensitive file."""
+    return touches(message.text, policy) or any(touched_by(command, policy) for _, command in message.ran)
 
 
 def short_role(role: str, policy: Policy) -> str:

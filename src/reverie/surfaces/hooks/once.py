@@ -230,10 +230,14 @@ def put(happening: Happening, note: Mapping[str, Any], room: Places, now: float,
 
 
 def policy_of(note: Mapping[str, Any]) -> Policy:
-    """What is taken out of a text before it is kept, as it was chosen when the note was written."""
-    if note["sensitive"]:
+    """What is taken out of a text before it is kept, as it was chosen when the note was written.
+
+    A note of an earlier version says nothing of it.
+    """
+    patterns = tuple(note.get("sensitive", ()))
+    if patterns:
         reach_packages()
-    return Policy(note["personal"], note["contact"], tuple(note["sensitive"]))
+    return Policy(note.get("personal", USUAL.personal), note.get("contact", USUAL.contact), patterns)
 
 
 def kept(text: str, policy: Policy = USUAL) -> str:
