@@ -14,7 +14,7 @@ Everywhere = Annotated[bool, typer.Option("--everywhere", help="In every space."
 Session = Annotated[
     bool, typer.Option("--session", help="In one conversation: the one named, or the one in which an agent runs this.")
 ]
-Name = Annotated[str, typer.Argument(metavar="[ID]", help="With --session: its name, if it is not the present one.")]
+Name = Annotated[str, typer.Argument(metavar="ID", help="With --session: its name, if it is not the present one.")]
 
 
 def register(app: typer.Typer) -> None:
