@@ -59,10 +59,13 @@ class Base:
     def work(self) -> Work:
         """What settling works with, at this moment."""
         from reverie.settle.reading import Work
-        settings = self.settings
-        if self._background is not None:      # its conversations may have been switched off since
-            settings = settings._replace(off_sessions=self._background.settings.off_sessions)
-        return Work(self.store, self.embedder, settings, self._now(), self.llm)
+        return Work(self.store, self.embedder, self._chosen, self._now(), self.llm)
+
+    @property
+    def _chosen(self) -> config.Settings:
+        """The settings, with the conversations that were switched off since."""
+        off = self.settings.off_sessions if self._background is None else self._background.settings.off_sessions
+        return self.settings if off == self.settings.off_sessions else self.settings._replace(off_sessions=off)
 
     @property
     def _policy(self) -> Policy:
@@ -79,7 +82,7 @@ class Base:
 
     def _writable(self, space: str | None, session: str = "") -> str:
         home = self._space(space)
-        self.work.settings.check_on(home, session)
+        self._chosen.check_on(home, session)
         return home
 
     def _zone(self) -> str:

@@ -216,7 +216,7 @@ class Experiencing(Base):
         recorder = self._written_by()
         try:
             home = self._space(space)
-            if self.work.settings.is_off(home, session):
+            if self._chosen.is_off(home, session):
                 return
             event = Event(verb=verb, space=home, at=self._now(), session=private(session, self._policy),
                           payload=payload())

@@ -30,7 +30,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from reverie.passages import passages
 from reverie.policy import USUAL, Policy
 from reverie.privacy.lookalikes import compiled
 from reverie.privacy.names import aligned_lower, assignment_spans, family_of, kind_of
@@ -93,7 +92,7 @@ def _without(
 
 def hidden(text: str, *, keep_lines: bool = False) -> str:
     """The text without what stands between `<private>` and `</private>`: for whoever cuts it before it is redacted."""
-    spans = [Span(start, end, FIRST, PRIVATE) for start, end in passages(text)]
+    spans = _private(text)
     return _replaced(text, spans, (), keep_lines)[0] if spans else text
 
 
@@ -162,9 +161,17 @@ def _spans(text: str, policy: Policy) -> list[Span]:
     return spans + _personal(text, policy)
 
 
+def _private(text: str) -> list[Span]:
+    """What somebody put between the tags that say so; nothing is loaded for a text without the word."""
+    if "private" not in text.lower():
+        return []
+    from reverie.passages import passages
+    return [Span(start, end, FIRST, PRIVATE) for start, end in passages(text)]
+
+
 def _personal(text: str, policy: Policy) -> list[Span]:
     """What is private or personal in a text."""
-    spans = [Span(start, end, FIRST, PRIVATE) for start, end in passages(text)]
+    spans = _private(text)
     if policy.personal != "off":
         if compiled(r"[0-9][0-9 -]{9}").search(text):
             spans.extend(personal_spans(text, PERSONAL))

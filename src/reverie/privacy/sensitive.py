@@ -15,8 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reverie.errors import BadInput
-from reverie.messages import CALL, arguments, called, tools_in
 from reverie.policy import Policy
 from reverie.privacy.lookalikes import compiled
 
@@ -83,6 +81,8 @@ def patterns(lines: tuple[str, ...]) -> GitIgnoreSpec:
     """The patterns of the setting. BadInput for one that is none: it would guard nothing."""
     from pathspec import GitIgnoreSpec
 
+    from reverie.errors import BadInput
+
     try:
         return GitIgnoreSpec.from_lines(lines)
     except (ValueError, re.error) as err:
@@ -93,12 +93,6 @@ def is_marked(text: str) -> bool:
     """Whether a text begins with front matter that says it is sensitive."""
     start = text[:LOOK]
     return "ensitive" in start and bool(re.match(_FRONT, start))
-
-
-def is_marked_within(text: str) -> bool:
-    """Whether such a text begins on one of the first lines, behind the calls of tools that were answered with it."""
-    rest = CALL.sub("", text).lstrip()
-    return is_marked(rest)
 
 
 def is_marked_file(path: str, folder: str = "") -> bool:
@@ -210,21 +204,6 @@ def bare_command(command: str, touched: Iterable[str]) -> str:
         return command
     program = command.split(maxsplit=1)[0] if compiled(_WORD).match(command) else ""
     return " ".join(filter(None, (program, MARK, *dict.fromkeys(touched))))
-
-
-def touches(text: str, policy: Policy) -> bool:
-    """Whether a call of a tool that stands in a message (`messages.called`) is given a sensitive file."""
-    return any(touched_by(given, policy) for _, given in tools_in(text))
-
-
-def bare_calls(text: str, policy: Policy) -> str:
-    """A message in which calls that are given a sensitive file hold no text of it."""
-    def without(call: re.Match[str]) -> str:
-        given = arguments(call[2])
-        touched = touched_by(given, policy)
-        return called(call[1], bare(given, touched)) if touched else call[0]
-
-    return CALL.sub(without, text)
 
 
 def without_lines(text: Any, policy: Policy) -> Any:

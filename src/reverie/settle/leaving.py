@@ -19,7 +19,7 @@ from reverie.lifecycle.intake import MOST_TEXT, built, clean, private
 from reverie.model import Add, Event, Filter
 from reverie.policy import USUAL, Policy
 from reverie.privacy import only_private, redact
-from reverie.privacy.sensitive import is_marked_within, touches
+from reverie.privacy.calls import is_marked_within, touches
 from reverie.words import fingerprint
 
 if TYPE_CHECKING:

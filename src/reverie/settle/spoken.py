@@ -6,7 +6,8 @@ from reverie.lifecycle.intake import clean, private
 from reverie.messages import GAP, HEAD, MOST_CHARS, SPARE, TAIL, Said
 from reverie.policy import USUAL, Policy
 from reverie.privacy import hidden, only_private, redact
-from reverie.privacy.sensitive import MARK, bare_calls, is_marked, touched_by, touches, without_lines
+from reverie.privacy.calls import bare_calls, touches
+from reverie.privacy.sensitive import MARK, is_marked, touched_by, without_lines
 
 MOST_ROLE = 32
 ASSISTANT, TOOLS = "assistant", ("tool", "function")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from reverie.lifecycle.extract.words import sentences, without_injections
 from reverie.policy import USUAL, Policy
 from reverie.privacy import redact
-from reverie.privacy.sensitive import bare_calls, is_marked_within, touches
+from reverie.privacy.calls import bare_calls, is_marked_within, touches
 from reverie.window.block import FENCE, FOOT, escaped
 from reverie.window.gist import is_name
 from reverie.window.items import Item

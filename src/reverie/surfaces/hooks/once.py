@@ -212,7 +212,6 @@ def put(happening: Happening, note: Mapping[str, Any], room: Places, now: float,
     Where nobody has taken anything in for long, it is dropped, and that is told (CC-47).
     """
     from reverie.privacy import redact_value
-    from reverie.privacy.sensitive import Deed, guarded
     from reverie.surfaces.detached import lives
 
     if not lives(room.lock) and len(room.waiting()) >= MOST_WAITING:
@@ -220,6 +219,8 @@ def put(happening: Happening, note: Mapping[str, Any], room: Places, now: float,
         return
     policy = policy_of(note)
     if happening.tool:
+        from reverie.privacy.sensitive import Deed, guarded
+
         deed = guarded(Deed(happening.given, happening.result, happening.text), policy, happening.cwd)
         happening = happening._replace(given=deed.given, result=deed.result, text=deed.error)
     told = happening._replace(text=kept(happening.text, policy), result=kept(happening.result, policy))._asdict()
