@@ -23,6 +23,7 @@ from reverie.surfaces.detached import lives
 from reverie.surfaces.hooks import once
 from reverie.surfaces.hooks.desk import Desk
 from reverie.surfaces.hooks.places import Places
+from reverie.surfaces.mcp.room import Room
 from reverie.testing import Counting, memory, said
 from tests.helpers import invoked, toy_home, until
 from tests.scripted import scripted
@@ -347,6 +348,28 @@ def agent(tmp_path, project):
     return Agent(toy_home(tmp_path), project)
 
 
+@pytest.mark.parametrize(("text", "planted", "settings"), [
+    (PRIVATE, PLANTED, {}), (f"heron <private>{PLANTED} " + "word " * 30_000 + f"{PLANTED}</private> owl", PLANTED, {}),
+    (PERSONAL, MAIL, {"contact": "mask"}), (PERSONAL, MAIL, {"contact": "refuse"}),
+    (PERSONAL + " word" * 30_000 + f" {MAIL} owl", MAIL, {"contact": "refuse"})], ids=range(5))
+def test_hooks_write_down_nothing_of_it(text, planted, settings, agent, clock):
+    """What is said, what tools are given, answer and fail with: the spool, and what is made of it (A108, B119)."""
+    config.save(config.load(agent.home), **settings)
+    agent.tell("SessionStart", source="startup")
+    agent.tell("UserPromptSubmit", prompt=text)
+    agent.tell("UserPromptSubmit", prompt=f"Remember that {text}.")
+    agent.tool("Bash", {"command": f"echo '{text}'"}, {"stdout": text, "stderr": ""})
+    agent.tool("Bash", {"command": "make"}, f"{text}\nError: no", event="PostToolUseFailure")
+    agent.tool("Task", {"prompt": text}, [{"type": "text", "text": text}])
+    agent.tell("Stop", last_assistant_message=f"Yes: {text}")
+    assert len(agent.room.waiting()) == 7 and holding(agent.home, planted) == []
+    with memory(agent.home, now=clock, **settings) as mind:
+        agent.attended(mind)
+        assert len(mind.store.events(verbs=["tool"])) == 3 and len(mind.store.events(verbs=["turn"])) == 3
+        mind.sleep()
+    assert holding(agent.home, planted) == []
+
+
 def worked(agent, session):
     """A session in which something is said and done."""
     agent.tell("SessionStart", session, source="startup")
@@ -473,7 +496,7 @@ def test_a_companion_in_memory_is_switched_off(clock):
 
 
 def test_the_command_line_says_which_session_is_off(tmp_path, monkeypatch):
-    """By name, or the one that the agent says; `status` and `doctor` tell; explicit writes are refused (A114)."""
+    """By name, or the one that the agent says; `status`, `doctor` tell; writes, by MCP too, are refused (A114)."""
     home = toy_home(tmp_path)
     for name in ("REVERIE_SESSION", "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"):
         monkeypatch.delenv(name, raising=False)
@@ -486,7 +509,11 @@ def test_the_command_line_says_which_session_is_off(tmp_path, monkeypatch):
     assert status["on"] is False and status["off_sessions"] == ["s7"]
     assert "off in this session (s7)" in invoked("doctor", "--home", str(home), code=1).stdout
     assert "reverie on --session" in invoked("remember", "heron", "--home", str(home), code=3).stderr
+    server = Room(config.load(home), SPACE)
+    with pytest.raises(Disabled), server.mind as mind:
+        mind.remember("heron", space=SPACE)
     monkeypatch.delenv("CODEX_THREAD_ID")
+    assert Room(config.load(home), SPACE).settings.enabled
     assert "off in 1 sessions" in invoked("doctor", "--home", str(home), code=1).stdout
     answer = json.loads(invoked("on", "--session", "s7", "--json", "--home", str(home)).stdout)
     assert answer == {"on": True, "session": "s7", "off_sessions": []}
