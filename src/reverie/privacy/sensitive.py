@@ -173,7 +173,12 @@ def paths_in(given: Any) -> Iterator[str]:
 def words_of(command: str) -> list[str]:
     """The words of a command that may be paths."""
     words = compiled(_WORD).findall(command)
-    return [word for word in words if "." in word or "/" in word or "_" in word]
+    return [word for word in words if is_pathlike(word)]
+
+
+def is_pathlike(word: str) -> bool:
+    """Whether a word may name a file: other words are not looked at more closely."""
+    return "." in word or "/" in word or "_" in word
 
 
 def patched(text: str) -> list[str]:
@@ -214,7 +219,7 @@ def without_lines(text: Any, policy: Policy) -> Any:
         text = compiled(_HUNKS).sub(
             lambda found: f"{found['path']}: {MARK}\n" if is_sensitive(found["path"], policy) else found[0], text)
     names = {found["path"] for found in compiled(_NAMED_LINE).finditer(text)}
-    guarded_names = {name for name in names if ("." in name or "/" in name) and is_sensitive(name, policy)}
+    guarded_names = {name for name in names if is_pathlike(name) and is_sensitive(name, policy)}
     if not guarded_names:
         return text
     return compiled(_NAMED_LINE).sub(
