@@ -14,6 +14,7 @@ import pytest
 
 from reverie import clock as real
 from reverie import config
+from reverie.adapters.beside import Beside
 from reverie.errors import BadInput, Disabled
 from reverie.lifecycle.transfer import VERSION
 from reverie.messages import MOST_CHARS, SPARE
@@ -493,6 +494,22 @@ def test_a_companion_in_memory_is_switched_off(clock):
             other.wait(20)
         mind.settle()
         assert [one.text for one in mind.browse(space=SPACE)] == ["Adder is live."]
+
+
+def test_an_agent_of_a_framework_is_switched_off(clock):
+    """No warning, no answer, no tool and no turn written down; a note of its own is refused in words (A114)."""
+    with (memory(now=clock, embedder="none") as mind, Beside(mind, SPACE, session="s1") as beside,
+          mind.companion(SPACE, session="s1") as companion):
+        mind.remember("Never run make deploy on a Friday.", space=SPACE, triggers=["make deploy"])
+        companion.off()
+        assert beside.is_off and not beside.warned("Bash", {"command": "make deploy"})
+        assert not beside.turn(said("make deploy")) and "Nothing is known" in beside.recall("make deploy")
+        beside.ran("Bash", {"command": "make deploy"}, PLANTED)
+        beside.heed(said(f"Remember that {PLANTED} is the bride."))
+        assert "It was not kept" in beside.remember(PLANTED)
+        assert companion.wait(20) and not mind.deeds(space=SPACE) and len(mind.browse(space=SPACE)) == 1
+        companion.on()
+        assert beside.warned("Bash", {"command": "make deploy"})
 
 
 def test_the_command_line_says_which_session_is_off(tmp_path, monkeypatch):
