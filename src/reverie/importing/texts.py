@@ -39,9 +39,9 @@ def text_in(path: Path) -> str:
 
 
 def page_in(path: Path) -> str:
-    """The same of a Markdown page: without what is private in it, every line in its place; of one that says of itself
+    """The same of a Markdown page without what is private in it, every line in its place.
 
-    that it is sensitive, nothing.
+    Nothing of one that says of itself that it is sensitive.
     """
     text = text_in(path)
     return "" if is_marked(text) else hidden(text, keep_lines=True)

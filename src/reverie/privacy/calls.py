@@ -28,6 +28,5 @@ def bare_calls(text: str, policy: Policy) -> str:
 
 
 def is_marked_within(text: str) -> bool:
-    """Whether such a text begins on one of the first lines, behind the calls of tools that were answered with it."""
-    rest = CALL.sub("", text).lstrip()
-    return is_marked(rest)
+    """Whether a tool answered with a text that says it is sensitive: one that begins behind the calls in a message."""
+    return is_marked(CALL.sub("", text).lstrip())

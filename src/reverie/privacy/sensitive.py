@@ -121,9 +121,9 @@ class Deed(NamedTuple):
 
 
 def guarded(deed: Deed, policy: Policy, folder: str = "") -> Deed:
-    """What may be kept of a run: of one that reads or writes a sensitive file the file's path, and nothing that stood
+    """What may be kept of a run: of one that reads or writes a sensitive file its path, and nothing that stood in it.
 
-    in it. `folder` is where relative paths begin.
+    `folder` is where relative paths begin.
     """
     touched = touched_by(deed.given, policy, folder)
     shown = any(is_marked(text) for text in (deed.result, deed.error) if isinstance(text, str))
