@@ -256,7 +256,8 @@ def confirmed(work: Work, anchors: Sequence[Anchor]) -> list[Anchor]:
     """Anchors at what the code is now: what they speak of was found to be so. What is gone is let go of."""
     from reverie.code.anchor import eye, seen
     eyes: Eyes = {}
-    found = [seen(eye(work.store.code, one.root, work.now, eyes, work.policy), one.path, one.symbol, one.by) for one in anchors]
+    found = [seen(eye(work.store.code, one.root, work.now, eyes, work.policy), one.path, one.symbol, one.by)
+             for one in anchors]
     return [now for now in found if now is not None]
 
 
