@@ -335,7 +335,7 @@ def same_content(sights: Sights, anchor: Anchor) -> str:
     found = [path for path, file in sights.known.items() if file.hash.hex()[:16] == anchor.digest]
     if not found and language_of(anchor.path) is None:
         suffix = anchor.path.rpartition("/")[2].rpartition(".")[2]
-        others = walked(Root(sights.root, ""), lambda name: name.endswith(suffix)).files[:MOST_FILES]
+        others = walked(Root(sights.root, ""), lambda name: name.endswith(suffix), sights.policy).files[:MOST_FILES]
         found = [one.path for one in others
                  if (sight := sights.file(one.path)) and sight.hash.hex()[:16] == anchor.digest]
     return found[0] if len(found) == 1 else ""
