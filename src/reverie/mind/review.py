@@ -89,9 +89,9 @@ class Reviewing(Base):
         """
         from reverie.lifecycle.reference import page, promoted
         memory, now, place = self._one(id), self._now(), Path(file).expanduser().absolute()
-        if place.exists() or not place.parent.is_dir() or private(str(place)) != str(place):
+        if place.exists() or not place.parent.is_dir() or private(str(place), self._policy) != str(place):
             raise BadInput(f"{file} must be a new file, without a secret in its name, in a folder that is there")
-        told = {"by": private(by), "note": private(note)}
+        told = {"by": private(by, self._policy), "note": private(note, self._policy)}
         changes = promoted(memory, str(place), now, **told)
         before = [edge.dst for edge in self.store.edges([id], ("derived_from", "supersedes")) if edge.src == id]
         with place.open("x", encoding="utf-8") as opened:
