@@ -28,6 +28,14 @@ def usual_home() -> str:
     return os.path.abspath(os.path.expanduser(os.environ.get("REVERIE_HOME") or "~/.reverie"))
 
 
+SESSIONS = ("REVERIE_SESSION", "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID")    # ours first; what hosts give commands
+
+
+def session() -> str:
+    """The conversation in which a host agent runs this command; empty where none tells."""
+    return next((value for name in SESSIONS if (value := os.environ.get(name, "").strip())), "")
+
+
 def switched_on() -> bool:
     """Whether `REVERIE_OFF` lets memory work."""
     return os.environ.get("REVERIE_OFF", "") in ("", "0")

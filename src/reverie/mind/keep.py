@@ -41,10 +41,10 @@ class Keeping(Base):
         `details["derived_triggers"]`. `about` are files and symbols of an indexed repository, as of `anchor`: when they
         change it is told. Raises BadInput for what cannot be kept, Disabled where memory is switched off.
         """
-        return self._kept(text, self._writable(space), kind=kind, title=title, tags=tags, at=at, session=session,
-                          speaker=speaker, provenance=provenance, files=files, triggers=triggers, details=details,
-                          messages=messages, valid_from=valid_from, valid_to=valid_to, expires_at=expires_at,
-                          trust=trust, salience=salience, about=about)
+        return self._kept(text, self._writable(space, session), kind=kind, title=title, tags=tags, at=at,
+                          session=session, speaker=speaker, provenance=provenance, files=files, triggers=triggers,
+                          details=details, messages=messages, valid_from=valid_from, valid_to=valid_to,
+                          expires_at=expires_at, trust=trust, salience=salience, about=about)
 
     def remember_many(self, items: Iterable[Mapping[str, Any]], *, space: str | None = None) -> list[Memory]:
         """Keep many things, in order; each item has the names of `remember`'s arguments, its own `space` too.
@@ -97,7 +97,7 @@ class Keeping(Base):
               about: Iterable[str] = (), **fields: Any) -> Memory:
         """A new memory, made durable together with what follows from it."""
         now = self._now()
-        plain = equipped(built(clock.new_id(), now, text, space=home, **fields), now, self._zone)
+        plain = equipped(built(clock.new_id(), now, text, space=home, **fields, policy=self._policy), now, self._zone)
         memory = self._about(stamped(plain, season_of(self.store, lineage(home), now)), about)
         more = besides(memory) if besides else ()
         self._apply([*added(memory), *more], "remember", home, now, session=memory.session)
@@ -141,9 +141,10 @@ class Keeping(Base):
             values = dict(item)
             if unknown := [name for name in values if name not in (*FIELDS, "about")]:
                 raise BadInput(f"{unknown[0]!r} is not one of {', '.join(FIELDS)}")
-            home, about = self._writable(values.pop("space", default)), values.pop("about", ())
-            return self._about(equipped(built(clock.new_id(), now, values.pop("text", None), space=home, **values), now,
-                                        self._zone), about)
+            home = self._writable(values.pop("space", default), values.get("session", ""))
+            about = values.pop("about", ())
+            made = built(clock.new_id(), now, values.pop("text", None), space=home, **values, policy=self._policy)
+            return self._about(equipped(made, now, self._zone), about)
         except (BadInput, TypeError, ValueError) as err:
             raise BadInput(f"Item {place}: {err}. Nothing was kept") from err
 

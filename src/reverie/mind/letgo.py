@@ -25,7 +25,7 @@ class LettingGo(Base):
         now = self._now()
         found = [memory for memory in self._all(ids) if memory.active]
         if found:
-            why = private(why)
+            why = private(why, self._policy)
             self._apply([Retire(id=memory.id, at=now, why=why) for memory in found], "forget", found[0].space, now)
         return len(found)
 
@@ -126,7 +126,7 @@ class LettingGo(Base):
         from reverie import backups
         from reverie.privacy.cleaning import Cleaner
         from reverie.settle import scrubbing
-        clean = Cleaner((texts,) if isinstance(texts, str) else tuple(texts))
+        clean = Cleaner((texts,) if isinstance(texts, str) else tuple(texts), self._policy)
         self._flush()
         done = scrubbing.scrubbed(self.work, clean, self._now, on, write=write)
         self._leaving += [find.name for find in done.finds if write and find.what == "memory"]

@@ -181,7 +181,8 @@ def taken_in(work: Work, share: Share, page: jsonl.Page, ours: Mapping[str, Memo
         if name in ours:
             if now_says != said.get(name) and now_says != jsonl.essence(jsonl.record_of(ours[name], zone)):
                 fields = theirs(ours[name], jsonl.fields_of(record, zone))
-                changes += guarded(partial(rewritten, ours[name], work.now, fields, work.zone), name, shy, troubles)
+                changes += guarded(partial(rewritten, ours[name], work.now, fields, work.zone, work.policy), name, shy,
+                                   troubles)
             continue
         id = ids[name]
         if said.get(name) == now_says:
@@ -189,7 +190,7 @@ def taken_in(work: Work, share: Share, page: jsonl.Page, ours: Mapping[str, Memo
         elif id in known or jsonl.dismissed(record):
             shy.add(name)            # let go here, or put away there: it is not revived, and not taken from the others
         else:
-            changes += guarded(partial(new, id, work.now, share.space, record, zone), name, shy, troubles)
+            changes += guarded(partial(new, id, work, share.space, record, zone), name, shy, troubles)
     dropped = [name for name in said if name in ours and name not in records]
     if dropped and doubtful(len(dropped), len(said), absent):
         troubles.append(f"{share.path}: {len(dropped):,} of {len(said):,} lines are gone. They are written anew; to "
@@ -217,12 +218,13 @@ def theirs(memory: Memory, said: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "provenance": UNTRUSTED, "details": {**memory.details, jsonl.HEARD: jsonl.SHARED}}
 
 
-def new(id: str, now: float, space: str, record: Mapping[str, Any], zone: str) -> Add:
+def new(id: str, work: Work, space: str, record: Mapping[str, Any], zone: str) -> Add:
     """A record as a new memory, with the use that was made of it. What it claims for itself is on record, no more."""
     fields = jsonl.fields_of(record, zone)
     claims = {name: record[name] for name in ("maturity", "confidence") if record.get(name) is not None}
     details = {**fields["details"], jsonl.HEARD: jsonl.SHARED, **({"claims": claims} if claims else {})}
-    memory = built(id, now, space=space, **{**fields, "provenance": UNTRUSTED, "trust": None, "details": details})
+    memory = built(id, work.now, space=space, policy=work.policy,
+                   **{**fields, "provenance": UNTRUSTED, "trust": None, "details": details})
     last = jsonl.moment_in(record.get("last_accessed"), zone)
     return Add(memory=memory._replace(access_count=count(record.get("usage_count")), last_accessed_at=last))
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reverie import clock
+from reverie import clock, environment
 from reverie.errors import BadInput, StoreDamaged
 from reverie.store import Problem, Stats
 from reverie.surfaces import say
@@ -50,7 +50,8 @@ def status(desk: Desk) -> None:
     values: dict[str, Any] = {
         "home": str(desk.settings.home),
         "space": desk.space,
-        "on": not desk.settings.is_off(desk.space),
+        "on": not desk.settings.is_off(desk.space, environment.session()),
+        "off_sessions": list(desk.settings.off_sessions),
         **counted(counts),
         "settling": settler,
         "embedder": desk.settings.embedder,
@@ -179,6 +180,7 @@ def status_page(v: dict[str, Any]) -> None:
             "home": v["home"],
             "space": v["space"],
             "memory": "on" if v["on"] else "off (reverie on switches it on)",
+            "off in sessions": ", ".join(v["off_sessions"]),
             **amounts(v),
             "settling": "somebody is at it" if v["settling"] else "nobody just now",
             "model": f"{v['embedder']}: {model}",

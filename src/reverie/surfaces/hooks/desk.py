@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reverie import clock
+from reverie import clock, config
 from reverie.attention import Attention, resume
 from reverie.background import Background
 from reverie.conversation import Conversation, Turn
-from reverie.errors import StoreError
+from reverie.errors import BadInput, StoreError
 from reverie.kinds import INTENTION, unverified
 from reverie.lifecycle import intention
 from reverie.lifecycle.extract.fixes import failed as tells_of_error
@@ -65,6 +65,8 @@ class Desk:
     def __init__(self, mind: Mind, now: Callable[[], float] = clock.now) -> None:
         self.mind, self.now = mind, now
         self.room = Places(str(mind.settings.home))
+        self._config = -1.0                            # when config.toml was changed, as it was read last
+        self._reread()
         self._background = Background(mind.store, mind.embedder, mind.settings, now, mind.llm)
         self._attended: dict[str, Attended] = {}
         self._in_hand: set[str] = set()                # events that were taken in and are not written down yet
@@ -77,6 +79,7 @@ class Desk:
 
     def attend(self) -> int:
         """Take in what waits and lay ready what follows from it; how many events there were."""
+        self._reread()
         paths = self._news()[:BATCH]
         for path in paths:
             self._take_in(path)
@@ -107,11 +110,27 @@ class Desk:
         try:
             if event is None:
                 raise ValueError("is no JSON object")
+            if self.mind.settings.is_off(event["space"], event["session"]):
+                self._forgets(event)
+                return
             TAKEN[event["kind"]](self, event)
         except StoreError:
             raise
         except Exception as err:
             self.room.trouble(f"{os.path.basename(path)} was not taken in: {type(err).__name__}: {err}")
+
+    def _reread(self) -> None:
+        """What was switched off meanwhile is so from the next event on, also where it had been written already."""
+        changed = config.changed_at(self.mind.settings)
+        if changed != self._config:
+            with suppress(BadInput):       # somebody is writing it by hand: what was chosen before holds
+                self.mind.settings, self._config = config.switched(self.mind.settings), changed
+
+    def _forgets(self, event: Mapping[str, Any]) -> None:
+        """Memory is off where this happened: nothing of it is taken in, and nothing lies ready there."""
+        with suppress(OSError):
+            os.unlink(self.room.of(event["session"], "block"))
+        self._leave(event["session"])
 
     def _began(self, event: Mapping[str, Any]) -> None:
         one = self._attend(event)
@@ -159,7 +178,7 @@ class Desk:
     def _record(self, verb: str, event: Mapping[str, Any], **payload: Any) -> None:
         """After all that was said before it."""
         self._written()
-        if not self.mind.settings.is_off(event["space"]):
+        if not self.mind.settings.is_off(event["space"], event["session"]):
             self.mind.record(verb, payload, space=event["space"], session=event["session"])
 
     def _turn(self, one: Attended, event: Mapping[str, Any], *said: Said) -> None:
@@ -213,7 +232,8 @@ class Desk:
     def _lay(self) -> None:
         """The block that waits in each conversation's slot, as a file; what was withdrawn goes."""
         for session, one in self._attended.items():
-            block = next(iter(one.conversation.slot), EMPTY)
+            off = self.mind.settings.is_off(one.conversation.space, session)
+            block = EMPTY if off else next(iter(one.conversation.slot), EMPTY)
             if block is one.laid:
                 continue
             one.laid = block

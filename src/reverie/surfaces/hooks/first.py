@@ -32,9 +32,11 @@ def begun(happening: Happening, home: str) -> dict[str, Any]:
     """What holds for a session from its beginning: its space and folder, whether memory is off there."""
     settings = config.load(Path(home))
     folder = Path(happening.cwd) if happening.cwd else config.here()
+    policy = settings.policy
     space = config.space_of(folder)
-    return {"space": space, "root": str(config.work_tree(folder)), "off": settings.is_off(space),
-            "idle": settings.idle, "asked": False}  # fmt: skip
+    return {"space": space, "root": str(config.work_tree(folder)), "off": settings.is_off(space, happening.session),
+            "idle": settings.idle, "asked": False, "personal": policy.personal, "contact": policy.contact,
+            "sensitive": list(policy.sensitive)}  # fmt: skip
 
 
 def by_words(session: str, space: str, text: str, home: str, now: float) -> dict[str, Any] | None:
@@ -101,7 +103,7 @@ def fixes(error: str, space: str, home: str) -> str:
         from reverie.window import FOOT, HEAD, escaped
 
         lessons = there[0].browse(Filter(spaces=lineage(space), kinds=("learning",), limit=MOST_LEARNED))
-        found = suggestions(redact(error)[0], filter(is_ripe, lessons))[:FIXES]
+        found = suggestions(redact(error, there[1].policy.masking)[0], filter(is_ripe, lessons))[:FIXES]
         lines = [f"- {escaped(one.memory.text)} ({one.why}) [{escaped(one.memory.id)}]" for one in found]
         return "\n".join((HEAD, "Known fixes:", *lines, FOOT)) if lines else ""
 

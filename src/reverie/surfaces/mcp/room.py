@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import reverie
-from reverie import clock, config
+from reverie import clock, config, environment
 from reverie.config import ME, Settings
 from reverie.errors import BadInput, NotFound, ReverieError
 from reverie.model import Memory, lineage
@@ -55,6 +55,8 @@ class Room:
             self._changed = changed
             with suppress(BadInput):       # somebody is writing it by hand: what was chosen before holds
                 self._settings = config.switched(self._settings)
+        if environment.session() in self._settings.off_sessions:     # of the conversation whose host has started this
+            return self._settings._replace(enabled=False)
         return self._settings
 
     @property
