@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,6 +23,7 @@ from reverie.surfaces.wiring.targets import NAMES, Place, files
 from reverie.window import age
 
 PROBE = 5.0              # seconds that a hook may take when it is tried
+LEAST_FREE = 20_000_000  # bytes of its disk; the store's journal may take as many before it is folded in
 MANY = 200               # events that wait; more say that no worker comes
 LATELY = 7 * 86_400.0    # seconds for which trouble is told
 NAMED = 3                # sessions that are switched off which are named
@@ -57,6 +59,7 @@ def of_memory(settings: Settings, space: str) -> Iterator[Finding]:
     if not os.access(settings.home if settings.home.exists() else settings.home.parent, os.W_OK):
         yield Finding(False, f"{settings.home} cannot be written.", "Give yourself the right to, or set REVERIE_HOME")
         return
+    yield from of_disk(settings.home)
     try:
         with reverie.open(settings=settings._replace(embedder="none", llm="")) as mind:
             stats, now = mind.stats(), clock.now()
@@ -84,6 +87,14 @@ def of_memory(settings: Settings, space: str) -> Iterator[Finding]:
                               "Try: reverie settle")  # fmt: skip
     except ReverieError as err:
         yield Finding(False, f"The memory cannot be opened: {err}", "Try: reverie verify --repair")
+
+
+def of_disk(home: Path) -> Iterator[Finding]:
+    """Whether there is room to write."""
+    free = shutil.disk_usage(home if home.exists() else home.parent).free
+    if free < LEAST_FREE:
+        yield Finding(False, f"The disk of {home} is full: {free // 1_000_000} MB are left.",
+                      "Make room. Until then what is known is said, and what happens is not written down.")  # fmt: skip
 
 
 def of_hosts(settings: Settings, project: Path) -> Iterator[Finding]:
