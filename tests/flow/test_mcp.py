@@ -333,6 +333,7 @@ def test_files(room):
     lines = one(server, "memory_get", path="MEMORY.md", **{"from": found[0]["start_line"], "lines": 1})
     assert lines["start_line"] == lines["end_line"] == found[0]["start_line"] and lines["total_lines"] > 1
     replaced = one(server, "memory_update", content="# Anew\n", mode="replace")
+    assert replaced["message"] == f"Updated: 1 forgotten. `reverie undo {replaced['version']}` takes it back"
     room.mind.restore_file(updated["path"], replaced["version"], space=SPACE)
     assert "heron" in one(server, "memory_get", path="MEMORY.md")["text"]
     for path in ("/etc/passwd", "../../config.toml", "memory/../../x"):

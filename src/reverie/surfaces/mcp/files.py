@@ -14,8 +14,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from reverie.errors import BadInput
+from reverie.files.nouns import Written
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.told import NOTE
+from reverie.surfaces.mcp.told import NOTE, taken_out
 from reverie.surfaces.mcp.tools import ADDS, ALTERS, READS, Tool
 
 FOUND = 6                # passages (CONSTANTS: results to the agent, C)
@@ -58,6 +59,7 @@ class Saved(TypedDict):
     id: NotRequired[str]
     path: NotRequired[str]
     version: NotRequired[int]            # what `reverie files restore` takes
+    redacted: NotRequired[list[str]]     # kinds of secrets that were taken out
 
 
 class Files:
@@ -113,25 +115,30 @@ class Files:
         answer = Saved(message="Saved" if noted.path else f"Kept, but on no page: {noted.why}", id=noted.memory.id)
         if noted.path:
             answer["path"] = noted.path
+        if redacted := taken_out(content):
+            answer["redacted"] = redacted
         return answer
 
     def memory_update(
         self, content: Annotated[str, Field(description="What to add, or the whole new page.")],
-        mode: Annotated[Literal["append", "replace"], Field(description="append adds; replace rewrites the page, and "
-                                                                        "what it was is kept.")] = "append",
+        mode: Annotated[Literal["append", "replace"], Field(description="append adds; replace rewrites it: "
+                                                                        "what is gone is forgotten.")] = "append",
         ctx: Context | None = None,
     ) -> Saved:
-        """Update long-term memory, MEMORY.md: what should be known in every conversation here. It is a fact in memory
-        too."""
+        """Update long-term memory, MEMORY.md: what should be known in every conversation here. Every bullet and
+        paragraph is a fact in memory too. To replace the page, read it first and keep the ids in its comments: a line
+        with its id is revised. The user can take an update back."""
         folder = self._folder()
         if folder is None:
             raise BadInput("The Markdown mirror is switched off: there is no MEMORY.md. Set mirror in config.toml")
         written = self.room.mind.update_file(folder / "MEMORY.md", content, mode, space=self.room.space,
                                              session=self.room.conversation(ctx))
         self.room.kept()
-        answer = Saved(message="Updated", path=written.path, version=written.version)
+        answer = Saved(message=what_was_done(written), path=written.path, version=written.version)
         if written.memory:
             answer["id"] = written.memory.id
+        if redacted := taken_out(content):
+            answer["redacted"] = redacted
         return answer
 
     def _whole(self, path: str) -> Path | str:
@@ -146,3 +153,12 @@ class Files:
         if not own:
             own = [one.folder for one in mind.mirror(space)]
         return own[0] if own else None
+
+
+def what_was_done(written: Written) -> str:
+    """An update of MEMORY.md in a sentence, with the way back."""
+    counts = ((written.added, "remembered"), (written.revised, "revised"), (written.forgotten, "forgotten"))
+    done = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing new"
+    page = f"; the page does not tell of it yet: {written.why}" if written.why else ""
+    back = f". `reverie undo {written.version}` takes it back" if any(count for count, _ in counts) else ""
+    return f"{'Kept' if written.why else 'Updated'}: {done}{page}{back}"

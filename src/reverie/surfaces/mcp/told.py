@@ -6,7 +6,7 @@ Texts are data. Every answer that holds some says so (`NOTE`), for what was once
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NotRequired
+from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -43,6 +43,14 @@ def stamp(at: float) -> str:
 def share_of(count: int) -> int:
     """The characters that each of so many memories of a list may have."""
     return min(LONGEST, TOGETHER // max(1, count))
+
+
+def taken_out(*given: Any) -> list[str]:
+    """The kinds of secrets in what a tool was told to keep: they were taken out, and it says so, never what they were.
+    """
+    from reverie.lifecycle.intake import cleaned, spent
+    from reverie.privacy import redact_value
+    return spent(redact_value(cleaned(given))[1])
 
 
 def told(memory: Memory, scope: str, why: Sequence[str] = (), longest: int = 0) -> Told:
