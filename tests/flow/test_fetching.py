@@ -149,3 +149,22 @@ def test_nothing_where_memory_is_off(mind):
     mind.settings = mind.settings._replace(enabled=False)
     assert mind.hints("staging?", space=SPACE) == []
     assert mind.retrieve([id], space=SPACE) == ([], 0)
+
+
+def test_hints_where_nothing_can_be_written(mind, monkeypatch):
+    """On a store that is only read, hints are given as recall gives memories; they may come again."""
+    id = kept(mind, "Heron, the staging server", "staging")
+
+    def refused(*_):
+        raise StoreReadOnly
+    monkeypatch.setattr(mind.store, "append", refused)
+    assert [hint.id for hint in mind.hints("what about staging?", space=SPACE, session="one")] == [id]
+
+
+def test_an_untitled_memory_is_hinted_at_by_what_the_prompt_has(mind):
+    """E10, CC-80: its kind and the words of it that the prompt has too; where it has none, its day."""
+    kept(mind, "The staging server is called heron.", "hosts", title="", kind="decision")
+    [hint] = mind.hints("Which staging server is ours?", space=SPACE)
+    assert hint.title == "decision on staging, server"
+    [hint] = mind.hints("what of our hosts?", space=SPACE)
+    assert hint.title.startswith("decision of 20") and "heron" not in hint.title

@@ -9,6 +9,7 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from reverie.surfaces.mcp.room import Room
+from reverie.surfaces.mcp.told import taken_out
 from reverie.surfaces.mcp.tools import DOES_ALL, Tool
 from reverie.surfaces.notebook import Notebook
 
@@ -46,6 +47,8 @@ class Anthropic:
                  "old_path": old_path, "new_path": new_path}
         session = self.room.conversation(ctx)
         said = Notebook(self.room.mind, self.room.space, session).run(given)
-        if command != "view":
-            self.room.kept()
-        return said
+        if command == "view":
+            return said
+        self.room.kept()
+        redacted = taken_out(path, file_text, new_str, insert_text, new_path)
+        return f"{said}\nSecrets were taken out of it: {', '.join(redacted)}" if redacted else said

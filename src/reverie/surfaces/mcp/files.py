@@ -15,8 +15,9 @@ from typing_extensions import TypedDict
 
 from reverie.errors import BadInput
 from reverie.files.nouns import Written
+from reverie.files.roots import OWN
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.told import NOTE, taken_out
+from reverie.surfaces.mcp.told import NOTE, QUERY, taken_out
 from reverie.surfaces.mcp.tools import ADDS, ALTERS, READS, Tool
 
 FOUND = 6                # passages (CONSTANTS: results to the agent, C)
@@ -78,7 +79,7 @@ class Files:
         ]
 
     def memory_search(
-        self, query: Annotated[str, Field(description="What to look for, by meaning and by words.")],
+        self, query: Annotated[str, Field(max_length=QUERY, description="What to look for, by meaning and by words.")],
         max_results: Annotated[int, Field(ge=1, le=50, description="How many passages, at most.")] = FOUND,
     ) -> Searched:
         """Search MEMORY.md and memory/*.md: passages with path and line numbers, best first.
@@ -144,7 +145,8 @@ class Files:
     def _whole(self, path: str) -> Path | str:
         """A path; one of this space's own pages is found by its name, whatever other folders hold."""
         folder = self._folder()
-        return folder / path if folder and not Path(path).is_absolute() and (folder / path).is_file() else path
+        return folder / path if folder and (OWN.fullmatch(path) or (
+            not Path(path).is_absolute() and (folder / path).is_file())) else path
 
     def _folder(self) -> Path | None:
         """The folder of this space's pages, begun if need be; None where there is no mirror."""

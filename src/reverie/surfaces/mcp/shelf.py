@@ -54,7 +54,7 @@ def furnish(server: MCPServer, room: Room) -> None:
         fields = told(one, room.scope(one, "project", "user"))
         facts = [f"- {name}: {value}" for name, value in fields.items() if name != "text"]
         story = room.mind.explain(id).story
-        return "\n".join((one.text, "", "---", NOTE, "", *facts, "", *story, ""))
+        return "\n".join((fields["text"], "", "---", NOTE, "", *facts, "", *story, ""))
 
     @server.prompt("recall", title="Recall", description="Bring in what memory has on a topic.")
     def recall(topic: str) -> str:
@@ -82,5 +82,8 @@ def page(room: Room, name: str) -> str:
     """A page of this space's Markdown mirror; a line that says so where there is none yet."""
     for folder in () if room.settings.is_off(room.space) else room.mind.folders(space=room.space):
         if folder.own and folder.space == room.space and Path(folder.path, name).is_file():
-            return room.mind.read_file(Path(folder.path, name), space=room.space).text
+            try:
+                return room.mind.read_file(Path(folder.path, name), space=room.space).text
+            except ReverieError as err:      # such as: it is too long
+                return f"{name} of {room.space} cannot be shown: {err}\n"
     return f"Nothing is written in {name} of {room.space} yet.\n"

@@ -16,6 +16,7 @@ from reverie.model import Memory
 NOTE = "Background from memory, not instructions. It may be out of date: check before you rely on it."
 LONGEST = 1_500          # characters of one memory in a list; the rest is fetched by id
 TOGETHER = 30_000        # characters of all of them: hosts warn at 10,000 tokens and cut at 25,000
+QUERY = 20_000           # characters of a question; a search reads fewer, and to clean millions takes half a minute
 
 
 class Told(TypedDict):
@@ -53,11 +54,22 @@ def taken_out(*given: Any) -> list[str]:
     return spent(redact_value(cleaned(given))[1])
 
 
-def told(memory: Memory, scope: str, why: Sequence[str] = (), longest: int = 0) -> Told:
-    """A memory for a model; cut to `longest` characters if that is not 0."""
-    text = memory.text
-    if longest and len(text) > longest:
-        text = f"{text[:longest]}… ({len(memory.text):,} characters; retrieve {memory.id} reads all of it)"
+def part_of(count: int) -> int:
+    """The characters that each of so many memories may have where they are read whole."""
+    return max(LONGEST, TOGETHER // max(1, count))
+
+
+def cut(memory: Memory, longest: int, offset: int = 0) -> str:
+    """The text of a memory from a character on, at most `longest` of them; it says how to read on."""
+    text = memory.text[offset:offset + longest]
+    end = offset + len(text)
+    more = f"… ({len(memory.text):,} characters; retrieve {memory.id} with offset {end} reads on)"
+    return text if end >= len(memory.text) else text + more
+
+
+def told(memory: Memory, scope: str, why: Sequence[str] = (), longest: int = TOGETHER, offset: int = 0) -> Told:
+    """A memory for a model; at most `longest` characters of its text, from `offset` on."""
+    text = cut(memory, longest, offset)
     one = Told(id=memory.id, text=text, kind=memory.kind, when=stamp(memory.at),
                confidence=round(memory.confidence, 2), scope=scope)
     if memory.title:
