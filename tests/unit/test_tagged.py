@@ -32,7 +32,7 @@ LONG = "the widget " + "goes on and on without an end " * 10 + "to the cache"
     ("go", "is it written in Go?", EXACT),                                       # but where it is a name
     ("go", "why does `go vet` fail?", EXACT),
     ("connection_pool", "how large is the connection pool?", EXACT),
-    ("connection_pool", "$ ls connection\npool  x", NOT),                        # the end of a line is one of a sentence
+    ("connection_pool", "$ ls connection\npool  x", NOT),                        # a line ends
     ("缓存", "为什么缓存失效了", EXACT),
 ])  # fmt: skip
 def test_a_prompt_speaks_of_a_tag(tag, prompt, grade):

@@ -12,6 +12,7 @@ from reverie.errors import Conflict, NotFound
 from reverie.lifecycle.asked import texts
 from reverie.lifecycle.intake import private, space_meant
 from reverie.model import Change, Event, Memory, Retire, Revise
+from reverie.words import MAX_QUERY
 
 if TYPE_CHECKING:
     from reverie.companion import Background
@@ -79,6 +80,7 @@ class Base:
     def _meaning(self, text: str) -> dict[str, Any]:
         """What a query needs to be compared by meaning; nothing where there is no model or no text."""
         from reverie.settle.embedding import embedded
+        text = text[:MAX_QUERY]
         vector = embedded(self.embedder, private(text)) if text.strip() else None    # a remote one is told no secret
         return {} if vector is None or self.embedder is None else {"vector": vector, "model": self.embedder.model}
 

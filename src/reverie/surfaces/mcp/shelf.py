@@ -13,7 +13,7 @@ from reverie import clock
 from reverie.errors import ReverieError
 from reverie.mirror.places import LONG, day_page, moment
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.told import NOTE, told
+from reverie.surfaces.mcp.told import NOTE, QUERY, told
 
 MARKDOWN = "text/markdown"
 MOST = 20                # memories of the prompt `recall`, and tags that complete its topic
@@ -59,7 +59,7 @@ def furnish(server: MCPServer, room: Room) -> None:
     @server.prompt("recall", title="Recall", description="Bring in what memory has on a topic.")
     def recall(topic: str) -> str:
         from reverie.window.block import render
-        hits = room.mind.recall(topic, space=room.space, limit=MOST, mode=room.mode())
+        hits = room.mind.recall(topic[:QUERY], space=room.space, limit=MOST, mode=room.mode())
         block = render(hits, clock.now(), limit=MOST, budget=BUDGET)
         return f"On {topic}:\n\n{block.text or 'Memory has nothing on it.'}"
 
