@@ -147,9 +147,9 @@ def wanted(memory: Memory, page: str, wish: Reword) -> dict[str, object]:
 def stated(work: Work, memory: Memory, fields: Mapping[str, object]) -> Revise:
     """The memory as the user states it; what they had corrected before stays their correction."""
     if "text" not in fields:
-        return rewritten(memory, work.now, fields, work.zone)
+        return rewritten(memory, work.now, fields, work.zone, work.policy)
     source = memory.provenance if TRUST[memory.provenance] > TRUST[SAID_SO] else SAID_SO
-    change = rewritten(memory, work.now, {**fields, "provenance": source}, work.zone)
+    change = rewritten(memory, work.now, {**fields, "provenance": source}, work.zone, work.policy)
     return change._replace(fields={**change.fields, "confidence": max(memory.confidence, TRUST[source])})
 
 
@@ -163,7 +163,7 @@ def new(work: Work, space: str, page: str, line: Line, source: Mapping[str, Any]
     """What a line of nobody yet becomes: what its heading says. Raises BadInput for what cannot be kept."""
     told = line.time or ("" if day_of(page) == moment(work.now).date() else NOON)
     plain = built(clock.new_id(), work.now, line.text, space=space, at=at_of(page, told, work.now),
-                  **{"kind": kind_under(line.heading or usual(page)), **source})
+                  policy=work.policy, **{"kind": kind_under(line.heading or usual(page)), **source})
     return equipped(plain, work.now, work.zone)
 
 

@@ -58,7 +58,8 @@ def updated(work: Work, folder: Folder, update: Update, now: Callable[[], float]
         if update.mode == "append":
             return appended(work, folder, update, found)
         if update.mode == "replace":
-            versions.altered(found.data, update.text, update.mode)    # refuses what would lose a secret of the page
+            # It refuses what would lose a secret of the page.
+            versions.altered(found.data, update.text, update.mode, work.policy)
         return replaced(work, folder, update, found)
 
 

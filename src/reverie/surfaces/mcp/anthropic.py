@@ -9,7 +9,6 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.told import taken_out
 from reverie.surfaces.mcp.tools import DOES_ALL, Tool
 from reverie.surfaces.notebook import Notebook
 
@@ -50,5 +49,5 @@ class Anthropic:
         if command == "view":
             return said
         self.room.kept()
-        redacted = taken_out(path, file_text, new_str, insert_text, new_path)
+        redacted = self.room.taken_out(path, file_text, new_str, insert_text, new_path)
         return f"{said}\nSecrets were taken out of it: {', '.join(redacted)}" if redacted else said

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from reverie.errors import BadInput
 from reverie.model import Memory
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.told import NOTE, QUERY, Told, share_of, taken_out, told
+from reverie.surfaces.mcp.told import NOTE, QUERY, Told, share_of, told
 from reverie.surfaces.mcp.tools import DOES_ALL, Tool
 
 SCOPES = ("project", "global")
@@ -75,11 +75,15 @@ class Jcode:
                 "forget": self._forget, "link": self._link, "tag": self._tag}
 
     def _remember(self, given: dict[str, Any]) -> Done:
+        claim = self.room.vouch(given["content"], given["category"])
         kept = self.room.mind.remember(given["content"], kind=given["category"], tags=given["tags"],
-                                       session=given["session"], space=self.room.place(given["scope"], SCOPES))
+                                       session=given["session"], space=self.room.place(given["scope"], SCOPES),
+                                       **claim.fields)
         self.room.kept()
-        answer = Done(message=f"Remembered in {given['scope']}", id=kept.id)
-        if redacted := taken_out(given["content"], given["tags"]):
+        other = f" as a {kept.kind}" if kept.kind != given["category"] else ""
+        said = ". ".join(filter(None, (f"Remembered in {given['scope']}{other}", claim.why)))
+        answer = Done(message=said, id=kept.id)
+        if redacted := self.room.taken_out(given["content"], given["tags"]):
             answer["redacted"] = redacted
         return answer
 
@@ -124,7 +128,7 @@ class Jcode:
             raise BadInput("tag needs tags")
         memory = self.room.mind.tag(given["id"], add=given["tags"])
         answer = Done(message=f"Tags: {', '.join(memory.tags)}", id=memory.id)
-        if redacted := taken_out(given["tags"]):
+        if redacted := self.room.taken_out(given["tags"]):
             answer["redacted"] = redacted
         return answer
 

@@ -14,6 +14,7 @@ from reverie.errors import ReverieError
 from reverie.mirror.places import LONG, day_page, moment
 from reverie.surfaces.mcp.room import Room
 from reverie.surfaces.mcp.told import NOTE, QUERY, told
+from reverie.window import harmless
 
 MARKDOWN = "text/markdown"
 MOST = 20                # memories of the prompt `recall`, and tags that complete its topic
@@ -60,7 +61,7 @@ def furnish(server: MCPServer, room: Room) -> None:
     def recall(topic: str) -> str:
         from reverie.window.block import render
         hits = room.mind.recall(topic[:QUERY], space=room.space, limit=MOST, mode=room.mode())
-        block = render(hits, clock.now(), limit=MOST, budget=BUDGET)
+        block = render(hits, clock.now(), limit=MOST, budget=BUDGET, asked=True)
         return f"On {topic}:\n\n{block.text or 'Memory has nothing on it.'}"
 
     @server.prompt("wrap_up", title="Wrap up", description="Keep what this conversation taught.")
@@ -83,7 +84,7 @@ def page(room: Room, name: str) -> str:
     for folder in () if room.settings.is_off(room.space) else room.mind.folders(space=room.space):
         if folder.own and folder.space == room.space and Path(folder.path, name).is_file():
             try:
-                return room.mind.read_file(Path(folder.path, name), space=room.space).text
+                return harmless(room.mind.read_file(Path(folder.path, name), space=room.space).text)
             except ReverieError as err:      # such as: it is too long
                 return f"{name} of {room.space} cannot be shown: {err}\n"
     return f"Nothing is written in {name} of {room.space} yet.\n"

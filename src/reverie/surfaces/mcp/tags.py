@@ -17,11 +17,12 @@ from reverie.errors import BadInput, ReverieError
 from reverie.kinds import maturity
 from reverie.mind.fetch import MOST_FETCHED
 from reverie.mirror.jsonl import local
-from reverie.model import Memory
+from reverie.model import TRUST, Memory
 from reverie.search.tagged import TAG
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.told import cut, part_of, taken_out
+from reverie.surfaces.mcp.told import cut, part_of
 from reverie.surfaces.mcp.tools import ADDS, COUNTS, READS, Tool
+from reverie.window import harmless
 
 SCOPES = ("project", "universal")
 MOST_PENDING = 10_000
@@ -121,10 +122,12 @@ class Tags:
         mind = self.room.mind
         try:
             some = usable(tags)
+            given = (claim := self.room.vouch(content)).fields
+            sure = None if confidence is None else min(TRUST[claim.provenance], max(0.0, confidence))
             kept = mind.remember(
-                content, title=description, tags=some, space=self.room.place(scope, SCOPES),
-                trust=None if confidence is None else min(1.0, max(0.0, confidence)),
-                details={"evidence": evidence} if evidence else None,
+                content, title=description, tags=some, space=self.room.place(scope, SCOPES), trust=sure,
+                provenance=given["provenance"],
+                details={**given.get("details", {}), **({"evidence": evidence} if evidence else {})},
                 session=self.room.conversation(ctx))
             twin = mind.twin(kept.id)
         except ReverieError as err:
@@ -136,7 +139,7 @@ class Tags:
             answer["duplicate_of"] = twin.memory.id
             answer["duplicate_similarity"] = twin.likeness
             answer["duplicate_source"] = maturity(twin.memory)
-        if redacted := taken_out(content, description, tags, evidence):
+        if redacted := self.room.taken_out(content, description, tags, evidence):
             answer["redacted"] = redacted
         return answer
 
@@ -175,7 +178,7 @@ class Tags:
                       message=f"{len(tags)} tags" if tags else "Nothing is stored yet")
 
     def _record(self, memory: Memory, longest: int, offset: int) -> Record:
-        return Record(id=memory.id, description=memory.title, content=cut(memory, longest, offset),
+        return Record(id=memory.id, description=harmless(memory.title), content=cut(memory, longest, offset),
                       tags=list(memory.tags), stored=local(memory.at, self.room.zone), usage_count=memory.access_count,
                       maturity=maturity(memory), confidence=round(memory.confidence, 4),
                       scope=self.room.scope(memory, *SCOPES))

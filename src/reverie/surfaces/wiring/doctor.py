@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from reverie import clock
+from reverie import clock, environment
 from reverie.config import Settings
 from reverie.errors import BadInput, ReverieError
 from reverie.surfaces.detached import lives
@@ -24,6 +24,7 @@ from reverie.window import age
 PROBE = 5.0              # seconds that a hook may take when it is tried
 MANY = 200               # events that wait; more say that no worker comes
 LATELY = 7 * 86_400.0    # seconds for which trouble is told
+NAMED = 3                # sessions that are switched off which are named
 TURNS = 500              # newest turns among which the last one with a memory is looked for
 
 
@@ -46,6 +47,13 @@ def of_memory(settings: Settings, space: str) -> Iterator[Finding]:
 
     if settings.is_off(space):
         yield Finding(False, f"Memory is off in {space}.", "Switch it on: reverie on, or reverie on --everywhere")
+    here = environment.session()
+    if here and here in settings.off_sessions:
+        yield Finding(False, f"Memory is off in this session ({here}).", "Switch it on: reverie on --session")
+    elif settings.off_sessions:
+        named = ", ".join(settings.off_sessions[-NAMED:])
+        yield Finding(True, f"Memory is off in {len(settings.off_sessions)} sessions, the last ones: {named}.",
+                      "Switch one on: reverie on --session ID")  # fmt: skip
     if not os.access(settings.home if settings.home.exists() else settings.home.parent, os.W_OK):
         yield Finding(False, f"{settings.home} cannot be written.", "Give yourself the right to, or set REVERIE_HOME")
         return
@@ -61,6 +69,10 @@ def of_memory(settings: Settings, space: str) -> Iterator[Finding]:
                 yield Finding(True, f"Nothing has surfaced in the last {len(turns)} turns.", "Most turns need nothing.")
             else:
                 yield Finding(True, "No turn of an agent has reached Reverie yet.")
+            for one in mind.import_beside(space=space, dry_run=True):
+                if one.new:
+                    yield Finding(True, f"{one.done.system} keeps memories in {one.path} that are not here.",
+                                  f"Take them along: reverie import{f' {one.path}' * one.left}")  # fmt: skip
             failed = [one for one in mind.store.events(verbs=("failed",), newest=True, limit=100)
                       if now - one.at < LATELY]  # fmt: skip
             if failed:
