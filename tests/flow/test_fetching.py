@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from reverie.errors import BadInput, StoreReadOnly
+from reverie.errors import BadInput, ModelUnavailable, StoreReadOnly
 from reverie.testing import SPACE
 from tests.helpers import invoked, opened, toy_home
 
@@ -198,3 +198,17 @@ def test_usage_on_the_command_line(tmp_path, monkeypatch):
         mind.retrieve([kept(mind, "Staging is heron.")], space=SPACE)
     assert "Of 1 memories 1 were used, 1 times in all" in invoked("stats", "--used", "--space", SPACE).stdout
     assert json.loads(invoked("stats", "--used", "--space", SPACE, "--json").stdout)["best"][0]["access_count"] == 1
+
+
+def test_where_nothing_is_kept_no_model_is_asked(tmp_path, monkeypatch):
+    """A recall in an empty home answers at once, and nothing is fetched for it; once there is something, it is."""
+    monkeypatch.setenv("REVERIE_HOME", str(toy_home(tmp_path)))
+    asked = []
+    monkeypatch.setattr("reverie.embed.toy.Toy.embed", lambda _, texts: asked.append(texts) or refuse())
+
+    def refuse():
+        raise ModelUnavailable("There is no model")
+    assert "words alone" not in invoked("recall", "heron", "--space", SPACE).stderr and asked == []
+    with opened(tmp_path / "home") as mind:
+        kept(mind, "Staging is heron.")
+    assert "words alone" in invoked("recall", "heron", "--space", SPACE).stderr and asked

@@ -186,7 +186,7 @@ class Unified:
     ) -> Hints:
         """What memory may have on a prompt: ids, titles and tags, never the text; each once in a conversation.
 
-        Cheap: call it when a task begins, then `retrieve` only what you need. An empty list: nothing is known.
+        Cheap: call it when a task begins, then `retrieve` only what you need. An empty list: nothing is known, or new.
         """
         from reverie.window import hinted
         prompt, mode, mind = prompt[:QUERY], self.room.mode(), self.room.mind
