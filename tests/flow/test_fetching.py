@@ -1,6 +1,7 @@
 """Two-phase retrieval: hints name what there may be, retrieve reads what somebody wants."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -203,11 +204,12 @@ def test_usage_on_the_command_line(tmp_path, monkeypatch):
 def test_where_nothing_is_kept_no_model_is_asked(tmp_path, monkeypatch):
     """A recall in an empty home answers at once, and nothing is fetched for it; once there is something, it is."""
     monkeypatch.setenv("REVERIE_HOME", str(toy_home(tmp_path)))
-    asked = []
-    monkeypatch.setattr("reverie.embed.toy.Toy.embed", lambda _, texts: asked.append(texts) or refuse())
+    asked: list[Any] = []
 
-    def refuse():
+    def refuse(_, texts):
+        asked.append(texts)
         raise ModelUnavailable("There is no model")
+    monkeypatch.setattr("reverie.embed.toy.Toy.embed", refuse)
     assert "words alone" not in invoked("recall", "heron", "--space", SPACE).stderr and asked == []
     with opened(tmp_path / "home") as mind:
         kept(mind, "Staging is heron.")
