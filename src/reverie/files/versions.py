@@ -99,8 +99,7 @@ def altered(old: bytes | None, text: str, mode: str, policy: Policy = USUAL) -> 
     Appended text begins on a line of its own and ends with a line break; new lines end as most of the file's do. What
     it is appended to stays as it is, byte for byte.
     """
-    if mode not in MODES:
-        raise BadInput(f"{mode!r} is not a way of updating a file; there are {', '.join(MODES)}")
+    checked_mode(mode)
     before = utf8(old or b"")
     if mode == "replace" and MARK.search(text) and redact(before, policy)[1]:
         raise BadInput("The new text has a mark where the file holds a secret, which would be lost. "
@@ -111,6 +110,12 @@ def altered(old: bytes | None, text: str, mode: str, policy: Policy = USUAL) -> 
     if kept and not before.endswith(("\n", "\r", BOM)):
         clean = "\n" + clean
     return kept + clean.replace("\n", line_end(before)).encode("utf-8", "replace")
+
+
+def checked_mode(mode: str) -> None:
+    """BadInput for what is no way of updating a file."""
+    if mode not in MODES:
+        raise BadInput(f"{mode!r} is not a way of updating a file; there are {', '.join(MODES)}")
 
 
 def line_end(text: str) -> str:

@@ -13,6 +13,7 @@ from reverie.lifecycle.asked import texts
 from reverie.lifecycle.intake import private, space_meant
 from reverie.model import Change, Event, Memory, Retire, Revise
 from reverie.policy import Policy
+from reverie.words import MAX_QUERY
 
 if TYPE_CHECKING:
     from reverie.companion import Background
@@ -92,7 +93,7 @@ class Base:
     def _meaning(self, text: str) -> dict[str, Any]:
         """What a query needs to be compared by meaning; nothing where there is no model or no text."""
         from reverie.settle.embedding import embedded
-        told = private(text, self._policy.masking)    # a remote one is told no secret
+        told = private(text[:MAX_QUERY], self._policy.masking)    # a remote one is told no secret
         vector = embedded(self.embedder, told) if text.strip() else None
         return {} if vector is None or self.embedder is None else {"vector": vector, "model": self.embedder.model}
 

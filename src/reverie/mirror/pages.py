@@ -107,9 +107,9 @@ class Page(NamedTuple):
         return "\r\n" if ends and 2 * sum(ends) > len(ends) else "\n"
 
 
-def parse(text: str, name: str) -> Page:
-    """A page from its text."""
-    return Page(name, tuple(_blocks(lines_of(text), name, private_in(text))))
+def parse(text: str, name: str, under: str = "") -> Page:
+    """A page from its text; what precedes its first heading stands under the heading `under`."""
+    return Page(name, tuple(_blocks(lines_of(text), name, private_in(text), under)))
 
 
 def private_in(text: str) -> frozenset[int]:
@@ -125,9 +125,9 @@ def lines_of(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _blocks(lines: Sequence[str], name: str, private: frozenset[int] = frozenset()) -> Iterator[Block]:
+def _blocks(lines: Sequence[str], name: str, private: frozenset[int] = frozenset(), under: str = "") -> Iterator[Block]:
     known = {group.casefold(): group for group in headings(name)}
-    at, group, level, marked = 0, "", 0, False
+    at, group, level, marked = 0, under, 0, False
     while at < len(lines):
         raw = lines[at]
         bare = raw.rstrip("\r\n")

@@ -64,6 +64,7 @@ class Shared(NamedTuple):
     written: bool = False
     event: int = 0                   # what `undo` takes; 0 if nothing was taken in
     troubles: tuple[str, ...] = ()
+    stuck: bool = False              # the file is left alone until somebody has done what `troubles` say
 
 
 class Taken(NamedTuple):
@@ -93,6 +94,33 @@ def end(store: Store, share: Share) -> bool:
         store.set_meta(SHARES, json.dumps([one for one in known if one != share]))
         store.set_meta(f"{VERB}:{share.space}:{share.path}", "")
     return share in known
+
+
+def stuck(store: Store) -> list[tuple[Share, str]]:
+    """The files that are not kept in step just now although they should be, each with why and what to do."""
+    found = []
+    for share in shares(store):
+        try:
+            data = bytes_of(Path(share.path)) or b""
+        except OSError as err:
+            found.append((share, f"{share.path} cannot be read: {err.strerror or err}. Check who may read it, or end "
+                                 f"it: reverie share {share.path} --stop --space {share.space}"))
+            continue
+        if jsonl.read(data).conflicting:
+            found.append((share, unmerged(share, data)))
+        elif not Path(share.path).parent.is_dir():
+            found.append((share, f"The folder of {share.path} is gone: the file is not written any more. Make it "
+                                 f"again, or end it: reverie share {share.path} --stop --space {share.space}"))
+    return found
+
+
+def unmerged(share: Share, data: bytes) -> str:
+    """What to do about a file in which a merge left its marks."""
+    text = data.decode("utf-8-sig", "replace")
+    lines = ", ".join(str(n) for n, line in enumerate(text.split("\n"), start=1) if jsonl.CONFLICT.match(line))
+    return (f"{share.path} holds the marks of a merge (lines {lines}): nothing was taken in or written. Delete these "
+            f"lines, keep the records of both sides, then run: reverie share {share.path} --space {share.space}. "
+            f"`{Path(share.path).name} merge=union` in .gitattributes lets git do it")
 
 
 def waits(work: Work) -> bool:
@@ -135,7 +163,7 @@ def in_step(work: Work, share: Share, *, writes: bool = True, takes: bool = True
                 if not again:
                     break
     except (ReverieError, OSError) as err:
-        return done._replace(troubles=(*done.troubles, f"{share.path}: {err}"))
+        return done._replace(troubles=(*done.troubles, f"{share.path}: {err}"), stuck=True)
     return done
 
 
@@ -145,8 +173,7 @@ def one_round(work: Work, share: Share, *, writes: bool, takes: bool) -> tuple[S
     data = bytes_of(path)
     page = jsonl.read(data or b"")
     if page.conflicting:
-        return Shared(share, lines=len(page.lines), troubles=(
-            f"{path} holds the marks of a merge: solve it there. Nothing was taken in or written",)), False
+        return Shared(share, lines=len(page.lines), troubles=(unmerged(share, data or b""),), stuck=True), False
     zone = work.zone()
     with work.store.alone():
         ours = ours_in(work.store, share.space)

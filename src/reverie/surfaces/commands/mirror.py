@@ -14,6 +14,7 @@ from reverie.surfaces.commands.keep import hand_over
 from reverie.surfaces.commands.trust import PANEL
 from reverie.surfaces.desk import Desk, command
 
+CONFLICT = 4        # how `share FILE` ends where the file is left alone: as for what somebody else changed meanwhile
 STILL = 1_500       # ms without a change before a page is read (CONSTANTS: watch debounce)
 LONGEST = 15_000    # ms after which it is read although somebody goes on writing
 LOOK = 5_000        # ms between looks at what the program has altered
@@ -42,11 +43,7 @@ def share(
         if stop or not (file or start or export or take):
             if stop:
                 mind.unshare(file, space=desk.space)
-            paths = mind.shares(space=desk.space)
-            if desk.json:
-                say.document({"space": desk.space, "files": paths})
-            else:
-                say.tell("\n".join(paths) or f"No file is shared from {desk.space}. Begin: reverie share --start")
+            listed(desk, mind)
             return
         done = mind.share(file, space=desk.space, once="export" if export else "import" if take else "")
         hand_over(desk, mind)
@@ -59,6 +56,30 @@ def share(
         written = " were written" if done.written else ""
         say.tell(f"{done.share.path}: {done.lines:,} lines{written}; taken in: {done.new:,} new, "
                  f"{done.revised:,} revised, {done.forgotten:,} forgotten.{back}")
+    if done.stuck:
+        raise typer.Exit(CONFLICT)
+
+
+def listed(desk: Desk, mind: Mind) -> None:
+    """The files that are kept in step with a space, and which of them are not just now."""
+    paths = mind.shares(space=desk.space)
+    left_alone = not_in_step(mind, desk.space)
+    if desk.json:
+        say.document({"space": desk.space, "files": paths, "troubles": left_alone})
+        return
+    say.tell("\n".join(f"{path}  (not in step)" if path in left_alone else path for path in paths)
+             or f"No file is shared from {desk.space}. Begin: reverie share --start")
+    for why in left_alone.values():
+        say.note(why)
+
+
+def not_in_step(mind: Mind, space: str | None = None) -> dict[str, str]:
+    """The shared files of a space, or of all, that are left alone just now, and why: for `share`, `settle`, `status`
+    and `doctor`.
+    """
+    from reverie.settle import sharing
+
+    return {share.path: why for share, why in sharing.stuck(mind.store) if space in (None, share.space)}
 
 
 def mirror(

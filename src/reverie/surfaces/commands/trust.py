@@ -37,6 +37,7 @@ def status(desk: Desk) -> None:
     from reverie.settle import LEASE
     from reverie.settle.bedtime import passes_of
     from reverie.surfaces import worker
+    from reverie.surfaces.commands.mirror import not_in_step
     from reverie.surfaces.language import line
 
     if desk.settings.sleep != "off":
@@ -47,6 +48,7 @@ def status(desk: Desk) -> None:
         settler = mind.store.holder(LEASE, clock.now())
         failed = mind.store.events(verbs=FAILED, newest=True, limit=3)
         trouble = json.loads(mind.store.meta("trouble") or "{}")
+        left_alone = not_in_step(mind)
     values: dict[str, Any] = {
         "home": str(desk.settings.home),
         "space": desk.space,
@@ -59,6 +61,7 @@ def status(desk: Desk) -> None:
         "providers_missing": without(desk.settings.providers),
         "llm": language,
         "trouble": trouble.get("text", ""),
+        "shares": left_alone,
         "failed": [{"event": e.seq, "at": e.at, "error": str(e.payload.get("error", ""))} for e in failed],
     }
     if desk.json:
@@ -189,6 +192,7 @@ def status_page(v: dict[str, Any]) -> None:
             else "",
             "language": v["llm"],
             "trouble": v["trouble"],
+            "shared files": " ".join(v["shares"].values()),
             "failed": "; ".join(f"event {f['event']}: {f['error']}" for f in v["failed"]),
         }
     )
@@ -308,18 +312,20 @@ def backup(
 def settle(desk: Desk) -> None:
     """Embed and learn what is waiting, now."""
     from reverie.settle import settled
+    from reverie.surfaces.commands.mirror import not_in_step
 
     with desk.mind() as mind:
         done = settled(lambda: mind.work, clock.new_id("settler"), desk.telling)
+        left_alone = not_in_step(mind)
     if desk.json:
-        say.document(done._asdict())
+        say.document({**done._asdict(), "shares": left_alone})
     else:
         say.tell(
             f"Embedded {done.embedded:,}, learned {done.learned:,}; {done.waiting:,} left to embed"
             f"{f'; {done.failed} events could not be learned from' if done.failed else ''}."
         )
-    if done.trouble:
-        say.note(done.trouble)
+    for why in filter(None, (done.trouble, *left_alone.values())):
+        say.note(why)
 
 
 def llm(
