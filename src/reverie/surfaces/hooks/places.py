@@ -6,6 +6,7 @@
     guards/<space>.json        what to say before a tool runs                                   (by the desk)
     spool/<name>.json          what happened and is not taken in yet, sorted by name            (by the hook)
     claims/<name>              a reminder that was shown before a tool, so that it is shown once (by the hook)
+    hosts/<host>               when its last hook came (<host>_gave: brought something): its mtime (by the hook)
     worker.lock                held by the worker for as long as it lives
     trouble.log                what went wrong, the newest TROUBLE bytes or so
 
@@ -91,6 +92,23 @@ class Places(NamedTuple):
         except OSError:
             return False
         return True
+
+    def came(self, what: str) -> None:
+        """A hook of a host came just now, or one that brought something ("claude-code_gave")."""
+        path = f"{self.home}/hooks/hosts/{what}"
+        with suppress(OSError):
+            try:
+                os.utime(path)
+            except FileNotFoundError:
+                os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+                os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+
+    def last(self, what: str) -> float | None:
+        """When `came` was told of this last; None if never."""
+        try:
+            return os.stat(f"{self.home}/hooks/hosts/{what}").st_mtime
+        except OSError:
+            return None
 
     def shown(self, session: str) -> set[str]:
         """What was shown in a session before tools."""
