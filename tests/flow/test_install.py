@@ -311,8 +311,10 @@ def test_doctor_says_when_memory_last_surfaced_and_what_failed(user):
     assert "ValueError: odd" in told(code=1)
     Places(str(home)).trouble("claude-code: OSError: disk full")
     assert "disk full" in told(code=1)
+    invoked("off", "--space", "me")
+    assert "Memory is off in me. Switch it on: reverie on --space me" in told(code=1)
     invoked("off", "--everywhere")
-    assert "Memory is off" in told(code=1)
+    assert "Memory is off everywhere" in told(code=1)
 
 
 @pytest.mark.parametrize("path", [".claude/settings.local.json", ".codex/hooks.json", ".cursor/hooks.json"])

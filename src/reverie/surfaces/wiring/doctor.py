@@ -53,8 +53,10 @@ def of_memory(settings: Settings, space: str) -> Iterator[Finding]:
 
     if not environment.switched_on():
         yield Finding(False, "Memory is off by REVERIE_OFF in the environment.", "Unset it; `reverie on` cannot help.")
-    elif settings.is_off(space):
-        yield Finding(False, f"Memory is off in {space}.", "Switch it on: reverie on, or reverie on --everywhere")
+    elif not settings.enabled:
+        yield Finding(False, "Memory is off everywhere.", "Switch it on: reverie on --everywhere")
+    elif above := next((off for off in settings.off if f"{space}/".startswith(f"{off}/")), ""):
+        yield Finding(False, f"Memory is off in {above}.", f"Switch it on: reverie on --space {above}")
     home = settings.home
     if home.exists() and not home.is_dir():
         yield Finding(False, f"{home} is a file, and the memory needs a folder there.", "Move it, or set REVERIE_HOME")

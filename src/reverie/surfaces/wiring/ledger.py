@@ -31,7 +31,7 @@ class Edit(NamedTuple):
     path: Path
     before: str | None
     after: str | None
-    row: dict[str, Any] = {}           # what the ledger is to know of it  # noqa: RUF012
+    row: dict[str, Any] | None = None  # what the ledger is to know of it
 
     @property
     def diff(self) -> str:
@@ -63,7 +63,7 @@ class Ledger:
         known = self.known()
         for edit in edits:
             folders = known.get(str(edit.path), {}).get("folders", [])
-            known[str(edit.path)] = {**edit.row, "folders": folders + missing(edit.path.parent)}
+            known[str(edit.path)] = {**(edit.row or {}), "folders": folders + missing(edit.path.parent)}
         self._keep(known)
         for edit in edits:
             put(edit)
