@@ -18,7 +18,8 @@ from reverie import config
 from reverie.surfaces.cli import app
 from reverie.surfaces.hooks.places import Places
 from reverie.surfaces.wiring import entries, trial
-from reverie.surfaces.wiring.command import ours
+from reverie.surfaces.wiring.command import SILENT, ours
+from reverie.surfaces.wiring.targets import Place, mcp_server
 from tests.helpers import invoked, opened, toy_home
 
 HOSTS = ("claude-code", "codex", "cursor")
@@ -320,9 +321,14 @@ def test_doctor_says_when_memory_last_surfaced_and_what_failed(user):
 @pytest.mark.parametrize("path", [".claude/settings.local.json", ".codex/hooks.json", ".cursor/hooks.json"])
 def test_doctor_runs_nothing_that_a_file_says(user, path):
     """A repository brings its own settings: what stands in them is compared with ours, and never run."""
+    (user / "reverie" / "surfaces" / "hooks").mkdir(parents=True)
+    (user / "reverie" / "surfaces" / "hooks" / "run.py").write_text("")
     ran, host = user / "PWNED", {".claude": "claude-code", ".codex": "codex", ".cursor": "cursor"}[path.split("/")[0]]
-    for line in (f"touch {ran}; echo {{}} # reverie-hook", f"{ran}.sh -I -S /r/reverie/surfaces/hooks/run.py {host}",
-                 f"PYTHONPATH=. reverie-hook {host} 2>/dev/null || touch {ran}"):  # fmt: skip
+    for line in (
+        f"touch {ran}; echo {{}} # reverie-hook",
+        f"{ran}.sh -I -S {user}/reverie/surfaces/hooks/run.py {host}{SILENT}",
+        f"PYTHONPATH=. reverie-hook {host} 2>/dev/null || touch {ran}",
+    ):
         for root in (user, user / "project"):
             invoked("install", host, "--no-mcp", "--project" if root != user else "--user", "--yes")
             file = root / path if root != user else user / path.replace(".local", "")
@@ -389,6 +395,17 @@ def test_doctor_tries_our_mcp_server_and_looks_up_others(user, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     assert "not on your path" in invoked("install", "cursor", "--project", "--yes").stderr
     assert "PATH" in alone("its MCP server cannot start: reverie is not there")
+
+
+def test_the_mcp_server_is_ours_wherever_it_is_started(user):
+    """Hosts start it in the project's folder: a package `reverie` in a cloned repository is not what is run."""
+    fake = user / "project" / "reverie"
+    fake.mkdir()
+    (fake / "__init__.py").touch()
+    (fake / "__main__.py").write_text("print('theirs')")
+    server = mcp_server(Place(user))
+    done = subprocess.run([server["command"], *server["args"], "--help"], capture_output=True, text=True, check=True)
+    assert "theirs" not in done.stdout and "Model Context Protocol" in done.stdout
 
 
 def test_doctor_says_when_our_mcp_server_does_not_work(user, monkeypatch):

@@ -158,7 +158,7 @@ TOML = ["", '# mine\nmodel = "x"  # best\n', '[features]\nweb = true', 'a = 1\n\
         '[mcp_servers.other]\ncommand = "x"\n']
 
 
-TABLED = {"command": "/py thon", "args": ["-m", "reverie", "mcp"], "env": {"REVERIE_HOME": "/h\"o ü\x7f"}}
+TABLED = {"command": "/py thon", "args": entries.SERVE_ARGS, "env": {"REVERIE_HOME": "/h\"o ü\x7f"}}
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
@@ -185,8 +185,8 @@ def test_toml_keeps_what_came_after_ours():
                  wired.replace(entries.BEGIN, "").replace(entries.END, "") + trust):
         assert tomllib.loads(entries.toml_without(anew)) == {"model": "x"} | tomllib.loads(trust)
         assert "reverie" not in entries.toml_without(anew) and trust in entries.toml_without(anew)
-    long = text + '[mcp_servers.reverie]\ncommand = "/p"\nargs = [\n    "-m",\n    "reverie",\n    "mcp",\n]\n\n' \
-        '[mcp_servers.reverie.env]\nREVERIE_HOME = "/h"\n'
+    long = text + '[mcp_servers.reverie]\ncommand = "/p"\nargs = [\n    "-P",\n    "-m",\n' \
+        '    "reverie",\n    "mcp",\n]\n\n[mcp_servers.reverie.env]\nREVERIE_HOME = "/h"\n'
     assert tomllib.loads(entries.toml_without(long)) == tomllib.loads(text)
 
 

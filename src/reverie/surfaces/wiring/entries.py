@@ -16,6 +16,7 @@ from reverie.surfaces.wiring import command
 from reverie.surfaces.wiring.splice import BOM, BY_HAND, Cut, Draft, Path
 
 SERVER = "reverie"       # the name of our MCP server in every host
+SERVE_ARGS = ["-P", "-m", "reverie", "mcp"]    # -P: hosts start it in a project that may hold a `json.py`
 TIMEOUT = 3              # seconds that a host waits for a hook; ours answers within two. Codex allows 3 at the end
 HOME = "REVERIE_HOME"
 BEGIN, END = "# >>> reverie: taken out again by `reverie uninstall` >>>", "# <<< reverie <<<"
@@ -121,7 +122,8 @@ def is_our_server(server: Any) -> bool:
     if not isinstance(found, str):
         return False
     name = re.split(r"[/\\]", found)[-1].removesuffix(".exe")
-    return bool(server.get("args") == (["mcp"] if name == "reverie" else ["-m", "reverie", "mcp"]))
+    args = server.get("args")
+    return args == ["mcp"] if name == "reverie" else args in (SERVE_ARGS, SERVE_ARGS[1:])
 
 
 def merged(old: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Any]:

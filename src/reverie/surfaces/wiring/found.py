@@ -6,6 +6,7 @@ is taken apart and compared with what this installation would write (`command`),
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -127,9 +128,11 @@ def judged(one: Wiring, home: Path) -> Iterator[Finding]:
             yield Finding(True, f"{one.name} is wired to another installation of Reverie ({program[-1]}), which is not "
                           "tried from here.", f"To have this one: {one.again}")  # fmt: skip
     usual = config.user_home() / ".reverie"
-    for other in sorted({Path(hook.home or usual) for hook in every if not hook.windows} - {home}):
-        yield Finding(False, f"{one.name}: its hooks open the memory in {other}, and this is the one in {home}.",
-                      f"To wire this one: {one.again}. To look at that one: reverie --home {other} doctor")  # fmt: skip
+    for other in sorted({Path(hook.home or usual) for hook in every if not hook.windows}):
+        if other.resolve() != home.resolve():
+            look = "" if one.project else f". To look at that one: reverie --home {shlex.quote(str(other))} doctor"
+            yield Finding(False, f"{one.name}: its hooks open the memory in {other}, and this is the one in {home}.",
+                          f"To wire this one: {one.again}{look}")  # fmt: skip
 
 
 def runs(program: Sequence[str]) -> tuple[str, ...]:

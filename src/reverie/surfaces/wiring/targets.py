@@ -75,5 +75,5 @@ def mcp_server(place: Place) -> Mapping[str, Any]:
     """Our MCP server, as hosts want it."""
     if place.project:
         return {"command": "reverie", "args": ["mcp"]}
-    server: dict[str, Any] = {"command": sys.executable, "args": ["-m", "reverie", "mcp"]}
+    server: dict[str, Any] = {"command": sys.executable, "args": entries.SERVE_ARGS}
     return {**server, "env": {"REVERIE_HOME": str(place.home)}} if place.moved else server

@@ -18,6 +18,7 @@ from reverie.surfaces.hooks.happening import TOOL_AFTER
 from reverie.surfaces.hooks.hosts import HOSTS
 from reverie.surfaces.hooks.places import Places
 from reverie.surfaces.wiring import command
+from reverie.surfaces.wiring.entries import SERVE_ARGS
 
 PROBE = 5.0              # seconds that a hook may take when it is tried; hosts give it TIMEOUT
 SERVES = 20.0            # seconds until the MCP server has answered; it loads for one or two
@@ -53,7 +54,7 @@ def server() -> str:
     """What goes wrong when our MCP server is started, greeted and left."""
     with TemporaryDirectory(prefix="reverie-doctor-") as folder:
         made(folder)
-        answer, trouble = ran([sys.executable, "-m", "reverie", "mcp"], json.dumps(HELLO) + "\n", folder, SERVES)
+        answer, trouble = ran([sys.executable, *SERVE_ARGS], json.dumps(HELLO) + "\n", folder, SERVES)
     return trouble or ("" if '"serverInfo"' in answer else f"it answers {answer[:80]!r}")
 
 
