@@ -13,28 +13,23 @@ Constants (room of a summary, what a sentence is worth) were chosen on the "chos
 `seconds` is the time that condensing takes for each 1,000 messages.
 """
 
-import argparse
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
-from statistics import fmean
 from time import perf_counter
 from typing import Any
 
 import reverie
-from bench.common import save, table
-from bench.retrieval import data as retrieval
-from bench.retrieval import stores
-from bench.window.__main__ import HALF, PARTS, SETS, SPACE, affordable
-from bench.window.data import Need, Talk, agents, chats
+from bench.common import save
+from bench.window.__main__ import HALF, SPACE, Bench, affordable, mean, run
+from bench.window.data import Need, Talk
 from reverie.companion import gone_of
 from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.lifecycle.condense.drafting import Condensed, draft, finished, fitting
 from reverie.lifecycle.condense.strategies import STRATEGIES
-from reverie.settle.leaving import keep
+from reverie.settle.leaving import Home, keep
 from reverie.window.course import Place
 from reverie.window.fitting import Wish, fit
 from reverie.window.shapes import Known, text_of
@@ -55,7 +50,7 @@ def measured(talk: Talk, way: str, embedder: Embedder, cache: Path) -> dict[str,
     settings = Settings(home=cache, backups=0)
     places = [Place(n, Known(now)) for n in range(len(talk.messages))]
     with reverie.open(":memory:", settings=settings, embedder=embedder, now=lambda: now) as mind:
-        keep(mind.store, [gone_of(item, places) for item in made.left], SPACE, "bench", now)
+        keep(mind.store, [gone_of(item, places) for item in made.left], Home(SPACE, "bench"), now)
         mind.settle()
         rows = [of(need, talk, made, mind.recall(need.question, space=SPACE, limit=DEPTH)) for need in talk.needs]
     shares = [mean(row[n] for row in rows) for n in range(3)]
@@ -99,28 +94,9 @@ def found(need: Need, text: str) -> float:
     return mean(float(any(form in text for form in (words, json.dumps(words)[1:-1]))) for words in need.evidence)
 
 
-def mean(values: Iterable[float]) -> float:
-    return fmean(list(values) or [0.0])
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
-    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
-    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS)
-    args = retrieval.arguments(parser)
-    cache = args.cache.absolute()
-    embedder = stores.remembering(cache)
-    rows: dict[tuple[str, str, str], list[dict[str, float]]] = defaultdict(list)
-    for name in args.sets:
-        for talk in agents() if name == "agents" else chats(args.data, name):
-            part = PARTS[talk.held_out]
-            for way in args.ways if part in args.parts else ():
-                rows[name, part, way].append(measured(talk, way, embedder, cache))
-    means = {key: {column: mean(one[column] for one in some) for column in COLUMNS} for key, some in rows.items()}
-    ordered = sorted(means.items(), key=lambda one: one[0][:2])
-    table([(*key, *(row[column] for column in COLUMNS)) for key, row in ordered], ("set", "part", "way", *COLUMNS))
-    save("condense", {" · ".join(key): row for key, row in means.items()})
+    means, _ = run(Bench(str(__doc__), WAYS, COLUMNS, measured))
+    save("condense", means)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 SRC = Path(__file__).parents[1] / "src" / "reverie"
 
 RANK = {
-    "model": 0, "errors": 0, "clock": 0, "environment": 0,
+    "model": 0, "errors": 0, "clock": 0, "environment": 0, "numbers": 0, "passages": 0, "policy": 0,
     "kinds": 1, "config": 1, "words": 1, "messages": 1, "patterns": 1,
     "anchors": 1.5,    # what a memory's details say of code
     "store": 2, "embed": 2, "llm": 2, "graph": 2, "privacy": 2, "window": 2, "attention": 3,

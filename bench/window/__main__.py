@@ -14,9 +14,10 @@ Constants were chosen on one half of the conversations ("chosen"); what counts i
 import argparse
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import isnan
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import reverie
@@ -28,7 +29,7 @@ from reverie.companion import gone_of
 from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.model import Hit
-from reverie.settle.leaving import keep
+from reverie.settle.leaving import Home, keep
 from reverie.window.course import Place
 from reverie.window.fitting import Fitted, Wish, fit
 from reverie.window.shapes import Known, text_of
@@ -42,6 +43,7 @@ BUDGET = 2_000           # tokens of what is recalled: five passages
 DEPTHS = (5, 10)
 GROWN = 3                # a growing conversation comes to so many windows
 SPACE = "me/bench"
+COLUMNS = ("kept", "window", *(f"+ recall@{depth}" for depth in DEPTHS), "prefix", "cached")
 
 
 class Share(NamedTuple):
@@ -68,7 +70,7 @@ def shares(talk: Talk, fitted: Fitted, now: float, embedder: Embedder, cache: Pa
     gone = [gone_of(item, places) for item in fitted.leaving]
     settings = Settings(home=cache, backups=0)
     with reverie.open(":memory:", settings=settings, embedder=embedder, now=lambda: now) as mind:
-        keep(mind.store, gone, SPACE, "bench", now)
+        keep(mind.store, gone, Home(SPACE, "bench"), now)
         mind.settle()
         rows = [of(need, talk, fitted, mind.recall(need.question, space=SPACE, limit=max(DEPTHS)))
                 for need in talk.needs]
@@ -129,15 +131,26 @@ def cached(talk: Talk, strategy: str, limit: int, now: float) -> float:
     return reused / max(1, whole)
 
 
-def mean(values: Sequence[float]) -> float:
-    return sum(values) / max(1, len(values))
+def mean(values: Iterable[float]) -> float:
+    """The mean; 0 of nothing."""
+    return fmean(list(values) or [0.0])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+class Bench(NamedTuple):
+    """What is measured of each conversation, and how it is told."""
+
+    doc: str
+    ways: Sequence[str]
+    columns: Sequence[str]
+    measured: Callable[[Talk, str, Embedder, Path], dict[str, float]]    # one conversation in one of the ways
+
+
+def run(bench: Bench) -> tuple[dict[str, dict[str, float]], argparse.Namespace]:
+    """The means of the conversations that are asked for, by set, part and way; told as a table."""
+    parser = argparse.ArgumentParser(description=bench.doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
-    parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES), choices=list(STRATEGIES))
+    parser.add_argument("--ways", nargs="+", default=list(bench.ways), choices=bench.ways)
     args = retrieval.arguments(parser)
     cache = args.cache.absolute()
     embedder = stores.remembering(cache)
@@ -145,14 +158,19 @@ def main() -> None:
     for name in args.sets:
         for talk in agents() if name == "agents" else chats(args.data, name):
             part = PARTS[talk.held_out]
-            for strategy in args.strategies if part in args.parts else ():
-                found[name, part, strategy].append(measured(talk, strategy, embedder, cache))
-    rows = {key: {column: mean([one[column] for one in some]) for column in some[0]} for key, some in found.items()}
-    columns = ("kept", "window", *(f"+ recall@{depth}" for depth in DEPTHS), "prefix", "cached")
-    ordered = sorted(rows.items(), key=lambda one: one[0][:2])
-    table([(*key, *(row[column] for column in columns)) for key, row in ordered], ("set", "part", "strategy", *columns))
-    save("-".join(("window", *args.sets, *args.parts)).replace(" ", "-"),
-         {" · ".join(key): row for key, row in rows.items()})
+            for way in args.ways if part in args.parts else ():
+                found[name, part, way].append(bench.measured(talk, way, embedder, cache))
+    means = {key: {column: mean(one[column] for one in some) for column in bench.columns}
+             for key, some in found.items()}
+    ordered = sorted(means.items(), key=lambda one: one[0][:2])
+    table([(*key, *(row[column] for column in bench.columns)) for key, row in ordered],
+          ("set", "part", "way", *bench.columns))
+    return {" · ".join(key): row for key, row in means.items()}, args
+
+
+def main() -> None:
+    means, args = run(Bench(str(__doc__), tuple(STRATEGIES), COLUMNS, measured))
+    save("-".join(("window", *args.sets, *args.parts)).replace(" ", "-"), means)
 
 
 if __name__ == "__main__":

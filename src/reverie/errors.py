@@ -2,7 +2,6 @@
 
 ReverieError
 ├── BadInput                what the caller passed cannot be used
-│   ├── UnknownKind
 │   ├── UnknownScheme
 │   └── BadTranscript
 ├── NotFound                no such memory or event
@@ -32,10 +31,6 @@ class ReverieError(Exception):
 
 class BadInput(ReverieError, ValueError):
     """That input cannot be used."""
-
-
-class UnknownKind(BadInput):
-    """That is not a kind of memory. `reverie kinds` lists them."""
 
 
 class UnknownScheme(BadInput):

@@ -345,7 +345,7 @@ def test_any_text_can_be_kept_and_found(home, what):
     assert text == TEXTS[what].replace("\x00", "␀").replace("\ud83d", "\ufffd")
     assert what == "one character" or home.recall("heron", space=SPACE, mode="words")[0].memory.id == memory_.id
     assert home.verify() == []
-    assert home.purge(memory_.id) == (1, ())
+    assert home.purge(memory_.id)[:2] == (1, ())
     assert home.verify() == []
 
 

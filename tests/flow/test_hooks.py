@@ -135,7 +135,7 @@ def test_sessions_do_not_get_each_others_blocks(agent):
 
 
 def test_what_a_session_says_reaches_others_and_not_itself(agent):
-    """No echo (CC-44, X10); the next session has it."""
+    """No echo (CC-44, X10); the next session has it, with nothing but what a host does (A103)."""
     agent.say("Remember this: the staging server of this project is called heron.")
     agent.tell("Stop", last_assistant_message="Noted.")
     agent.tell("SessionEnd", reason="other")

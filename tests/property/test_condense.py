@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reverie.lifecycle.condense.drafting import KEPT, draft, finished, fitting
 from reverie.lifecycle.condense.lines import MARK, NOTE
 from reverie.lifecycle.condense.strategies import STRATEGIES
-from reverie.lifecycle.condense.timing import COOLDOWN, FEWEST, due
+from reverie.lifecycle.condense.timing import COOLDOWN, FEWEST, too_early
 from reverie.messages import role_of
 from reverie.window import FOOT
 from reverie.window.fitting import Wish, fit
@@ -92,4 +92,5 @@ def test_a_second_time_takes_the_first_summary_in(messages, wish):
 def test_it_is_due_by_all_three_rules_and_no_other(used, limit, messages, ago, full):
     """CC-69, C98, C99: from the threshold on, from ten messages on, five minutes after the last time."""
     expected = used >= full * limit and messages >= FEWEST and ago >= COOLDOWN
-    assert expected == due(used, limit, messages, NOON - ago, NOON, full) or abs(ago - COOLDOWN) < 1e-3
+    due = not too_early(used, limit, messages, NOON - ago, NOON, full)
+    assert expected == due or abs(ago - COOLDOWN) < 1e-3

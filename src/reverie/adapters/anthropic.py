@@ -22,8 +22,8 @@ from anthropic.types.beta import (
     BetaMemoryTool20250818ViewCommand,
 )
 
-from reverie.adapters.beside import home_of
 from reverie.errors import ReverieError
+from reverie.lifecycle.intake import space_meant
 from reverie.surfaces.notebook import Notebook
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class MemoryTool(BetaAbstractMemoryTool):
 
     def __init__(self, mind: Mind, space: str | None = None, *, session: str = "", **more: Any) -> None:
         super().__init__(**more)
-        self.notebook = Notebook(mind, home_of(space), session)
+        self.notebook = Notebook(mind, space_meant(space), session)
 
     def execute(self, command: Command) -> str:
         """What a command answers."""
@@ -57,7 +57,7 @@ class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
 
     def __init__(self, mind: Mind, space: str | None = None, *, session: str = "", **more: Any) -> None:
         super().__init__(**more)
-        self.notebook = Notebook(mind, home_of(space), session)
+        self.notebook = Notebook(mind, space_meant(space), session)
 
     async def execute(self, command: Command) -> str:
         """What a command answers."""

@@ -22,9 +22,8 @@ from inspect import iscoroutinefunction
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from reverie import config
 from reverie.companion import Companion
-from reverie.lifecycle.intake import checked_space
+from reverie.lifecycle.intake import space_meant
 from reverie.messages import named
 from reverie.model import Hit
 from reverie.window.block import EMPTY, Block, at_the_end, render
@@ -46,7 +45,7 @@ class Beside:
     """Memory beside one conversation."""
 
     def __init__(self, mind: Mind, space: str | None = None, *, session: str = "") -> None:
-        self.mind, self.session, self.space = mind, session, home_of(space)
+        self.mind, self.session, self.space = mind, session, space_meant(space)
         self._companion: Companion | None = None
         self._missed: deque[Sequence[Any]] = deque(maxlen=MOST_MISSED)
         self._trouble = ""
@@ -65,6 +64,11 @@ class Beside:
     def trouble(self) -> str:
         """What went wrong last, here or in the background, in one line; empty when all is well."""
         return self._trouble or (self._companion.trouble if self._companion else "")
+
+    @property
+    def is_off(self) -> bool:
+        """Whether memory is switched off in this conversation."""
+        return self._companion is not None and self._companion.is_off
 
     def spared(self, otherwise: T, work: Callable[[], T]) -> T:
         """What the work returns; if it fails, this instead, and `trouble` says why. The agent goes on."""
@@ -108,15 +112,15 @@ class Beside:
     def warned(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """What to know before this tool runs, as a block of text; each memory once in a conversation, usually none."""
         def called() -> str:
-            hits = [hit for hit in self.mind.warnings(tool, arguments, space=self.space)
-                    if hit.memory.id not in self._told]
+            found = [] if self.is_off else self.mind.warnings(tool, arguments, space=self.space)
+            hits = [hit for hit in found if hit.memory.id not in self._told]
             self._told.update(hit.memory.id for hit in hits)
             return self._text(hits)
         return self.spared("", called)
 
     def fixed(self, error: str) -> str:
         """What once made such an error go away, as a block of text."""
-        return self.spared("", lambda: self._text(
+        return "" if self.is_off else self.spared("", lambda: self._text(
             [Hit(one.memory, one.chance, ("fix",)) for one in self.mind.suggest_fix(error, space=self.space)]))
 
     def ran(self, tool: str, arguments: Any, result: Any = None, *, error: Any = None,
@@ -132,7 +136,8 @@ class Beside:
             question: What you want to know, in words.
         """
         return self.spared(f"Memory cannot be searched just now. {self._trouble}".strip(), lambda: self._text(
-            self.mind.recall(question, space=self.space)) or "Nothing is known about that.")
+            [] if self.is_off else self.mind.recall(question, space=self.space), asked=True)
+            or "Nothing is known about that.")
 
     def remember(self, text: str) -> str:
         """Keep something in long-term memory that will be worth knowing in later conversations.
@@ -141,12 +146,14 @@ class Beside:
             text: One fact, preference, decision or lesson, in a sentence that can be understood by itself.
         """
         def kept() -> str:
-            return f"Kept as {self.mind.remember(text, space=self.space, session=self.session).id}."
+            claim = self.mind.vouch(text, space=self.space)
+            kept = self.mind.remember(text, space=self.space, session=self.session, **claim.fields)
+            return " ".join(filter(None, (f"Kept as {kept.id}.", claim.why)))
         return self.spared("", kept) or f"It was not kept. {self._trouble}"
 
-    def _text(self, hits: Sequence[Hit]) -> str:
+    def _text(self, hits: Sequence[Hit], *, asked: bool = False) -> str:
         settings = self.mind.settings
-        return render(hits, self.mind.work.now, limit=settings.limit, budget=settings.budget).text
+        return render(hits, self.mind.work.now, limit=settings.limit, budget=settings.budget, asked=asked).text
 
     def __call__(self, model: F) -> F:
         """The same function, or async function, with memory: its first argument are the messages."""
@@ -183,7 +190,7 @@ class Conversations:
     """Memory beside many conversations, for an adapter that serves them all: one `Beside` for each session."""
 
     def __init__(self, mind: Mind, space: str | None = None) -> None:
-        self.mind, self.space = mind, home_of(space)
+        self.mind, self.space = mind, space_meant(space)
         self._open: dict[str, Beside] = {}
         self._lock = Lock()
 
@@ -215,11 +222,6 @@ class Conversations:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def home_of(space: str | None) -> str:
-    """The space that is meant; by default that of the working directory."""
-    return config.default_space() if space is None else checked_space(space)
 
 
 def messages_of(answer: Any) -> list[Any]:

@@ -23,6 +23,7 @@ from claude_agent_sdk import HookContext, HookMatcher
 from claude_agent_sdk.types import HookCallback, HookEvent, HookInput, HookJSONOutput
 
 from reverie.adapters.beside import Beside, Conversations
+from reverie.surfaces.hooks.hosts import milliseconds
 
 SECONDS = 2.0            # until a hook goes without; they take milliseconds
 
@@ -69,14 +70,16 @@ def before_tool(beside: Beside, given: Mapping[str, Any]) -> str:
 
 def after_tool(beside: Beside, given: Mapping[str, Any]) -> str:
     """A tool ran."""
-    beside.ran(given["tool_name"], given["tool_input"], given["tool_response"], duration=seconds(given))
+    beside.ran(given["tool_name"], given["tool_input"], given["tool_response"],
+               duration=milliseconds(given.get("duration_ms")))
     return ""
 
 
 def failed(beside: Beside, given: Mapping[str, Any]) -> str:
     """A tool failed."""
     known = beside.fixed(given["error"])
-    beside.ran(given["tool_name"], given["tool_input"], error=given["error"], duration=seconds(given))
+    beside.ran(given["tool_name"], given["tool_input"], error=given["error"],
+               duration=milliseconds(given.get("duration_ms")))
     return known
 
 
@@ -89,15 +92,9 @@ def answered(beside: Beside, given: Mapping[str, Any]) -> str:
 
 def compacts(beside: Beside, _given: Mapping[str, Any]) -> str:
     """The context is about to be shortened."""
-    if not beside.mind.settings.is_off(beside.space):
+    if not (beside.is_off or beside.mind.settings.is_off(beside.space)):
         beside.mind.record("compact", space=beside.space, session=beside.session)
     return ""
-
-
-def seconds(given: Mapping[str, Any]) -> float | None:
-    """How long a tool took."""
-    spent = given.get("duration_ms")
-    return None if spent is None else spent / 1_000
 
 
 HOOKS: dict[HookEvent, Callable[[Beside, Mapping[str, Any]], str]] = {

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from langgraph.store.base import (
@@ -31,11 +32,11 @@ from langgraph.store.base import (
     tokenize_path,
 )
 
-from reverie.adapters.beside import home_of
 from reverie.errors import BadInput
 from reverie.kinds import FILE
-from reverie.lifecycle.intake import MOST_TAG, checked_tags, private
+from reverie.lifecycle.intake import MOST_TAG, checked_tags, private, space_meant
 from reverie.model import Filter, Memory
+from reverie.store.paging import pages
 
 if TYPE_CHECKING:
     from reverie.mind import Mind
@@ -70,7 +71,7 @@ class MemoryStore(BaseStore):
 
     def __init__(self, mind: Mind, space: str | None = None, *, fields: Sequence[str] = ("$",)) -> None:
         self.mind, self.fields = mind, tuple(fields)
-        self._space = home_of(space)
+        self._space = space_meant(space)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """What each operation answers; what is read is as it was before anything of this batch is put."""
@@ -129,7 +130,7 @@ class MemoryStore(BaseStore):
     def _fields(self, op: PutOp, value: Mapping[str, Any]) -> dict[str, Any]:
         """An item as a memory's fields."""
         for name in (*op.namespace, op.key):
-            if private(name) != name:
+            if private(name, self.mind.settings.policy) != name:
                 raise BadInput("That key or namespace holds a secret. It is written down as it is; choose another")
         text = "" if op.index is False else searched(value, self.fields if op.index is None else op.index)
         name = "/".join((*op.namespace, op.key))
@@ -143,17 +144,12 @@ class MemoryStore(BaseStore):
 
     def _entries(self, prefix: Namespace) -> Iterator[Entry]:
         """Every item below a namespace, each key once, newest first."""
-        after, seen = "", set[tuple[Namespace, str]]()
-        while True:
-            page = self.mind.store.browse(Filter(spaces=(self._space,), kinds=(FILE,), tags=tags_of(prefix)[-1:],
-                                                 having=ITEM, limit=PAGE, after=after))
-            for entry in map(entry_of, page):
-                if entry.namespace[:len(prefix)] == tuple(prefix) and (entry.namespace, entry.key) not in seen:
-                    seen.add((entry.namespace, entry.key))
-                    yield entry
-            if len(page) < PAGE:
-                return
-            after = page[-1].id
+        seen = set[tuple[Namespace, str]]()
+        where = Filter(spaces=(self._space,), kinds=(FILE,), tags=tags_of(prefix)[-1:], having=ITEM, limit=PAGE)
+        for entry in map(entry_of, chain.from_iterable(pages(self.mind.store, where))):
+            if entry.namespace[:len(prefix)] == tuple(prefix) and (entry.namespace, entry.key) not in seen:
+                seen.add((entry.namespace, entry.key))
+                yield entry
 
 
 ANSWERS: dict[type, Callable[[MemoryStore, Any], Any]] = {

@@ -10,8 +10,7 @@ it does not pile up; what a session drops or clears stays in the log; secrets ar
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from json import dumps, loads
 from typing import TYPE_CHECKING, Any
@@ -19,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from agents import Agent, ModelResponse, RunConfig, RunContextWrapper, RunHooks, SessionSettings, Tool
 from agents.run_config import CallModelData, ModelInputData
 
-from reverie.adapters.beside import Beside, home_of
+from reverie.adapters.beside import Beside
 from reverie.errors import ReverieError
-from reverie.model import Event
+from reverie.lifecycle.intake import space_meant
 
 if TYPE_CHECKING:
     from reverie.mind import Mind
@@ -42,7 +41,7 @@ class History:
         self.session_id = session
         self.session_settings: SessionSettings | None = None
         self.trouble = ""
-        self._mind, self._space = mind, home_of(space)
+        self._mind, self._space = mind, space_meant(space)
         self._items: list[Item] = []      # as they were last known
 
     async def get_items(self, limit: int | None = None) -> list[Item]:
@@ -55,50 +54,59 @@ class History:
         """These were said."""
         if items:
             plain = loads(dumps(list(items), default=str))
-            await asyncio.to_thread(self._write, {"added": plain}, lambda known: [*known, *plain])
+            await asyncio.to_thread(self._write, {"added": plain})
 
     async def pop_item(self) -> Item | None:
         """Take the last item back; None where there is none."""
         items = await asyncio.to_thread(self._read)
         if items:
-            await asyncio.to_thread(self._write, {"popped": 1}, lambda known: known[:-1])
+            await asyncio.to_thread(self._write, {"popped": 1})
         return items[-1] if items else None
 
     async def clear_session(self) -> None:
         """Begin anew; the log keeps what was said."""
-        await asyncio.to_thread(self._write, {"cleared": 1}, lambda _known: [])
+        await asyncio.to_thread(self._write, {"cleared": 1})
 
     def _read(self) -> list[Item]:
         if not self.trouble:
-            with self._sparing():
-                self._items = replayed(self._mind.store.events(
-                    session=self.session_id, verbs=(HISTORY,), space=self._space, limit=MOST_EVENTS))
+            try:
+                self._items = self._logged()
+            except ReverieError as err:
+                self._goes_on_alone(err)
         return list(self._items)
 
-    def _write(self, payload: dict[str, Any], change: Callable[[list[Item]], list[Item]]) -> None:
-        self._items = change(self._read())
-        if not self.trouble:
-            with self._sparing():
-                self._mind.record(HISTORY, payload, space=self._space, session=self.session_id)
+    def _write(self, payload: dict[str, Any]) -> None:
+        if self.trouble or not self._recorded(payload):
+            go_on(self._items, payload)
 
-    @contextmanager
-    def _sparing(self) -> Iterator[None]:
+    def _recorded(self, payload: dict[str, Any]) -> bool:
         try:
-            yield
+            self._mind.record(HISTORY, payload, space=self._space, session=self.session_id)
         except ReverieError as err:
-            self.trouble = f"From here on this session is kept in this process only: {err}"
+            self._read()      # what was there before the trouble
+            self._goes_on_alone(err)
+            return False
+        return True
+
+    def _logged(self) -> list[Item]:
+        events = self._mind.store.events(session=self.session_id, verbs=(HISTORY,), space=self._space,
+                                         limit=MOST_EVENTS)
+        items: list[Item] = []
+        for event in events:
+            go_on(items, event.payload)
+        return items
+
+    def _goes_on_alone(self, err: ReverieError) -> None:
+        self.trouble = f"From here on this session is kept in this process only: {err}"
 
 
-def replayed(events: Sequence[Event]) -> list[Item]:
-    """The items that events leave, oldest first."""
-    items: list[Item] = []
-    for event in events:
-        if event.payload.get("cleared"):
-            items = []
-        elif event.payload.get("popped"):
-            items = items[:-1]
-        items += event.payload.get("added", ())
-    return items
+def go_on(items: list[Item], payload: Mapping[str, Any]) -> None:
+    """Make of the items before an event, oldest first, those that it leaves."""
+    if payload.get("cleared"):
+        items.clear()
+    elif payload.get("popped"):
+        del items[-1:]
+    items += payload.get("added", ())
 
 
 class AgentMemory(RunHooks[Any]):

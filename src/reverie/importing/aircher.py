@@ -19,8 +19,6 @@ from reverie.importing.nouns import (
     Found,
     Item,
     Reading,
-    count,
-    fraction,
     mapping,
     moment,
     required,
@@ -30,6 +28,7 @@ from reverie.importing.nouns import (
 )
 from reverie.lifecycle.episode import told
 from reverie.lifecycle.experience import deeds
+from reverie.numbers import count, fraction
 from reverie.store.foreign import TableRow, kind_of, rows
 
 TABLES = ("tool_executions", "file_interactions", "task_history", "learned_patterns")
@@ -134,7 +133,7 @@ def pattern(values: Mapping[str, Any], key: str, where: str, zone: str) -> Found
     return Found(key=key, text=f"{type}: {text}", where=where, at=moment(values.get("first_seen"), zone),
                  state={"strength": count(values.get("observed_count"), 1)},
                  fields=without_none(kind="observation", tags=[type], provenance="inferred",
-                                     trust=fraction(values.get("confidence"))))
+                                     trust=fraction(values.get("confidence"), None)))
 
 
 def when(values: Mapping[str, Any], name: str, zone: str) -> float:

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from reverie.errors import BadInput
-from reverie.importing.nouns import PROJECT, USER, Bad, Found, Item, Reading, Remark, count, mapping, words
+from reverie.importing.nouns import PROJECT, USER, Bad, Found, Item, Reading, Remark, mapping, words
 from reverie.importing.texts import text_in
 from reverie.mirror import jsonl
+from reverie.numbers import count
 
 STAMPS = ("source_agent", "generated_by", "curated_by")     # who wrote it, and who approved it
 UNIVERSAL = "universal"

@@ -22,8 +22,6 @@ from reverie.importing.nouns import (
     Reading,
     Remark,
     Tie,
-    count,
-    fraction,
     kind_named,
     mapping,
     moment,
@@ -34,6 +32,7 @@ from reverie.importing.nouns import (
 )
 from reverie.importing.texts import json_in
 from reverie.model import Reinforcement
+from reverie.numbers import count, fraction
 
 STEM = re.compile(r"[0-9a-f]{16}")
 TRUSTED = {"high": "user_stated", "medium": "observed", "low": "inferred"}
@@ -139,7 +138,7 @@ def memory(entry: Mapping[str, Any], where: str, scope: str, edges: Mapping[str,
         "reinforcements": tuple(reinforcements(entry.get("reinforcements"), zone))}
     if updated is not None:
         state["last_accessed_at"] = updated if state["access_count"] else None
-    if (sure := fraction(entry.get("confidence"))) is not None:
+    if (sure := fraction(entry.get("confidence"), None)) is not None:
         state["confidence"] = sure
     gone = entry.get("active") is False
     if gone:

@@ -85,17 +85,6 @@ def kind_named(name: object, otherwise: str = "note") -> str:
     return plain if KIND.fullmatch(plain) else otherwise
 
 
-def fraction(value: object, otherwise: float | None = None) -> float | None:
-    """A number from 0 to 1; what is none, such as NaN, counts as not said."""
-    fits = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
-    return float(value) if fits else otherwise  # type: ignore[arg-type]
-
-
-def count(value: object, least: int = 0) -> int:
-    """A whole number from `least`; what is none counts as that."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > least else least
-
-
 def words(value: object) -> str:
     """A text; what is none is empty."""
     return value if isinstance(value, str) else ""

@@ -20,8 +20,6 @@ from reverie.importing.nouns import (
     Reading,
     Remark,
     Tie,
-    count,
-    fraction,
     mapping,
     millis,
     moment,
@@ -29,10 +27,11 @@ from reverie.importing.nouns import (
     without_none,
     words,
 )
-from reverie.importing.texts import Passage, kind_under, passages, pieces, print_of, text_in
+from reverie.importing.texts import Passage, kind_under, left_out, page_in, passages, pieces, print_of, text_in
 from reverie.lifecycle.episode import told
 from reverie.lifecycle.feeling import FIELD, checked_feeling, noted
 from reverie.lifecycle.procedure import described
+from reverie.numbers import count, fraction
 
 TYPES = ("semantic", "episodic", "procedural", "prospective", "emotional", "working")
 PLACES = ("memory/stores", ".memory/stores", "stores", ".")
@@ -117,7 +116,7 @@ def found(record: Mapping[str, Any], type: str, where: str, reading: Reading) ->
 
 def semantic(record: Mapping[str, Any], _zone: str) -> dict[str, Any]:
     """A fact."""
-    category, sure = words(record.get("category")), fraction(record.get("confidence"))
+    category, sure = words(record.get("category")), fraction(record.get("confidence"), None)
     ties = [Tie("relates_to", to, 0.5) for one in record.get("relationships") or ()
             if (to := words(mapping(one).get("targetId")))]
     return without_none(text=required(record, "fact"), kind="event" if category in ECHOES else "fact",
@@ -141,7 +140,7 @@ def episodic(record: Mapping[str, Any], _zone: str) -> dict[str, Any]:
 
 def procedural(record: Mapping[str, Any], _zone: str) -> dict[str, Any]:
     """How something is done, when, and how it went. Its trigger is a text, or an expression between slashes."""
-    trigger, rate = words(record.get("trigger")).strip(), fraction(record.get("successRate"))
+    trigger, rate = words(record.get("trigger")).strip(), fraction(record.get("successRate"), None)
     expression = EXPRESSION.fullmatch(trigger)
     done = described(required(record, "pattern"), [required(record, "action")], (), ())
     used = count(record.get("useCount"))
@@ -156,7 +155,7 @@ def prospective(record: Mapping[str, Any], _zone: str) -> dict[str, Any]:
     status, context = STATUSES.get(words(record.get("status")), "pending"), words(record.get("triggerContext")).strip()
     ended = millis(record.get("updatedAt")) if status in ENDED else None
     details = without_none(when=millis(record.get("triggerTime")), status=status,
-                           priority=fraction(record.get("priority")))
+                           priority=fraction(record.get("priority"), None))
     return {"text": required(record, "intention"), "kind": "intention", "triggers": [context] if context else [],
             "details": details, "state": {"retired_at": ended, "retired_why": status} if ended is not None else {}}
 
@@ -206,6 +205,7 @@ def felt(records: Sequence[Found], feelings: Sequence[Found]) -> Iterator[Found]
 def pages(folder: Path, reading: Reading) -> Iterator[Item]:
     """MEMORY.md and the daily logs: blocks with the moment in brackets, or pages that somebody wrote anew."""
     page = next((folder / name for name in LONG_TERM if (folder / name).is_file()), None)
+    yield from left_out([*([page] if page else []), *sorted((folder / "memory").glob("*.md"))])
     if page is not None:
         yield from of_page(page, page.name, "note", reading)
     for file in sorted((folder / "memory").glob("*.md")):
@@ -215,7 +215,7 @@ def pages(folder: Path, reading: Reading) -> Iterator[Item]:
 
 def of_page(file: Path, name: str, kind: str, reading: Reading) -> Iterator[Item]:
     """The passages of a page; of a stamped block the whole is one."""
-    text = text_in(file)
+    text = page_in(file)
     day = moment(file.stem, reading.zone) if DAILY.fullmatch(file.stem) else None
     stamps = list(STAMP.finditer(text))
     for begun, until in zip(stamps, [*(one.start() for one in stamps[1:]), len(text)], strict=True):

@@ -8,11 +8,12 @@ Some become episodes by themselves, from what hosts `record`: how a goal, a task
 how much each matters; what matters less than `WORTH` is no episode.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
 from reverie.model import Event, Memory
+from reverie.numbers import fraction
 from reverie.words import short
 
 KINDS = ("event", "task")
@@ -81,7 +82,7 @@ def outcome_of(event: Event) -> Outcome | None:
     row, worked = EVENTFUL.get(event.verb), went(event.payload)
     if row is None or worked is None:
         return None
-    importance = given(event.payload.get("importance"), row.went_well if worked else row.failed)
+    importance = fraction(event.payload.get("importance"), row.went_well if worked else row.failed)
     names = NAMES if event.verb != "tool" else tuple(name for name in NAMES if name not in EVENTFUL or name == "tool")
     named = [str(event.payload[name]) for name in names if isinstance(event.payload.get(name), str)
              and str(event.payload[name]).strip()]
@@ -114,14 +115,3 @@ def result(payload: Mapping[str, Any], worked: bool) -> str:
     reason = payload.get("error")
     plain = "worked" if worked else "failed"
     return f"{plain}: {reason}" if isinstance(reason, str) and reason.strip() and not worked else plain
-
-
-def given(value: object, otherwise: float) -> float:
-    """An importance that somebody gave, if it is one."""
-    good = isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value <= 1.0
-    return float(value) if good else otherwise    # type: ignore[arg-type]
-
-
-def newest_first(found: Sequence[Memory]) -> list[Memory]:
-    """By when it happened, ties by id."""
-    return sorted(found, key=lambda memory: (-memory.at, memory.id))

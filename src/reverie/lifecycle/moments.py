@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.errors import BadInput
 from reverie.lifecycle.intake import FARTHEST
+from reverie.words import folded
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -109,7 +110,7 @@ def plain(text: str) -> str:
     """A phrase in small letters, its spaces one each, in words that the patterns know."""
     if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
         raise BadInput(f"{str(text)[:40]!r} is not a time. {EXAMPLES}")
-    found = " ".join(text.lower().split())
+    found = folded(text)
     for said, meant in _PLAINER:
         found = re.sub(rf"(?<!\w){re.escape(said)}(?!\w)", meant, found)
     return _OCLOCK.sub(r"at \1", found)
@@ -357,6 +358,5 @@ def first_of(rule: str, now: float, zone: str) -> float:
     """The first moment of a rule from now on. An interval of minutes or hours begins now, one of days at its hour."""
     interval = interval_of(rule)
     if interval and interval.at:
-        wall = datetime.combine(wall_of(now, zone).date(), interval.at)
-        return moment_at(wall, zone) if moment_at(wall, zone) > now else moment_at(wall + timedelta(days=1), zone)
+        return soonest(wall_of(now, zone), interval.at, now, zone)
     return following(rule, now, now, zone)

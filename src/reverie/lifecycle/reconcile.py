@@ -19,13 +19,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.anchors import joined
-from reverie.kinds import EXCERPT, FILE, KINDS, holds, is_talk, kind_of
+from reverie.kinds import EXCERPT, FILE, KINDS, holds, is_talk, kind_of, unverified
 from reverie.lifecycle.alike.agreement import WELL_KNOWN
 from reverie.lifecycle.alike.compare import RELATIONS, Verdict, compare
 from reverie.lifecycle.alike.statement import read
 from reverie.lifecycle.change import HELPFUL, MOST_REINFORCEMENTS, crumbs
 from reverie.lifecycle.procedure import PARTS
 from reverie.model import Change, Edge, Link, Memory, Retire, Revise
+from reverie.words import folded
 
 TALK = ("fact", "note")          # kinds that turns of a conversation are kept as, with a speaker
 RAW = ("observation", "event", EXCERPT)   # kinds that are raw material as soon as they come out of a session
@@ -151,9 +152,12 @@ def absorbed(kept: Memory, gone: Memory, now: float) -> Memory:
     """The memory that stays when another one said the same: stronger, believed as the better of both (A78–A81).
 
     Of a memory of a narrower space only that it was said is taken over, and not in which session: the rest is nobody
-    else's business.
+    else's business. What others wrote makes nothing stronger, itself least of all, however often it is met.
     """
     own = kept.space == gone.space
+    if unverified(gone):
+        return kept._replace(reinforcements=(*kept.reinforcements, *crumbs(gone, kept.space))[-MOST_REINFORCEMENTS:],
+                             updated_at=now) if unverified(kept) else kept
     better = gone if own and gone.trust > kept.trust else kept
     lasting = gone.kind if own and kind_of(gone.kind).half_life > kind_of(kept.kind).half_life else kept.kind
     stronger = kept._replace(
@@ -172,6 +176,18 @@ def absorbed(kept: Memory, gone: Memory, now: float) -> Memory:
         else max(kept.expires_at, gone.expires_at))
 
 
+def mixed(one: Memory, other: Memory) -> bool:
+    """Whether others wrote one of two, and somebody stands behind the other: then the words of that one stay, and
+    nothing that the first says is held against it.
+    """
+    return unverified(one) != unverified(other)
+
+
+def firm_first(kept: Memory, gone: Memory) -> tuple[Memory, Memory]:
+    """Which of two stays and which goes, if the first is to stay: one that others wrote never stays for one of ours."""
+    return (gone, kept) if mixed(kept, gone) and unverified(kept) else (kept, gone)
+
+
 def both(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
     """All of both lists, each once."""
     return tuple(dict.fromkeys((*one, *other)))
@@ -186,7 +202,7 @@ def judged(old: Memory, new: Memory, cosine: float | None, wordings: Sequence[st
     """What the new one is to the old. Statements are compared; of a document only a repetition can be told."""
     if max(len(old.text), len(new.text)) <= LONG:
         return compare(old, new, cosine, wordings=[text for text in wordings if len(text) <= LONG])
-    if plain(new.text) in map(plain, (old.text, *wordings)):
+    if folded(new.text) in map(folded, (old.text, *wordings)):
         return Verdict("same", 1.0, "the same words")
     return Verdict("near" if (cosine or 0.0) >= NEAR_DOCUMENT else "apart", cosine or 0.0, "nearly the same document")
 
@@ -246,13 +262,9 @@ def family_says(one: Memory, ones: Sequence[str], other: Memory, others: Sequenc
     return {relation: count[relation] / len(said) for relation in RELATIONS}
 
 
-def plain(text: str) -> str:
-    """A text without letter case and white space."""
-    return " ".join(text.lower().split())
-
-
 def merging(kept: Memory, gone: Memory, now: float) -> list[Change]:
     """The changes that make one memory of two, when a person says so (B134)."""
+    kept, gone = firm_first(kept, gone)
     return [*altered(kept, absorbed(kept, gone, now)), *altered(gone, retired(gone, now, "merged", kept.id)),
             Link(edge=Edge(src=kept.id, rel="derived_from", dst=gone.id))]
 

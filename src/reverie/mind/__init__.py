@@ -15,7 +15,6 @@ from typing import Self
 from reverie.mind.alter import Altering
 from reverie.mind.analysis import Analysing
 from reverie.mind.anchor import Anchoring
-from reverie.mind.experience import Experiencing
 from reverie.mind.fetch import Fetching
 from reverie.mind.files import Filing
 from reverie.mind.find import Finding
@@ -31,7 +30,7 @@ from reverie.mind.trust import Trusting
 
 
 class Mind(Filing, Planning, Anchoring, Keeping, Holding, Recounting, Finding, Fetching, Altering, Reviewing, Reminding,
-           LettingGo, Living, Experiencing, Analysing, Trusting):
+           LettingGo, Living, Analysing, Trusting):
     """Long-term memory: what `reverie.open()` returns. Use it as a context manager, or call `close`."""
 
     def close(self) -> None:

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.lifecycle.asked import question
 from reverie.lifecycle.experience import COMMIT, FILE
-from reverie.mind.base import Base
+from reverie.mind.experience import LOOKED_AT, MOST_LEARNED, Experiencing
 from reverie.model import Filter, lineage
 
 if TYPE_CHECKING:
     from reverie.lifecycle.experience.learned import Pattern
     from reverie.store.analysis import Analysis, Answer
 
-LOOKED_AT = 100_000      # newest edits, and newest commits, in which files that change together are looked for
-MOST_LEARNED = 10_000    # newest lessons, and newest procedures
 
-
-class Analysing(Base):
+class Analysing(Experiencing):
     """The verbs for questions about everything that was done."""
 
     def sql(self, query: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *,
@@ -58,13 +55,12 @@ class Analysing(Base):
         from reverie.lifecycle.experience import learned, remedies, together, workflows
         self._flush()
         home = self._space(space)
-        lessons, procedures = (self.store.browse(Filter(
-            spaces=lineage(home), kinds=(kind,), having=having, limit=MOST_LEARNED))
-            for kind, having in ((remedies.KIND, remedies.REMEDY), (procedure.KIND, workflows.SHAPE)))
+        procedures = self.store.browse(Filter(
+            spaces=lineage(home), kinds=(procedure.KIND,), having=workflows.SHAPE, limit=MOST_LEARNED))
         changes = [event for verb in (COMMIT, FILE)
                    for event in self.store.happened((verb,), space=home, limit=LOOKED_AT)]
         touched = together.touches(changes, together.renames(changes))
-        return learned.patterns(lessons, procedures, touched, self._now())
+        return learned.patterns(self._learned(home, remedies.REMEDY), procedures, touched, self._now())
 
 
 def rows_of(patterns: Sequence[Pattern]) -> Iterator[tuple[str, str, float, int, float, float]]:

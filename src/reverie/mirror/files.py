@@ -103,6 +103,11 @@ class Folder(NamedTuple):
         """How these pages look now."""
         return {name: look_of(self.path / name) for name in names}
 
+    def altered(self, state: State) -> dict[str, Look]:
+        """How those pages look that look otherwise than in this state, and those that are new."""
+        looks = self.looks({*state.looks, *self.days()})
+        return {name: look for name, look in looks.items() if look != state.looks.get(name)}
+
     def days(self) -> set[str]:
         """The pages of days that are there, also those that somebody has made."""
         try:

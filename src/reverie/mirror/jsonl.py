@@ -22,7 +22,8 @@ from reverie.clock import derived_id
 from reverie.errors import BadInput
 from reverie.kinds import FILE, MATURITIES, is_ripe, is_talk, kind_of
 from reverie.mirror.places import EARLIEST, LATEST
-from reverie.model import Memory
+from reverie.model import UNTRUSTED, Memory
+from reverie.numbers import fraction
 from reverie.words import fingerprint, short
 
 SYSTEM = "jaato"
@@ -30,6 +31,7 @@ ORIGIN = "imported_from"                     # in a memory's details: {"system",
 OURS = re.compile(r"mem_[0-9a-hjkmnp-tv-z]{26}")
 CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?:\s|$)")
 SHORT = 100                                  # characters of a description that is made up
+HEARD, SHARED = "heard_from", "a shared file"     # in details, of what others wrote: where we have it from
 PERSONAL = ("preference",)                   # kinds that are the user's own business (E23)
 
 
@@ -101,8 +103,11 @@ def written(record: Mapping[str, Any]) -> Line:
 
 def belongs(memory: Memory) -> bool:
     """Whether a memory is knowledge that a team shares: facts, decisions, procedures and the like that count and have
-    proved themselves; not the user's preferences, not what was said, happened or is to be done (E5, E23).
+    proved themselves; not the user's preferences, not what was said, happened or is to be done (E5, E23). What others
+    wrote is theirs to share: it belongs where it came from a shared file.
     """
+    if memory.provenance == UNTRUSTED:
+        return memory.active and memory.details.get(HEARD) == SHARED
     return (memory.active and kind_of(memory.kind).type in ("semantic", "procedural") and is_ripe(memory)
             and memory.kind not in (*PERSONAL, FILE) and not is_talk(memory))
 
@@ -143,11 +148,9 @@ def fields_of(record: Mapping[str, Any], zone: str) -> dict[str, Any]:
         details["maturity"] = state
     if not OURS.fullmatch(name):
         details[ORIGIN] = {"system": SYSTEM, "id": name, "zone": zone}
-    sure = record.get("confidence")
-    known = isinstance(sure, (int, float)) and not isinstance(sure, bool) and 0 <= sure <= 1
     return {"text": record["content"], "title": str(record.get("description") or ""),
             "tags": [str(tag) for tag in record.get("tags") or ()], "at": moment_in(record.get("timestamp"), zone),
-            "details": details, "trust": sure if known else None, "provenance": "extracted"}
+            "details": details, "trust": fraction(record.get("confidence"), None), "provenance": "extracted"}
 
 
 def dismissed(record: Mapping[str, Any]) -> bool:

@@ -14,6 +14,7 @@ from reverie.kinds import holds
 from reverie.model import Add, Event, Filter, Hit, Memory, Record, revised
 from reverie.search import Query, alive, born, search
 from reverie.store import open_store
+from reverie.store.paging import pages
 from reverie.words import fingerprint
 
 if TYPE_CHECKING:
@@ -45,11 +46,11 @@ def still_there(store: "Store", then: Query) -> list[Memory]:
     if then.text.strip():
         return [hit.memory for hit in search(store, then._replace(limit=most))]
     found: list[Memory] = []
-    page = store.browse(where := Filter(spaces=then.spaces, kinds=then.kinds, without=then.without, tags=then.tags,
-                                       limit=PAGE))
-    while page and len(found) < most:
+    for page in pages(store, Filter(spaces=then.spaces, kinds=then.kinds, without=then.without, tags=then.tags,
+                                    limit=PAGE)):
         found += [memory for memory in page if alive(memory, then)]
-        page = store.browse(where._replace(after=page[-1].id))
+        if len(found) >= most:
+            break
     return found
 
 

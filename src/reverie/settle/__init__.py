@@ -122,8 +122,7 @@ def others_go_on(work: Callable[[], Work], tell: Tell) -> bool:
 
 def headway(work: Work) -> tuple[int, ...]:
     """What moves while somebody settles: texts that wait, the newest event, where each reader stands."""
-    newest = work.store.events(newest=True, limit=1)
-    return (texts_left(work), *(event.seq for event in newest), *(work.store.cursor(reader.name) for reader in READERS))
+    return (texts_left(work), work.store.last_event(), *(work.store.cursor(reader.name) for reader in READERS))
 
 
 def standstill(work: Work, lease: str) -> str:

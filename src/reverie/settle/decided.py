@@ -11,17 +11,16 @@ keeps the store open. Who asks inside a transaction that fails later makes it ke
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from sys import intern
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from reverie.model import Event
 from reverie.store import Store
+from reverie.store.paging import events_after
 
 DECIDING = ("review", "restore", "undo", "weigh", "mirror")
 UNASKED = ("reconcile", "sleep", "weigh")    # whose `pairs`, (one, other, relation), nobody was asked about
-PAGE = 1_000
 
 
 class Decided(NamedTuple):
@@ -40,19 +39,12 @@ def settled_pairs(store: Store) -> frozenset[frozenset[str]]:
     if not (first := store.events(after=known.upto, verbs=DECIDING, limit=1)):
         return known.pairs
     decided, last = set(known.pairs), first[0].seq
-    for event in deciding(store, known.upto):
+    for event in events_after(store, known.upto, DECIDING):
         decided |= pairs(event, "settled")
         decided -= pairs(event, "reopened")
         last = event.seq
     known = _READ[store] = Decided(last, frozenset(decided))
     return known.pairs
-
-
-def deciding(store: Store, last: int) -> Iterator[Event]:
-    """The events after a number that may decide about pairs, oldest first."""
-    while page := store.events(after=last, verbs=DECIDING, limit=PAGE):
-        yield from page
-        last = page[-1].seq
 
 
 def pairs(event: Event, name: str) -> set[frozenset[str]]:

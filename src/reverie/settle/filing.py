@@ -8,14 +8,13 @@ of the rest. So a long chunk is embedded in two halves, and the nearer one count
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from itertools import accumulate
 
-from reverie import clock
 from reverie.embed import Embedder
-from reverie.errors import StoreBusy
 from reverie.settle.embedding import model_of
+from reverie.settle.leases import leased
 from reverie.settle.reading import Work
 from reverie.store import Store
 from reverie.store.files import FileIndex
@@ -26,27 +25,11 @@ LEASE_SECONDS = 60.0
 PATIENCE = 600.0         # seconds that a sync waits for another one
 
 
-@contextmanager
 def indexing(store: Store, now: Callable[[], float], patience: float,
-             lease: str = LEASE) -> Iterator[Callable[[], bool]]:
-    """Nobody else brings the index of files, or with its lease that of code, up to date.
-
-    Who does is waited for, so many seconds, then StoreBusy.
-    Gives a function that holds on to it and says whether it is still ours.
-    """
-    holder, end = clock.new_id("sync"), clock.ticks() + patience
-
-    def ours() -> bool:
-        return store.acquire(lease, holder, LEASE_SECONDS, now())
-
-    while not ours():
-        if clock.ticks() > end:
-            raise StoreBusy(f"Another process is indexing {lease} and was not done in time. Try again later")
-        clock.sleep(0.05)
-    try:
-        yield ours
-    finally:
-        store.release(lease, holder)
+             lease: str = LEASE) -> AbstractContextManager[Callable[[], bool]]:
+    """Nobody else brings the index of files, or with its lease that of code, up to date: see `leased`."""
+    return leased(store, lease, now, f"Another process is indexing {lease} and was not done in time. Try again later",
+                  seconds=LEASE_SECONDS, patience=patience)
 
 
 def embed_chunks(store: Store, embedder: Embedder, size: int) -> int:

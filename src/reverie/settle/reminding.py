@@ -13,6 +13,7 @@ not lost. A process that is killed after it gave a block, before the turn is wri
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from reverie.attention import FRESH_FOR
 from reverie.config import Settings
@@ -24,6 +25,7 @@ from reverie.messages import Said, tools_in
 from reverie.model import Event, Filter, Hit, Memory, lineage
 from reverie.patterns import Scene, about_to_run, spoken
 from reverie.store import Store
+from reverie.store.paging import pages
 
 AT_ONCE = 3                   # reminders in one block: the most urgent; the others come with the next turns
 PAGE = 1_000                  # intentions read at once
@@ -42,11 +44,7 @@ def intentions(store: Store, space: str, *, active: bool | None = True) -> Itera
     Page by page; sleep bounds how many a space holds (`kinds.CAPACITY`). `active`: None for those that are over too.
     """
     where = Filter(spaces=lineage(space), kinds=(INTENTION,), active=active, limit=PAGE)
-    while page := store.browse(where):
-        yield from page
-        if len(page) < PAGE:
-            return
-        where = where._replace(after=page[-1].id)
+    return chain.from_iterable(pages(store, where))
 
 
 def scenes_of(window: Iterable[Said]) -> list[Scene]:

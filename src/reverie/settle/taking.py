@@ -6,20 +6,23 @@ the verb "import", which `undo` takes back; deeds are appended to the log as wha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from reverie.importing import format_of
-from reverie.importing.nouns import Reading
+from reverie.errors import BadInput, ExtraMissing
+from reverie.importing import Format, format_of
+from reverie.importing.nouns import Bad, Deed, Item, Reading
 from reverie.importing.plan import Into, Plan, planned
+from reverie.lifecycle.experience import FILE, TOOL
 from reverie.lifecycle.intake import private
 from reverie.mirror.jsonl import ORIGIN
-from reverie.model import Event
+from reverie.model import Add, Event, Filter
 from reverie.settle.reading import Work
 from reverie.store import Store
 
 EVERY = 1_000_000_000        # deeds of a space
-DEEDS = ("tool", "file")
+DEEDS = (TOOL, FILE)
 
 
 class TakenAlong(NamedTuple):
@@ -34,17 +37,60 @@ def taken_along(work: Work, path: Path, system: str, space: str, folders: tuple[
                 dry_run: bool) -> TakenAlong:
     """Read a file or folder and take in what is new."""
     form, zone, store = format_of(path, system), work.zone(), work.store
-    items = form.read(path, Reading(zone, folders))
-    into = Into(form.name, space, work.now, zone, untrusted)
+    items = list(form.read(path, Reading(zone, folders)))    # before anybody has to wait
+    into = Into(form.name, space, work.now, zone, untrusted, work.policy)
+    if dry_run:
+        return TakenAlong(form.name, held_against(store, items, into))
     with store.alone():
-        plan = planned(items, into, lambda ids: {one.id for one in store.get(ids)}, deeds_there(store, space))
-        if dry_run:
-            return TakenAlong(form.name, plan)
-        cause = Event("import", space, work.now, payload={"system": form.name, "from": private(path.name)})
+        plan = held_against(store, items, into)
+        cause = Event("import", space, work.now, payload={"system": form.name, "from": private(path.name, work.policy)})
         event = store.apply(plan.changes, cause) if plan.changes else 0
         store.append(plan.events)
         keep_vectors(store, plan)
     return TakenAlong(form.name, plan, event)
+
+
+def held_against(store: Store, items: Sequence[Item], into: Into) -> Plan:
+    """What of the items is new to the store, and what becomes of it."""
+    done = deeds_there(store, into.space) if any(isinstance(item, Deed) for item in items) else frozenset[str]()
+    return planned(items, into, lambda ids: {one.id for one in store.get(ids)}, done)
+
+
+class Beside(NamedTuple):
+    """What another program remembers, where that program keeps it, beside our own."""
+
+    path: Path
+    done: TakenAlong
+    left: bool               # it was left, for where it would go there is something already
+
+    @property
+    def new(self) -> bool:
+        """Whether anything of it is, or was, not known here."""
+        return bool(self.done.plan.changes or self.done.plan.events)
+
+
+def beside(work: Work, found: Sequence[tuple[Format, Path]], space: str, folders: tuple[Path, ...], *, untrusted: bool,
+           dry_run: bool) -> list[Beside]:
+    """Take along what lies there if nothing is remembered yet where it would go; what would mix is left (X46, CC-88).
+
+    What cannot be read at all is one bad record, and keeps nobody from the others.
+    """
+    def taken(row: Format, path: Path, dry_run: bool) -> TakenAlong:
+        try:
+            return taken_along(work, path, row.name, space, folders, untrusted=untrusted, dry_run=dry_run)
+        except (BadInput, ExtraMissing, OSError) as err:
+            return TakenAlong(row.name, Plan(bad=(Bad(path.name, str(err)),)))
+
+    looks = [(row, path, taken(row, path, True)) for row, path in found]
+    full = [any(work.store.browse(Filter(spaces=(one,), active=None, limit=1)) for one in spaces_of(look.plan))
+            for _, _, look in looks]
+    return [Beside(path, look if dry_run or mixes else taken(row, path, False), mixes)
+            for (row, path, look), mixes in zip(looks, full, strict=True)]
+
+
+def spaces_of(plan: Plan) -> set[str]:
+    """The spaces in which a plan adds memories."""
+    return {one.memory.space for one in plan.changes if isinstance(one, Add)}
 
 
 def deeds_there(store: Store, space: str) -> frozenset[str]:

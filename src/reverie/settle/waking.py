@@ -8,7 +8,7 @@ memory of two, that one is retired, not erased.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from reverie.errors import NotFound
 from reverie.lifecycle.change import inverse
@@ -16,8 +16,9 @@ from reverie.model import Event, Memory, Record
 from reverie.settle.bedtime import NOTE, run_noted
 from reverie.settle.decided import taken_back
 from reverie.store import Store
+from reverie.store.paging import events_after
 
-PAGE = 500
+RUNS = 500     # newest runs among which the last one that still stands is looked for
 
 
 def run_of(store: Store, event: int) -> int:
@@ -32,17 +33,22 @@ def run_of(store: Store, event: int) -> int:
 
 def last_run(store: Store) -> int:
     """The last run that changed something and is not taken back as a whole; 0 if there is none."""
-    for began in store.events(verbs=("sleeping",), newest=True, limit=PAGE):
-        batches = {event.seq for event in paged(store, began.seq, ("sleep",)) if event.payload.get("run") == began.seq}
+    for began in store.events(verbs=("sleeping",), newest=True, limit=RUNS):
+        batches = {event.seq for event in batches_of(store, began.seq)}
         if batches - already(store, began.seq):
             return began.seq
     return 0
 
 
+def batches_of(store: Store, run: int) -> list[Event]:
+    """What a run has done, oldest first, whether it is taken back or not."""
+    return [event for event in events_after(store, run, ("sleep",)) if event.payload.get("run") == run]
+
+
 def woken(store: Store, run: int, now: float, *, force: bool = False) -> int:
     """Take back a run. Returns the number of the event that says so."""
     gone = already(store, run)
-    batches = [event for event in paged(store, run, ("sleep",)) if event.payload.get("run") == run]
+    batches = batches_of(store, run)
     left = [event for event in batches if event.seq not in gone]
     if not left:
         raise NotFound(f"Run {run} of sleep changed nothing" if not batches else
@@ -108,17 +114,10 @@ def already(store: Store, run: int) -> set[int]:
     """The events after a run's beginning that are taken back; taking back a taking back brings an event back."""
     gone: set[int] = set()
     undone: dict[int, int] = {}
-    for event in paged(store, run, ("undo",)):
+    for event in events_after(store, run, ("undo",)):
         of = event.payload.get("of", 0)
         undone[event.seq] = of
         if of in undone:
             gone.discard(undone[of])
         gone.add(of)
     return gone
-
-
-def paged(store: Store, after: int, verbs: tuple[str, ...]) -> Iterator[Event]:
-    """Events of these verbs after a number."""
-    while page := store.events(after=after, verbs=verbs, limit=PAGE):
-        yield from page
-        after = page[-1].seq

@@ -4,14 +4,12 @@ from pathlib import Path
 
 from rich.text import Text
 
-from reverie import clock
 from reverie.lifecycle.condense.drafting import Condensed
 from reverie.messages import role_of
 from reverie.settle.condensing import About, condensed
 from reverie.surfaces import say
 from reverie.surfaces.desk import Desk
-from reverie.surfaces.importers.transcripts import uncut
-from reverie.surfaces.replay import content
+from reverie.surfaces.replay import said_in
 from reverie.window.fitting import Wish
 from reverie.window.shapes import text_of
 
@@ -20,11 +18,8 @@ WORDS = 200  # characters of a message that are shown; the summary is shown as a
 
 def command(desk: Desk, file: Path, wish: Wish) -> None:
     """Read, decide, show."""
-    messages, remarks = uncut(content(file))
-    for remark in remarks:
-        say.note(f"{file}: {remark}.")
-    times = [message["at"] for message in messages if "at" in message]
-    made = condensed(messages, wish, About(""), max(times, default=clock.now()))
+    messages, last = said_in(file)
+    made = condensed(messages, wish, About(""), last)
     if desk.json:
         say.document({name: getattr(made, name) for name in ("before", "after", "goal", "strategy", "why", "trouble",
                                                              "messages")})  # fmt: skip

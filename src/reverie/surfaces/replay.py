@@ -19,7 +19,7 @@ from reverie.errors import BadInput
 from reverie.settle import work_left
 from reverie.surfaces import replay_show, say
 from reverie.surfaces.desk import Desk
-from reverie.surfaces.importers.transcripts import Conversation, Message, Recording, read
+from reverie.surfaces.importers.transcripts import Conversation, Message, Recording, read, uncut
 from reverie.surfaces.scratch import SPACE, Then, scratch, warm
 
 ASKS = ("user", "tool")  # after these a host asks its model
@@ -72,7 +72,7 @@ class Player:
 
     def session(self, talk: Conversation) -> Iterator[Step]:
         """One conversation with a companion of its own."""
-        self.seen = self.last_event()
+        self.seen = self.mind.store.last_event()
         with self.mind.companion(space=self.space, session=talk.session) as companion:
             said: list[dict[str, str]] = []
             turn = 0
@@ -145,11 +145,6 @@ class Player:
         ]
         return tuple(self.mind.get(list(dict.fromkeys(ids))))
 
-    def last_event(self) -> int:
-        """The number of the newest event."""
-        newest = self.mind.store.events(newest=True, limit=1)
-        return newest[0].seq if newest else 0
-
 
 def command(desk: Desk, wish: Wish) -> None:
     """`reverie replay FILE`."""
@@ -180,6 +175,14 @@ def content(file: Path) -> bytes:
     if not path.is_file():
         raise BadInput(f"There is no file {file}")
     return path.read_bytes()
+
+
+def said_in(file: Path) -> tuple[list[dict[str, Any]], float]:
+    """The messages of a recording, tools' among them, and when the last was said; what was left out is told."""
+    messages, remarks = uncut(content(file))
+    for remark in remarks:
+        say.note(f"{file}: {remark}.")
+    return messages, max((message["at"] for message in messages if "at" in message), default=clock.now())
 
 
 def shown(desk: Desk, wish: Wish, recording: Recording, player: Player) -> None:

@@ -11,11 +11,9 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from reverie import clock
 from reverie.surfaces import say
 from reverie.surfaces.desk import Desk
-from reverie.surfaces.importers.transcripts import uncut
-from reverie.surfaces.replay import content
+from reverie.surfaces.replay import said_in
 from reverie.surfaces.say import one_line
 from reverie.window.fitting import Fitted, Wish, fit
 from reverie.window.pruning import DOWN, START, Leaving, Plan
@@ -27,11 +25,8 @@ STAYS, LINE, GOES, FREE = ("█", "green"), ("▒", "yellow"), ("░", "red"), (
 
 def command(desk: Desk, file: Path, wish: Wish) -> None:
     """Read, decide, show."""
-    messages, remarks = uncut(content(file))
-    for remark in remarks:
-        say.note(f"{file}: {remark}.")
-    times = [message["at"] for message in messages if "at" in message]
-    fitted = fit(messages, wish, max(times, default=clock.now()))
+    messages, last = said_in(file)
+    fitted = fit(messages, wish, last)
     if desk.json:
         say.document(as_json(fitted))
         return

@@ -29,6 +29,7 @@ from reverie.lifecycle.alike.caution import cautious
 from reverie.lifecycle.alike.likeness import Likeness, likeness
 from reverie.lifecycle.alike.statement import Statement, read
 from reverie.model import Memory
+from reverie.words import folded
 
 RELATIONS = ("same", "near", "contradicts", "updates", "apart")
 
@@ -99,7 +100,7 @@ def proposed(old: Memory, new: Memory, cosine: float | None, wordings: Sequence[
     if apart := elsewhere(old, new, said):
         return Verdict("apart", 1.0, apart)
     every = [read(text) for text in (old.text, *wordings)]
-    if word_for_word(new.text) in map(word_for_word, (old.text, *wordings)) or any(
+    if folded(new.text) in map(folded, (old.text, *wordings)) or any(
             text.plain == said.plain for text in every if not (text.cut or said.cut)):
         return settled(old, new, Verdict("same", 1.0, "the same words"))
     known = nearest_wordings(every, said)
@@ -155,11 +156,6 @@ def look(seen: Likeness, cosine: float | None) -> Look:
     verdict = decided(seen, likely, SURE_KNOWN)
     return Look(verdict.relation, verdict.confidence, likely, barred("same", seen), bool(seen.features["gives up"]),
                 len(seen.extra))
-
-
-def word_for_word(text: str) -> str:
-    """What two texts share that say the same word for word, however long they are."""
-    return " ".join(text.lower().split())
 
 
 def nearest_wordings(known: Sequence[Statement], said: Statement) -> list[Statement]:
@@ -268,7 +264,7 @@ def _little(seen: Likeness) -> bool:
 def settled(old: Memory, new: Memory, verdict: Verdict) -> Verdict:
     """Merging is for one kind of thing in one space; anything else is only reported (CONSTANTS row 7, CC-55)."""
     if verdict.relation in ("same", "updates") and (read(old.text).cut or read(new.text).cut):
-        exact = word_for_word(old.text) == word_for_word(new.text)
+        exact = folded(old.text) == folded(new.text)
         verdict = verdict if exact else Verdict("near", verdict.confidence, "alike as far as they were read")
     if verdict.relation == "same" and old.space != new.space:
         return Verdict("near", verdict.confidence, f"{verdict.why}, but in another space")

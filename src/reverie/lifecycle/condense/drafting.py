@@ -52,11 +52,6 @@ class Draft(NamedTuple):
     lines: tuple[Line, ...] = ()         # the best sentences, the best first; twice what there is room for
 
     @property
-    def goal(self) -> int:
-        """Tokens that are aimed at."""
-        return int(self.wish.down * self.wish.limit)
-
-    @property
     def placed(self) -> bool:
         """Whether there is a place for a summary: see `laid_out`."""
         return bool(self.seat) or not self.alternate
@@ -89,10 +84,11 @@ class Condensed(NamedTuple):
         return bool(self.left)
 
 
-def untouched(messages: Sequence[Any], made: Condensed, trouble: str) -> Condensed:
-    """The messages as they were, where what was `made` of them cannot be: `trouble` tells why and what to do."""
-    return Condensed(list(messages), made.before, made.before, made.goal, made.strategy,
-                     origin=tuple(range(len(messages))), why="nothing was taken out", trouble=trouble)
+def untouched(messages: Sequence[Any], wish: Wish, tokens: int, why: str = "nothing was taken out",
+              trouble: str = "") -> Condensed:
+    """The messages as they were, which weigh so many tokens: `why`, and as `trouble` what to do about it."""
+    return Condensed(list(messages), tokens, tokens, wish.goal, wish.strategy,
+                     origin=tuple(range(len(messages))), why=why, trouble=trouble)
 
 
 def draft(messages: Sequence[Any], wish: Wish, now: float, *, known: Callable[[int], Known] | None = None,
@@ -107,7 +103,7 @@ def draft(messages: Sequence[Any], wish: Wish, now: float, *, known: Callable[[i
     items = [newest(item, len(given)) for item in
              items_of(given, lambda place: marked(facts(place), given[place], wish), wish.tokenizer)]
     named = tuple(numbers) or tuple(range(len(given)))
-    goal = int(wish.down * wish.limit)
+    goal = wish.goal
     share = min(max(int(row.summary * goal), LEAST), goal // 2)
     alternate = takes_turns(given)
     going = leaving(items, wish, row, goal - share, now, alternate=alternate)
@@ -171,8 +167,11 @@ def with_lines(made: Draft, worth: dict[tuple[int, ...], float], session: str) -
     going = made.moved
     own = [item for item in going if not is_summary(item.text)] or going
     numbers = [made.numbers[place] for item in own for place in item.messages]
-    said = {line: worth[item.messages] for item in going for line in lines_of(item, made.numbers[item.messages[0]])}
-    head = head_of(with_earlier(Span(min(numbers), max(numbers), len(numbers)), going), names_in(own), session)
+    policy = made.wish.policy
+    said = {line: worth[item.messages] for item in going
+            for line in lines_of(item, made.numbers[item.messages[0]], policy)}
+    names = names_in(own, policy)
+    head = head_of(with_earlier(Span(min(numbers), max(numbers), len(numbers)), going), names, session)
     count = made.wish.tokenizer.count
     spare = made.room - count(written((), head)) - 2 * OVERHEAD
     if spare < 0:
@@ -195,10 +194,9 @@ def fitting(made: Draft, lines: Sequence[Line]) -> list[Line]:
 
 def finished(made: Draft, lines: Sequence[Line], by: str) -> Condensed:
     """The list to go on with: what stays, as the very objects that were given, and the summary."""
-    same = Condensed(list(made.given), made.before, made.before, made.goal, made.wish.strategy,
-                     origin=tuple(range(len(made.given))), trouble=trouble(made.before, made.wish))
+    same = untouched(made.given, made.wish, made.before, "nothing may leave", trouble(made.before, made.wish))
     if not made.moved:
-        return same._replace(why="nothing may leave")
+        return same
     summary = written(lines, made.head) if made.placed else ""
     new: list[Any] = [{"role": "user", "content": summary}] if summary else []
     if len(made.seat) > 1:
@@ -210,7 +208,7 @@ def finished(made: Draft, lines: Sequence[Line], by: str) -> Condensed:
     laid = list(laid_out(made, new))
     own = tuple(item for item in made.moved if not is_summary(item.text))
     return same._replace(messages=[message for _, message in laid], after=after, summary=summary,
-                         lines=tuple(lines) if summary else (), left=own, by=by,
+                         lines=tuple(lines) if summary else (), left=own, by=by, why="",
                          origin=tuple(place for place, _ in laid), trouble=trouble(after, made.wish))
 
 
@@ -232,7 +230,7 @@ def laid_out(made: Draft, new: Sequence[Any]) -> Iterator[tuple[int, Any]]:
 
 def trouble(after: int, wish: Wish) -> str:
     """What to do where it is more than was aimed at; else empty."""
-    goal = int(wish.down * wish.limit)
-    return "" if after <= goal else (
-        f"{after:,} tokens are left and {goal:,} were aimed at: the last {KEPT} messages, the system prompt, the first "
-        "question and what is sticky stay whatever they weigh. Raise the limit, mark less as sticky, or shorten those")
+    return "" if after <= wish.goal else (
+        f"{after:,} tokens are left and {wish.goal:,} were aimed at: the last {KEPT} messages, the system prompt, the "
+        "first question and what is sticky stay whatever they weigh. Raise the limit, mark less as sticky, or shorten "
+        "those")

@@ -24,6 +24,7 @@ from reverie.lifecycle.episode import went
 from reverie.lifecycle.experience import COMMIT, FILE, TOOL
 from reverie.lifecycle.experience.signature import signature
 from reverie.model import Event
+from reverie.passages import tags_between
 
 OPERATIONS = ("read", "edit", "write", "create", "delete", "rename")
 CHANGING = frozenset(OPERATIONS) - {"read"}
@@ -31,7 +32,6 @@ CHANGING = frozenset(OPERATIONS) - {"read"}
 MOST_TEXT = 4_000        # characters of an answer or an error that are kept: the first half and the last
 MOST_VALUE = 2_000       # of one parameter
 MOST_ITEMS, MOST_DEPTH = 50, 5
-WINDOW = 7 * 86_400.0    # seconds over which tools are counted (CONSTANTS: tool stats)
 
 MOVES = re.compile(r"cd (\S+)")
 LEAVES = re.compile(rf"(?:{MOVES.pattern} *(?:&&|;) *)+")
@@ -61,7 +61,8 @@ def some_of(values: Mapping[Any, Any] | Iterable[Any], most: int, depth: int) ->
 def ends(text: str, most: int) -> str:
     """A text, or its first and last part with a mark between them: errors stand at either end."""
     half = most // 2
-    return text if len(text) <= most else f"{text[:half]}\n… {len(text) - 2 * half:,} characters …\n{text[-half:]}"
+    return text if len(text) <= most else f"{text[:half]}\n… {len(text) - 2 * half:,} characters …" + (
+        f"{tags_between(text, half, len(text) - half)}\n{text[-half:]}")
 
 
 class Run(NamedTuple):

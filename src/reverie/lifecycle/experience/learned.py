@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reverie.kinds import is_ripe
-from reverie.lifecycle.experience.remedies import commonest, number
+from reverie.lifecycle.experience.remedies import commonest
 from reverie.lifecycle.experience.together import Touch, everywhere
 from reverie.lifecycle.experience.workflows import SHAPE
 from reverie.model import Memory
+from reverie.numbers import count
 
 ERROR_FIX, CO_EDIT, WORKFLOW = "error_fix", "co_edit", "workflow"
 
@@ -51,7 +52,7 @@ def flows(procedures: Iterable[Memory]) -> list[Pattern]:
     """Procedures that recurring commands became, approved or waiting."""
     return [Pattern(WORKFLOW, {
         "steps": list(one.details.get("steps") or ()), "approved": is_ripe(one), "memory": one.id},
-        one.confidence, number(one.details.get("occasions")), one.created_at, one.at)
+        one.confidence, count(one.details.get("occasions")), one.created_at, one.at)
         for one in procedures if one.active and SHAPE in one.details]
 
 

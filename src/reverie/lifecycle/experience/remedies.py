@@ -20,6 +20,7 @@ from reverie.lifecycle.experience.deeds import command_of, edited, error_of, fol
 from reverie.lifecycle.experience.signature import Signature, likeness, signature
 from reverie.lifecycle.extract.fixes import Call, Failure, Fix, done, error_line, one_command, unfinished
 from reverie.model import Event, Memory, Revise
+from reverie.numbers import count
 
 KIND, REMEDY = "learning", "remedy"    # the kind, and the name in the details
 MOST_DEEDS = 30          # between failure and success
@@ -139,7 +140,7 @@ def counted(memory: Memory, attempt: Attempt, now: float) -> Revise:
     """A remedy that was tried once more: it worked again, or the same error came back, or went away without it."""
     record = dict(record_of(memory))
     name = "alone" if attempt.alone else "worked" if attempt.worked else "failed"
-    record[name] = number(record.get(name)) + 1
+    record[name] = count(record.get(name)) + 1
     if name == "worked":
         record["last_at"] = attempt.again.at
     known = [*(record.get("events") or ()), attempt.failed.seq, attempt.again.seq]
@@ -158,18 +159,13 @@ def chance(worked: int, failed: int, alone: int = 0) -> float:
 
 def tally(record: Mapping[str, Any]) -> tuple[int, int, int]:
     """How often a remedy worked, how often it failed, and how often the error went away without it."""
-    return number(record.get("worked")), number(record.get("failed")), number(record.get("alone"))
+    return count(record.get("worked")), count(record.get("failed")), count(record.get("alone"))
 
 
 def record_of(memory: Memory) -> Mapping[str, Any]:
     """What a remedy keeps of its error and its record; nothing where the memory is none. Details are anybody's."""
     record = memory.details.get(REMEDY)
     return record if isinstance(record, Mapping) else {}
-
-
-def number(value: object) -> int:
-    """A count that somebody may have altered."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
 
 
 def suggestions(error: str, learned: Iterable[Memory]) -> list[Suggestion]:
@@ -191,7 +187,7 @@ def weighed(memory: Memory, record: Mapping[str, Any], alike: float) -> Suggesti
     worked, failed, alone = tally(record)
     ran, changed, events = (tuple(record.get(name) or ()) for name in ("ran", "changed", "events"))
     return Suggestion(memory, alike, chance(worked, failed, alone), worked, failed, tuple(map(str, ran)),
-                      tuple(map(str, changed)), float(record.get("last_at") or memory.at), tuple(map(number, events)),
+                      tuple(map(str, changed)), float(record.get("last_at") or memory.at), tuple(map(count, events)),
                       alone)
 
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from reverie.lifecycle.episode import went
 from reverie.lifecycle.experience import COMMIT, FILE, TOOL
 from reverie.lifecycle.experience.deeds import command_of, edited, error_of, plain_path, task_of, touched
+from reverie.lifecycle.experience.remedies import MOST_SECONDS
 from reverie.lifecycle.experience.signature import signature
 from reverie.model import Event
 
-REACH = 7_200.0          # seconds after a change within which a failure is put down to it; as in `remedies`
 RAN, NAMED = "run", "error"    # how a tool touched it: its command names the file, or only its error does
 
 
@@ -113,7 +113,7 @@ def broken(change: Touching, runs: Sequence[Event]) -> tuple[str, ...]:
     for event in runs:
         if (event.at, event.seq) <= (change.at, change.event):
             before[command_of(event)] = went(event.payload)
-        elif event.at <= change.at + REACH:
+        elif event.at <= change.at + MOST_SECONDS:
             after.setdefault(command_of(event), event)
     return tuple(f"{command}: {error_line(event)}" for command, event in after.items()
                  if before.get(command) is True and went(event.payload) is False)

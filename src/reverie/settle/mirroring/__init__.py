@@ -12,24 +12,23 @@ done again: nothing is written over what was not read. After a crash at any poin
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
 from reverie import clock
 from reverie.config import Settings
-from reverie.errors import StoreBusy, StoreError
+from reverie.errors import StoreError
 from reverie.mirror.files import Folder
-from reverie.mirror.swapping import ABSENT, look_of
-from reverie.model import Record, lineage
+from reverie.mirror.swapping import ABSENT, Look, look_of
+from reverie.model import Record
+from reverie.settle.leases import SECONDS, leased
 from reverie.settle.mirroring.syncing import Mirrored, Order, left_alone, synced
 from reverie.settle.reading import Work
 from reverie.store import UNLOGGED, Problem, Store
 
 MIRROR = "mirror"            # the lease and the cursor
-LEASE_SECONDS = 30.0
-PATIENCE = 60.0              # seconds that somebody who asks for it waits for another one at it
 QUIET = 1.5                  # seconds that a page must have been left alone (CONSTANTS: watch debounce, 1500 ms)
 SPACES = "mirror_spaces"     # meta: where there are pages
 ROOTS = "mirror_roots"       # meta: folders in which the mirror is, or was before it was moved or switched off
@@ -66,7 +65,7 @@ def follow(work: Work) -> int:
     done: list[Mirrored] = []
     holder = clock.new_id("mirror")
     if spaces:
-        if not store.acquire(MIRROR, holder, LEASE_SECONDS, work.now):
+        if not store.acquire(MIRROR, holder, SECONDS, work.now):
             return 0
         try:
             done = [attempted(work, root, space, Order(afresh=stale)) for space in sorted(spaces)]
@@ -96,18 +95,9 @@ def mirrored(work: Work, spaces: Iterable[str] | None, order: Order, now: Callab
         return [one._replace(troubles=(*one.troubles, *left_behind(work, one.space))) for one in done]
 
 
-@contextmanager
-def alone(store: Store, now: Callable[[], float], lease: str = MIRROR) -> Iterator[None]:
-    """Nobody else is at the mirror; who is, is waited for."""
-    holder, end = clock.new_id("mirror"), clock.ticks() + PATIENCE
-    while not store.acquire(lease, holder, LEASE_SECONDS, now()):
-        if clock.ticks() > end:
-            raise StoreBusy("Another process is at the mirror. Nothing was changed: try again")
-        clock.sleep(0.02)
-    try:
-        yield
-    finally:
-        store.release(lease, holder)
+def alone(store: Store, now: Callable[[], float]) -> AbstractContextManager[Callable[[], bool]]:
+    """Nobody else is at the mirror: see `leased`."""
+    return leased(store, MIRROR, now, "Another process is at the mirror. Nothing was changed: try again")
 
 
 def attempted(work: Work, root: Path, space: str, order: Order) -> Mirrored:
@@ -143,7 +133,7 @@ def due(work: Work, root: Path, altered: Iterable[Record]) -> set[str]:
     """Spaces of which a memory was altered, or a page, since they were last in step."""
     spaces = spaces_of(altered, work.store)
     if root.is_dir():
-        spaces |= {space for space in known(work.store) if touched(Folder(root, space))}
+        spaces |= {space for space in known(work.store) if edited(Folder(root, space))}
     return {space for space in spaces if not fresh(Folder(root, space), work.now)}
 
 
@@ -155,17 +145,14 @@ def spaces_of(records: Iterable[Record], store: Store) -> set[str]:
                                                  if "space" in record.before}
 
 
-def touched(folder: Folder) -> bool:
-    """Whether a page looks otherwise than when the space was last in step."""
-    state = folder.state()
-    return folder.looks({*state.looks, *folder.days()}) != state.looks
+def edited(folder: Folder) -> dict[str, Look]:
+    """The pages that somebody has altered since the space was last in step, and how they look."""
+    return folder.altered(folder.state())
 
 
 def fresh(folder: Folder, now: float) -> bool:
-    """Whether somebody is just writing a page: it was altered a moment ago, by somebody else."""
-    state = folder.state()
-    return any(look != state.looks.get(name) and abs(now - look[0] / 1e9) < QUIET
-               for name, look in folder.looks({*state.looks, *folder.days()}).items())
+    """Whether somebody is just writing a page: it was altered a moment ago."""
+    return any(abs(now - look[0] / 1e9) < QUIET for look in edited(folder).values())
 
 
 def known(store: Store) -> set[str]:
@@ -204,11 +191,6 @@ def questions(settings: Settings, store: Store) -> list[Question]:
     folders = [Folder(root, space) for space in sorted(known(store))] if root else []
     return [Question(folder.space, folder.path / name, gone, of)
             for folder in folders for name, (gone, of) in folder.state().questions.items()]
-
-
-def seen_from(space: str, asked: Iterable[Question]) -> list[Question]:
-    """Those that somebody in a space can see."""
-    return [question for question in asked if question.space in lineage(space)]
 
 
 def problems(work: Work, repair: bool) -> list[Problem]:

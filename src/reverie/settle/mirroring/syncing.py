@@ -85,11 +85,11 @@ def one_round(work: Work, folder: Folder, order: Order) -> tuple[Mirrored, bool]
     """One round, and whether something was altered meanwhile, so that another one is needed."""
     store, state, seq = work.store, folder.state(), work.store.last_event()
     afresh = order.afresh or state.seq < 0 or state.seq > seq or HIDDEN in state.troubles
-    looks = folder.looks({*state.looks, *folder.days()})
+    altered = folder.altered(state)
     records = [] if afresh else store.altered_after(state.seq)
     there = {m.id: m for m in store.get(list(dict.fromkeys(r.memory_id for r in records)))}
-    names = ({name for name, look in looks.items() if look != state.looks.get(name)}
-             | concerned(records, there, folder.space) | (state.held - {HIDDEN} if order.retry else set())
+    names = (altered.keys() | concerned(records, there, folder.space)
+             | (state.held - {HIDDEN} if order.retry else set())
              | ({LONG} if order.begin and LONG not in state.looks else set()))
     copies = {name: folder.copy(name) for name in names}
     # A page that did not follow the store for a while, or whose copy is gone: what was altered lately is not enough.
@@ -105,7 +105,7 @@ def one_round(work: Work, folder: Folder, order: Order) -> tuple[Mirrored, bool]
         if state.seq < seq and folder.hidden.is_dir():
             state = state._replace(troubles={**state.troubles, **noted(folder, state._replace(seq=seq))})
         return untouched(folder, state), False
-    looks |= folder.looks(names)
+    looks = {**state.looks, **folder.looks(names)}
     desk, troubles = laid_out(folder, {name: copies.get(name) or folder.copy(name) for name in names}, memories,
                               None if all_of_them else there)
     elsewhere = {id for name in {*state.troubles, *troubles} - desk.keys() for id in folder.ids(name)}

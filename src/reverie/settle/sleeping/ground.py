@@ -19,6 +19,7 @@ from reverie.lifecycle.sleep.nearest import EXACT, Floats, Ints, Nearest, Stoppe
 from reverie.lifecycle.sleep.plan import Pair
 from reverie.model import Filter, Memory, lineage
 from reverie.settle.reading import Work
+from reverie.store.paging import pages
 
 NEIGHBOURS = 10      # of each memory (CONSTANTS: contradiction probe)
 PAGE = 1_000         # memories read at once
@@ -146,7 +147,7 @@ def known(work: Work, spaces: tuple[str, ...], mark: Watermark | None) -> Iterat
     """Memories that count, newest first in each space; the vector of each, and whether it is new since the mark."""
     for space in spaces:
         seen, is_new = mark.newest.get(space) if mark else None, True
-        for page in pages(work, space):
+        for page in pages(work.store, Filter(spaces=(space,), limit=PAGE)):
             here = work.store.vectors(work.model, [memory.id for memory in page])
             for memory in page:
                 is_new = is_new and memory.id != seen
@@ -159,11 +160,3 @@ def by_id(ids: list[str], vectors: Floats, own: Bools, fresh: Bools, newest: str
     if (order == np.arange(len(ids))).all():
         return Soil(ids, vectors, own, fresh, newest)
     return Soil([ids[i] for i in order], vectors[order], own[order], fresh[order], newest)
-
-
-def pages(work: Work, space: str) -> Iterator[list[Memory]]:
-    """The memories of a space that count, newest first."""
-    where = Filter(spaces=(space,), limit=PAGE)
-    while page := work.store.browse(where):
-        yield page
-        where = where._replace(after=page[-1].id)

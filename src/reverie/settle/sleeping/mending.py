@@ -6,14 +6,16 @@ has read yet is no matter of sleep: its reader's cursor stands before it, and se
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from reverie.errors import Conflict, StoreError
 from reverie.model import Event
 from reverie.settle import READERS
 from reverie.settle.reading import ANEW, Reader, Work, caused, stands
+from reverie.store.paging import events_after
 
 CURSOR = "sleep.retro"
 TRIES = 3                # times that sleep tries an event again
-PAGE = 100
 
 
 def backfill(work: Work, dry: bool) -> int:
@@ -26,14 +28,10 @@ def backfill(work: Work, dry: bool) -> int:
 
 def retried(work: Work, dry: bool) -> int:
     """Try again what a reader failed on (B113); how many came to something."""
-    done, after = 0, work.store.cursor(CURSOR)
-    newest = work.store.events(verbs=("failed",), newest=True, limit=1)
-    while newest and after < newest[0].seq:    # what fails again now is for the next night
-        for event in work.store.events(after=after, verbs=("failed",), limit=PAGE):
-            if event.seq <= newest[0].seq:
-                done += retried_one(work, event, dry)
-            after = event.seq
-    return done
+    newest = work.store.last_event()    # what fails again now is for the next night
+    failed = takewhile(lambda event: event.seq <= newest,
+                       events_after(work.store, work.store.cursor(CURSOR), ("failed",)))
+    return sum(retried_one(work, event, dry) for event in failed)
 
 
 def retried_one(work: Work, failed: Event, dry: bool) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 
 from reverie import clock
 from reverie.kinds import CAPACITY
@@ -11,14 +11,15 @@ from reverie.lifecycle.sleep import PASSES, pairs
 from reverie.lifecycle.sleep.plan import Pair, Step, View, told
 from reverie.model import RELATIONS, Edge, Event, Filter, Memory
 from reverie.settle.decided import settled_pairs
+from reverie.settle.maintaining import CLUSTERS
 from reverie.settle.reconciling import wordings_of
 from reverie.settle.sleeping.batches import commit, in_steps
 from reverie.settle.sleeping.ground import Watermark, surveyed
 from reverie.settle.sleeping.mending import backfill, retried
 from reverie.settle.sleeping.run import SPACELESS, Run, spaces
+from reverie.store.paging import events_after, pages
 
 PAIRS, PAGE = 400, 500   # pairs, and memories, that a pass is shown at once
-CLUSTERED = "clusters"   # the cursor from which retrievals are counted till clusters are due again (B83)
 OTHERS = tuple(rel for rel in RELATIONS if rel != "has_tag")
 
 
@@ -75,7 +76,7 @@ def over_memories(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
     steps, decide = 0, PASSES[name].decide
     assert decide is not None
     for space in spaces(run, at[0]):
-        for page in pages(run, Filter(spaces=(space,), limit=PAGE, after=at[1] if space == at[0] else "")):
+        for page in going_through(run, Filter(spaces=(space,), limit=PAGE, after=at[1] if space == at[0] else "")):
             steps += commit(run, name, space, [memory.id for memory in page], memory_view, decide)
     return steps, ""
 
@@ -87,7 +88,7 @@ def over_types(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
     for space in spaces(run, at[0]):
         if counted[space] <= min(CAPACITY.values()):
             continue
-        there = (memory for page in pages(run, Filter(spaces=(space,), limit=PAGE)) for memory in page)
+        there = (memory for page in going_through(run, Filter(spaces=(space,), limit=PAGE)) for memory in page)
         types = fading.beyond(there, run.work.now, CAPACITY)
         ids = sorted(types)
         for start in range(0, len(ids), PAGE):
@@ -103,11 +104,9 @@ def memory_view(run: Run, some: Sequence[Pair] | Sequence[str]) -> View:
     return View(run.work.now, {memory.id: memory for memory in there if memory.active})
 
 
-def pages(run: Run, where: Filter) -> Iterator[list[Memory]]:
+def going_through(run: Run, where: Filter) -> Iterator[list[Memory]]:
     """Everything that fits, page by page, as long as the run may go on."""
-    while run.going() and (page := run.work.store.browse(where)):
-        yield page
-        where = where._replace(after=page[-1].id)
+    return takewhile(lambda _: run.going(), pages(run.work.store, where))
 
 
 def over_tags(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
@@ -117,7 +116,7 @@ def over_tags(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
     for space in spaces(run, at[0]):
         instead = tags.variants(run.work.store.tags((space,)))
         for tag in instead:
-            for page in pages(run, Filter(spaces=(space,), tags=(tag,), limit=PAGE)):
+            for page in going_through(run, Filter(spaces=(space,), tags=(tag,), limit=PAGE)):
                 steps += commit(run, name, space, [memory.id for memory in page], tag_view,
                                 lambda view, instead=instead: tags.retagged(view, instead))    # type: ignore[misc]
     return steps + orphans(run, name), ""
@@ -165,9 +164,8 @@ def over_events(run: Run, name: str, _at: tuple[str, str]) -> tuple[int, str]:
 
 def turns(run: Run, after: int) -> Iterator[Event]:
     """Turns that were given something, without their messages."""
-    while page := run.work.store.events(after=after, verbs=("turn",), limit=PAGE):
-        after = page[-1].seq
-        yield from (event._replace(payload={"given": event.payload.get("given", ())}) for event in page)
+    for event in events_after(run.work.store, after, ("turn",)):
+        yield event._replace(payload={"given": event.payload.get("given", ())})
 
 
 def over_clusters(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
@@ -185,8 +183,7 @@ def over_clusters(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
                         else tidied(run.work, space))
         steps += in_steps(run, name, space, wanted, view)
     if name == "recluster" and not (run.wish.dry or run.stopped):
-        store = run.work.store
-        store.advance(CLUSTERED, max((event.seq for event in store.events(newest=True, limit=1)), default=0))
+        run.work.store.advance(CLUSTERS, run.work.store.last_event())
     return steps, ""
 
 

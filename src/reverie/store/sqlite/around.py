@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from reverie.model import Edge
-from reverie.store.sqlite.read import BATCH, marks
+from reverie.store.sqlite.read import batches, marks
 
 LATEST = 1_000       # newest memories of one tag among which those that may be seen are looked for
 
@@ -16,8 +16,7 @@ LATEST = 1_000       # newest memories of one tag among which those that may be 
 def around(db: sqlite3.Connection, nodes: Sequence[str], spaces: Sequence[str], most: int) -> list[Edge]:
     """Edges of these nodes whose memories may be seen, each once, in order."""
     memories = [node for node in nodes if ":" not in node]
-    found = {edge for start in range(0, len(memories), BATCH)
-             for edge in between(db, memories[start:start + BATCH], spaces)}
+    found = {edge for some in batches(memories) for edge in between(db, some, spaces)}
     for node in nodes:
         if ":" in node:
             found.update(members(db, node, spaces, most))

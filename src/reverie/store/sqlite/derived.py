@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from reverie.errors import StoreBusy, StoreDamaged, StoreError, StoreReadOnly
+from reverie.store.files import Indexed, Stamp
 from reverie.store.sqlite.connection import Connections
 from reverie.store.sqlite.migrate import statements
 
@@ -22,6 +23,7 @@ class Derived:
     """One such database. It is made when something is first written to it."""
 
     schema: ClassVar[Path]
+    edition: ClassVar[int]                   # of the schema and of what its rows mean: another one is another file
     emptying: ClassVar[tuple[str, ...]]      # statements that leave nothing in its tables
 
     def __init__(self, path: str) -> None:
@@ -29,6 +31,13 @@ class Derived:
         self._opened: Connections | None = None
         self._which: tuple[int, int] | None = None      # device and inode of the file that is open
         self._lock = threading.RLock()
+
+    @classmethod
+    def beside(cls, store: str, what: str) -> Self:
+        """The one of that name beside a store: in the cache beside the store's own database, or in memory like it."""
+        path = Path(store)
+        return cls(store if store == ":memory:" else str(
+            path.parent / "cache" / f"{path.stem}-{what}-{cls.edition}.db"))
 
     def _forget(self) -> None:
         """Let go of what is held in memory of the file."""
@@ -58,6 +67,20 @@ class Derived:
             return
         with self._connections().reading() as db:
             yield db
+
+    def known(self, root: str) -> dict[str, Indexed]:
+        """The files of a root that are in it, as they looked when they were read."""
+        with self._reading() as db:
+            rows = db.execute("select path, size, mtime, inode, hash from file where root = ?", (root,)) if db else ()
+            return {path: Indexed(path, Stamp(*stamp), hash) for path, *stamp, hash in rows}
+
+    def stamp(self, root: str, files: Sequence[Indexed]) -> None:
+        """These look otherwise now and hold the same."""
+        if files:
+            with self._connections().writing() as db:
+                db.executemany("update file set size = ?, mtime = ?, inode = ? "
+                               "where root = ? and path = ? and hash = ?",
+                               [(*file.stamp, root, file.path, file.hash) for file in files])
 
     def clear(self) -> None:
         """Empty it; who else has it open sees it empty. What cannot be emptied is thrown away and begun anew."""

@@ -8,13 +8,13 @@ thrown away and begun anew (`derived`): everything in it can be read again from 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.store.files import Chunk, Count, Difference, Entry, Found, Indexed, Stamp
 from reverie.store.sqlite.derived import Derived
-from reverie.store.sqlite.read import BATCH, affordable, marks, matching
+from reverie.store.sqlite.read import affordable, batches, marks, matching
 from reverie.words import indexable
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from reverie.store.sqlite.matrix import Matrix
 
-EDITION = 1            # of the schema, of `searchable` and of `indexable`: another one begins another file
 SPARE = 1_000          # texts, beside as many as there are chunks, whose vectors are kept though they may be gone
 FILE = "f.path, f.size, f.mtime, f.inode, f.hash"
 CHUNKS = f"""
@@ -48,18 +47,11 @@ EMPTYING = (
 LAST = "select seq from sqlite_sequence where name = 'chunk'"
 
 
-def beside(store: str, what: str = "files") -> str:
-    """Where a store's index of files is, or that of chunks of code: in the cache, or in memory like the store."""
-    if store == ":memory:":
-        return store
-    path = Path(store)
-    return str(path.parent / "cache" / f"{path.stem}-{what}-{EDITION}.db")
-
-
 class SqliteFiles(Derived):
     """The index of files beside one store."""
 
     schema = Path(__file__).with_suffix(".sql")
+    edition = 1            # of `searchable` and `indexable`, too
     emptying = EMPTYING
 
     def __init__(self, path: str) -> None:
@@ -80,13 +72,6 @@ class SqliteFiles(Derived):
                 for entry in entries:
                     done = done.plus(put(db, root, entry))
         return done
-
-    def stamp(self, root: str, files: Sequence[Indexed]) -> None:
-        if files:
-            with self._connections().writing() as db:
-                db.executemany("update file set size = ?, mtime = ?, inode = ? "
-                               "where root = ? and path = ? and hash = ?",
-                               [(*file.stamp, root, file.path, file.hash) for file in files])
 
     def drop(self, root: str, paths: Sequence[str]) -> int:
         if not paths:
@@ -110,7 +95,13 @@ class SqliteFiles(Derived):
             db.execute("insert into words (words) values ('optimize')")    # deleted words leave the segments
         with self._lock:
             self._matrix = None
-        return self._connections().checkpoint()
+        return self._connections().compact()
+
+    def texts(self) -> Iterator[tuple[str, str, str]]:
+        with self._reading() as db:
+            if db is not None:
+                yield from db.execute("select f.root, f.path, c.text from chunk c join file f on f.num = c.file")
+                yield from db.execute("select root, path, path from file")
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, np.ndarray]) -> None:
         rows = [(model, hash, part, vector.astype("<f4").tobytes())
@@ -124,17 +115,11 @@ class SqliteFiles(Derived):
         with self._reading() as db:
             return [] if db is None else [root for (root,) in db.execute("select distinct root from file order by 1")]
 
-    def known(self, root: str) -> dict[str, Indexed]:
-        with self._reading() as db:
-            rows = [] if db is None else db.execute(f"select {FILE} from file f where f.root = ?", (root,))
-            return {row[0]: to_indexed(row) for row in rows}
-
     def chunks(self, nums: Sequence[int]) -> list[Found]:
         found: dict[int, Found] = {}
         with self._reading() as db:
-            for start in range(0, len(nums) if db else 0, BATCH):
-                some = nums[start:start + BATCH]
-                for num, root, *rest in db.execute(f"{CHUNKS} ({marks(some)})", tuple(some)) if db else ():
+            for some in batches(nums) if db else ():
+                for num, root, *rest in db.execute(f"{CHUNKS} ({marks(some)})", some) if db else ():
                     found[num] = Found(num, root, to_indexed(rest[:5]), Chunk(*rest[5:]))
         return [found[num] for num in nums if num in found]
 
@@ -265,8 +250,7 @@ def put(db: sqlite3.Connection, root: str, entry: Entry) -> Difference:
 
 def remove(db: sqlite3.Connection, path: str, nums: Sequence[int]) -> None:
     """Take chunks of a file out of the index."""
-    for start in range(0, len(nums), BATCH):
-        some = tuple(nums[start:start + BATCH])
+    for some in batches(nums):
         rows = db.execute(f"select num, text from chunk where num in ({marks(some)})", some).fetchall()
         db.executemany("insert into words (words, rowid, body) values ('delete', ?, ?)",
                        [(num, searchable(path, text)) for num, text in rows])

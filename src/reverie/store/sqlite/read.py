@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from reverie.clock import ticks
 from reverie.model import UNDECIDED, Edge, Event, Filter, Memory, Record
@@ -40,18 +41,24 @@ PAIRS = """
 """
 BATCH = 500    # ids in one query
 
+T = TypeVar("T")
+
 
 def marks(values: Sequence[object]) -> str:
     """As many parameters as there are values."""
     return ", ".join("?" * len(values))
 
 
+def batches(values: Sequence[T]) -> Iterator[tuple[T, ...]]:
+    """The values, as many at once as one query may have."""
+    return (tuple(values[start:start + BATCH]) for start in range(0, len(values), BATCH))
+
+
 def get(db: sqlite3.Connection, ids: Sequence[str]) -> list[Memory]:
     """Memories by id, in the order asked."""
     found: dict[str, Memory] = {}
-    for start in range(0, len(ids), BATCH):
-        some = ids[start:start + BATCH]
-        for row in db.execute(f"select {COLUMNS} from memory where id in ({marks(some)})", tuple(some)):
+    for some in batches(ids):
+        for row in db.execute(f"select {COLUMNS} from memory where id in ({marks(some)})", some):
             found[row[0]] = to_memory(row)
     return [found[id] for id in ids if id in found]
 
@@ -129,8 +136,7 @@ def edges(db: sqlite3.Connection, ids: Sequence[str], rels: Sequence[str]) -> li
     """Edges from or to any of these, each once."""
     found: dict[tuple[str, str, str], float] = {}
     only = f"and rel in ({marks(rels)})" if rels else ""
-    for start in range(0, len(ids), BATCH):
-        some = tuple(ids[start:start + BATCH])
+    for some in batches(ids):
         for end in ("src", "dst"):
             sql = f"select src, rel, dst, weight from edge where {end} in ({marks(some)}) {only}"
             found.update({row[:3]: row[3] for row in db.execute(sql, (*some, *rels))})

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from reverie.store.sqlite.read import BATCH, marks
+from reverie.store.sqlite.read import batches, marks
 from reverie.store.sqlite.write import HAS_VECTOR, QUEUE_MISSING
 from reverie.words import fingerprint
 
@@ -38,8 +38,7 @@ def enqueue(db: sqlite3.Connection, model: str) -> None:
 def known(db: sqlite3.Connection, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
     """Vectors of texts embedded before."""
     found: dict[bytes, np.ndarray] = {}
-    for start in range(0, len(hashes), BATCH):
-        some = tuple(hashes[start:start + BATCH])
+    for some in batches(hashes):
         sql = f"select hash, vec from vector where hash in ({marks(some)}) and model = ?"
         found.update({h: np.frombuffer(v, "<f4") for h, v in db.execute(sql, (*some, model))})
     return found
@@ -48,8 +47,7 @@ def known(db: sqlite3.Connection, model: str, hashes: Sequence[bytes]) -> dict[b
 def of_memories(db: sqlite3.Connection, model: str, ids: Sequence[str]) -> dict[str, np.ndarray]:
     """Vectors by memory id."""
     found: dict[str, np.ndarray] = {}
-    for start in range(0, len(ids), BATCH):
-        some = tuple(ids[start:start + BATCH])
+    for some in batches(ids):
         sql = f"select m.id, v.vec from memory m join vector v on v.memory = m.num where m.id in ({marks(some)}) " \
               "and v.model = ?"
         found.update({id: np.frombuffer(vec, "<f4") for id, vec in db.execute(sql, (*some, model))})

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +24,7 @@ OURS = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{[^{}]*"type":\s*"reverie"')      # be
 HEAD = 4_096             # bytes that are looked at for it
 NAMED = 20               # bad records that are named one by one
 CLAUDE = "claude-code"
+TALK = "conversation"    # of Claude Code's: it is learned from
 
 
 def register(app: typer.Typer) -> None:
@@ -34,13 +35,14 @@ def register(app: typer.Typer) -> None:
 def import_(
     desk: Desk,
     files: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH…", help="Files of reverie export (“-” is stdin), or another program's memories."),
-    ],
+        list[Path] | None,
+        typer.Argument(metavar="PATH…", help="Files of reverie export (“-” is stdin), or another program's memories. "
+                       "Without one: what programs keep in this project and in your home, where nothing is here yet."),
+    ] = None,
     system: Annotated[
         str,
-        typer.Option("--from", metavar="PROGRAM", help="jcode, zuckerman, aircher, jaato, mem0, claude-code or "
-                     "basic-memory; without it that is found out."),
+        typer.Option("--from", metavar="PROGRAM", help="jcode, zuckerman, aircher, jaato, mem0, claude-code, "
+                     "skills or basic-memory; without it that is found out."),
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Of another program: only tell what would come.")] = False,
     untrusted: Annotated[
@@ -49,29 +51,46 @@ def import_(
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows of an export that are bad.")] = False,
 ) -> None:
     """Take in what export wrote, or what another program remembers. What is there already is left alone."""
-    others = [file for file in files if system or is_others(file)]
-    if others and len(others) < len(files):
+    if not files:
+        if system or skip_bad:
+            raise BadInput("Name what to take in: reverie import PATH")
+        beside(desk, dry_run, untrusted)
+        return
+    found = {file: whose(file, system) for file in files}
+    others = {file: name for file, name in found.items() if name is not None}
+    if others and len(others) < len(found):
         raise BadInput("An export of Reverie and memories of another program, one after the other please")
     if others:
-        along(desk, others, system, dry_run, untrusted)
+        along(desk, others, dry_run, untrusted)
         return
     if dry_run or untrusted:
         raise BadInput("--dry-run and --untrusted are for memories of other programs; this is an export of Reverie")
     exported(desk, files, skip_bad)
 
 
-def is_others(file: Path) -> bool:
-    """Whether a path has the look of another program's memories, and not of an export."""
+def whose(file: Path, system: str) -> str | None:
+    """Whose memories a path holds: a program's name, TALK for a conversation, "" for a folder that is still to be
+    looked into; None for an export of Reverie, or what is no path. `system` is what the user says that it is.
+    """
     from reverie.importing import detect
 
     place = config.here() / file.expanduser()
-    if str(file) == "-" or not place.exists():
+    if not system and (str(file) == "-" or not place.exists() or is_export(place)):
+        return None
+    if system in ("", CLAUDE) and is_transcript(place):
+        return TALK
+    if system or place.is_dir():
+        return system
+    found = detect(place)
+    return found.name if found else None
+
+
+def is_export(place: Path) -> bool:
+    """Whether it begins as an export of Reverie does."""
+    if not place.is_file():
         return False
-    if place.is_file():
-        with place.open("rb") as opened:
-            if OURS.match(opened.read(HEAD)):
-                return False
-    return place.is_dir() or detect(place) is not None or is_transcript(place)
+    with place.open("rb") as opened:
+        return bool(OURS.match(opened.read(HEAD)))
 
 
 def is_transcript(place: Path) -> bool:
@@ -84,16 +103,16 @@ def is_transcript(place: Path) -> bool:
         return False
 
 
-def along(desk: Desk, files: Sequence[Path], system: str, dry_run: bool, untrusted: bool) -> None:
+def along(desk: Desk, files: Mapping[Path, str], dry_run: bool, untrusted: bool) -> None:
     """Take along what other programs remember; conversations of Claude Code's are learned from."""
     told: list[dict[str, Any]] = []
     with desk.mind() as mind:
-        for file in files:
-            place = config.here() / file.expanduser()
-            if system in ("", CLAUDE) and is_transcript(place):
+        for file, system in files.items():
+            if system == TALK:
                 learn_from(desk, mind, file, dry_run)
                 continue
             desk.telling(f"reading {file.name}", 0, None)
+            place = config.here() / file.expanduser()
             done = mind.import_from(place, system, space=desk.space, untrusted=untrusted, dry_run=dry_run)
             desk.telling.rest()
             told.append({"path": str(file), **as_json(done)})
@@ -103,6 +122,24 @@ def along(desk: Desk, files: Sequence[Path], system: str, dry_run: bool, untrust
             hand_over(desk, mind)
     if desk.json:
         say.document({"space": desk.space, "dry_run": dry_run, "imports": told})
+
+
+def beside(desk: Desk, dry_run: bool, untrusted: bool) -> None:
+    """Take along what lies where other programs keep it; say what was left, and why."""
+    with desk.mind() as mind:
+        found = mind.import_beside(space=desk.space, untrusted=untrusted, dry_run=dry_run)
+        if not dry_run:
+            hand_over(desk, mind)
+    if desk.json:
+        say.document({"space": desk.space, "dry_run": dry_run, "imports": [
+            {"path": str(one.path), "left": one.left, **as_json(one.done)} for one in found]})
+        return
+    for one in found:
+        tell(one.path, one.done, dry_run or one.left)
+        if one.left:
+            say.note(f"  Left as it is, for there are memories here already. To add them: reverie import {one.path}")
+    if not found:
+        say.tell("No other program keeps memories in this project or in your home. Else: reverie import PATH")
 
 
 def learn_from(desk: Desk, mind: Mind, file: Path, dry_run: bool) -> None:

@@ -7,22 +7,23 @@ import typer
 
 from reverie import clock
 from reverie.errors import BadInput
-from reverie.surfaces import reading, say
+from reverie.surfaces import complete, reading, say
+from reverie.surfaces.commands.find import answer_found
 from reverie.surfaces.commands.keep import answer_kept, hand_over
-from reverie.surfaces.desk import Desk, command
+from reverie.surfaces.desk import Desk, Limit, command
 
 PANEL = "What happened"
 WEEK = 7
 
 Since = Annotated[str, typer.Option(metavar="WHEN", help="From then on: a date, a time, a span (3d).")]
 Until = Annotated[str, typer.Option(metavar="WHEN", help="Up to then, included: a date (its end), a time, a span.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")]
 
 
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
     for name, function in (("recount", recount), ("episodes", episodes), ("journal", journal)):
         command(app, name, panel=PANEL)(function)
+    command(app, "chain", panel=PANEL, spaced=False)(chain)
 
 
 def recount(
@@ -34,15 +35,33 @@ def recount(
     why: Annotated[str, typer.Option(help="Why.")] = "",
     outcome: Annotated[str, typer.Option(help="What came of it.")] = "",
     task: Annotated[bool, typer.Option("--task", help="It was a piece of work.")] = False,
+    because: Annotated[list[str] | None, typer.Option(metavar="ID", help="What led to it; may be repeated.",
+                                                      autocompletion=complete.ids)] = None,
 ) -> None:
     """Keep what happened: who, what, when, where, why."""
     with desk.mind() as mind:
         kept = mind.recount(
             reading.given_or_stdin(what), who=who, when=reading.moment_before(when, clock.now()), where=where, why=why,
             outcome=outcome, kind="task" if task else "event", space=desk.space, provenance="user_stated",
+            because=because or (),
         )  # fmt: skip
         hand_over(desk, mind)
     answer_kept(desk, [kept], many=False)
+
+
+def chain(
+    desk: Desk,
+    id: Annotated[str, typer.Argument(metavar="ID", autocompletion=complete.ids, help="A memory, mem_….")],
+    limit: Limit = 20,
+) -> None:
+    """What led to a memory, and what came of it, in the order in which it happened."""
+    with desk.mind() as mind:
+        found = mind.chain(id, limit=limit)
+    if desk.json:
+        say.document({"chain": [say.as_json(one) for one in found]})
+        return
+    for one in found:
+        say.tell(f"{'→' if one.id == id else ' '} {one.id}  {say.one_line(one.text, 100)}")
 
 
 def episodes(
@@ -58,14 +77,7 @@ def episodes(
     with desk.mind() as mind:
         found = mind.episodes(" ".join(words or ()), since=first, until=last, session=session, limit=limit,
                               space=desk.space)
-    if desk.json:
-        say.document({"space": desk.space, "episodes": [say.as_json(one) for one in found]})
-    elif found:
-        from reverie.surfaces import show
-
-        show.memories(found, clock.now(), desk.space)
-    else:
-        say.note(f"No such episode in {desk.space}.")
+    answer_found(desk, found, f"No such episode in {desk.space}.", "episodes")
 
 
 def journal(

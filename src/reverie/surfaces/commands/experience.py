@@ -7,15 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from reverie import clock
+from reverie.lifecycle.experience import VERBS
 from reverie.model import Event
 from reverie.surfaces import reading, say
 from reverie.surfaces.commands.keep import answer_kept, hand_over
-from reverie.surfaces.desk import Desk, command
+from reverie.surfaces.desk import Desk, Limit, command
 
 PANEL = "Experience"
-DEEDS = ("tool", "file", "task", "commit")
-
-Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -131,7 +129,7 @@ def log(
         return
     with desk.mind() as mind:
         if tool or file or task or grep:
-            found: Sequence[Event] = mind.deeds(grep or (), tool=tool, file=file, task=task, verbs=verb or DEEDS,
+            found: Sequence[Event] = mind.deeds(grep or (), tool=tool, file=file, task=task, verbs=verb or VERBS,
                                                 space=desk.space, limit=limit)  # fmt: skip
         else:
             verbs = tuple(verb or ())

@@ -10,7 +10,7 @@ from reverie import Mind
 from reverie.errors import BadInput
 from reverie.surfaces import reading, say
 from reverie.surfaces.commands.keep import hand_over
-from reverie.surfaces.desk import Desk, command
+from reverie.surfaces.desk import Desk, Limit, command
 
 if TYPE_CHECKING:
     from reverie.files.index import Synced
@@ -89,7 +89,7 @@ def sync(
 def search(
     desk: Desk,
     query: Annotated[list[str], typer.Argument(metavar="QUESTION", help="What to look for.")],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")] = 5,
+    limit: Limit = 5,
     mode: Annotated[str, typer.Option("--mode", help="auto, dense or words.")] = "auto",
 ) -> None:
     """Passages of files for a question: path, lines, text, score, why."""

@@ -1,23 +1,23 @@
 """Commands that read: recall, hints, retrieve, similar, graph, gaps, list, show, history, explain, tags, kinds."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated
 
 import typer
 
-from reverie import Hit, Mind, clock
+from reverie import Hit, Memory, Mind, clock
 from reverie.errors import EmbedderUnavailable, ExtraMissing, ModelUnavailable, NotFound, StoreError
 from reverie.kinds import TYPES
 from reverie.search import MODES
 from reverie.surfaces import complete, say
 from reverie.surfaces.commands.keep import Id
-from reverie.surfaces.desk import Desk, Verb, command
+from reverie.surfaces.desk import Desk, Limit, Verb, command
 
 PANEL = "Find and read"
 SNIPPET = 200  # characters of a message that are shown
 LITTLE = 64  # texts that wait for a vector and are embedded before a recall, about a second's work
 
-Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")]
 Kinds = Annotated[list[str] | None, typer.Option("--kind", "-k", autocompletion=complete.kinds, help="Only this kind.")]
 Types = Annotated[
     list[str] | None,
@@ -221,17 +221,22 @@ def browse(
             after=after,
         )
         elsewhere = 0 if found or desk.json else mind.stats().memories
+    more = f" The whole store holds {elsewhere}: reverie status lists the spaces." if elsewhere else ""
+    answer_found(desk, found, f"Nothing in {desk.space}.{more}")
+    if found and len(found) == limit and not desk.json:
+        say.note(f"The newest {limit}. Go on with: reverie list --after {found[-1].id}")
+
+
+def answer_found(desk: Desk, found: Sequence[Memory], nothing: str, name: str = "memories") -> None:
+    """Tell a list of memories, for people or by that name as JSON; or, in these words, that there are none."""
     if desk.json:
-        say.document({"space": desk.space, "memories": [say.as_json(m) for m in found]})
+        say.document({"space": desk.space, name: [say.as_json(one) for one in found]})
     elif found:
         from reverie.surfaces import show
 
         show.memories(found, clock.now(), desk.space)
-        if len(found) == limit:
-            say.note(f"The newest {limit}. Go on with: reverie list --after {found[-1].id}")
     else:
-        more = f" The whole store holds {elsewhere}: reverie status lists the spaces." if elsewhere else ""
-        say.note(f"Nothing in {desk.space}.{more}")
+        say.note(nothing)
 
 
 def show(

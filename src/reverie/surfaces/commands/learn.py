@@ -8,12 +8,11 @@ import typer
 from reverie import clock, config
 from reverie.errors import BadInput, ReverieError
 from reverie.surfaces import say
-from reverie.surfaces.desk import Desk, command
+from reverie.surfaces.desk import Desk, Limit, command
 
 PANEL = "Conversations"
 SNIPPET = 400  # characters of one message that are shown
 
-Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")]
 Words = Annotated[list[str] | None, typer.Option("--grep", "-g", help="Only with this word in it; may be repeated.")]
 
 

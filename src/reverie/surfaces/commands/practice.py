@@ -9,7 +9,7 @@ from reverie import clock
 from reverie.surfaces import complete, reading, say
 from reverie.surfaces.commands.find import as_json
 from reverie.surfaces.commands.keep import Id, answer_kept, hand_over, note_slips
-from reverie.surfaces.desk import Desk, command
+from reverie.surfaces.desk import Desk, Limit, command
 
 PANEL = "Know-how"
 
@@ -72,7 +72,7 @@ def warnings(
         list[str] | None,
         typer.Argument(metavar="INPUT", help="What it is given: words, or a JSON object; “-” reads it from stdin."),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")] = 5,
+    limit: Limit = 5,
 ) -> None:
     """What to know before a tool runs: memories whose trigger it meets, “never do” first."""
     text = reading.given_or_stdin(given) if given else ""
@@ -96,7 +96,7 @@ def warnings(
 def procedures(
     desk: Desk,
     context: Annotated[list[str], typer.Argument(metavar="CONTEXT", help="What is being done; “-” reads stdin.")],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")] = 5,
+    limit: Limit = 5,
 ) -> None:
     """Procedures whose trigger the context meets: what lately worked best first."""
     from reverie.lifecycle.procedure import record_of

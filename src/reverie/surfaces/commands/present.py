@@ -9,8 +9,9 @@ from reverie import clock
 from reverie.lifecycle.feeling import INTENSITIES
 from reverie.lifecycle.scratch import MINUTES
 from reverie.surfaces import complete, reading, say
+from reverie.surfaces.commands.find import answer_found
 from reverie.surfaces.commands.practice import arguments_of
-from reverie.surfaces.desk import Desk, command
+from reverie.surfaces.desk import Desk, Limit, command
 
 PANEL = "Here and now"
 
@@ -92,19 +93,12 @@ def feelings(
         str, typer.Option(help="At least so strong.", autocompletion=lambda: list(INTENSITIES))
     ] = "low",
     emotion: Annotated[str, typer.Option(help="Only this one.")] = "",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")] = 20,
+    limit: Limit = 20,
 ) -> None:
     """List memories that carry a feeling, newest first."""
     with desk.mind() as mind:
         found = mind.feelings(minimum=minimum, emotion=emotion, space=desk.space, limit=limit)
-    if desk.json:
-        say.document({"space": desk.space, "memories": [say.as_json(one) for one in found]})
-    elif found:
-        from reverie.surfaces import show
-
-        show.memories(found, clock.now(), desk.space)
-    else:
-        say.note(f"No such feeling in {desk.space}.")
+    answer_found(desk, found, f"No such feeling in {desk.space}.")
 
 
 def season(

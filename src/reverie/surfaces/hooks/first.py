@@ -32,9 +32,11 @@ def begun(happening: Happening, home: str) -> dict[str, Any]:
     """What holds for a session from its beginning: its space and folder, whether memory is off there."""
     settings = config.load(Path(home))
     folder = Path(happening.cwd) if happening.cwd else config.here()
+    policy = settings.policy
     space = config.space_of(folder)
-    return {"space": space, "root": str(config.work_tree(folder)), "off": settings.is_off(space),
-            "idle": settings.idle, "asked": False}  # fmt: skip
+    return {"space": space, "root": str(config.work_tree(folder)), "off": settings.is_off(space, happening.session),
+            "idle": settings.idle, "asked": False, "personal": policy.personal, "contact": policy.contact,
+            "sensitive": list(policy.sensitive)}  # fmt: skip
 
 
 def by_words(session: str, space: str, text: str, home: str, now: float) -> dict[str, Any] | None:
@@ -77,6 +79,7 @@ def again(session: str, space: str, home: str, now: float) -> dict[str, Any]:
         if there is None:
             return {}
         from reverie.model import Filter, Hit, lineage
+        from reverie.search.shape import surfaces
         from reverie.window import render
 
         store, settings = there
@@ -84,7 +87,7 @@ def again(session: str, space: str, home: str, now: float) -> dict[str, Any]:
         given = list(dict.fromkeys(id for turn in turns for id in turn.payload.get("given", ())))[:AGAIN]
         known = [memory for memory in store.get(given) if memory.active]
         taught = store.browse(Filter(spaces=lineage(space), session=session, limit=AGAIN))
-        hits = [Hit(memory, 0.0, ("said again",)) for memory in (*known, *taught)]
+        hits = [Hit(memory, 0.0, ("said again",)) for memory in (*known, *taught) if surfaces(memory, now)]
         return laid(render(hits, now, limit=2 * settings.limit, budget=2 * settings.budget)) or {}
 
 
@@ -93,13 +96,14 @@ def fixes(error: str, space: str, home: str) -> str:
     with opened(home) as there:
         if there is None:
             return ""
+        from reverie.kinds import is_ripe
         from reverie.lifecycle.experience.remedies import suggestions
         from reverie.model import Filter, lineage
         from reverie.privacy import redact
         from reverie.window import FOOT, HEAD, escaped
 
         lessons = there[0].browse(Filter(spaces=lineage(space), kinds=("learning",), limit=MOST_LEARNED))
-        found = suggestions(redact(error)[0], lessons)[:FIXES]
+        found = suggestions(redact(error, there[1].policy.masking)[0], filter(is_ripe, lessons))[:FIXES]
         lines = [f"- {escaped(one.memory.text)} ({one.why}) [{escaped(one.memory.id)}]" for one in found]
         return "\n".join((HEAD, "Known fixes:", *lines, FOOT)) if lines else ""
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 300          # the most urgent ones: a hook has milliseconds
 MOST_SAID = 5
 PATHS = ("file_path", "path", "notebook_path", "filePath")    # what tools call the file they are given
-WILD = "*?["
 
 
 def row_of(memory: Memory, line: str, when: float | None = None, *, reminder: bool = False) -> dict[str, Any]:

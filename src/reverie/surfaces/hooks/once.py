@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from reverie import clock, environment
+from reverie.policy import USUAL, Policy
 from reverie.surfaces.hooks import happening as kinds
 from reverie.surfaces.hooks.happening import Happening
 from reverie.surfaces.hooks.hosts import HOSTS, MOST_CHARS, heard
@@ -219,27 +220,49 @@ def put(happening: Happening, note: Mapping[str, Any], room: Places, now: float,
     if not lives(room.lock) and len(room.waiting()) >= MOST_WAITING:
         room.trouble(f"not written down: {MOST_WAITING:,} events wait, and nobody takes them in. Try: reverie worker")
         return
-    told = happening._replace(text=kept(happening.text), result=kept(happening.result))._asdict()
-    safe, _ = redact_value({**told, "given": bounded(happening.given)})
+    policy = policy_of(note)
+    if happening.tool:
+        from reverie.privacy.sensitive import Deed, guarded
+
+        deed = guarded(Deed(happening.given, happening.result, happening.text), policy, happening.cwd)
+        happening = happening._replace(given=deed.given, result=deed.result, text=deed.error)
+    told = happening._replace(text=kept(happening.text, policy), result=kept(happening.result, policy))._asdict()
+    safe, _ = redact_value({**told, "given": bounded(happening.given, policy)}, policy)
     assert isinstance(safe, dict)
     room.put({**safe, "at": now, "space": note["space"], "root": note["root"], "ids": list(block.get("ids", ())),
               "due": list(block.get("due", ()))})  # fmt: skip
 
 
-def kept(text: str) -> str:
+def policy_of(note: Mapping[str, Any]) -> Policy:
+    """What is taken out of a text before it is kept, as it was chosen when the note was written.
+
+    A note of an earlier version says nothing of it.
+    """
+    patterns = tuple(note.get("sensitive", ()))
+    if patterns:
+        reach_packages()
+    return Policy(note.get("personal", USUAL.personal), note.get("contact", USUAL.contact), patterns)
+
+
+def kept(text: str, policy: Policy = USUAL) -> str:
     """Both ends of a long text, without secrets: each is looked at beyond its cut, so that none is cut in two."""
-    from reverie.privacy import redact
+    from reverie.privacy import hidden, only_private, redact
 
     if len(text) <= 2 * (KEEP + SPARE):
         return text
-    head, tail = redact(text[: KEEP + SPARE])[0], redact(text[-KEEP - SPARE :])[0]
+    text = hidden(text)
+    if len(text) <= 2 * (KEEP + SPARE):
+        return text
+    head, tail = redact(text[: KEEP + SPARE], policy)[0], redact(text[-KEEP - SPARE :], policy)[0]
+    if only_private(head) or only_private(tail):
+        return head if only_private(head) else tail
     return head[: min(KEEP, len(head) - SPARE)] + GAP + tail[max(SPARE, len(tail) - KEEP) :]
 
 
-def bounded(given: Any) -> Any:
+def bounded(given: Any, policy: Policy = USUAL) -> Any:
     """What a tool is given, without the texts that are files."""
     if not isinstance(given, Mapping):
-        return kept(given) if isinstance(given, str) else None
+        return kept(given, policy) if isinstance(given, str) else None
     return {str(name): value if not isinstance(value, str) or len(value) <= KEEP else "…"
             for name, value in list(given.items())[:20] if isinstance(value, (str, int, float, bool))}  # fmt: skip
 

@@ -38,6 +38,7 @@ from reverie.window import age
 
 MANY = 200               # events that wait; more say that no worker comes
 LATELY = 7 * 86_400.0    # seconds for which trouble is told
+NAMED = 3                # sessions that are switched off which are named
 TURNS = 500              # newest turns among which the last one with a memory is looked for
 CONFLICT = "<<<<<<< "    # what git writes where two have changed the same lines
 
@@ -51,12 +52,7 @@ def of_memory(settings: Settings, space: str) -> Iterator[Finding]:
     """The store, whether memory is on, when it last surfaced, and what could not be learned from."""
     import reverie
 
-    if not environment.switched_on():
-        yield Finding(False, "Memory is off by REVERIE_OFF in the environment.", "Unset it; `reverie on` cannot help.")
-    elif not settings.enabled:
-        yield Finding(False, "Memory is off everywhere.", "Switch it on: reverie on --everywhere")
-    elif above := next((off for off in settings.off if f"{space}/".startswith(f"{off}/")), ""):
-        yield Finding(False, f"Memory is off in {above}.", f"Switch it on: reverie on --space {above}")
+    yield from of_switches(settings, space)
     home = settings.home
     if home.exists() and not home.is_dir():
         yield Finding(False, f"{home} is a file, and the memory needs a folder there.", "Move it, or set REVERIE_HOME")
@@ -66,14 +62,31 @@ def of_memory(settings: Settings, space: str) -> Iterator[Finding]:
         return
     try:
         with reverie.open(settings=settings._replace(embedder="none", llm="")) as mind:
-            yield from of_store(mind, home)
+            yield from of_store(mind, home, space)
     except StoreDamaged as err:
         yield Finding(False, f"The memory cannot be opened: {err}", "Try: reverie verify --repair")
     except (ReverieError, OSError) as err:
         yield Finding(False, f"The memory cannot be opened: {err}")
 
 
-def of_store(mind: Mind, home: Path) -> Iterator[Finding]:
+def of_switches(settings: Settings, space: str) -> Iterator[Finding]:
+    """Where memory is off, and by what it can be switched on again."""
+    if not environment.switched_on():
+        yield Finding(False, "Memory is off by REVERIE_OFF in the environment.", "Unset it; `reverie on` cannot help.")
+    elif not settings.enabled:
+        yield Finding(False, "Memory is off everywhere.", "Switch it on: reverie on --everywhere")
+    elif above := next((off for off in settings.off if f"{space}/".startswith(f"{off}/")), ""):
+        yield Finding(False, f"Memory is off in {above}.", f"Switch it on: reverie on --space {above}")
+    here = environment.session()
+    if here and here in settings.off_sessions:
+        yield Finding(False, f"Memory is off in this session ({here}).", "Switch it on: reverie on --session")
+    elif settings.off_sessions:
+        named = ", ".join(settings.off_sessions[-NAMED:])
+        yield Finding(True, f"Memory is off in {len(settings.off_sessions)} sessions, the last ones: {named}.",
+                      "Switch one on: reverie on --session ID")  # fmt: skip
+
+
+def of_store(mind: Mind, home: Path, space: str) -> Iterator[Finding]:
     """What the store itself tells."""
     stats, now = mind.stats(), clock.now()
     yield Finding(True, f"The memory in {home} holds {stats.memories:,} memories.")
@@ -85,6 +98,10 @@ def of_store(mind: Mind, home: Path) -> Iterator[Finding]:
         yield Finding(True, f"Nothing has surfaced in the last {len(turns)} turns.", "Most turns need nothing.")
     else:
         yield Finding(True, "No turn of an agent has reached Reverie yet.")
+    for one in mind.import_beside(space=space, dry_run=True):
+        if one.new:
+            yield Finding(True, f"{one.done.system} keeps memories in {one.path} that are not here.",
+                          f"Take them along: reverie import{f' {one.path}' * one.left}")  # fmt: skip
     failed = [one for one in mind.store.events(verbs=("failed",), newest=True, limit=100) if now - one.at < LATELY]
     if failed:
         yield Finding(False, f"{len(failed)} events of the last week could not be learned from, the last one: "
