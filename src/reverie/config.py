@@ -282,6 +282,12 @@ def without_git() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in GIT_KEPT}
 
 
+def tried_in(home: str) -> dict[str, str]:
+    """The environment for a program of ours that is tried in a home of its own, with none of the user's settings."""
+    return {**{name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")},
+            "REVERIE_HOME": home}  # fmt: skip
+
+
 def work_tree(folder: Path) -> Path:
     """The folder that holds the files of a folder's repository, or the folder itself."""
     return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)

@@ -19,7 +19,7 @@ from reverie.settle import LEASE
 from reverie.surfaces.detached import lives
 from reverie.surfaces.hooks import once
 from reverie.surfaces.hooks.places import Places, write
-from reverie.surfaces.wiring.targets import launcher
+from reverie.surfaces.wiring.command import launcher
 from tests.helpers import opened, read_only, toy_home, until
 
 HERON = "The staging server is called heron."

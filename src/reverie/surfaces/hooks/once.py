@@ -86,7 +86,10 @@ def answered(name: str, given: bytes, room: Places, now: float) -> Mapping[str, 
     note = noted(happening, room)
     if note["off"]:
         return {}
+    room.came(name)
     text = ANSWERS[happening.kind](happening, note, room, now)
+    if text:
+        room.came(f"{name}_gave")
     if note["idle"] > 0:
         from reverie.surfaces.detached import wake
 

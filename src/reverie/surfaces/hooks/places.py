@@ -8,6 +8,7 @@
     spool/<name>.json          what happened and is not taken in yet, sorted by name            (by the hook)
     spool/<name>.held          the same, while its hook still looks for what to say with it     (by the hook)
     claims/<name>              a reminder that was shown before a tool, so that it is shown once (by the hook)
+    hosts/<host>               when its last hook came (<host>_gave: brought something): its mtime (by the hook)
     worker.lock                held by the worker for as long as it lives
     trouble.log                what went wrong, the newest TROUBLE bytes or so
 
@@ -104,6 +105,23 @@ class Places(NamedTuple):
         except OSError:
             return False
         return True
+
+    def came(self, what: str) -> None:
+        """A hook of a host came just now, or one that brought something ("claude-code_gave")."""
+        path = f"{self.home}/hooks/hosts/{what}"
+        with suppress(OSError):
+            try:
+                os.utime(path)
+            except FileNotFoundError:
+                os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+                os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+
+    def last(self, what: str) -> float | None:
+        """When `came` was told of this last; None if never."""
+        try:
+            return os.stat(f"{self.home}/hooks/hosts/{what}").st_mtime
+        except OSError:
+            return None
 
     def shown(self, session: str, agent: str = "") -> set[str]:
         """What an agent of a session was shown before tools: what a subagent sees, the others do not."""
