@@ -130,6 +130,91 @@ def test_a_decorated_function_is_called_as_before(known):
         assert "" == beside.trouble
 
 
+class Clerk:
+    """Somebody's class whose method calls a model."""
+
+    def ask(self, history, heat=0):
+        return f"{heat} {len(history)} I keep the ledgers in Bergen."
+
+    def stream(self, history):
+        yield "The harbour crane "
+        yield "is serviced in Bergen."
+        return len(history)
+
+    async def later(self, history):
+        yield Thing(type="content_block_delta", delta=Thing(text="The ferry sails "))
+        yield Thing(choices=[Thing(delta=Thing(content="from Bergen."))])
+        yield Thing(type="message_stop")
+
+
+def answers_of(mind):
+    return [one["text"] for event in mind.store.events(verbs=("turn",)) for one in event.payload["messages"]
+            if one["role"] == "assistant"]
+
+
+@pytest.mark.parametrize("call", [
+    lambda ask: ask(history=asked("Where is it?"), heat=7), lambda ask: ask(asked("Where is it?"), 7),
+    lambda ask: ask(heat=7, history=asked("Where is it?"))])
+def test_a_decorated_function_may_name_its_argument_as_it_likes(home, call):
+    """C81: by name or by place, a function or a method; the answer is learned from."""
+    with Beside(home, SPACE, session="s1") as beside:
+        def ask(history, heat=0):
+            return Clerk().ask(history, heat)
+        method = beside(Clerk.ask).__get__(Clerk())
+        assert "7 1 I keep the ledgers in Bergen." == call(beside(ask)) == call(method) == call(beside(Clerk().ask))
+        assert "" == beside.trouble
+    assert any("ledgers in Bergen" in answer for answer in answers_of(home))
+
+
+@pytest.mark.parametrize("model", [lambda *all: all, lambda **all: all.get("messages"), lambda *, input: input, max,
+                                   lambda: "none"])
+def test_a_call_that_memory_does_not_understand_is_made_as_it_was(home, model):
+    """A builtin, no messages, wrong arguments: the same answer and the same error as without memory."""
+    def outcome(model, *given, **more):
+        try:
+            return model(*given, **more)
+        except TypeError as err:
+            return str(err)
+    with Beside(home, SPACE, session="s1") as beside:
+        for given, more in (((), {}), ((asked("Well?"),), {}), ((), {"messages": asked("Well?")}),
+                            ((), {"input": asked("Well?")}), ((1, 2), {"nothing": 3})):
+            assert outcome(model, *given, **more) == outcome(beside(model), *given, **more)
+
+
+def test_a_streamed_answer_passes_through_and_is_learned(known):
+    """C81, C115: a generator stays one, with what it returns; its pieces are one answer, read to the end or not."""
+    told = []
+
+    def whole(stream):
+        told.append((yield from stream))
+
+    async def later(stream):
+        return [piece async for piece in stream]
+
+    with Beside(known, SPACE, session="s1") as beside:
+        stream = beside(Clerk.stream)(Clerk(), history=asked("Who services it?"))
+        assert ["The harbour crane ", "is serviced in Bergen."] == list(whole(stream)) and [1] == told
+        broken_off = beside(lambda messages: Clerk().stream(messages))(asked("And who else services it?"))
+        assert "The harbour crane " == next(broken_off)
+        broken_off.close()
+        assert 3 == len(asyncio.run(later(beside(Clerk.later)(Clerk(), asked("And the ferry?")))))
+        assert "" == beside.trouble
+    said = answers_of(known)
+    for text in ("The harbour crane is serviced in Bergen.", "The harbour crane ", "The ferry sails from Bergen."):
+        assert text in said
+
+
+def test_an_answer_that_cannot_be_read_is_told(home):
+    """What was not learned is not passed over in silence; the answer itself is handed on."""
+    strange = object()
+    with Beside(home, SPACE, session="s1") as beside:
+        assert beside(lambda messages: strange)(asked("Well?")) is strange
+        assert "An answer of the type object cannot be read" in beside.trouble
+    with Beside(home, SPACE, session="s2") as beside:
+        assert [7] == list(beside(lambda messages: (n for n in [7]))(asked("Well?")))
+        assert "of the type int, hold no text" in beside.trouble
+
+
 class Thing:
     """An object of some SDK."""
 
@@ -241,6 +326,16 @@ def test_sessions_do_not_share_what_came_up(known, monkeypatch):
         assert conversations.of("a") is a
         conversations.of("c")
         assert conversations.of("b") is not b and "closed" in b.trouble + str(b.turn(asked("Well?"))) + b.trouble
+
+
+def test_no_thread_is_left_when_all_conversations_are_over(home, monkeypatch):
+    """X8: neither of those that were open nor of those that had been silent."""
+    monkeypatch.setattr("reverie.adapters.beside.MOST_OPEN", 3)
+    with Conversations(home, SPACE) as conversations:
+        for n in range(20):
+            conversations.of(f"s{n}").heed(asked("Hello there."))
+    home.deeds()
+    assert [] == [thread.name for thread in threading.enumerate() if thread.name in ("reverie", "reverie-beside")]
 
 
 # OpenAI Agents SDK
