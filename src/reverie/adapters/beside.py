@@ -122,11 +122,14 @@ class Beside:
         """Something went by that could not be learned from; `trouble` says so."""
         self._trouble = why
 
-    def warned(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """What to know before this tool runs, as a block of text; each memory once in a conversation, usually none."""
+    def warned(self, tool: str, arguments: Mapping[str, Any] | str, kinds: Sequence[str] = ()) -> str:
+        """What to know before this tool runs, as a block of text; each memory once in a conversation, usually none.
+
+        With `kinds` only memories of these, such as "negative": what must never be done.
+        """
         def called() -> str:
             hits = [hit for hit in self.mind.warnings(tool, arguments, space=self.space)
-                    if hit.memory.id not in self._told]
+                    if hit.memory.id not in self._told and (not kinds or hit.memory.kind in kinds)]
             self._told.update(hit.memory.id for hit in hits)
             return self._text(hits)
         return self.spared("", called)
