@@ -691,6 +691,48 @@ def test_a_failing_tool_of_a_pydantic_agent_fails_as_before_and_is_recorded(home
     assert not deed.payload["ok"] and "too far" in str(deed.payload)
 
 
+@pytest.mark.parametrize("signal", ["ModelRetry", "ToolFailed"])
+def test_a_tool_of_a_pydantic_agent_that_asks_to_be_tried_again_is_recorded_as_failed(home, signal):
+    """CC-75: the signal reaches the model as before; the log has what it said, with the time it took."""
+    pydantic_ai = pytest.importorskip("pydantic_ai")
+    from pydantic_ai.models.function import FunctionModel
+
+    from reverie.adapters.pydantic_ai import MemoryCapability
+    raised = getattr(pydantic_ai.exceptions, signal)
+    read = []
+
+    def model(messages, _info):
+        read.append(str(messages))
+        return pydantic_ai.ModelResponse([pydantic_ai.ToolCallPart("look", {"n": 7}) if len(read) == 1
+                                          else pydantic_ai.TextPart("Fine.")])
+    beside = MemoryCapability(home, SPACE)
+    agent = pydantic_ai.Agent(FunctionModel(model), capabilities=[beside])
+
+    @agent.tool_plain
+    def look(n: int) -> str:
+        raise raised("there are only five drawers")
+
+    async def run():
+        await agent.run("Go.", conversation_id="s1")
+        await beside.close()
+    asyncio.run(run())
+    (deed,) = deeds_of(home, "look")
+    assert not deed["ok"] and "there are only five drawers" in deed["error"] and {"n": 7} == deed["parameters"]
+    assert "duration" in deed and "there are only five drawers" in read[1]
+
+
+def test_what_recall_answered_is_not_written_down_again(known):
+    """CC-62: neither as what a tool gave back nor as a message; memory does not read its own echo."""
+    pytest.importorskip("pydantic_ai")
+    read, run, _ = pydantic_run(known, [("recall", {"question": "unit of prices"}), "Fine."], "Please look it up.")
+    asyncio.run(run())
+    assert "always kept in cents" in read[1]
+    deeds = known.deeds(tool="recall", space=SPACE)
+    assert 1 == len(deeds) and "cents" not in str([deed.payload for deed in deeds])
+    turns = known.store.events(verbs=("turn",))
+    assert "look it up" in str(turns) and "cents" not in str([event.payload for event in turns])
+
+
 def test_a_pydantic_agent_answers_all_the_same_when_memory_fails(broken):
     """Its tools say so to the model; nothing raises."""
     pytest.importorskip("pydantic_ai")

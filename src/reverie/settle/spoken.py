@@ -5,13 +5,20 @@ from collections.abc import Sequence
 from reverie.lifecycle.intake import clean, private
 from reverie.messages import GAP, HEAD, MOST_CHARS, SPARE, TAIL, Said
 from reverie.privacy import redact
+from reverie.window import FENCE, without_injections
 
 MOST_ROLE = 32
 
 
 def redacted(said: Sequence[Said]) -> list[dict[str, str]]:
-    """Messages as they may be written down."""
-    return [{"role": short_role(message.role), "text": shortened(clean(message.text))} for message in said]
+    """Messages as they may be written down; what a tool gave back, without what it had from Reverie (CC-62)."""
+    return [{"role": short_role(message.role), "text": shortened(clean(news_in(message)))} for message in said]
+
+
+def news_in(message: Said) -> str:
+    """What a message says. An answer of `recall` is an echo: only what stands around it is new."""
+    answered = message.role == "tool" and FENCE in message.text
+    return without_injections(message.text).strip() if answered else message.text
 
 
 def short_role(role: str) -> str:

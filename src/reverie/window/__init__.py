@@ -19,8 +19,9 @@ from reverie.window.block import (
     hinted,
     line,
     render,
+    without_injections,
 )
 from reverie.window.tokens import tokens
 
 __all__ = ["EMPTY", "FENCE", "FOOT", "HEAD", "LABEL", "LINE", "SAID_BY", "Block", "age", "escaped", "hinted", "line",
-           "render", "tokens"]
+           "render", "tokens", "without_injections"]

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from reverie.lifecycle.extract.words import sentences, without_injections
+from reverie.lifecycle.extract.words import sentences
 from reverie.privacy import redact
-from reverie.window.block import FENCE, FOOT, escaped
+from reverie.window.block import FENCE, FOOT, escaped, without_injections
 from reverie.window.gist import is_name
 from reverie.window.items import Item
 from reverie.words import STOP
