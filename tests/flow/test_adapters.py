@@ -597,7 +597,12 @@ def test_an_openai_session_reads_only_what_is_new(home, monkeypatch):
         (await one.get_items())[-1]["content"] = "altered by the caller"
         assert "the other's" == (await one.get_items(1))[0]["content"] == (await one.pop_item())["content"]
         read, events = [], home.store.events
-        monkeypatch.setattr(home.store, "events", lambda **more: (read.extend(found := events(**more)), found)[1])
+
+        def noted(**more):
+            found = events(**more)
+            read.extend(found)
+            return found
+        monkeypatch.setattr(home.store, "events", noted)
         assert "number 29" == (await other.get_items(1))[0]["content"]
         await other.add_items(asked("last"))
         assert 31 == len(await one.get_items())

@@ -164,6 +164,39 @@ def test_a_failed_batch_puts_nothing(store):
     assert store.get(ANN, "good") is None
 
 
+@pytest.mark.parametrize("value", [b"ab", datetime(2026, 1, 1, tzinfo=UTC), float("nan"), float("inf"), {1: 2}, {"x"},
+                                   [{"a": (b"",)}], object(), {None: 1}, {"": {0: 1}}])
+def test_what_cannot_be_kept_is_refused_before_anything_is(store, value):
+    """It would come back as something else; the others of the batch are not put either, and the error says which."""
+    store.put(ANN, "old", {"n": 1})
+    with pytest.raises(BadInput, match=r"value\['inner'\]"):
+        store.batch([PutOp(ANN, "good", {"n": 1}), PutOp(ANN, "old", None), PutOp(ANN, "bad", {"inner": value})])
+    assert (None, {"n": 1}, None) == (store.get(ANN, "good"), store.get(ANN, "old").value, store.get(ANN, "bad"))
+
+
+def test_what_is_json_comes_back_as_it_was(store):
+    """Numbers of any size, tuples as lists, subclasses of texts and numbers."""
+    store.put(ANN, "a", {"big": 10**40, "pair": (1, 2.5), "no": False, "none": None, "": "é日\n"})
+    assert {"big": 10**40, "pair": [1, 2.5], "no": False, "none": None, "": "é日\n"} == store.get(ANN, "a").value
+
+
+def test_an_item_is_found_without_looking_at_the_others(store, mind, monkeypatch):
+    """get, put and delete read the one memory, however many there are."""
+    store.batch([PutOp(ANN, f"k{n}", {"n": n}) for n in range(200)])
+    read, browse = [], mind.store.browse
+
+    def noted(where):
+        found = browse(where)
+        read.extend(found)
+        return found
+    monkeypatch.setattr(mind.store, "browse", noted)
+    assert {"n": 7} == store.get(ANN, "k7").value
+    store.put(ANN, "k8", {"n": -8})
+    store.put(ANN, "new", {"n": 0})
+    store.delete(ANN, "k9")
+    assert 3 == len(read) and {"n": -8} == store.get(ANN, "k8").value and store.get(ANN, "k9") is None
+
+
 def test_secrets_do_not_reach_the_store(store, mind):
     """CC-89, A106: neither in values nor in names."""
     store.put(ANN, "login", {"note": f"the token is {SECRET}", "password": "hunter2!x"})

@@ -12,9 +12,11 @@ what is put stays.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
+from json import dumps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from langgraph.store.base import (
@@ -32,6 +34,7 @@ from langgraph.store.base import (
     tokenize_path,
 )
 
+from reverie.clock import derived_id
 from reverie.errors import BadInput
 from reverie.kinds import FILE
 from reverie.lifecycle.intake import MOST_TAG, checked_tags, private, space_meant
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 
 ITEM = "item"            # the detail that makes a memory an item
 PAGE = 1_000             # memories that are read at once
+NOT_KEPT = "Nothing was kept; give JSON values: texts, finite numbers, booleans, None, and lists and mappings of them"
 RANKED = 1_000           # hits of a search that are ranked; further items follow without a score
 
 Namespace = tuple[str, ...]
@@ -112,18 +116,17 @@ class MemoryStore(BaseStore):
         return sorted(found)[op.offset:op.offset + op.limit]
 
     def _put(self, ops: Sequence[PutOp]) -> None:
-        """Put and delete, each item once; every namespace is read once."""
-        known = {(entry.namespace, entry.key): entry.memory.id
-                 for namespace in {op.namespace for op in ops} for entry in self._entries(namespace)}
+        """Put and delete, each item once."""
         new = []
         for op in ops:
-            old = known.get((op.namespace, op.key))
-            if op.value is not None and old is None:
-                new.append({**self._fields(op, op.value), "kind": FILE})
-            elif op.value is not None and old is not None:
-                self.mind.revise(old, **self._fields(op, op.value))
+            fields = None if op.value is None else self._fields(op, op.value)
+            old = self._entry(op.namespace, op.key)
+            if fields is not None and old is None:
+                new.append({**fields, "kind": FILE})
+            elif fields is not None and old is not None:
+                self.mind.revise(old.memory.id, **fields)
             elif old is not None:
-                self.mind.forget(old, "deleted")
+                self.mind.forget(old.memory.id, "deleted")
         if new:
             self.mind.remember_many(new, space=self._space)
 
@@ -134,12 +137,14 @@ class MemoryStore(BaseStore):
                 raise BadInput("That key or namespace holds a secret. It is written down as it is; choose another")
         text = "" if op.index is False else searched(value, self.fields if op.index is None else op.index)
         name = "/".join((*op.namespace, op.key))
-        return {"text": text or name, "title": name, "tags": tags_of(op.namespace), "details": {ITEM: {
-            "namespace": list(op.namespace), "key": op.key, "value": dict(value), "indexed": bool(text)}}}
+        return {"text": text or name, "title": name, "tags": tags_of(op.namespace),
+                "session": name_of(op.namespace, op.key), "details": {ITEM: {
+                    "namespace": list(op.namespace), "key": op.key, "value": plain(value), "indexed": bool(text)}}}
 
     def _entry(self, namespace: Namespace, key: str) -> Entry | None:
         """The newer one of two with one key, such as after a restore."""
-        return next((entry for entry in self._entries(namespace)
+        where = Filter(spaces=(self._space,), kinds=(FILE,), session=name_of(namespace, key), having=ITEM, limit=PAGE)
+        return next((entry for entry in map(entry_of, self.mind.store.browse(where))
                      if (entry.namespace, entry.key) == (tuple(namespace), key)), None)
 
     def _entries(self, prefix: Namespace) -> Iterator[Entry]:
@@ -164,6 +169,25 @@ def entry_of(memory: Memory) -> Entry:
     """A memory as an item."""
     item = memory.details[ITEM]
     return Entry(tuple(item["namespace"]), item["key"], item["value"], item["indexed"], memory)
+
+
+def name_of(namespace: Namespace, key: str) -> str:
+    """The session that an item's memory is kept under: its own, by which it is looked up however many there are."""
+    return derived_id(dumps([*namespace, key]), 0.0, "item")
+
+
+def plain(value: Any, path: str = "value") -> Any:
+    """A value as it is kept, or BadInput: only what JSON has comes back as it was."""
+    if isinstance(value, Mapping):
+        if strange := [key for key in value if not isinstance(key, str)]:
+            raise BadInput(f"{path} has the key {strange[0]!r:.60}, which is no text. {NOT_KEPT}")
+        return {key: plain(inner, f"{path}[{key!r}]") for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner, f"{path}[{place}]") for place, inner in enumerate(value)]
+    if not (value is None or isinstance(value, (str, int, float))) or (
+            isinstance(value, float) and not math.isfinite(value)):
+        raise BadInput(f"{path} is {value!r:.60}, of the type {type(value).__name__}. {NOT_KEPT}")
+    return value
 
 
 def shown(entry: Entry) -> dict[str, Any]:
