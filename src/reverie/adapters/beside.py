@@ -139,6 +139,19 @@ class Beside:
         return self.spared("", lambda: self._text(
             [Hit(one.memory, one.chance, ("fix",)) for one in self.mind.suggest_fix(error, space=self.space)]))
 
+    def again(self) -> str:
+        """What this conversation was given lately and has taught, for a context that was shortened and has lost it."""
+        def said() -> str:
+            from reverie.surfaces.hooks.first import said_again
+            with self._one_at_a_time:
+                if (companion := self._caught_up()) is None:
+                    return ""
+                companion.wait(PATIENCE)
+                companion.conversation.attention.injected.clear()
+                work = self.mind.work
+                return said_again(work.store, work.settings, self.session, self.space, work.now).text
+        return self.spared("", said)
+
     def ran(self, tool: str, arguments: Any, result: Any = None, *, error: Any = None,
             duration: float | None = None) -> None:
         """A tool ran; it is written down in the background. `duration` in seconds."""
