@@ -237,3 +237,51 @@ def test_a_namespace_is_a_tag_where_tags_can_be_that_long():
     """Each level by itself, so that `recall --tag users.ann` finds what is below it."""
     assert ("users", "users.ann") == tags_of(ANN)
     assert ("a",) == tags_of(("a", "b" * 100))
+
+
+# An agent
+
+
+def thread(name):
+    return {"configurable": {"thread_id": name}}
+
+
+def test_memory_comes_up_before_the_model_of_a_graph(home):
+    """C115, C116: as nodes before and after it, found by what a thread said; the state does not grow by it (X12)."""
+    from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+    from langchain_core.runnables import RunnableLambda
+
+    from reverie.adapters.langgraph_agent import AgentMemory
+    with AgentMemory(home, SPACE) as memory:
+        before, after = RunnableLambda(memory.before_model), RunnableLambda(memory.after_model)
+        said: list[BaseMessage] = [HumanMessage("Remember that prices are always kept in cents.")]
+        assert {"llm_input_messages": said} == before.invoke({"messages": said}, thread("monday"))
+        call = {"name": "look", "args": {"n": 3}, "id": "call_1"}
+        said += [AIMessage("", tool_calls=[call]), ToolMessage("seen 3", tool_call_id="call_1"), AIMessage("I will.")]
+        assert {} == after.invoke({"messages": said}, thread("monday"))
+    home.settle()
+    with AgentMemory(home, SPACE) as memory:
+        asked = [HumanMessage("In which unit do we keep prices?")]
+        sent = RunnableLambda(memory.before_model).invoke({"messages": asked}, thread("tuesday"))["llm_input_messages"]
+        assert asked == sent[:1] and 1 == len(asked) and "kept in cents" in sent[1].content
+        assert "" == memory.trouble
+    turns = str([event.payload for event in home.store.events(verbs=("turn",), session="monday")])
+    assert "I will." in turns and "seen 3" in turns
+
+
+def test_a_graph_gets_what_it_would_have_got_when_memory_fails(home, monkeypatch):
+    """Nothing of it reaches the graph; without a thread's name there is one conversation."""
+    from langchain_core.messages import HumanMessage
+
+    from reverie.adapters.langgraph_agent import AgentMemory
+    from reverie.errors import StoreFull
+    from reverie.mind import Mind
+
+    def full(*_, **__):
+        raise StoreFull
+    monkeypatch.setattr(Mind, "companion", full)
+    with AgentMemory(home, SPACE) as memory:
+        for messages in ([object()], [HumanMessage("Well?")]):
+            assert messages == memory.before_model({"messages": messages}, {})["llm_input_messages"]
+            assert {} == memory.after_model({"messages": messages}, {})
+            assert memory.trouble
