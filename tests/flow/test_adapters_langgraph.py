@@ -197,6 +197,34 @@ def test_an_item_is_found_without_looking_at_the_others(store, mind, monkeypatch
     assert 3 == len(read) and {"n": -8} == store.get(ANN, "k8").value and store.get(ANN, "k9") is None
 
 
+def test_namespaces_are_listed_without_reading_all_items_again(store, mind, monkeypatch):
+    """What another store puts, deletes, takes back or purges is seen; only that is read."""
+    store.batch([PutOp(("users", f"u{n}"), "k", {"n": n}) for n in range(50)])
+    assert 50 == len(store.list_namespaces(limit=100))
+    read, browse = [], mind.store.browse
+
+    def noted(where):
+        found = browse(where)
+        read.extend(found)
+        return found
+    monkeypatch.setattr(mind.store, "browse", noted)
+    other = MemoryStore(mind, SPACE)
+    other.put(("new",), "k", {"n": 1})
+    other.delete(("users", "u7"), "k")
+    assert ("new",) in store.list_namespaces(limit=100) and ("users", "u7") not in store.list_namespaces(limit=100)
+    mind.undo(mind.store.events(verbs=("forget",), newest=True)[0].seq)
+    assert ("users", "u7") in store.list_namespaces(limit=100)
+    assert len(read) <= 50, "a few of the newest each time"
+    with memory(embedder="none") as elsewhere:
+        MemoryStore(elsewhere, SPACE).put(("imported",), "k", {"n": 1})
+        mind.import_([row for row in elsewhere.export() if row["type"] in ("reverie", "memory")])
+    other.put(("later",), "k", {"n": 1})
+    assert {("imported",), ("later",)} <= set(store.list_namespaces(limit=100))
+    (gone,) = [one.id for one in mind.browse(space=SPACE, kinds=[FILE], limit=100) if one.title == "new/k"]
+    mind.purge([gone])
+    assert ("new",) not in store.list_namespaces(limit=100) and 52 == len(store.list_namespaces(limit=100))
+
+
 def test_secrets_do_not_reach_the_store(store, mind):
     """CC-89, A106: neither in values nor in names."""
     store.put(ANN, "login", {"note": f"the token is {SECRET}", "password": "hunter2!x"})

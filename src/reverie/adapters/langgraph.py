@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from json import dumps
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from langgraph.store.base import (
@@ -39,13 +40,16 @@ from reverie.errors import BadInput
 from reverie.kinds import FILE
 from reverie.lifecycle.intake import MOST_TAG, checked_tags, private, space_meant
 from reverie.model import Filter, Memory
+from reverie.store import GENERATION
 from reverie.store.paging import pages
 
 if TYPE_CHECKING:
     from reverie.mind import Mind
+    from reverie.store import Store
 
 ITEM = "item"            # the detail that makes a memory an item
 PAGE = 1_000             # memories that are read at once
+NEWEST = 10              # where there are few new ones among those that are known
 NOT_KEPT = "Nothing was kept; give JSON values: texts, finite numbers, booleans, None, and lists and mappings of them"
 RANKED = 1_000           # hits of a search that are ranked; further items follow without a score
 
@@ -76,6 +80,7 @@ class MemoryStore(BaseStore):
     def __init__(self, mind: Mind, space: str | None = None, *, fields: Sequence[str] = ("$",)) -> None:
         self.mind, self.fields = mind, tuple(fields)
         self._space = space_meant(space)
+        self._index = Index(mind.store, self._space)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """What each operation answers; what is read is as it was before anything of this batch is put."""
@@ -111,8 +116,8 @@ class MemoryStore(BaseStore):
         return {hit.memory.id: hit.score for hit in hits}
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
-        found = {entry.namespace[:op.max_depth] for entry in self._entries(())
-                 if all(matches(condition, entry.namespace) for condition in op.match_conditions or ())}
+        found = {namespace[:op.max_depth] for namespace in self._index.namespaces()
+                 if all(matches(condition, namespace) for condition in op.match_conditions or ())}
         return sorted(found)[op.offset:op.offset + op.limit]
 
     def _put(self, ops: Sequence[PutOp]) -> None:
@@ -150,11 +155,48 @@ class MemoryStore(BaseStore):
     def _entries(self, prefix: Namespace) -> Iterator[Entry]:
         """Every item below a namespace, each key once, newest first."""
         seen = set[tuple[Namespace, str]]()
-        where = Filter(spaces=(self._space,), kinds=(FILE,), tags=tags_of(prefix)[-1:], having=ITEM, limit=PAGE)
-        for entry in map(entry_of, chain.from_iterable(pages(self.mind.store, where))):
+        for entry in map(entry_of, items(self.mind.store, self._space, prefix)):
             if entry.namespace[:len(prefix)] == tuple(prefix) and (entry.namespace, entry.key) not in seen:
                 seen.add((entry.namespace, entry.key))
                 yield entry
+
+
+class Index:
+    """The namespaces of a space's items, as they were after the event `_seen`; only what changed since is read."""
+
+    def __init__(self, store: Store, space: str) -> None:
+        self._store, self._space = store, space
+        self._known: dict[str, Namespace] = {}      # by the id of an item's memory
+        self._seen = 0
+        self._generation: str | None = None
+        self._one_at_a_time = Lock()
+
+    def namespaces(self) -> set[Namespace]:
+        """Those that have an item now, whoever put it."""
+        with self._one_at_a_time:
+            self._catch_up(self._store.last_event(), self._store.meta(GENERATION) or "")
+            return set(self._known.values())
+
+    def _catch_up(self, last: int, generation: str) -> None:
+        if generation != self._generation:
+            self._known = {}
+        for one in items(self._store, self._space, (), NEWEST if self._known else PAGE):
+            if one.id in self._known:
+                break                    # newest first: an import, of which no event tells, comes before what is known
+            self._known[one.id] = entry_of(one).namespace
+        if generation == self._generation and last != self._seen:
+            changed = {record.memory_id for record in self._store.altered_after(self._seen)}
+            for id in changed:
+                self._known.pop(id, None)
+            self._known |= {one.id: entry_of(one).namespace for one in self._store.get(sorted(changed))
+                            if one.active and one.space == self._space and one.kind == FILE and ITEM in one.details}
+        self._seen, self._generation = last, generation
+
+
+def items(store: Store, space: str, prefix: Namespace, page: int | None = None) -> Iterator[Memory]:
+    """The memories of all items below a namespace, newest first, and of some that its tag cannot tell from those."""
+    where = Filter(spaces=(space,), kinds=(FILE,), tags=tags_of(prefix)[-1:], having=ITEM, limit=page or PAGE)
+    return chain.from_iterable(pages(store, where))
 
 
 ANSWERS: dict[type, Callable[[MemoryStore, Any], Any]] = {
