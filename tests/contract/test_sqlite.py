@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from reverie.errors import NewerStore, StoreError
-from reverie.model import Add, Edge, Link, Revise
+from reverie.model import Add, Edge, Filter, Link, Revise
 from reverie.store import open_store
 from reverie.testing import SPACE, a_memory, an_event
 from reverie.words import fingerprint
 from tests.contract.test_store import columns, embed, find, keep, vector
 
 migrate = import_module("reverie.store.sqlite.migrate")    # the package has a function of this name
+read = import_module("reverie.store.sqlite.read")
 SCHEMA = Path(str(migrate.__file__)).with_name("schema.sql")
 
 
@@ -65,6 +66,19 @@ def test_every_end_of_the_graph_has_an_index(asked):
         (*_, plan), = db.execute(f"explain query plan {asked}", ("x",)).fetchall()
 
     assert plan.startswith("SEARCH") and "INDEX" in plan.replace("PRIMARY KEY", "INDEX")
+
+
+def test_what_belongs_to_a_session_is_read_by_its_index(store, path):
+    """Events and memories of one session are found without a look at those of others (B15, CC-39)."""
+    keep(store, "one")
+    asked = []
+    with closing(sqlite3.connect(path)) as db:
+        db.set_trace_callback(asked.append)
+        read.events(db, after=0, before=None, verbs=("turn",), session="s1", space="me/a", newest=False, limit=5)
+        read.browse(db, Filter(spaces=("me/a",), kinds=("fact",), session="s1"))
+        db.set_trace_callback(None)
+        plans = [str(db.execute(f"explain query plan {sql}").fetchall()) for sql in asked]
+    assert "event_by_session (session=? AND seq>?)" in plans[0] and "memory_by_session (session=?)" in plans[1]
 
 
 def test_the_latest_step_is_the_last_file():

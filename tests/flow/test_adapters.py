@@ -130,6 +130,91 @@ def test_a_decorated_function_is_called_as_before(known):
         assert "" == beside.trouble
 
 
+class Clerk:
+    """Somebody's class whose method calls a model."""
+
+    def ask(self, history, heat=0):
+        return f"{heat} {len(history)} I keep the ledgers in Bergen."
+
+    def stream(self, history):
+        yield "The harbour crane "
+        yield "is serviced in Bergen."
+        return len(history)
+
+    async def later(self, history):
+        yield Thing(type="content_block_delta", delta=Thing(text="The ferry sails "))
+        yield Thing(choices=[Thing(delta=Thing(content="from Bergen."))])
+        yield Thing(type="message_stop")
+
+
+def answers_of(mind):
+    return [one["text"] for event in mind.store.events(verbs=("turn",)) for one in event.payload["messages"]
+            if one["role"] == "assistant"]
+
+
+@pytest.mark.parametrize("call", [
+    lambda ask: ask(history=asked("Where is it?"), heat=7), lambda ask: ask(asked("Where is it?"), 7),
+    lambda ask: ask(heat=7, history=asked("Where is it?"))])
+def test_a_decorated_function_may_name_its_argument_as_it_likes(home, call):
+    """C81: by name or by place, a function or a method; the answer is learned from."""
+    with Beside(home, SPACE, session="s1") as beside:
+        def ask(history, heat=0):
+            return Clerk().ask(history, heat)
+        method = beside(Clerk.ask).__get__(Clerk())
+        assert "7 1 I keep the ledgers in Bergen." == call(beside(ask)) == call(method) == call(beside(Clerk().ask))
+        assert "" == beside.trouble
+    assert any("ledgers in Bergen" in answer for answer in answers_of(home))
+
+
+@pytest.mark.parametrize("model", [lambda *all: all, lambda **all: all.get("messages"), lambda *, input: input, max,
+                                   lambda: "none"])
+def test_a_call_that_memory_does_not_understand_is_made_as_it_was(home, model):
+    """A builtin, no messages, wrong arguments: the same answer and the same error as without memory."""
+    def outcome(model, *given, **more):
+        try:
+            return model(*given, **more)
+        except TypeError as err:
+            return str(err)
+    with Beside(home, SPACE, session="s1") as beside:
+        for given, more in (((), {}), ((asked("Well?"),), {}), ((), {"messages": asked("Well?")}),
+                            ((), {"input": asked("Well?")}), ((1, 2), {"nothing": 3})):
+            assert outcome(model, *given, **more) == outcome(beside(model), *given, **more)
+
+
+def test_a_streamed_answer_passes_through_and_is_learned(known):
+    """C81, C115: a generator stays one, with what it returns; its pieces are one answer, read to the end or not."""
+    told = []
+
+    def whole(stream):
+        told.append((yield from stream))
+
+    async def later(stream):
+        return [piece async for piece in stream]
+
+    with Beside(known, SPACE, session="s1") as beside:
+        stream = beside(Clerk.stream)(Clerk(), history=asked("Who services it?"))
+        assert ["The harbour crane ", "is serviced in Bergen."] == list(whole(stream)) and [1] == told
+        broken_off = beside(lambda messages: Clerk().stream(messages))(asked("And who else services it?"))
+        assert "The harbour crane " == next(broken_off)
+        broken_off.close()
+        assert 3 == len(asyncio.run(later(beside(Clerk.later)(Clerk(), asked("And the ferry?")))))
+        assert "" == beside.trouble
+    said = answers_of(known)
+    for text in ("The harbour crane is serviced in Bergen.", "The harbour crane ", "The ferry sails from Bergen."):
+        assert text in said
+
+
+def test_an_answer_that_cannot_be_read_is_told(home):
+    """What was not learned is not passed over in silence; the answer itself is handed on."""
+    strange = object()
+    with Beside(home, SPACE, session="s1") as beside:
+        assert beside(lambda messages: strange)(asked("Well?")) is strange
+        assert "An answer of the type object cannot be read" in beside.trouble
+    with Beside(home, SPACE, session="s2") as beside:
+        assert [7] == list(beside(lambda messages: (n for n in [7]))(asked("Well?")))
+        assert "of the type int, hold no text" in beside.trouble
+
+
 class Thing:
     """An object of some SDK."""
 
@@ -243,6 +328,16 @@ def test_sessions_do_not_share_what_came_up(known, monkeypatch):
         assert conversations.of("b") is not b and "closed" in b.trouble + str(b.turn(asked("Well?"))) + b.trouble
 
 
+def test_no_thread_is_left_when_all_conversations_are_over(home, monkeypatch):
+    """X8: neither of those that were open nor of those that had been silent."""
+    monkeypatch.setattr("reverie.adapters.beside.MOST_OPEN", 3)
+    with Conversations(home, SPACE) as conversations:
+        for n in range(20):
+            conversations.of(f"s{n}").heed(asked("Hello there."))
+    home.deeds()
+    assert [] == [thread.name for thread in threading.enumerate() if thread.name in ("reverie", "reverie-beside")]
+
+
 # OpenAI Agents SDK
 
 
@@ -347,6 +442,199 @@ def test_an_openai_agent_answers_all_the_same_when_memory_fails(broken):
     assert "I don't know." == done.final_output and "StoreFull" in beside.trouble
 
 
+def openai_run(mind, tools, calls, *, session="s1", memory=None, config=None, **named):
+    """A run in which the model makes these calls, one in each turn; what the model read and what is in the log."""
+    agents = pytest.importorskip("agents")
+    from openai.types.responses import ResponseFunctionToolCall
+
+    from reverie.adapters.openai_agents import AgentMemory
+    todo, scripted = list(enumerate(calls)), example("openai_agents").Scripted
+
+    class Calling(scripted):
+        async def get_response(self, *more, input, **named):
+            if not todo:
+                return await super().get_response(input=input)
+            self.read.append(input)
+            place, (name, arguments) = todo.pop(0)
+            call = ResponseFunctionToolCall(type="function_call", call_id=f"call_{session}_{place}", name=name,
+                                            arguments=arguments)
+            return agents.ModelResponse(output=[call], usage=agents.Usage(), response_id=None)
+
+    async def run():
+        async with AgentMemory(mind, SPACE, session=session) as beside:
+            made = tools(beside) if callable(tools) else tools
+            try:
+                await agents.Runner.run(
+                    agents.Agent(name="Clerk", model=model, tools=made), "Go.", session=beside.history, hooks=beside,
+                    run_config=beside.run_config(config or agents.RunConfig(tracing_disabled=True)))
+            finally:
+                assert "" == beside.trouble
+    model = Calling()
+    return model, run
+
+
+def deeds_of(mind, tool):
+    return [event.payload for event in mind.deeds(tool=tool, space=SPACE)]
+
+
+def test_a_failing_tool_of_an_openai_agent_is_recorded_as_failed(home):
+    """CC-75, C117: with what was raised, its parameters by name, and how long it took; its answer is what it was."""
+    agents = pytest.importorskip("agents")
+
+    @agents.function_tool
+    def look(n: int) -> str:
+        """Look."""
+        if n > 5:
+            raise ValueError("No module named foobar")
+        return f"seen {n}"
+
+    seen = []
+    config = agents.RunConfig(tracing_disabled=True, tool_error_formatter=lambda args: (
+        seen.append(args.call_id), "Sorry.")[1])
+    model, run = openai_run(home, [look], [("look", '{"n": 7}'), ("look", '{"n": 3}')], config=config)
+    asyncio.run(run())
+    failed, went = sorted(deeds_of(home, "look"), key=lambda deed: deed["ok"])
+    assert (False, {"n": 7}, "ValueError: No module named foobar") == (failed["ok"], failed["parameters"],
+                                                                     failed["error"])
+    assert (True, {"n": 3}, "seen 3") == (went["ok"], went["parameters"], went["result"])
+    assert failed["duration"] >= 0 <= went["duration"] and "command" not in failed
+    assert ["call_s1_0"] == seen and "Sorry." in str(model.read[1]), "a formatter of the caller's own still counts"
+
+
+def test_a_tool_of_an_openai_agent_that_ends_the_run_is_recorded_as_failed(home):
+    """CC-75: without a handler the error goes on its way, and stands in the log with what was raised."""
+    agents = pytest.importorskip("agents")
+
+    @agents.function_tool(failure_error_function=None)
+    def look(n: int) -> str:
+        """Look."""
+        raise ValueError("No module named foobar")
+
+    _, run = openai_run(home, [look], [("look", '{"n": 7}')])
+    with pytest.raises(Exception, match="foobar"):
+        asyncio.run(run())
+    (deed,) = deeds_of(home, "look")
+    assert not deed["ok"] and "No module named foobar" in deed["error"] and {"n": 7} == deed["parameters"]
+
+
+@pytest.mark.parametrize(("traced", "handler"), [(False, "default"), (True, "own")])
+def test_a_failure_that_only_its_text_or_the_trace_tells_is_known(home, traced, handler):
+    """CC-75: the default text, given on purpose as tools of MCP do; a handler of one's own where a trace is kept."""
+    agents = pytest.importorskip("agents")
+    say = agents.default_tool_error_function if handler == "default" else lambda _context, error: f"Oh: {error}"
+
+    @agents.function_tool(failure_error_function=say)
+    def look(n: int) -> str:
+        """Look."""
+        raise ValueError("No module named foobar")
+
+    agents.set_trace_processors([])
+    _, run = openai_run(home, [look], [("look", '{"n": 7}')], config=agents.RunConfig(tracing_disabled=not traced))
+    asyncio.run(run())
+    (deed,) = deeds_of(home, "look")
+    assert not deed["ok"] and deed["error"]
+
+
+def test_what_is_known_of_a_tool_reaches_an_openai_agent(home):
+    """CC-79: the model's next request has what must never be done of the call, and what once mended its error."""
+    agents = pytest.importorskip("agents")
+    home.remember("Never run make deploy on Fridays.", kind="negative", triggers=["make deploy"], space=SPACE)
+    error = "ModuleNotFoundError: No module named 'yaml'"
+    home.record_tool("run", {"command": "pytest"}, error=error, session="s0", space=SPACE)
+    home.record_tool("run", {"command": "pip install pyyaml"}, "ok", session="s0", space=SPACE)
+    home.record_tool("run", {"command": "pytest"}, "1 passed", session="s0", space=SPACE)
+    home.settle()
+
+    @agents.function_tool
+    def run(command: str) -> str:
+        """Run."""
+        if command == "pytest":
+            raise ModuleNotFoundError("No module named 'yaml'")
+        return "done"
+
+    model, start = openai_run(home, [run], [("run", '{"command": "make deploy"}'), ("run", '{"command": "pytest"}')])
+    asyncio.run(start())
+    assert "on Fridays" not in str(model.read[0]) and "on Fridays" in str(model.read[1][-1])
+    assert "on Fridays" not in str(model.read[2]) and "pip install pyyaml" in str(model.read[2][-1])
+
+
+def test_a_guarded_tool_of_an_openai_agent_is_warned_of_before_it_runs(home):
+    """CC-79: once, in the place of its result; called again it runs, and what is harmless runs at once."""
+    agents = pytest.importorskip("agents")
+    home.remember("Never run make deploy on Fridays.", kind="negative", triggers=["make deploy"], space=SPACE)
+    ran = []
+
+    def tools(beside):
+        @agents.function_tool(tool_input_guardrails=[beside.guard])
+        def run(command: str) -> str:
+            """Run."""
+            ran.append(command)
+            return "done"
+        return [run]
+
+    deploy = ("run", '{"command": "make deploy"}')
+    model, start = openai_run(home, tools, [("run", '{"command": "ls"}'), deploy, deploy])
+    asyncio.run(start())
+    assert ["ls", "make deploy"] == ran
+    first, second = [item["output"] for item in model.read[3] if item.get("type") == "function_call_output"][1:]
+    assert "on Fridays" in first and "It did not run" in first and "done" == second
+
+
+def test_an_openai_session_reads_only_what_is_new(home, monkeypatch):
+    """A turn costs the same however long the conversation is; another object's items and pops are seen, and nothing is
+    left out beyond a page.
+    """
+    pytest.importorskip("agents")
+    from reverie.adapters.openai_history import History
+    monkeypatch.setattr("reverie.adapters.openai_history.PAGE", 4)
+    one, other = History(home, "s1", SPACE), History(home, "s1", SPACE)
+
+    async def story():
+        for n in range(30):
+            await one.add_items(asked(f"number {n}"))
+        assert 30 == len(await one.get_items()) == len(await other.get_items())
+        await other.add_items(asked("the other's"))
+        (await one.get_items())[-1]["content"] = "altered by the caller"
+        assert "the other's" == (await one.get_items(1))[0]["content"] == (await one.pop_item())["content"]
+        read, events = [], home.store.events
+
+        def noted(**more):
+            found = events(**more)
+            read.extend(found)
+            return found
+        monkeypatch.setattr(home.store, "events", noted)
+        assert "number 29" == (await other.get_items(1))[0]["content"]
+        await other.add_items(asked("last"))
+        assert 31 == len(await one.get_items())
+        return len(read)
+    assert asyncio.run(story()) <= 4
+
+
+def test_two_processes_that_pop_get_two_items(home):
+    """Each item is taken back once."""
+    pytest.importorskip("agents")
+    from reverie.adapters.openai_history import History
+
+    async def story():
+        await History(home, "s1", SPACE).add_items([one for n in range(12) for one in asked(f"number {n}")])
+        sessions = [History(home, "s1", SPACE) for _ in range(3)]
+        popped = await asyncio.gather(*(session.pop_item() for session in sessions for _ in range(4)))
+        return {item["content"] for item in popped}, await sessions[0].get_items()
+    assert ({f"number {n}" for n in range(12)}, []) == asyncio.run(story())
+
+
+def test_a_purged_text_does_not_live_on_in_an_openai_session(home):
+    """An object that had read it before gives it no more, and goes on."""
+    pytest.importorskip("agents")
+    from reverie.adapters.openai_history import History
+    history, text = History(home, "s1", SPACE), "The vault of the Bergen office opens with the blue key."
+    asyncio.run(history.add_items([*asked(text), *asked("Thanks.")]))
+    assert text in str(asyncio.run(history.get_items()))
+    home.purge([home.remember(text, space=SPACE).id])
+    items = asyncio.run(history.get_items())
+    assert "blue key" not in str(items) and "Thanks." == items[-1]["content"] and 2 == len(items)
+
+
 # Pydantic AI
 
 
@@ -406,6 +694,48 @@ def test_a_failing_tool_of_a_pydantic_agent_fails_as_before_and_is_recorded(home
         asyncio.run(run())
     (deed,) = home.deeds(tool="look", space=SPACE)
     assert not deed.payload["ok"] and "too far" in str(deed.payload)
+
+
+@pytest.mark.parametrize("signal", ["ModelRetry", "ToolFailed"])
+def test_a_tool_of_a_pydantic_agent_that_asks_to_be_tried_again_is_recorded_as_failed(home, signal):
+    """CC-75: the signal reaches the model as before; the log has what it said, with the time it took."""
+    pydantic_ai = pytest.importorskip("pydantic_ai")
+    from pydantic_ai.models.function import FunctionModel
+
+    from reverie.adapters.pydantic_ai import MemoryCapability
+    raised = getattr(pydantic_ai.exceptions, signal)
+    read = []
+
+    def model(messages, _info):
+        read.append(str(messages))
+        return pydantic_ai.ModelResponse([pydantic_ai.ToolCallPart("look", {"n": 7}) if len(read) == 1
+                                          else pydantic_ai.TextPart("Fine.")])
+    beside = MemoryCapability(home, SPACE)
+    agent = pydantic_ai.Agent(FunctionModel(model), capabilities=[beside])
+
+    @agent.tool_plain
+    def look(n: int) -> str:
+        raise raised("there are only five drawers")
+
+    async def run():
+        await agent.run("Go.", conversation_id="s1")
+        await beside.close()
+    asyncio.run(run())
+    (deed,) = deeds_of(home, "look")
+    assert not deed["ok"] and "there are only five drawers" in deed["error"] and {"n": 7} == deed["parameters"]
+    assert "duration" in deed and "there are only five drawers" in read[1]
+
+
+def test_what_recall_answered_is_not_written_down_again(known):
+    """CC-62: neither as what a tool gave back nor as a message; memory does not read its own echo."""
+    pytest.importorskip("pydantic_ai")
+    read, run, _ = pydantic_run(known, [("recall", {"question": "unit of prices"}), "Fine."], "Please look it up.")
+    asyncio.run(run())
+    assert "always kept in cents" in read[1]
+    deeds = known.deeds(tool="recall", space=SPACE)
+    assert 1 == len(deeds) and "cents" not in str([deed.payload for deed in deeds])
+    turns = known.store.events(verbs=("turn",))
+    assert "look it up" in str(turns) and "cents" not in str([event.payload for event in turns])
 
 
 def test_a_pydantic_agent_answers_all_the_same_when_memory_fails(broken):

@@ -164,6 +164,67 @@ def test_a_failed_batch_puts_nothing(store):
     assert store.get(ANN, "good") is None
 
 
+@pytest.mark.parametrize("value", [b"ab", datetime(2026, 1, 1, tzinfo=UTC), float("nan"), float("inf"), {1: 2}, {"x"},
+                                   [{"a": (b"",)}], object(), {None: 1}, {"": {0: 1}}])
+def test_what_cannot_be_kept_is_refused_before_anything_is(store, value):
+    """It would come back as something else; the others of the batch are not put either, and the error says which."""
+    store.put(ANN, "old", {"n": 1})
+    with pytest.raises(BadInput, match=r"value\['inner'\]"):
+        store.batch([PutOp(ANN, "good", {"n": 1}), PutOp(ANN, "old", None), PutOp(ANN, "bad", {"inner": value})])
+    assert (None, {"n": 1}, None) == (store.get(ANN, "good"), store.get(ANN, "old").value, store.get(ANN, "bad"))
+
+
+def test_what_is_json_comes_back_as_it_was(store):
+    """Numbers of any size, tuples as lists, subclasses of texts and numbers."""
+    store.put(ANN, "a", {"big": 10**40, "pair": (1, 2.5), "no": False, "none": None, "": "é日\n"})
+    assert {"big": 10**40, "pair": [1, 2.5], "no": False, "none": None, "": "é日\n"} == store.get(ANN, "a").value
+
+
+def test_an_item_is_found_without_looking_at_the_others(store, mind, monkeypatch):
+    """get, put and delete read the one memory, however many there are."""
+    store.batch([PutOp(ANN, f"k{n}", {"n": n}) for n in range(200)])
+    read, browse = [], mind.store.browse
+
+    def noted(where):
+        found = browse(where)
+        read.extend(found)
+        return found
+    monkeypatch.setattr(mind.store, "browse", noted)
+    assert {"n": 7} == store.get(ANN, "k7").value
+    store.put(ANN, "k8", {"n": -8})
+    store.put(ANN, "new", {"n": 0})
+    store.delete(ANN, "k9")
+    assert 3 == len(read) and {"n": -8} == store.get(ANN, "k8").value and store.get(ANN, "k9") is None
+
+
+def test_namespaces_are_listed_without_reading_all_items_again(store, mind, monkeypatch):
+    """What another store puts, deletes, takes back or purges is seen; only that is read."""
+    store.batch([PutOp(("users", f"u{n}"), "k", {"n": n}) for n in range(50)])
+    assert 50 == len(store.list_namespaces(limit=100))
+    read, browse = [], mind.store.browse
+
+    def noted(where):
+        found = browse(where)
+        read.extend(found)
+        return found
+    monkeypatch.setattr(mind.store, "browse", noted)
+    other = MemoryStore(mind, SPACE)
+    other.put(("new",), "k", {"n": 1})
+    other.delete(("users", "u7"), "k")
+    assert ("new",) in store.list_namespaces(limit=100) and ("users", "u7") not in store.list_namespaces(limit=100)
+    mind.undo(mind.store.events(verbs=("forget",), newest=True)[0].seq)
+    assert ("users", "u7") in store.list_namespaces(limit=100)
+    assert len(read) <= 50, "a few of the newest each time"
+    with memory(embedder="none") as elsewhere:
+        MemoryStore(elsewhere, SPACE).put(("imported",), "k", {"n": 1})
+        mind.import_([row for row in elsewhere.export() if row["type"] in ("reverie", "memory")])
+    other.put(("later",), "k", {"n": 1})
+    assert {("imported",), ("later",)} <= set(store.list_namespaces(limit=100))
+    (gone,) = [one.id for one in mind.browse(space=SPACE, kinds=[FILE], limit=100) if one.title == "new/k"]
+    mind.purge([gone])
+    assert ("new",) not in store.list_namespaces(limit=100) and 52 == len(store.list_namespaces(limit=100))
+
+
 def test_secrets_do_not_reach_the_store(store, mind):
     """CC-89, A106: neither in values nor in names."""
     store.put(ANN, "login", {"note": f"the token is {SECRET}", "password": "hunter2!x"})
@@ -204,3 +265,51 @@ def test_a_namespace_is_a_tag_where_tags_can_be_that_long():
     """Each level by itself, so that `recall --tag users.ann` finds what is below it."""
     assert ("users", "users.ann") == tags_of(ANN)
     assert ("a",) == tags_of(("a", "b" * 100))
+
+
+# An agent
+
+
+def thread(name):
+    return {"configurable": {"thread_id": name}}
+
+
+def test_memory_comes_up_before_the_model_of_a_graph(home):
+    """C115, C116: as nodes before and after it, found by what a thread said; the state does not grow by it (X12)."""
+    from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+    from langchain_core.runnables import RunnableLambda
+
+    from reverie.adapters.langgraph_agent import AgentMemory
+    with AgentMemory(home, SPACE) as memory:
+        before, after = RunnableLambda(memory.before_model), RunnableLambda(memory.after_model)
+        said: list[BaseMessage] = [HumanMessage("Remember that prices are always kept in cents.")]
+        assert {"llm_input_messages": said} == before.invoke({"messages": said}, thread("monday"))
+        call = {"name": "look", "args": {"n": 3}, "id": "call_1"}
+        said += [AIMessage("", tool_calls=[call]), ToolMessage("seen 3", tool_call_id="call_1"), AIMessage("I will.")]
+        assert {} == after.invoke({"messages": said}, thread("monday"))
+    home.settle()
+    with AgentMemory(home, SPACE) as memory:
+        asked = [HumanMessage("In which unit do we keep prices?")]
+        sent = RunnableLambda(memory.before_model).invoke({"messages": asked}, thread("tuesday"))["llm_input_messages"]
+        assert asked == sent[:1] and 1 == len(asked) and "kept in cents" in sent[1].content
+        assert "" == memory.trouble
+    turns = str([event.payload for event in home.store.events(verbs=("turn",), session="monday")])
+    assert "I will." in turns and "seen 3" in turns
+
+
+def test_a_graph_gets_what_it_would_have_got_when_memory_fails(home, monkeypatch):
+    """Nothing of it reaches the graph; without a thread's name there is one conversation."""
+    from langchain_core.messages import HumanMessage
+
+    from reverie.adapters.langgraph_agent import AgentMemory
+    from reverie.errors import StoreFull
+    from reverie.mind import Mind
+
+    def full(*_, **__):
+        raise StoreFull
+    monkeypatch.setattr(Mind, "companion", full)
+    with AgentMemory(home, SPACE) as memory:
+        for messages in ([object()], [HumanMessage("Well?")]):
+            assert messages == memory.before_model({"messages": messages}, {})["llm_input_messages"]
+            assert {} == memory.after_model({"messages": messages}, {})
+            assert memory.trouble

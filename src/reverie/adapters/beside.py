@@ -5,7 +5,7 @@
         memory.after(messages, answer)
 
     @Beside(mind, "me/shop", session="monday")
-    def model(messages): ...
+    def model(messages): ...             # or a method, a coroutine, a generator that streams the answer
 
 Always true: nothing here raises because of memory (`spared` is the one place of this room that catches everything, and
 `trouble` tells what it caught); a turn waits neither for inference nor for another process that writes. The other
@@ -14,14 +14,13 @@ adapters stand on this one.
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, wraps
-from inspect import iscoroutinefunction
+from functools import partial
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from reverie.adapters.around import around, text_in
 from reverie.companion import Companion
 from reverie.lifecycle.intake import space_meant
 from reverie.messages import named
@@ -38,6 +37,7 @@ PATIENCE = 0.5           # seconds that a conversation's beginning may take; lon
 TO_CLOSE = 10.0          # seconds that the end of a conversation waits for its beginning
 MOST_MISSED = 40         # lists of messages that came before the beginning was over, and are heeded then
 MOST_OPEN = 100          # conversations that one adapter keeps open; of more, the one that was silent longest is closed
+TELL_IT = "Call after(messages, text) with what was said"
 _opening = Lock()        # a mind's thread is made once
 
 
@@ -107,13 +107,35 @@ class Beside:
 
     def after(self, messages: Sequence[Any], answer: Any) -> None:
         """What the model answered to these: a text, a message, or a response of OpenAI's or Anthropic's SDK."""
-        self.heed(self.spared(messages, lambda: [*messages, *messages_of(answer)]))
+        said: list[Any] = self.spared([], lambda: messages_of(answer))
+        if not said and answer is not None and not self.trouble:
+            self.unread(f"An answer of the type {type(answer).__name__} cannot be read. {TELL_IT}")
+        self.heed(self.spared(messages, lambda: [*messages, *said]))
 
-    def warned(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """What to know before this tool runs, as a block of text; each memory once in a conversation, usually none."""
+    def heard(self, messages: Sequence[Any] | None, pieces: Sequence[Any]) -> None:
+        """What the model answered to these piece by piece, once it is over."""
+        if messages is None:
+            return
+        if text := self.spared("", lambda: text_in(pieces)):
+            self.after(messages, text)
+            return
+        if pieces:
+            self.unread(f"The pieces of this answer, of the type {type(pieces[0]).__name__}, hold no text. {TELL_IT}")
+        self.heed(messages)
+
+    def unread(self, why: str) -> None:
+        """Something went by that could not be learned from; `trouble` says so."""
+        self._trouble = why
+
+    def warned(self, tool: str, arguments: Mapping[str, Any] | str, kinds: Sequence[str] = ()) -> str:
+        """What to know before this tool runs, as a block of text; each memory once in a conversation, usually none.
+
+        With `kinds` only memories of these, such as "negative": what must never be done.
+        """
         def called() -> str:
             found = [] if self.is_off else self.mind.warnings(tool, arguments, space=self.space)
-            hits = [hit for hit in found if hit.memory.id not in self._told]
+            hits = [hit for hit in found
+                    if hit.memory.id not in self._told and (not kinds or hit.memory.kind in kinds)]
             self._told.update(hit.memory.id for hit in hits)
             return self._text(hits)
         return self.spared("", called)
@@ -122,6 +144,19 @@ class Beside:
         """What once made such an error go away, as a block of text."""
         return "" if self.is_off else self.spared("", lambda: self._text(
             [Hit(one.memory, one.chance, ("fix",)) for one in self.mind.suggest_fix(error, space=self.space)]))
+
+    def again(self) -> str:
+        """What this conversation was given lately and has taught, for a context that was shortened and has lost it."""
+        def said() -> str:
+            from reverie.surfaces.hooks.first import said_again
+            with self._one_at_a_time:
+                if (companion := self._caught_up()) is None:
+                    return ""
+                companion.wait(PATIENCE)
+                companion.conversation.attention.injected.clear()
+                work = self.mind.work
+                return said_again(work.store, work.settings, self.session, self.space, work.now).text
+        return self.spared("", said)
 
     def ran(self, tool: str, arguments: Any, result: Any = None, *, error: Any = None,
             duration: float | None = None) -> None:
@@ -156,21 +191,8 @@ class Beside:
         return render(hits, self.mind.work.now, limit=settings.limit, budget=settings.budget, asked=asked).text
 
     def __call__(self, model: F) -> F:
-        """The same function, or async function, with memory: its first argument are the messages."""
-        if iscoroutinefunction(model):
-            @wraps(model)
-            async def awaited(messages: Sequence[Any], *more: Any, **named: Any) -> Any:
-                answer = await model(await asyncio.to_thread(self.before, messages), *more, **named)
-                await asyncio.to_thread(self.after, messages, answer)
-                return answer
-            return awaited  # type: ignore[return-value]
-
-        @wraps(model)
-        def called(messages: Sequence[Any], *more: Any, **named: Any) -> Any:
-            answer = model(self.before(messages), *more, **named)
-            self.after(messages, answer)
-            return answer
-        return called  # type: ignore[return-value]
+        """The same function, in the shape that it has, with memory. See `around`, which says where the messages are."""
+        return around(self, model)    # type: ignore[return-value]
 
     def close(self) -> None:
         """The conversation is over: what is queued is written down. Twice does no harm."""
@@ -192,6 +214,7 @@ class Conversations:
     def __init__(self, mind: Mind, space: str | None = None) -> None:
         self.mind, self.space = mind, space_meant(space)
         self._open: dict[str, Beside] = {}
+        self._closing: list[Thread] = []
         self._lock = Lock()
 
     def of(self, session: str) -> Beside:
@@ -200,10 +223,14 @@ class Conversations:
             beside = self._open.pop(session, None) or Beside(self.mind, self.space, session=session)
             self._open[session] = beside      # the last to have spoken stands last
             silent = next(iter(self._open)) if len(self._open) > MOST_OPEN else None
-            closing = self._open.pop(silent) if silent is not None else None
-        if closing:
-            Thread(target=closing.close, daemon=True, name="reverie-beside").start()
+            if silent is not None:
+                self._let_go(self._open.pop(silent))
         return beside
+
+    def _let_go(self, silent: Beside) -> None:
+        thread = Thread(target=silent.close, daemon=True, name="reverie-beside")
+        thread.start()
+        self._closing = [*(one for one in self._closing if one.is_alive()), thread]
 
     @property
     def trouble(self) -> str:
@@ -214,8 +241,11 @@ class Conversations:
         """All conversations are over."""
         with self._lock:
             closing, self._open = self._open, {}
+            ending, self._closing = self._closing, []
         for beside in closing.values():
             beside.close()
+        for thread in ending:
+            thread.join(TO_CLOSE)
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,8 @@
     before a tool   what is known of such a call: what must never be done, corrections
     after a tool    it is recorded; after a failure, what once mended it is added
     end of a turn   the answer is kept and learned from
-    compaction      extraction does not wait for it
+    compaction      extraction does not wait for it; what was given and taught is said again with the next hook
+                    that can carry it, for the SDK has no hook for a session's beginning, nor for the end of either
 
 One object serves all sessions of a process. No hook decides anything about a tool, none fails: in any trouble it
 answers `{}`. For Claude Code itself there is `reverie install claude-code`; do not use both in one session.
@@ -17,13 +18,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from claude_agent_sdk import HookContext, HookMatcher
 from claude_agent_sdk.types import HookCallback, HookEvent, HookInput, HookJSONOutput
 
 from reverie.adapters.beside import Beside, Conversations
-from reverie.surfaces.hooks.hosts import milliseconds
+from reverie.surfaces.hooks.hosts import CARRIES, milliseconds
+
+if TYPE_CHECKING:
+    from reverie.mind import Mind
 
 SECONDS = 2.0            # until a hook goes without; they take milliseconds
 
@@ -32,6 +36,10 @@ class SessionMemory(Conversations):
     """Memory beside the sessions of an agent. Use it as a context manager, or call `close`."""
 
     late = ""                # the last hook that was not waited for
+
+    def __init__(self, mind: Mind, space: str | None = None) -> None:
+        super().__init__(mind, space)
+        self._shortened: set[str] = set()      # sessions whose context is about to lose what it was given
 
     @property
     def trouble(self) -> str:
@@ -54,8 +62,16 @@ class SessionMemory(Conversations):
         return hook
 
     def _answer(self, answer: Callable[[Beside, Mapping[str, Any]], str], given: Mapping[str, Any]) -> str:
-        beside = self.of(str(given.get("session_id", "")))
-        return beside.spared("", lambda: answer(beside, given))
+        session = str(given.get("session_id", ""))
+        beside, event = self.of(session), given["hook_event_name"]
+        again = ""
+        if event in CARRIES and session in self._shortened:
+            self._shortened.discard(session)
+            again = beside.again()
+        elif event == "PreCompact":
+            self._shortened.add(session)
+        told = beside.spared("", lambda: answer(beside, given))
+        return "\n\n".join(text for text in (again, told) if text)
 
 
 def prompted(beside: Beside, given: Mapping[str, Any]) -> str:

@@ -12,9 +12,12 @@ what is put stays.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
+from json import dumps
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from langgraph.store.base import (
@@ -32,17 +35,22 @@ from langgraph.store.base import (
     tokenize_path,
 )
 
+from reverie.clock import derived_id
 from reverie.errors import BadInput
 from reverie.kinds import FILE
 from reverie.lifecycle.intake import MOST_TAG, checked_tags, private, space_meant
 from reverie.model import Filter, Memory
+from reverie.store import GENERATION
 from reverie.store.paging import pages
 
 if TYPE_CHECKING:
     from reverie.mind import Mind
+    from reverie.store import Store
 
 ITEM = "item"            # the detail that makes a memory an item
 PAGE = 1_000             # memories that are read at once
+NEWEST = 10              # where there are few new ones among those that are known
+NOT_KEPT = "Nothing was kept; give JSON values: texts, finite numbers, booleans, None, and lists and mappings of them"
 RANKED = 1_000           # hits of a search that are ranked; further items follow without a score
 
 Namespace = tuple[str, ...]
@@ -72,6 +80,7 @@ class MemoryStore(BaseStore):
     def __init__(self, mind: Mind, space: str | None = None, *, fields: Sequence[str] = ("$",)) -> None:
         self.mind, self.fields = mind, tuple(fields)
         self._space = space_meant(space)
+        self._index = Index(mind.store, self._space)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """What each operation answers; what is read is as it was before anything of this batch is put."""
@@ -107,23 +116,22 @@ class MemoryStore(BaseStore):
         return {hit.memory.id: hit.score for hit in hits}
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
-        found = {entry.namespace[:op.max_depth] for entry in self._entries(())
-                 if all(matches(condition, entry.namespace) for condition in op.match_conditions or ())}
+        found = {namespace[:op.max_depth] for namespace in self._index.namespaces()
+                 if all(matches(condition, namespace) for condition in op.match_conditions or ())}
         return sorted(found)[op.offset:op.offset + op.limit]
 
     def _put(self, ops: Sequence[PutOp]) -> None:
-        """Put and delete, each item once; every namespace is read once."""
-        known = {(entry.namespace, entry.key): entry.memory.id
-                 for namespace in {op.namespace for op in ops} for entry in self._entries(namespace)}
+        """Put and delete, each item once."""
         new = []
         for op in ops:
-            old = known.get((op.namespace, op.key))
-            if op.value is not None and old is None:
-                new.append({**self._fields(op, op.value), "kind": FILE})
-            elif op.value is not None and old is not None:
-                self.mind.revise(old, **self._fields(op, op.value))
+            fields = None if op.value is None else self._fields(op, op.value)
+            old = self._entry(op.namespace, op.key)
+            if fields is not None and old is None:
+                new.append({**fields, "kind": FILE})
+            elif fields is not None and old is not None:
+                self.mind.revise(old.memory.id, **fields)
             elif old is not None:
-                self.mind.forget(old, "deleted")
+                self.mind.forget(old.memory.id, "deleted")
         if new:
             self.mind.remember_many(new, space=self._space)
 
@@ -134,22 +142,61 @@ class MemoryStore(BaseStore):
                 raise BadInput("That key or namespace holds a secret. It is written down as it is; choose another")
         text = "" if op.index is False else searched(value, self.fields if op.index is None else op.index)
         name = "/".join((*op.namespace, op.key))
-        return {"text": text or name, "title": name, "tags": tags_of(op.namespace), "details": {ITEM: {
-            "namespace": list(op.namespace), "key": op.key, "value": dict(value), "indexed": bool(text)}}}
+        return {"text": text or name, "title": name, "tags": tags_of(op.namespace),
+                "session": name_of(op.namespace, op.key), "details": {ITEM: {
+                    "namespace": list(op.namespace), "key": op.key, "value": plain(value), "indexed": bool(text)}}}
 
     def _entry(self, namespace: Namespace, key: str) -> Entry | None:
         """The newer one of two with one key, such as after a restore."""
-        return next((entry for entry in self._entries(namespace)
+        where = Filter(spaces=(self._space,), kinds=(FILE,), session=name_of(namespace, key), having=ITEM, limit=PAGE)
+        return next((entry for entry in map(entry_of, self.mind.store.browse(where))
                      if (entry.namespace, entry.key) == (tuple(namespace), key)), None)
 
     def _entries(self, prefix: Namespace) -> Iterator[Entry]:
         """Every item below a namespace, each key once, newest first."""
         seen = set[tuple[Namespace, str]]()
-        where = Filter(spaces=(self._space,), kinds=(FILE,), tags=tags_of(prefix)[-1:], having=ITEM, limit=PAGE)
-        for entry in map(entry_of, chain.from_iterable(pages(self.mind.store, where))):
+        for entry in map(entry_of, items(self.mind.store, self._space, prefix)):
             if entry.namespace[:len(prefix)] == tuple(prefix) and (entry.namespace, entry.key) not in seen:
                 seen.add((entry.namespace, entry.key))
                 yield entry
+
+
+class Index:
+    """The namespaces of a space's items, as they were after the event `_seen`; only what changed since is read."""
+
+    def __init__(self, store: Store, space: str) -> None:
+        self._store, self._space = store, space
+        self._known: dict[str, Namespace] = {}      # by the id of an item's memory
+        self._seen = 0
+        self._generation: str | None = None
+        self._one_at_a_time = Lock()
+
+    def namespaces(self) -> set[Namespace]:
+        """Those that have an item now, whoever put it."""
+        with self._one_at_a_time:
+            self._catch_up(self._store.last_event(), self._store.meta(GENERATION) or "")
+            return set(self._known.values())
+
+    def _catch_up(self, last: int, generation: str) -> None:
+        if generation != self._generation:
+            self._known = {}
+        for one in items(self._store, self._space, (), NEWEST if self._known else PAGE):
+            if one.id in self._known:
+                break                    # newest first: an import, of which no event tells, comes before what is known
+            self._known[one.id] = entry_of(one).namespace
+        if generation == self._generation and last != self._seen:
+            changed = {record.memory_id for record in self._store.altered_after(self._seen)}
+            for id in changed:
+                self._known.pop(id, None)
+            self._known |= {one.id: entry_of(one).namespace for one in self._store.get(sorted(changed))
+                            if one.active and one.space == self._space and one.kind == FILE and ITEM in one.details}
+        self._seen, self._generation = last, generation
+
+
+def items(store: Store, space: str, prefix: Namespace, page: int | None = None) -> Iterator[Memory]:
+    """The memories of all items below a namespace, newest first, and of some that its tag cannot tell from those."""
+    where = Filter(spaces=(space,), kinds=(FILE,), tags=tags_of(prefix)[-1:], having=ITEM, limit=page or PAGE)
+    return chain.from_iterable(pages(store, where))
 
 
 ANSWERS: dict[type, Callable[[MemoryStore, Any], Any]] = {
@@ -164,6 +211,25 @@ def entry_of(memory: Memory) -> Entry:
     """A memory as an item."""
     item = memory.details[ITEM]
     return Entry(tuple(item["namespace"]), item["key"], item["value"], item["indexed"], memory)
+
+
+def name_of(namespace: Namespace, key: str) -> str:
+    """The session that an item's memory is kept under: its own, by which it is looked up however many there are."""
+    return derived_id(dumps([*namespace, key]), 0.0, "item")
+
+
+def plain(value: Any, path: str = "value") -> Any:
+    """A value as it is kept, or BadInput: only what JSON has comes back as it was."""
+    if isinstance(value, Mapping):
+        if strange := [key for key in value if not isinstance(key, str)]:
+            raise BadInput(f"{path} has the key {strange[0]!r:.60}, which is no text. {NOT_KEPT}")
+        return {key: plain(inner, f"{path}[{key!r}]") for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner, f"{path}[{place}]") for place, inner in enumerate(value)]
+    if not (value is None or isinstance(value, (str, int, float))) or (
+            isinstance(value, float) and not math.isfinite(value)):
+        raise BadInput(f"{path} is {value!r:.60}, of the type {type(value).__name__}. {NOT_KEPT}")
+    return value
 
 
 def shown(entry: Entry) -> dict[str, Any]:

@@ -15,8 +15,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pydantic_ai import FunctionToolset, ModelRequest, ModelResponse, RunContext, TextPart, ToolCallPart
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai import (
+    ApprovalRequired,
+    CallDeferred,
+    FunctionToolset,
+    ModelRequest,
+    ModelResponse,
+    RunContext,
+    TextPart,
+    ToolCallPart,
+)
+from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler
+from pydantic_ai.exceptions import SkipToolExecution
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequestPart,
@@ -29,10 +39,13 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
 
+from reverie import clock
 from reverie.adapters.beside import Beside, Conversations
 
 if TYPE_CHECKING:
     from reverie.mind import Mind
+
+DEFERRED = (ApprovalRequired, CallDeferred, SkipToolExecution)     # a tool did not run, so it did not fail
 
 
 class MemoryCapability(AbstractCapability[Any]):
@@ -67,17 +80,20 @@ class MemoryCapability(AbstractCapability[Any]):
         await asyncio.to_thread(beside.heed, readable(beside, [*ctx.messages, response]))
         return response
 
-    async def after_tool_execute(self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition,
-                                 args: dict[str, Any], result: Any) -> Any:
-        """A tool ran."""
-        (await self._beside(ctx)).ran(call.tool_name, args, result)
+    async def wrap_tool_execute(self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition,
+                                args: dict[str, Any], handler: WrapToolExecuteHandler) -> Any:
+        """A tool runs: it is recorded, and what it returns or raises goes on its way."""
+        began = clock.ticks()
+        try:
+            result = await handler(args)
+        except DEFERRED:
+            raise                        # it did not run
+        except Exception as err:
+            (await self._beside(ctx)).ran(call.tool_name, args, error=f"{type(err).__name__}: {said_in(err)}",
+                                          duration=clock.ticks() - began)
+            raise
+        (await self._beside(ctx)).ran(call.tool_name, args, result, duration=clock.ticks() - began)
         return result
-
-    async def on_tool_execute_error(self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition,
-                                    args: dict[str, Any], error: Exception) -> Any:
-        """A tool failed; its error goes on its way."""
-        (await self._beside(ctx)).ran(call.tool_name, args, error=f"{type(error).__name__}: {error}")
-        raise error
 
     async def _beside(self, ctx: RunContext[Any]) -> Beside:
         return await asyncio.to_thread(self.conversations.of, ctx.conversation_id or "")
@@ -85,6 +101,12 @@ class MemoryCapability(AbstractCapability[Any]):
     async def close(self) -> None:
         """All conversations are over."""
         await asyncio.to_thread(self.conversations.close)
+
+
+def said_in(error: Exception) -> str:
+    """What an error says. One by which a tool asks the model to try again has it in what it sends."""
+    part = getattr(error, "tool_retry", None) or getattr(error, "tool_failed", None)
+    return str(getattr(part, "content", None) or error.__cause__ or error)
 
 
 def toolset(conversations: Conversations) -> FunctionToolset[Any]:

@@ -8,6 +8,7 @@ from reverie.policy import USUAL, Policy
 from reverie.privacy import hidden, only_private, redact
 from reverie.privacy.calls import bare_calls, touches
 from reverie.privacy.sensitive import MARK, is_marked, touched_by, without_lines
+from reverie.window import FENCE, without_injections
 
 MOST_ROLE = 32
 ASSISTANT, TOOLS = "assistant", ("tool", "function")
@@ -17,13 +18,14 @@ def redacted(said: Sequence[Said], policy: Policy, before: Sequence[Said] = ()) 
     """Messages as they may be written down: without secrets, and without what stands in sensitive files.
 
     What a tool answers is not said to which of the calls before it, so what answers any call that is given such a file
-    goes as a whole, be they in one message or in several on end. `before` are the messages before these.
+    goes as a whole, be they in one message or in several on end. `before` are the messages before these. What a tool
+    had from Reverie is left out as well (CC-62).
     """
     guarded = asking = False
     written = []
     earlier = lately(before)
     for place, message in enumerate((*earlier, *said), -len(earlier)):
-        text = clean(message.text)
+        text = clean(news_in(message))
         if message.role == ASSISTANT:
             guarded = reads(message, policy) or (asking and guarded)
             text = bare_calls(text, policy) if guarded else text
@@ -33,6 +35,12 @@ def redacted(said: Sequence[Said], policy: Policy, before: Sequence[Said] = ()) 
         if place >= 0:
             written.append({"role": short_role(message.role, policy), "text": shortened(text, policy)})
     return written
+
+
+def news_in(message: Said) -> str:
+    """What a message says. An answer of `recall` is an echo: only what stands around it is new."""
+    answered = message.role in TOOLS and FENCE in message.text
+    return without_injections(message.text).strip() if answered else message.text
 
 
 def lately(before: Sequence[Said]) -> Sequence[Said]:

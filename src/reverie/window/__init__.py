@@ -18,10 +18,10 @@ from reverie.window.block import (
     hinted,
     line,
     render,
+    without_injections,
 )
 from reverie.window.escape import escaped, harmless
 from reverie.window.tokens import tokens
 
 __all__ = ["EMPTY", "FENCE", "FOOT", "HEAD", "LABEL", "LINE", "SAID_BY", "Block", "age", "escaped", "harmless",
-           "hinted", "line",
-           "render", "tokens"]
+           "hinted", "line", "render", "tokens", "without_injections"]

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from reverie.lifecycle.extract.words import sentences, without_injections
+from reverie.lifecycle.extract.words import sentences
 from reverie.policy import USUAL, Policy
 from reverie.privacy import redact
 from reverie.privacy.calls import bare_calls, is_marked_within, touches
-from reverie.window.block import FENCE, FOOT
+from reverie.window.block import FENCE, FOOT, without_injections
 from reverie.window.escape import escaped
 from reverie.window.gist import is_name
 from reverie.window.items import Item

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from posixpath import join, normpath
 from typing import Any, NamedTuple
@@ -25,12 +25,14 @@ from reverie.lifecycle.experience import COMMIT, FILE, TOOL
 from reverie.lifecycle.experience.signature import signature
 from reverie.model import Event
 from reverie.passages import tags_between
+from reverie.window import FENCE, without_injections
 
 OPERATIONS = ("read", "edit", "write", "create", "delete", "rename")
 CHANGING = frozenset(OPERATIONS) - {"read"}
 
 MOST_TEXT = 4_000        # characters of an answer or an error that are kept: the first half and the last
 MOST_VALUE = 2_000       # of one parameter
+LOOKED_THROUGH = 100_000  # characters of an answer that are looked through for what Reverie put there, before any cut
 MOST_ITEMS, MOST_DEPTH = 50, 5
 
 MOVES = re.compile(r"cd (\S+)")
@@ -40,29 +42,37 @@ GIVEN_FOLDER = ("cwd", "workdir", "working_directory", "directory")
 GIVEN_PATH = ("file_path", "path", "filename", "notebook_path")
 
 
-def bounded(value: Any, most: int = MOST_VALUE, depth: int = MOST_DEPTH) -> Any:
-    """A snapshot of a value for the log: JSON values, of which no text, list or depth is larger than allowed."""
-    if isinstance(value, (Mapping, list, tuple, set, frozenset)):
-        return f"({type(value).__name__})" if depth <= 0 else some_of(value, most, depth - 1)
-    if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and value.bit_length() < 64):
-        return value
-    if isinstance(value, (bytes, bytearray)):
-        value = bytes(value[:2 * most]).decode("utf-8", "replace")
-    return f"({type(value).__name__})" if isinstance(value, int) else ends(str(value), most)
-
-
-def some_of(values: Mapping[Any, Any] | Iterable[Any], most: int, depth: int) -> Any:
-    """The first MOST_ITEMS of some values, each bounded."""
-    if isinstance(values, Mapping):
-        return {str(key)[:200]: bounded(values[key], most, depth) for key in islice(values, MOST_ITEMS)}
-    return [bounded(inner, most, depth) for inner in islice(values, MOST_ITEMS)]
-
-
 def ends(text: str, most: int) -> str:
     """A text, or its first and last part with a mark between them: errors stand at either end."""
     half = most // 2
     return text if len(text) <= most else f"{text[:half]}\n… {len(text) - 2 * half:,} characters …" + (
         f"{tags_between(text, half, len(text) - half)}\n{text[-half:]}")
+
+
+def news(text: str, most: int) -> str:
+    """The same of what a tool gave back, without what Reverie put there, such as an answer of `recall` (CC-62)."""
+    if len(text) > LOOKED_THROUGH:
+        return without_injections(ends(text, most))
+    return ends(without_injections(text).strip() if FENCE in text else text, most)
+
+
+def bounded(value: Any, most: int = MOST_VALUE, depth: int = MOST_DEPTH,
+            cut: Callable[[str, int], str] = ends) -> Any:
+    """A snapshot of a value for the log: JSON values, of which no text, list or depth is larger than allowed."""
+    if isinstance(value, (Mapping, list, tuple, set, frozenset)):
+        return f"({type(value).__name__})" if depth <= 0 else some_of(value, most, depth - 1, cut)
+    if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and value.bit_length() < 64):
+        return value
+    if isinstance(value, (bytes, bytearray)):
+        value = bytes(value[:2 * most]).decode("utf-8", "replace")
+    return f"({type(value).__name__})" if isinstance(value, int) else cut(str(value), most)
+
+
+def some_of(values: Mapping[Any, Any] | Iterable[Any], most: int, depth: int, cut: Callable[[str, int], str]) -> Any:
+    """The first MOST_ITEMS of some values, each bounded."""
+    if isinstance(values, Mapping):
+        return {str(key)[:200]: bounded(values[key], most, depth, cut) for key in islice(values, MOST_ITEMS)}
+    return [bounded(inner, most, depth, cut) for inner in islice(values, MOST_ITEMS)]
 
 
 class Run(NamedTuple):
@@ -83,7 +93,8 @@ def tool_payload(run: Run) -> dict[str, Any]:
     command = next((given[name] for name in GIVEN_COMMAND if isinstance(given.get(name), str)), "") if isinstance(
         given, Mapping) else given if isinstance(given, str) else ""
     payload = {"tool": str(run.tool)[:200], "command": command, "parameters": given if given != command else None,
-               "result": bounded(run.result, MOST_TEXT), "ok": bool(run.ok), "error": bounded(run.error, MOST_TEXT),
+               "result": bounded(run.result, MOST_TEXT, cut=news), "ok": bool(run.ok),
+               "error": bounded(run.error, MOST_TEXT, cut=news),
                "duration": run.duration, "task": str(run.task)[:200]}
     return {name: value for name, value in payload.items() if value not in (None, "", {}, [])}
 

@@ -22,7 +22,8 @@ from reverie.lifecycle.extract.fixes import files_of, fixes_in
 from reverie.lifecycle.extract.later import Later, later_in
 from reverie.lifecycle.extract.rules import REFUSALS, RULES, STAND, Refusal, Rule
 from reverie.lifecycle.extract.signs import files_in, tags_for, triggers_in
-from reverie.lifecycle.extract.words import sentences, without_injections, words_of
+from reverie.lifecycle.extract.words import sentences, words_of
+from reverie.window import without_injections
 
 LONGEST = 400             # characters of one lesson; longer sentences are pasted text, not wishes
 SHORTEST = 8

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from reverie.window import FENCE
+from reverie.window import without_injections
 
 MOST_SENTENCES = 400      # of one message; beyond it somebody has pasted a file
 LONG_QUOTE = 3            # words in double quotes that are somebody else's speech and not a name
@@ -22,7 +22,6 @@ class Words(NamedTuple):
     quoted: tuple[str, ...] = ()
 
 
-_INJECTED = re.compile(rf"<{FENCE}>.*?(?:</{FENCE}>|\Z)", re.DOTALL)    # a long message may be cut inside the fence
 _TAGGED = re.compile(r"<([a-z][\w-]{2,40})(?:\s[^<>\n]{0,200})?>.*?</\1>", re.DOTALL)
 _CODE = re.compile(r"(?:```|~~~).*?(?:```|~~~|\Z)", re.DOTALL)
 _QUOTE = re.compile(r"[\"“](?P<within>[^\"“”\n]{1,1000})[\"”]")
@@ -56,11 +55,6 @@ _MACHINE = re.compile(
     r"^\s*(?:>|\||\$ |#{1,6} |@@ |diff --git|[-+]{3} |\[?\d{4}-\d\d-\d\d[T ]?\d|\[?\d\d:\d\d:\d\d|"
     r"\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|FATAL|TRACE|NOTICE)\b[\]:\s]|[ewi]: |Traceback |at \S+\(|File \"|"
     r"(?:error|warning|fatal|hint|note)(?:\[\w+\])?: |npm (?:ERR|WARN)|FAIL(?:ED)?\b|E {2,}|={4,}|-{4,}|\* What went)")
-
-
-def without_injections(text: str) -> str:
-    """The text without what Reverie put there: memory must not learn from its own echo (CC-62)."""
-    return _INJECTED.sub(" ", text) if FENCE in text else text
 
 
 def plain(text: str) -> str:

@@ -96,17 +96,20 @@ def again(session: str, space: str, home: str, now: float) -> dict[str, Any]:
     with opened(home) as there:
         if there is None:
             return {}
-        from reverie.model import Filter, Hit, lineage
-        from reverie.search.shape import surfaces
-        from reverie.window import render
+        return laid(said_again(*there, session, space, now)) or {}
 
-        store, settings = there
-        turns = store.events(session=session, space=space, verbs=("turn",), newest=True, limit=TURNS)
-        given = list(dict.fromkeys(id for turn in turns for id in turn.payload.get("given", ())))[:AGAIN]
-        known = [memory for memory in store.get(given) if memory.active]
-        taught = store.browse(Filter(spaces=lineage(space), session=session, limit=AGAIN))
-        hits = [Hit(memory, 0.0, ("said again",)) for memory in (*known, *taught) if surfaces(memory, now)]
-        return laid(render(hits, now, limit=2 * settings.limit, budget=2 * settings.budget)) or {}
+
+def said_again(store: Store, settings: Settings, session: str, space: str, now: float) -> Block:
+    """The same as a block."""
+    from reverie.model import Filter, Hit, lineage
+    from reverie.search.shape import surfaces
+    from reverie.window import render
+    turns = store.events(session=session, space=space, verbs=("turn",), newest=True, limit=TURNS)
+    given = list(dict.fromkeys(id for turn in turns for id in turn.payload.get("given", ())))[:AGAIN]
+    known = [memory for memory in store.get(given) if memory.active]
+    taught = store.browse(Filter(spaces=lineage(space), session=session, limit=AGAIN))
+    hits = [Hit(memory, 0.0, ("said again",)) for memory in (*known, *taught) if surfaces(memory, now)]
+    return render(hits, now, limit=2 * settings.limit, budget=2 * settings.budget)
 
 
 def fixes(error: str, space: str, home: str, shown: Container[str] = ()) -> dict[str, Any]:
