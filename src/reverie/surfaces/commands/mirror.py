@@ -34,21 +34,28 @@ def share(
     export: Annotated[bool, typer.Option("--export", help="Only write to the file, once.")] = False,
     take: Annotated[bool, typer.Option("--import", help="Only take in what the file has, once.")] = False,
     stop: Annotated[bool, typer.Option("--stop", help="Keep the file in step no longer; it stays as it is.")] = False,
+    trusted: Annotated[
+        bool | None,
+        typer.Option("--trusted/--untrusted", help="People review what is committed there: what lines say is believed "
+                     "as extracted. Remembered with the file."),
+    ] = None,
 ) -> None:
     """Keep a file of JSON lines in step with a space, so that a team can commit it; without any of it, list them."""
     if sum((start, export, take, stop)) > 1:
         raise BadInput("One of --start, --export, --import and --stop at a time")
     with desk.mind() as mind:
-        if stop or not (file or start or export or take):
+        if stop or not (file or start or export or take or trusted is not None):
             if stop:
                 mind.unshare(file, space=desk.space)
-            paths = mind.shares(space=desk.space)
+            paths, firm = mind.shares(space=desk.space), mind.shares(space=desk.space, trusted=True)
             if desk.json:
-                say.document({"space": desk.space, "files": paths})
+                say.document({"space": desk.space, "files": paths, "trusted": firm})
             else:
-                say.tell("\n".join(paths) or f"No file is shared from {desk.space}. Begin: reverie share --start")
+                listed = "\n".join(f"{path}  (trusted)" if path in firm else path for path in paths)
+                say.tell(listed or f"No file is shared from {desk.space}. Begin: reverie share --start")
             return
-        done = mind.share(file, space=desk.space, once="export" if export else "import" if take else "")
+        done = mind.share(file, space=desk.space, once="export" if export else "import" if take else "",
+                          trusted=trusted)
         hand_over(desk, mind)
     for trouble in done.troubles:
         say.note(trouble)

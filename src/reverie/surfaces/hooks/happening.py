@@ -22,6 +22,7 @@ class Happening(NamedTuple):
     seconds: float | None = None       # how long it took
     source: str = ""                   # how a session began ("startup", "resume", "clear", "compact")
     transcript: str = ""               # the host's file of this conversation
+    model: str = ""                    # which one speaks, if the host says so
 
 
 def text_in(payload: Mapping[str, Any], *names: str) -> str:

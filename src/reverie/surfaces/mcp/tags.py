@@ -13,6 +13,7 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from reverie.authors import looked_at_by, made_by
 from reverie.errors import ReverieError
 from reverie.kinds import maturity
 from reverie.mind.fetch import MOST_FETCHED
@@ -55,6 +56,8 @@ class Record(TypedDict):
     maturity: str
     confidence: float
     scope: str
+    generated_by: NotRequired[dict[str, str]]
+    curated_by: NotRequired[dict[str, str]]
 
 
 class Retrieved(TypedDict):
@@ -115,7 +118,7 @@ class Tags:
             return Stored(status="rejected", error=f"{scope!r} is no scope", allowed_scopes=list(SCOPES))
         mind = self.room.mind
         try:
-            given = (claim := self.room.vouch(content)).fields
+            given = (claim := self.room.vouch(content, ctx=ctx)).fields
             sure = None if confidence is None else min(TRUST[claim.provenance], max(0.0, confidence))
             kept = mind.remember(
                 content, title=description, tags=tags, space=self.room.place(scope, SCOPES), trust=sure,
@@ -162,8 +165,13 @@ class Tags:
                       message=f"{len(tags)} tags" if tags else "Nothing is stored yet")
 
     def _record(self, memory: Memory) -> Record:
-        return Record(id=memory.id, description=harmless(memory.title), content=harmless(memory.text),
-                      tags=list(memory.tags),
-                      stored=local(memory.at, self.room.zone), usage_count=memory.access_count,
-                      maturity=maturity(memory), confidence=round(memory.confidence, 4),
-                      scope=self.room.scope(memory, *SCOPES))
+        one = Record(id=memory.id, description=harmless(memory.title), content=harmless(memory.text),
+                     tags=list(memory.tags),
+                     stored=local(memory.at, self.room.zone), usage_count=memory.access_count,
+                     maturity=maturity(memory), confidence=round(memory.confidence, 4),
+                     scope=self.room.scope(memory, *SCOPES))
+        if made := made_by(memory):
+            one["generated_by"] = made
+        if looked := looked_at_by(memory):
+            one["curated_by"] = looked
+        return one
