@@ -26,7 +26,7 @@ from reverie import clock, config
 from reverie.config import Settings
 from reverie.surfaces.detached import lives
 from reverie.surfaces.hooks.places import Places
-from reverie.surfaces.wiring.targets import launcher
+from reverie.surfaces.wiring.command import launcher
 from reverie.testing import memory
 
 MEMORIES, GUARDS = 1_000, 50

@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 
 from reverie import environment
 from reverie.errors import BadInput, Disabled
+from reverie.policy import CHOICES, Choice, Policy
 
 ME = "me"    # the user's own space, seen from every project
 ENVIRONMENT = (("embedder", "REVERIE_EMBEDDER"), ("api_key", "REVERIE_API_KEY"), ("llm", "REVERIE_LLM"),
                ("llm_key", "REVERIE_LLM_KEY"), ("mcp_token", "REVERIE_MCP_TOKEN"))
 BOUNDS = {"depth": (0, 4), "decay": (0.01, 1.0), "llm_votes": (1, 9), "condense_at": (0.1, 1.0)}
 """Least and most of some numbers; others are 0 or more. Beyond four hops, 0.7 each leave less than a quarter."""
-CHOICES = {"curate": ("off", "inferred", "model")}
+CURATES = {"curate": ("off", "inferred", "model")}
 USUAL_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}    # a provider's own variable
 GIT_KEPT = frozenset(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"))
 
@@ -35,6 +36,10 @@ class Settings(NamedTuple):
     store: str = ""                   # store URL; empty: sqlite in the home
     enabled: bool = True              # False: nothing is remembered and nothing surfaces
     off: tuple[str, ...] = ()         # spaces in which memory is switched off, with all below them
+    off_sessions: tuple[str, ...] = ()    # conversations in which memory is switched off, by their names
+    personal: str = "mask"            # cards, IBANs, US social security numbers: off (kept), mask, or refuse
+    contact: str = "off"              # e-mail addresses and phone numbers: off (kept), mask, or refuse
+    sensitive: tuple[str, ...] = ()   # files never looked into, as in .gitignore, beside .env, keys and the like
     embedder: str = "minilm"          # minilm, minilm:int8, toy, none, or openai:<base url>#<model>
     api_key: str = ""                 # for a remote embedder
     models: str = ""                  # folder of the model's files; empty: `cache` in the home, or in the usual home
@@ -81,14 +86,24 @@ class Settings(NamedTuple):
         """Where the Markdown mirror is; None where it is switched off."""
         return None if self.mirror in ("", "off") else self.home / Path(self.mirror).expanduser()
 
-    def is_off(self, space: str) -> bool:
-        """Whether memory is switched off in this space or above it."""
-        return not self.enabled or any(space == off or space.startswith(off + "/") for off in self.off)
+    @property
+    def policy(self) -> Policy:
+        """What is taken out of a text before it is kept. BadInput for a choice that there is not."""
+        return Policy(choice("personal", self.personal), choice("contact", self.contact), self.sensitive)
 
-    def check_on(self, space: str) -> None:
-        """Disabled where memory is switched off in this space."""
+    def is_off(self, space: str, session: str = "") -> bool:
+        """Whether memory is switched off in this space or above it, or in this conversation."""
+        return (not self.enabled or any(space == off or space.startswith(off + "/") for off in self.off)
+                or (bool(session) and session in self.off_sessions))
+
+    def check_on(self, space: str, session: str = "") -> None:
+        """Disabled where memory is switched off in this space or conversation."""
         if self.is_off(space):
-            raise Disabled(f"Memory is switched off in {space}. `reverie on` switches it on again")
+            raise Disabled(f"Memory is switched off in {space}. `reverie on` switches it on again; where only one "
+                           "session is off, `reverie on --session`")
+        if self.is_off(space, session):
+            raise Disabled(f"Memory is switched off in the session {session}. Switch it on again with: "
+                           f"reverie on --session {session}")
 
 
 def changed_at(settings: Settings) -> float:
@@ -102,7 +117,17 @@ def changed_at(settings: Settings) -> float:
 def switched(settings: Settings) -> Settings:
     """These settings with what is switched on and off by now; BadInput while config.toml cannot be read."""
     fresh = load(settings.home)
-    return settings._replace(enabled=fresh.enabled, off=fresh.off)
+    return settings._replace(enabled=fresh.enabled, off=fresh.off, off_sessions=fresh.off_sessions)
+
+
+def switch_session(settings: Settings, session: str, *, on: bool, kept: bool = True) -> Settings:
+    """Switch memory on or off in one conversation, for good if that is `kept`; the settings as they are then."""
+    before = load(settings.home).off_sessions if kept else settings.off_sessions
+    others = tuple(one for one in before if one != session)
+    if not kept:
+        return settings._replace(off_sessions=others if on else (*others, session))
+    save(settings, off_sessions=others if on else (*others, session))
+    return switched(settings)
 
 
 def default_home() -> Path:
@@ -169,14 +194,23 @@ def checked(path: Path, name: str, value: Any) -> Any:
         value = float(value)
     if type(value) is not type(default):
         raise BadInput(f"{path}: {name} must be of the same type as its default {default!r}, not {value!r}")
-    if name in CHOICES and value not in CHOICES[name]:
-        raise BadInput(f"{path}: {name} = {value!r} must be one of {', '.join(CHOICES[name])}")
+    if name in CURATES and value not in CURATES[name]:
+        raise BadInput(f"{path}: {name} = {value!r} must be one of {', '.join(CURATES[name])}")
+    if name in ("personal", "contact"):
+        choice(f"{path}: {name}", value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         low, high = BOUNDS.get(name, (0, math.inf))
         if not low <= value <= high:
             wanted = f"from {low} to {high}" if name in BOUNDS else "0 or more"
             raise BadInput(f"{path}: {name} = {value!r} must be {wanted}")
     return value
+
+
+def choice(name: str, value: str) -> Choice:
+    """What becomes of some personal data, as it was chosen."""
+    if value in CHOICES:
+        return value
+    raise BadInput(f"{name} = {value!r} is not one of {', '.join(CHOICES)}")
 
 
 def from_environment() -> dict[str, Any]:
@@ -250,6 +284,12 @@ def without_git() -> dict[str, str]:
     where the user's own configuration and git's programs are.
     """
     return {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in GIT_KEPT}
+
+
+def tried_in(home: str) -> dict[str, str]:
+    """The environment for a program of ours that is tried in a home of its own, with none of the user's settings."""
+    return {**{name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")},
+            "REVERIE_HOME": home}  # fmt: skip
 
 
 def work_tree(folder: Path) -> Path:

@@ -7,6 +7,20 @@ The half of `config` that a hook has time for: `config` brings `pathlib`, which 
 import os
 
 SANDBOX = ".sandbox"    # the folder in a home that stands in for it while things are tried out
+PARENT = os.getppid()
+"""The process that started this one, read as early as can be: a server ends with its client."""
+
+
+def orphaned() -> bool:
+    """Whether the process that started this one was gone before it could be known.
+
+    Then it is a child of init, in a process group that is neither its own, as of a service, nor init's, as in a
+    container whose first process is the client.
+    """
+    try:
+        return os.getppid() != PARENT or (PARENT == 1 and os.getpgrp() not in (os.getpid(), os.getpgid(1)))
+    except (OSError, AttributeError):     # a system that does not tell
+        return False
 
 
 def home() -> str:
@@ -26,6 +40,14 @@ def sandboxed(home: str, asked: bool = False) -> str:
 def usual_home() -> str:
     """`REVERIE_HOME`, or `~/.reverie`, as an absolute path."""
     return os.path.abspath(os.path.expanduser(os.environ.get("REVERIE_HOME") or "~/.reverie"))
+
+
+SESSIONS = ("REVERIE_SESSION", "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID")    # ours first; what hosts give commands
+
+
+def session() -> str:
+    """The conversation in which a host agent runs this command; empty where none tells."""
+    return next((value for name in SESSIONS if (value := os.environ.get(name, "").strip())), "")
 
 
 def switched_on() -> bool:

@@ -16,6 +16,7 @@ ReverieError
 ├── ModelUnavailable        the embedding model's weights are not to be had
 ├── EmbedderUnavailable     a remote embedder does not answer
 ├── ModelAway               the language model is not to be had just now
+├── PortTaken               somebody else listens there
 └── ExtraMissing            an optional dependency is not installed
 
 "Nothing found" is never an error: it is an empty list.
@@ -87,6 +88,10 @@ class EmbedderUnavailable(ReverieError):
 
 class ModelAway(ReverieError):
     """The language model does not answer just now. What waits for it goes on waiting; see `reverie llm`."""
+
+
+class PortTaken(ReverieError):
+    """Somebody else listens on that port. Choose another one."""
 
 
 class ExtraMissing(ReverieError):

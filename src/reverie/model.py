@@ -211,6 +211,8 @@ class Filter(NamedTuple):
     until: float | None = None               # said or happened by then; both ends belong to the range
     having: str = ""                         # details that this name stands in
     by_time: bool = False                    # newest by when it happened, not by when it was written; no pages
+    paths: tuple[str, ...] = ()              # files an agent keeps: their `path` in the details is one of these
+    below: str = ""                          # or: it lies in this folder
 
 
 def lineage(space: str) -> tuple[str, ...]:

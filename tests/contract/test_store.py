@@ -1048,6 +1048,17 @@ def test_a_filter_by_what_stands_in_the_details(store):
     assert ["odd"] == [one.text for one in store.browse(Filter(having=odd))]
 
 
+def test_a_filter_by_path(store):
+    """A file is looked for by its path to the letter, or by the folder it lies in; nothing else has a path."""
+    for path in ("/memories/a", "/memories/a%", "/memories/deep/a", "/memories/deeper"):
+        store.apply([Add(a_memory(path, details={"path": path}))], an_event())
+    store.apply([Add(a_memory("none")), Add(a_memory("other", details={"path": {"odd": 1}}))], an_event())
+    told = lambda **fields: [one.text for one in store.browse(Filter(**fields))]    # noqa: E731
+    assert ["/memories/deep/a", "/memories/a"] == told(paths=("/memories/a", "/memories/deep/a", "/memories/none"))
+    assert ["/memories/deep/a"] == told(below="/memories/deep") and [] == told(below="/memories/a")
+    assert 4 == len(told(below="/memories"))
+
+
 def test_words_without_some_kinds(store):
     """CC-64: what is left out by kind is not found by its words."""
     store.apply([Add(a_memory("heron pad", kind="scratch")), Add(fact := a_memory("heron fact"))], an_event())

@@ -8,7 +8,7 @@ from reverie.errors import BadInput
 from reverie.kinds import EXCERPT
 from reverie.lifecycle.condense.lines import MARK, TITLE
 from reverie.lifecycle.condense.timing import too_early
-from reverie.settle.leaving import Gone, keep
+from reverie.settle.leaving import Gone, Home, keep
 from reverie.testing import NOON, SPACE, memory
 from reverie.window import FENCE, FOOT
 from reverie.window.strategies import Scene, importance
@@ -141,7 +141,7 @@ def test_what_left_is_recalled_and_told(mind):
 def test_a_passage_does_not_stand_for_what_it_teaches(mind, first):
     """C106, C107: what the user said is learned though its passage has left the context before the turn was read."""
     def leaves():
-        keep(mind.store, [Gone(FACT, "user", NOON, (0, 0))], SPACE, "s1", NOON)
+        keep(mind.store, [Gone(FACT, "user", NOON, (0, 0))], Home(SPACE, "s1"), NOON)
     leaves() if first == "left" else None
     mind.record("turn", {"messages": [{"role": "user", "text": FACT}]}, space=SPACE, session="s1")
     mind.settle()

@@ -1,10 +1,11 @@
 """Two-phase retrieval: hints name what there may be, retrieve reads what somebody wants."""
 
 import json
+from typing import Any
 
 import pytest
 
-from reverie.errors import BadInput, StoreReadOnly
+from reverie.errors import BadInput, ModelUnavailable, StoreReadOnly
 from reverie.testing import SPACE
 from tests.helpers import invoked, opened, toy_home
 
@@ -153,6 +154,25 @@ def test_nothing_where_memory_is_off(mind):
     assert mind.retrieve([id], space=SPACE) == ([], 0)
 
 
+def test_hints_where_nothing_can_be_written(mind, monkeypatch):
+    """On a store that is only read, hints are given as recall gives memories; they may come again."""
+    id = kept(mind, "Heron, the staging server", "staging")
+
+    def refused(*_):
+        raise StoreReadOnly
+    monkeypatch.setattr(mind.store, "append", refused)
+    assert [hint.id for hint in mind.hints("what about staging?", space=SPACE, session="one")] == [id]
+
+
+def test_an_untitled_memory_is_hinted_at_by_what_the_prompt_has(mind):
+    """E10, CC-80: its kind and the words of it that the prompt has too; where it has none, its day."""
+    kept(mind, "The staging server is called heron.", "hosts", title="", kind="decision")
+    [hint] = mind.hints("Which staging server is ours?", space=SPACE)
+    assert hint.title == "decision on staging, server"
+    [hint] = mind.hints("what of our hosts?", space=SPACE)
+    assert hint.title.startswith("decision of 20") and "heron" not in hint.title
+
+
 def test_what_is_used_and_worth_most(mind, clock):
     """Counted is who was used or said again, and how often; first comes what was needed often and is believed (E60,
     E61).
@@ -179,3 +199,18 @@ def test_usage_on_the_command_line(tmp_path, monkeypatch):
         mind.retrieve([kept(mind, "Staging is heron.")], space=SPACE)
     assert "Of 1 memories 1 were used, 1 times in all" in invoked("stats", "--used", "--space", SPACE).stdout
     assert json.loads(invoked("stats", "--used", "--space", SPACE, "--json").stdout)["best"][0]["access_count"] == 1
+
+
+def test_where_nothing_is_kept_no_model_is_asked(tmp_path, monkeypatch):
+    """A recall in an empty home answers at once, and nothing is fetched for it; once there is something, it is."""
+    monkeypatch.setenv("REVERIE_HOME", str(toy_home(tmp_path)))
+    asked: list[Any] = []
+
+    def refuse(_, texts):
+        asked.append(texts)
+        raise ModelUnavailable("There is no model")
+    monkeypatch.setattr("reverie.embed.toy.Toy.embed", refuse)
+    assert "words alone" not in invoked("recall", "heron", "--space", SPACE).stderr and asked == []
+    with opened(tmp_path / "home") as mind:
+        kept(mind, "Staging is heron.")
+    assert "words alone" in invoked("recall", "heron", "--space", SPACE).stderr and asked

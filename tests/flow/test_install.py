@@ -3,14 +3,24 @@
 
 import json
 import os
+import shutil
+import sqlite3
+import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
 from reverie import config
+from reverie.surfaces.cli import app
 from reverie.surfaces.hooks.places import Places
+from reverie.surfaces.wiring import entries, trial
+from reverie.surfaces.wiring.command import SILENT, ours
+from reverie.surfaces.wiring.targets import Place, mcp_server
 from tests.helpers import invoked, opened, toy_home
 
 HOSTS = ("claude-code", "codex", "cursor")
@@ -83,18 +93,158 @@ def test_wired_anew_it_still_comes_back_as_it_was(user):
 
 
 def test_it_shows_what_it_would_write_and_asks(user):
-    """The diff stands on stderr; without --yes and nobody to ask nothing is written."""
+    """A line for each hook on stderr, or with --diff all of it; where there is nobody to ask, the reason alone."""
     result = invoked("install", "claude-code", code=2)
-    assert "+" in result.stderr and "run.py claude-code" in result.stderr
+    assert result.stderr == "reverie: Nothing was written: there is nobody to ask. Add --yes\n"
     assert {} == every_file(user)
     assert ["settings.json", ".claude.json"] == [Path(path).name for path in json.loads(
         invoked("install", "claude-code", "--yes", "--json").stdout)["written"]]
+    shown = invoked("uninstall", "claude-code", "--yes").stderr
+    assert "(the file goes)" in shown and "  - Stop: " in shown and "MCP server reverie" in shown
+    shown = invoked("install", "claude-code", "--yes").stderr
+    assert "run.py claude-code" in shown and len(shown.splitlines()) == 12
+    assert len(invoked("uninstall", "claude-code", "--yes", "--diff").stderr.splitlines()) > 50
+
+
+def test_entries_can_be_had_for_wiring_by_hand(user):
+    """What the files would hold; nothing is written."""
+    there = json.loads(invoked("install", "cursor", "--print", "--json").stdout)
+    assert [str(user / ".cursor" / name) for name in ("hooks.json", "mcp.json")] == list(there)
+    assert "run.py cursor" in there[str(user / ".cursor" / "hooks.json")]
+    assert "[mcp_servers.reverie]" in invoked("install", "codex", "--print").stdout
+    assert {} == every_file(user)
 
 
 def test_without_mcp_there_are_hooks_only(user):
     """--no-mcp leaves the servers alone."""
     invoked("install", "claude-code", "--no-mcp", "--yes")
     assert [".claude/settings.json"] == sorted(every_file(user))
+
+
+THEIRS = ["~/bin/count-reverie-hook-calls.sh", "nice -n 19 reverie-hook claude-code >> ~/my.log"]
+
+
+@pytest.mark.parametrize("line", THEIRS)
+def test_a_users_own_handler_is_never_taken_out(user, line):
+    """What mentions our hook and is not ours stays, and comes back byte by byte with all the rest."""
+    settings = user / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": line}]}]}}))
+    before = settings.read_bytes()
+    invoked("install", "claude-code", "--yes")
+    assert line in settings.read_text()
+    settings.write_text(settings.read_text() + "\n")
+    invoked("install", "claude-code", "--yes")
+    invoked("uninstall", "claude-code", "--yes")
+    assert settings.read_bytes() == before + b"\n"
+
+
+def test_secrets_of_the_host_stay_where_they_are(user):
+    """Neither the ledger, which nobody else may read, nor what is shown holds what others keep in the file (CC-89)."""
+    settings, servers = user / ".claude" / "settings.json", user / ".claude.json"
+    settings.parent.mkdir()
+    secret, key = "tok-Zx81kQpL09vRt", "sk-ant-api03-aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5z"
+    settings.write_text(json.dumps({"env": {"ANTHROPIC_AUTH_TOKEN": secret}}, indent=2))
+    servers.write_text(json.dumps({"oauthAccount": {"refresh": "r-Zx81kQpL09vRt"}, "primaryApiKey": key}))
+    before = every_file(user)
+    shown = invoked("install", "claude-code", "--yes", "--diff").stderr
+    ledger = Path(config.default_home()) / "installed" / "claude-code.json"
+    kept = ledger.read_text()
+    assert ledger.stat().st_mode & 0o777 == 0o600
+    for word in (secret, key, "r-Zx81kQpL09vRt"):
+        assert word not in kept and word not in shown
+    assert secret not in invoked("uninstall", "claude-code", "--yes", "--diff").stderr
+    assert every_file(user) == before
+
+
+def test_a_byte_order_mark_is_read_and_kept(user):
+    """Editors of Windows write one; Claude Code reads it, and so do we."""
+    settings = user / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    before = b'\xef\xbb\xbf{\r\n  "model": "opus"\r\n}\r\n'
+    settings.write_bytes(before)
+    invoked("install", "claude-code", "--no-mcp", "--yes")
+    wired = settings.read_bytes()
+    assert wired.startswith(b'\xef\xbb\xbf{') and b"\n" not in wired.replace(b"\r\n", b"")
+    assert "Claude Code is wired" in told()
+    invoked("uninstall", "claude-code", "--yes")
+    assert settings.read_bytes() == before
+
+
+def test_the_host_wrote_its_file_anew(user):
+    """Formatted in the host's way, with something of its own: only ours goes; what we had made goes with it."""
+    settings = user / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"hooks":{"Stop":[]},"n":1e5}')
+    invoked("install", "claude-code", "--yes")
+    for path in (settings, user / ".claude.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()), indent=7))
+    invoked("uninstall", "claude-code", "--yes")
+    assert json.loads(settings.read_text()) == {"hooks": {"Stop": []}, "n": 1e5}
+    assert not (user / ".claude.json").exists(), "it was ours alone"
+
+
+def test_nothing_is_left_behind(user):
+    """Folders that we made go, with the ledger's; those that somebody has put something into stay."""
+    for host in HOSTS:
+        for scope in ("--user", "--project"):
+            invoked("install", host, scope, "--yes")
+    (user / ".cursor" / "theirs.txt").write_text("x")
+    for host in HOSTS:
+        for scope in ("--user", "--project"):
+            invoked("uninstall", host, scope, "--yes")
+    assert [".cursor", ".cursor/theirs.txt", "project", "project/.git"] == sorted(
+        str(path.relative_to(user)) for path in user.rglob("*"))
+    assert not (Path(config.default_home()) / "installed").exists()
+
+
+@pytest.mark.parametrize("ledger", [
+    "[]", "{", '{"PATH": 7}', '{"PATH": {"after": 1}}', '{"PATH": {"before": "x", "after": "y"}}',
+    '{"PATH": {"after": "", "new": false, "made": [], "folders": [], "undo": [[0, "a", 1]]}}'])
+def test_a_damaged_ledger_does_no_harm(user, ledger):
+    """Then our entries are taken out, and no more."""
+    settings = user / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"model": "opus"}')
+    invoked("install", "claude-code", "--no-mcp", "--yes")
+    (Path(config.default_home()) / "installed" / "claude-code.json").write_text(ledger.replace("PATH", str(settings)))
+    invoked("install", "claude-code", "--no-mcp", "--yes")
+    invoked("uninstall", "claude-code", "--yes")
+    assert settings.read_text() == '{"model": "opus"}'
+
+
+def test_a_file_that_came_after_ours_is_not_ours_to_remove(user):
+    """Ours was deleted, another written; that one comes back as it was."""
+    settings = user / ".claude" / "settings.json"
+    invoked("install", "claude-code", "--no-mcp", "--yes")
+    settings.write_text("{}")
+    invoked("install", "claude-code", "--no-mcp", "--yes")
+    invoked("uninstall", "claude-code", "--yes")
+    assert settings.read_text() == "{}"
+
+
+def test_what_is_write_protected_stays(user):
+    """Said with the file's name; nothing is written, no half of a file is left."""
+    settings = user / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text("{}")
+    settings.chmod(0o444)
+    assert "write-protected" in invoked("install", "claude-code", "--yes", code=2).stderr
+    assert [".claude/settings.json"] == sorted(every_file(user))
+
+
+def test_a_half_pair_in_a_file_is_no_bug(user):
+    """Half a pair of UTF-16 among others' entries stays; a home whose name is no UTF-8 is told of."""
+    settings = user / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say \\ud83d"}]}]}}')
+    before = settings.read_bytes()
+    invoked("install", "claude-code", "--yes")
+    invoked("uninstall", "claude-code", "--yes", "--diff")
+    assert settings.read_bytes() == before
+    home = os.fsdecode(os.fsencode(user / "h") + b"\xff")
+    assert "is not" in invoked("--home", home, "install", "claude-code", "--yes", code=2).stderr
+    assert settings.read_bytes() == before
 
 
 def test_links_and_modes_are_kept(user):
@@ -163,8 +313,202 @@ def test_doctor_says_when_memory_last_surfaced_and_what_failed(user):
     assert "ValueError: odd" in told(code=1)
     Places(str(home)).trouble("claude-code: OSError: disk full")
     assert "disk full" in told(code=1)
+    invoked("off", "--space", "me")
+    assert "Memory is off in me. Switch it on: reverie on --space me" in told(code=1)
     invoked("off", "--everywhere")
-    assert "Memory is off" in told(code=1)
+    assert "Memory is off everywhere" in told(code=1)
+
+
+@pytest.mark.parametrize("path", [".claude/settings.local.json", ".codex/hooks.json", ".cursor/hooks.json"])
+def test_doctor_runs_nothing_that_a_file_says(user, path):
+    """A repository brings its own settings: what stands in them is compared with ours, and never run."""
+    (user / "reverie" / "surfaces" / "hooks").mkdir(parents=True)
+    (user / "reverie" / "surfaces" / "hooks" / "run.py").write_text("")
+    ran, host = user / "PWNED", {".claude": "claude-code", ".codex": "codex", ".cursor": "cursor"}[path.split("/")[0]]
+    for line in (
+        f"touch {ran}; echo {{}} # reverie-hook",
+        f"{ran}.sh -I -S {user}/reverie/surfaces/hooks/run.py {host}{SILENT}",
+        f"PYTHONPATH=. reverie-hook {host} 2>/dev/null || touch {ran}",
+    ):
+        for root in (user, user / "project"):
+            invoked("install", host, "--no-mcp", "--project" if root != user else "--user", "--yes")
+            file = root / path if root != user else user / path.replace(".local", "")
+            ours = next(iter(entries.ours_by_event(json.loads(file.read_text())).values()))[0][1]["command"]
+            file.write_text(file.read_text().replace(ours, line))
+        Path(f"{ran}.sh").write_text(f"#!/bin/sh\ntouch {ran}\necho {{}}\n")
+        Path(f"{ran}.sh").chmod(0o755)
+        CliRunner().invoke(app, ["doctor", "--json"])
+        assert not ran.exists()
+        for root in (user, user / "project"):
+            (root / path if root != user else user / path.replace(".local", "")).unlink()
+
+
+def unwell():
+    return {one["text"]: one["mend"] for one in findings(1) if not one["well"]}
+
+
+def alone(text):
+    """The one trouble there is; what to do about it."""
+    (found, mend), = unwell().items()
+    assert text in found, found
+    return mend
+
+
+def wired_to(user, host="claude-code", *more):
+    """Its files, after a wiring that has no trouble."""
+    invoked("install", host, "--yes", *(more or ("--no-mcp",)))
+    assert all(one["well"] for one in findings())
+    return user
+
+
+def test_doctor_names_files_that_cannot_be_read(user):
+    """Broken JSON, or a folder in a file's place: said with the name, and the rest is looked at all the same."""
+    wired_to(user, "cursor")
+    settings = user / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"hooks": {,}}')
+    assert f"{settings} cannot be read" in next(iter(unwell())) and "Cursor is wired" in told(1)
+    settings.unlink()
+    settings.mkdir()
+    assert alone(f"{settings} cannot be read: Is a directory")
+
+
+def test_doctor_knows_where_hosts_run_no_hooks(user):
+    """disableAllHooks of Claude Code, [features] of Codex."""
+    wired_to(user)
+    (user / "project" / ".claude").mkdir()
+    shared = user / "project" / ".claude" / "settings.json"
+    shared.write_text('{"disableAllHooks": true}')
+    assert alone(f"disableAllHooks in {shared}")
+    shared.unlink()
+    wired_to(user, "codex")
+    (user / ".codex" / "config.toml").write_text("[features]\nhooks = false\n")
+    assert alone("[features] hooks = false")
+
+
+def test_doctor_tries_our_mcp_server_and_looks_up_others(user, monkeypatch):
+    """Ours is started, greeted and left; of any other only whether its program is there is said, by any way in."""
+    wired_to(user, "claude-code", "--user")
+    servers = user / ".claude.json"
+    servers.write_text(servers.read_text().replace(sys.executable, "/nowhere/python"))
+    assert "reverie install claude-code" in alone("its MCP server cannot start: /nowhere/python is not there")
+    invoked("uninstall", "claude-code", "--yes")
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "not on your path" in invoked("install", "cursor", "--project", "--yes").stderr
+    assert "PATH" in alone("its MCP server cannot start: reverie is not there")
+
+
+def test_the_mcp_server_is_ours_wherever_it_is_started(user):
+    """Hosts start it in the project's folder: a package `reverie` in a cloned repository is not what is run."""
+    fake = user / "project" / "reverie"
+    fake.mkdir()
+    (fake / "__init__.py").touch()
+    (fake / "__main__.py").write_text("print('theirs')")
+    server = mcp_server(Place(user))
+    done = subprocess.run([server["command"], *server["args"], "--help"], capture_output=True, text=True, check=True)
+    assert "theirs" not in done.stdout and "Model Context Protocol" in done.stdout
+
+
+def test_doctor_says_when_our_mcp_server_does_not_work(user, monkeypatch):
+    """What it says when it is started is told."""
+    invoked("install", "cursor", "--yes")
+    monkeypatch.setattr(trial, "HELLO", {"jsonrpc": "2.0", "method": "exit"})
+    alone("its MCP server does not work: it answers ''")
+
+
+def test_doctor_knows_what_a_plugin_needs(user, monkeypatch):
+    """Programs that are not on the path; wired in its settings too, the way out is Claude Code's own command."""
+    settings = user / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"enabledPlugins": {"reverie@reverie": true}}')
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert any("runs reverie-hook, which is not on the path" in one for one in unwell())
+    folder = user / "bin"
+    folder.mkdir()
+    for name in ("reverie-hook", "reverie"):
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    assert all(one["well"] for one in findings())
+    invoked("install", "claude-code", "--no-mcp", "--yes")
+    assert "claude plugin uninstall reverie@reverie" in alone("wired more than once")
+
+
+def test_doctor_knows_whose_memory_a_hook_opens(user, monkeypatch):
+    """Another home than this one is told, with both; a quote in a home's name is no trouble."""
+    wired_to(user)
+    there = str(config.default_home())
+    monkeypatch.setenv("REVERIE_HOME", str(toy_home(user / "it's \"odd\"")))
+    assert f"reverie --home {there} doctor" in alone(f"its hooks open the memory in {there}")
+    invoked("install", "claude-code", "--no-mcp", "--yes")
+    assert all(one["well"] for one in findings())
+
+
+def test_doctor_looks_at_the_rest_when_settings_are_broken(user, monkeypatch):
+    """One typo silences every hook: that is said first. REVERIE_OFF is no switch that `reverie on` could turn."""
+    wired_to(user)
+    path = Path(config.default_home()) / "config.toml"
+    right = path.read_text()
+    for wrong in ("limt = 3\n", "limit = \n"):
+        path.write_text(wrong)
+        assert "hooks say and learn nothing" in next(iter(unwell()))
+        assert "Claude Code is wired" in told(1) and "memories" in told(1)
+    path.write_text(right)
+    monkeypatch.setenv("REVERIE_OFF", "1")
+    assert alone("off by REVERIE_OFF") == "Unset it; `reverie on` cannot help."
+
+
+def test_doctor_says_of_each_trouble_with_the_store_what_helps(user):
+    """A newer store wants an upgrade and no repair; files where folders belong are told."""
+    wired_to(user)
+    home = Path(config.default_home())
+    with closing(sqlite3.connect(home / "reverie.db")) as db:
+        db.execute("pragma user_version = 999")
+    assert "" == alone("Upgrade with: pip install --upgrade reverie")
+    (home / "reverie.db").write_bytes(b"no database" * 1_000)
+    assert "verify --repair" in alone("cannot be opened")
+    (home / "reverie.db").unlink()
+    shutil.rmtree(home / "hooks", ignore_errors=True)
+    (home / "hooks").write_text("")
+    alone("hooks is a file")
+    shutil.rmtree(home)
+    home.write_text("")
+    assert f"{home} is a file" in next(iter(unwell())) and "Claude Code is wired" in told(1)
+
+
+def test_doctor_says_when_each_host_was_last_here(user):
+    """When its last hook came, and when one last brought something: of each host for itself."""
+    wired_to(user)
+    wired_to(user, "cursor")
+    assert "No hook of Claude Code has come yet" in told()
+    room = Places(str(config.default_home()))
+    event = {"hook_event_name": "PostToolUse", "session_id": "s", "cwd": str(user), "tool_name": "Bash"}
+    subprocess.run([*ours(), "claude-code"], input=json.dumps(event), text=True, check=True, stdout=subprocess.DEVNULL)
+    os.utime(f"{room.home}/hooks/hosts/claude-code", (time.time() - 7_200,) * 2)
+    room.came("cursor")
+    room.came("cursor_gave")
+    here = told(1)    # the event waits, and no worker is to come
+    assert "The last hook of Claude Code came 2h ago; none has brought anything yet." in here
+    assert "The last hook of Cursor came just now; one last brought something just now." in here
+
+
+def test_doctor_shows_shared_files_in_conflict(user):
+    """What git left in a file that is shared is told with its name."""
+    wired_to(user)
+    file = user / "team.jsonl"
+    with opened(config.default_home()) as mind:
+        mind.remember("The staging server is called heron.", space="me/x")
+        mind.share(file, space="me/x")
+    assert all(one["well"] for one in findings())
+    file.write_text(f"<<<<<<< HEAD\n{file.read_text()}=======\n>>>>>>> theirs\n")
+    alone(f"A shared file is not in step: {file}")
+
+
+def test_doctor_sees_a_full_disk(user, monkeypatch):
+    """Hooks can write neither what happens nor a line in their log: doctor says so."""
+    assert "is full" not in told(code=1)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000_000))
+    assert "is full: 1 MB are left. Make room." in told(code=1)
 
 
 def test_doctor_sees_what_runs_twice(user):

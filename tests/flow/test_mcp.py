@@ -117,7 +117,8 @@ def test_a_tool_set_is_small_and_says_what_it_does(room, profile):
     if profile == "unified":
         assert [tool.name for tool in tools] == ["recall", "remember", "hints", "retrieve", "revise", "forget",
                                                  "feedback", "remind"]
-        assert {tool.name for tool in tools if tool.annotations.read_only_hint} == {"recall", "hints", "retrieve"}
+        assert {tool.name for tool in tools if tool.annotations.read_only_hint} == {"recall", "retrieve"}
+        assert {tool.name for tool in tools if tool.annotations.idempotent_hint} == {"recall", "revise", "forget"}
         assert {tool.name for tool in tools if tool.annotations.destructive_hint} == {"revise", "forget"}
 
 
@@ -165,7 +166,7 @@ def test_hints_then_retrieve(room):
     (hint,) = one(server, "hints", prompt="what about staging?")["hints"]
     assert hint == {"id": id, "title": "Hosts", "kind": "fact", "tags": ["staging"]}
     again = one(server, "hints", prompt="what about staging?")
-    assert again == {"hints": [], "text": "Nothing is known of it."}
+    assert again["hints"] == [] and again["text"].startswith("Nothing new")
     read = one(server, "retrieve", ids=[id, "mem_none"])
     assert read["memories"][0]["text"].endswith("recipe.") and read["unknown"] == ["mem_none"]
     read = one(server, "retrieve", tags=["Staging"], limit=1)
@@ -218,7 +219,7 @@ def test_texts_that_are_long_are_cut_in_lists(room):
     server = build(room)
     id = one(server, "remember", text="word " * 1_000)["id"]
     (found,) = one(server, "recall", query="word")["memories"]
-    assert len(found["text"]) < 1_700 and f"retrieve {id} reads all of it" in found["text"]
+    assert len(found["text"]) < 1_700 and f"retrieve {id} with offset 1500 reads on" in found["text"]
     assert len(one(server, "retrieve", ids=[id])["memories"][0]["text"]) == 5_000
     room.mind.remember_many([{"text": f"{n} word " * 500} for n in range(60)], space=SPACE)
     many = one(server, "recall", query="word", limit=50)["memories"]
@@ -305,9 +306,17 @@ def test_tags(room):
     assert nothing == {"status": "no_results", "count": 0, "matched": 0, "truncated": False,
                        "message": "No memories match", "memories": []}
     assert one(server, "retrieve_memories", tags=["x"])["status"] == "error"
+    room.mind.forget(id)
+    gone = one(server, "retrieve_memories", ids=[id])
+    assert gone == nothing | {"message": f"No memories match; no longer counts: {id} (forgotten)"}
+    room.mind.restore(id)
+    refusals: list[dict[str, Any]] = [{"tags": ["x", " "]}, {"tags": []}, {"tags": ["oauth2"], "description": " "}]
+    for refused in refusals:
+        said = one(server, "store_memory", **{"content": "x", "description": "y", **refused})
+        assert said["status"] == "error" and ("needed" in said["error"])
     rejected = one(server, "store_memory", content="x", description="y", tags=[], scope="galaxy")
     assert (rejected["status"], rejected["allowed_scopes"]) == ("rejected", ["project", "universal"])
-    assert one(server, "store_memory", content=" ", description="y", tags=["z"])["status"] == "error"
+    assert one(server, "store_memory", content=" ", description="y", tags=["zz"])["status"] == "error"
     text = "The deploy of run {} failed since the token of the registry had expired"
     answers(server, *[("store_memory", {"content": text.format(n), "description": "d", "tags": ["deploy"]})
                       for n in range(2)])
@@ -316,7 +325,9 @@ def test_tags(room):
     room.mind.remember("Perhaps it leaks.", provenance="inferred", space=SPACE)
     listed = one(server, "list_memory_tags")
     assert listed == {"status": "success", "tags": ["architecture", "deploy", "runtime"], "count": 3, "memory_count": 5,
-                      "pending_curation": 1, "message": "3 tags"}
+                      "pending_curation": 5, "message": "3 tags"}
+    room.mind.curate(id, "validated")
+    assert one(server, "list_memory_tags")["pending_curation"] == 4
 
 
 def test_the_documents_example(room):
@@ -351,6 +362,7 @@ def test_files(room):
     lines = one(server, "memory_get", path="MEMORY.md", **{"from": found[0]["start_line"], "lines": 1})
     assert lines["start_line"] == lines["end_line"] == found[0]["start_line"] and lines["total_lines"] > 1
     replaced = one(server, "memory_update", content="# Anew\n", mode="replace")
+    assert replaced["message"] == f"Updated: 1 forgotten. `reverie undo {replaced['version']}` takes it back"
     room.mind.restore_file(updated["path"], replaced["version"], space=SPACE)
     assert "heron" in one(server, "memory_get", path="MEMORY.md")["text"]
     for path in ("/etc/passwd", "../../config.toml", "memory/../../x"):

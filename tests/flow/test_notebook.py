@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reverie.errors import ReverieError
+from reverie.errors import BadInput, ReverieError
 from reverie.surfaces.notebook import Notebook
 from reverie.testing import SPACE
 
@@ -129,3 +129,31 @@ def test_what_makes_no_sense_is_refused(mind, command):
     seq = mind.store.last_event()
     wrong, said = answer(notebook.run, command)
     assert wrong and said and mind.store.last_event() == seq
+
+
+def test_a_command_reads_only_the_files_that_it_names(mind, monkeypatch):
+    """However many files there are: looked up by path, and a folder only as far as somebody asks for it."""
+    notebook = Notebook(mind, SPACE)
+    for number in range(30):
+        notebook.run({"command": "create", "path": f"/memories/many/{number}", "file_text": "x\n"})
+    read, browse = [], mind.store.browse
+
+    def counted(where):
+        found = browse(where)
+        read.extend(found)
+        return found
+    monkeypatch.setattr(mind.store, "browse", counted)
+    for command in (
+        {"command": "create", "path": "/memories/many/new", "file_text": "x\n"},
+        {"command": "view", "path": "/memories/many/7"},
+        {"command": "str_replace", "path": "/memories/many/7", "old_str": "x", "new_str": "y"},
+        {"command": "rename", "old_path": "/memories/many/7", "new_path": "/memories/seven"},
+        {"command": "delete", "path": "/memories/seven"},
+    ):
+        read.clear()
+        notebook.run(command)
+        assert len(read) <= 2, command
+    with pytest.raises(BadInput, match="a file, not a directory"):
+        notebook.run({"command": "create", "path": "/memories/many/8/below", "file_text": "x"})
+    with pytest.raises(BadInput, match="at most 1,000 characters"):
+        notebook.run({"command": "view", "path": f"/memories/{'x' * 2_000}"})

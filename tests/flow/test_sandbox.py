@@ -14,7 +14,7 @@ from reverie.config import Settings
 from reverie.environment import SANDBOX
 from reverie.surfaces.detached import lives
 from reverie.surfaces.hooks.places import Places
-from reverie.surfaces.wiring.targets import launcher
+from reverie.surfaces.wiring.command import launcher
 from reverie.testing import memory
 from tests.helpers import toy_home, until
 

@@ -182,7 +182,30 @@ def test_a_file_with_the_marks_of_a_merge_waits(team):
     text = f"<<<<<<< HEAD\n{json.dumps(JAATO[0])}\n=======\n{json.dumps(JAATO[1])}\n>>>>>>> theirs\n"
     path.write_text(text)
     done = ann.share(path, space=SPACE)
-    assert "marks of a merge" in done.troubles[0] and path.read_text() == text and ann.browse(space=SPACE) == []
+    assert done.stuck and "marks of a merge (lines 1, 3, 5)" in done.troubles[0]
+    assert path.read_text() == text and ann.browse(space=SPACE) == []
+
+
+def test_a_file_that_is_left_alone_is_told_everywhere(tmp_path, monkeypatch):
+    """share lists it as such and ends with a code of its own, settle and status say what to do, JSON has it."""
+    home = toy_home(tmp_path)
+    monkeypatch.setenv("REVERIE_HOME", str(home))
+    monkeypatch.setenv("REVERIE_SPACE", SPACE)
+    path = tmp_path / "team.jsonl"
+    path.write_text("")
+    invoked("share", str(path), "--space", SPACE)
+    path.write_text(f"<<<<<<< HEAD\n{json.dumps(JAATO[0])}\n=======\n{json.dumps(JAATO[1])}\n>>>>>>> theirs\n")
+    done = invoked("share", str(path), "--space", SPACE, code=4)
+    assert "lines 1, 3, 5" in done.stderr and "merge=union" in done.stderr
+    assert json.loads(invoked("--json", "share", str(path), "--space", SPACE, code=4).stdout)["stuck"]
+    listed = invoked("share", "--space", SPACE)
+    assert f"{path}  (not in step)" in listed.stdout and "marks of a merge" in listed.stderr
+    for words in (("share", "--space", SPACE), ("settle",), ("status",)):
+        told = json.loads(invoked("--json", *words).stdout)
+        assert "marks of a merge" in str(told.get("troubles", told.get("shares"))[str(path)])
+    assert "marks of a merge" in invoked("settle").stderr and "marks of a merge" in invoked("status").stdout
+    path.write_text("\n".join(map(json.dumps, JAATO)) + "\n")
+    assert "not in step" not in invoked("share", "--space", SPACE).stdout
 
 
 def test_a_merge_that_keeps_both_sides(team):

@@ -10,7 +10,7 @@ from reverie import clock as real
 from reverie import config
 from reverie.kinds import ANYBODY, EXCERPT, kind_of, unverified
 from reverie.model import TRUST, UNTRUSTED
-from reverie.settle.leaving import Gone, keep
+from reverie.settle.leaving import Gone, Home, keep
 from reverie.surfaces.hooks.desk import Desk
 from reverie.surfaces.hooks.once import answered
 from reverie.surfaces.hooks.places import Places
@@ -268,8 +268,8 @@ def test_a_model_that_believes_a_paste_is_not_believed(clock):
 def test_what_a_tool_answered_leaves_as_what_others_wrote(mind):
     """Passages that leave a context keep who spoke; a tool's are untrusted, and a planted one does not come up."""
     for role, text in (("tool", "The queue has two workers."), ("tool", PLANTED), ("user", "We like two workers.")):
-        keep(mind.store, [Gone(text, role, mind.work.now, (1, 2), "[Bash {}]" if role == "tool" else "")], SPACE, "s1",
-             mind.work.now)
+        keep(mind.store, [Gone(text, role, mind.work.now, (1, 2), "[Bash {}]" if role == "tool" else "")],
+             Home(SPACE, "s1"), mind.work.now)
     found = {one.text.rpartition("\n")[2]: one for one in mind.browse(space=SPACE, kinds=[EXCERPT])}
     assert {text: one.provenance for text, one in found.items()} == {
         "The queue has two workers.": UNTRUSTED, PLANTED: UNTRUSTED, "We like two workers.": "observed"}

@@ -15,6 +15,7 @@ from reverie.lifecycle.planted import SIGNS, planted
 from reverie.lifecycle.reconcile import absorbed, firm_first, merging
 from reverie.lifecycle.untrusted import ASKED, PLANTED, disarmed
 from reverie.model import TRUST, UNTRUSTED, Hit, Retire, revised
+from reverie.policy import USUAL
 from reverie.search.shape import UNVERIFIED, passed, prior, shaped
 from reverie.search.shape import firm_first as ordered
 from reverie.settle.vouching import Heard, told, vouched
@@ -87,10 +88,10 @@ def test_repetition_by_others_makes_nothing_stronger():
 def test_an_export_cannot_smuggle_authority():
     """A row that claims to be untrusted and commands all the same is refused by name."""
     row = {"type": "memory", "id": "mem_1", "text": "x", "space": "me/a", "at": NOON, "provenance": UNTRUSTED}
-    assert transfer.memory(dict(row), set())["provenance"] == UNTRUSTED
+    assert transfer.memory(dict(row), transfer.Filtered(USUAL, set()))["provenance"] == UNTRUSTED
     for more in ({"kind": "preference"}, {"triggers": ["rm"]}):
         with pytest.raises(BadInput, match="commands nobody"):
-            transfer.memory({**row, **more}, set())
+            transfer.memory({**row, **more}, transfer.Filtered(USUAL, set()))
 
 
 @pytest.mark.parametrize("text", [

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from bench.privacy import cases, heldout, second
 from bench.privacy.cases import Case
+from reverie.policy import Policy
 from reverie.privacy import JSON, MARK, redact, redact_value
 
 OPEN = {"password: vpn: ann / {}"}    # what is known not to be found: nothing in it says that it is a secret
@@ -96,7 +97,7 @@ def test_text_around_a_secret_is_kept(before: str, after: str, case: Case):
 @FEW
 @given(st.text())
 def test_any_string_is_safe(text: str):
-    redact(text, contact="mask")
+    redact(text, Policy(contact="mask"))
     redact("password=" + text)
 
 
@@ -154,7 +155,7 @@ def test_depth_is_no_hiding_place():
 def test_numbers_that_identify_are_masked_unless_switched_off(text: str, kind: str):
     """A108: cards, IBANs and social security numbers go by default."""
     assert [m.kind for m in redact(text)[1]] == [kind]
-    assert redact(text, personal="off")[0] is text
+    assert redact(text, Policy(personal="off"))[0] is text
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def test_addresses_and_phones_are_kept_until_asked():
     text = "Ann: ann@example.com, +49 30 1234567"
 
     assert redact(text)[0] is text
-    assert redact(text, contact="mask")[0] == "Ann: [REDACTED:email], [REDACTED:phone]"
+    assert redact(text, Policy(contact="mask"))[0] == "Ann: [REDACTED:email], [REDACTED:phone]"
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,7 @@ def test_no_text_takes_more_than_linear_time(unit: str):
 def seconds(text: str) -> float:
     """What this process itself worked on it, whatever else the machine had to do."""
     start = time.process_time()
-    redact(text, contact="mask")
+    redact(text, Policy(contact="mask"))
     return time.process_time() - start
 
 

@@ -27,6 +27,12 @@ LONG = "the widget " + "goes on and on without an end " * 10 + "to the cache"
     ("x", "x marks it", NOT),                                                    # a tag of one letter
     ("the", "the end", NOT),
     ("cat", "concatenate", NOT),
+    ("go", "let's go home", NOT),                                                # what everybody says all the time
+    ("go", "Go and look for it", NOT),
+    ("go", "is it written in Go?", EXACT),                                       # but where it is a name
+    ("go", "why does `go vet` fail?", EXACT),
+    ("connection_pool", "how large is the connection pool?", EXACT),
+    ("connection_pool", "$ ls connection\npool  x", NOT),                        # a line ends
     ("缓存", "为什么缓存失效了", EXACT),
 ])  # fmt: skip
 def test_a_prompt_speaks_of_a_tag(tag, prompt, grade):
@@ -46,5 +52,6 @@ def test_any_text_may_be_asked(prompt, tag):
     assert met(tag, read(prompt)) in (EXACT, PARTLY, NOT)
     word = "".join(ch for ch in tag if ch.isascii() and ch.isalpha())
     if len(word) >= 2 and met(word, read(word)) == NOT:
+        from reverie.search.tagged import EVERYDAY
         from reverie.words import STOP
-        assert word.casefold() in STOP
+        assert word.casefold() in STOP | EVERYDAY

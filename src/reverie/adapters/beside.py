@@ -68,6 +68,11 @@ class Beside:
         """What went wrong last, here or in the background, in one line; empty when all is well."""
         return self._trouble or (self._companion.trouble if self._companion else "")
 
+    @property
+    def is_off(self) -> bool:
+        """Whether memory is switched off in this conversation."""
+        return self._companion is not None and self._companion.is_off
+
     def spared(self, otherwise: T, work: Callable[[], T]) -> T:
         """What the work returns; if it fails, this instead, and `trouble` says why. The agent goes on."""
         try:
@@ -110,15 +115,15 @@ class Beside:
     def warned(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """What to know before this tool runs, as a block of text; each memory once in a conversation, usually none."""
         def called() -> str:
-            hits = [hit for hit in self.mind.warnings(tool, arguments, space=self.space)
-                    if hit.memory.id not in self._told]
+            found = [] if self.is_off else self.mind.warnings(tool, arguments, space=self.space)
+            hits = [hit for hit in found if hit.memory.id not in self._told]
             self._told.update(hit.memory.id for hit in hits)
             return self._text(hits)
         return self.spared("", called)
 
     def fixed(self, error: str) -> str:
         """What once made such an error go away, as a block of text."""
-        return self.spared("", lambda: self._text(
+        return "" if self.is_off else self.spared("", lambda: self._text(
             [Hit(one.memory, one.chance, ("fix",)) for one in self.mind.suggest_fix(error, space=self.space)]))
 
     def ran(self, tool: str, arguments: Any, result: Any = None, *, error: Any = None,
@@ -134,7 +139,8 @@ class Beside:
             question: What you want to know, in words.
         """
         return self.spared(f"Memory cannot be searched just now. {self._trouble}".strip(), lambda: self._text(
-            self.mind.recall(question, space=self.space), asked=True) or "Nothing is known about that.")
+            [] if self.is_off else self.mind.recall(question, space=self.space), asked=True)
+            or "Nothing is known about that.")
 
     def remember(self, text: str) -> str:
         """Keep something in long-term memory that will be worth knowing in later conversations.

@@ -27,6 +27,7 @@ from reverie.code.sources import Loaded
 from reverie.files.index import Opened, Plan, Progress, batches, opened, planned
 from reverie.files.roots import Root
 from reverie.files.walk import Content, LeftOut, Seen, read, walked
+from reverie.policy import USUAL, Policy
 from reverie.store.code import CodeIndex, Parsed, Size
 from reverie.store.files import Indexed
 
@@ -54,9 +55,10 @@ class Mapped(NamedTuple):
     size: Size = Size()
 
 
-def mapped(index: CodeIndex, root: str, now: Callable[[], float], progress: Progress) -> Mapped:
+def mapped(index: CodeIndex, root: str, now: Callable[[], float], progress: Progress,
+           policy: Policy = USUAL) -> Mapped:
     """Bring the index of a repository up to date. Raises NotFound where there is no such folder."""
-    there = walked(Root(root, ""), lambda name: language_of(name) is not None)
+    there = walked(Root(root, ""), lambda name: language_of(name) is not None, policy)
     skipped = there.skipped.copy()
     mine = [file for file in there.files if not unwritten(file.path)]
     skipped.update(why for file in there.files if (why := unwritten(file.path)))
@@ -68,10 +70,10 @@ def mapped(index: CodeIndex, root: str, now: Callable[[], float], progress: Prog
     if known and index.resolved(root) and len(plan.changed) + len(plan.gone) <= many(known):
         if not (plan.changed or plan.gone):
             return Mapped(root, len(mine), 0, 0, 0, +skipped, index.size(root))
-        if one := amend(index, root, plan, known, now, skipped):
+        if one := amend(index, root, plan, known, now, skipped, policy):
             return Mapped(root, len(mine), one.parsed, len(plan.gone), one.bytes, +skipped, index.size(root))
     for batch in batches(plan.changed):
-        found = looked_at(root, batch, known, now, skipped)
+        found = looked_at(root, batch, known, now, skipped, policy)
         index.stamp(root, found.same)
         index.drop(root, found.left)
         index.put(root, [to_parsed(*pair) for pair in found.fresh])
@@ -93,10 +95,10 @@ class Amended(NamedTuple):
 
 
 def amend(index: CodeIndex, root: str, plan: Plan, known: Mapping[str, Indexed], now: Callable[[], float],
-          skipped: Counter[str]) -> Amended | None:
+          skipped: Counter[str], policy: Policy) -> Amended | None:
     """Bring the index up to date after a few files changed, in one transaction; None if that alters too much."""
     tried = skipped.copy()
-    found = looked_at(root, plan.changed, known, now, tried)
+    found = looked_at(root, plan.changed, known, now, tried, policy)
     gone = [*plan.gone, *found.left]
     fresh = {file.path: facts for file, facts in found.fresh}
     made = amended(index, root, called(root, now), known, fresh, gone, many(known))
@@ -124,13 +126,13 @@ def many(known: Mapping[str, Indexed]) -> int:
 
 
 def looked_at(root: str, files: Iterable[Seen], known: Mapping[str, Indexed], now: Callable[[], float],
-              skipped: Counter[str]) -> Opened[tuple[Indexed, Facts]]:
+              skipped: Counter[str], policy: Policy) -> Opened[tuple[Indexed, Facts]]:
     """Parse some files that may have changed, if they have."""
     def made(file: Indexed, content: Content) -> tuple[Indexed, Facts]:
         skipped["generated"] += generated(content.text)
         return file, facts_of(file.path, content.text)
 
-    return opened(root, files, known, now, skipped, made)
+    return opened(root, files, known, now, skipped, made, policy)
 
 
 def to_parsed(file: Indexed, facts: Facts) -> Parsed:

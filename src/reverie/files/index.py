@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
@@ -18,6 +19,7 @@ from reverie.errors import NotFound
 from reverie.files.chunks import chunked
 from reverie.files.roots import Root
 from reverie.files.walk import Content, LeftOut, Seen, Walked, read, walked
+from reverie.policy import USUAL, Policy
 from reverie.privacy import redact
 from reverie.store.files import UNSURE, Difference, Entry, FileIndex, Indexed
 
@@ -73,7 +75,7 @@ class Opened(NamedTuple, Generic[Made]):
 
 
 def opened(root: str, files: Iterable[Seen], known: Mapping[str, Indexed], now: Callable[[], float],
-           skipped: Counter[str], made: Callable[[Indexed, Content], Made]) -> Opened[Made]:
+           skipped: Counter[str], made: Callable[[Indexed, Content], Made], policy: Policy = USUAL) -> Opened[Made]:
     """Open some files that may have changed, and make something of each that has.
 
     What is no text, and what has a secret in its path, is left out and not kept; what cannot be read just now is kept
@@ -85,9 +87,9 @@ def opened(root: str, files: Iterable[Seen], known: Mapping[str, Indexed], now: 
     size = 0
     for file in files:
         try:
-            if redact(file.path)[1]:
+            if redact(file.path, policy)[1]:
                 raise LeftOut(why="a secret in its name")
-            content = read(Path(root, file.path), now())
+            content = read(Path(root, file.path), now(), policy)
         except FileNotFoundError:
             continue
         except LeftOut as err:
@@ -107,10 +109,11 @@ def opened(root: str, files: Iterable[Seen], known: Mapping[str, Indexed], now: 
     return Opened(fresh, same, left, size)
 
 
-def synced(index: FileIndex, root: Root, now: Callable[[], float], progress: Progress, going: Going) -> Synced:
+def synced(index: FileIndex, root: Root, now: Callable[[], float], progress: Progress, going: Going,
+           policy: Policy = USUAL) -> Synced:
     """Bring the index of a root up to date, as long as `going` says so."""
     try:
-        found = walked(root)
+        found = walked(root, policy=policy)
     except NotFound:
         return Synced(missing=(root.path,))
     known = index.known(root.path)
@@ -121,29 +124,29 @@ def synced(index: FileIndex, root: Root, now: Callable[[], float], progress: Pro
     for batch in batches(plan.changed):
         if not going():
             return done._replace(stopped=True, skipped=+skipped)
-        done = done.plus(put(index, root, batch, known, now, skipped))
+        done = done.plus(put(index, root, batch, known, now, skipped, policy))
         progress(f"indexing {Path(root.path).name}", done.bytes, total)
     dropped = Difference(dropped=index.drop(root.path, plan.gone))
     return done._replace(gone=len(plan.gone), chunks=done.chunks.plus(dropped), skipped=+skipped)
 
 
 def put(index: FileIndex, root: Root, files: Iterable[Seen], known: Mapping[str, Indexed], now: Callable[[], float],
-        skipped: Counter[str]) -> Synced:
+        skipped: Counter[str], policy: Policy) -> Synced:
     """Index some files that may have changed."""
-    found = opened(root.path, files, known, now, skipped, entry_of)
+    found = opened(root.path, files, known, now, skipped, partial(entry_of, policy=policy), policy)
     index.stamp(root.path, found.same)
     index.drop(root.path, found.left)
     return Synced(indexed=len(found.fresh), bytes=found.bytes, chunks=index.put(root.path, found.fresh))
 
 
-def entry_of(file: Indexed, content: Content) -> Entry:
+def entry_of(file: Indexed, content: Content, policy: Policy = USUAL) -> Entry:
     """A file with its chunks."""
-    return Entry(file, chunked(redact(content.text, keep_lines=True)[0]))
+    return Entry(file, chunked(redact(content.text, policy, keep_lines=True)[0]))
 
 
-def renew(index: FileIndex, root: Root, path: str, now: Callable[[], float]) -> None:
+def renew(index: FileIndex, root: Root, path: str, now: Callable[[], float], policy: Policy = USUAL) -> None:
     """Bring the index of one file that was just written up to date."""
-    put(index, root, [Seen(path, UNSURE)], index.known(root.path), now, Counter())
+    put(index, root, [Seen(path, UNSURE)], index.known(root.path), now, Counter(), policy)
 
 
 def batches(files: Iterable[Seen]) -> Iterator[list[Seen]]:

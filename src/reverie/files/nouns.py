@@ -30,11 +30,23 @@ class Excerpt(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A file that was written, what is remembered of it, and the version before, by number."""
+    """A file that was written, what is remembered of it, and the version before, by number.
+
+    On a page of the mirror each line is a memory: what was written there may also revise some, and forget others.
+    """
 
     path: str
-    memory: Memory | None
+    memory: Memory | None              # the first that is new
     version: int
+    memories: tuple[Memory, ...] = ()  # all that are new
+    revised: int = 0
+    forgotten: int = 0
+    why: str = ""                      # why the page does not tell of it yet
+
+    @property
+    def added(self) -> int:
+        """How many are new."""
+        return len(self.memories)
 
 
 class Noted(NamedTuple):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reverie.importing.nouns import Found, Item, Reading, Tie, kind_named, moment, texts, without_none, words
-from reverie.importing.texts import Passage, frontmatter, passages, print_of, text_in
+from reverie.importing.texts import Passage, frontmatter, left_out, page_in, passages, print_of
 from reverie.kinds import KINDS
 
 OBSERVATION = re.compile(r"\[([^\[\]()]{1,64})\]\s+(\S.*)", re.DOTALL)
@@ -49,6 +49,7 @@ def fits(path: Path) -> bool:
 def read(path: Path, reading: Reading) -> Iterator[Item]:
     """Every note with its observations and relations."""
     root, files = (path, sorted(path.rglob("*.md"))) if path.is_dir() else (path.parent, [path])
+    yield from left_out(files)
     notes = [note_of(file, file.relative_to(root).as_posix()) for file in files
              if not any(part.startswith(".") for part in file.relative_to(root).parts)]
     known = {name.lower(): note.permalink for note in notes for name in (note.permalink, note.title)}
@@ -58,7 +59,7 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
 
 def note_of(file: Path, name: str) -> Note:
     """A file, taken apart: what has the form of an observation or a relation is one, wherever it stands."""
-    head, body, first = frontmatter(text_in(file))
+    head, body, first = frontmatter(page_in(file))
     title = words(head.get("title")) or file.stem
     prose, observations, relations = list[str](), list[tuple[int, str, str]](), list[tuple[str, str]]()
     for one in passages(body, first):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reverie.importing.nouns import PROJECT, USER, Found, Item, Reading, Tie, mapping, moment, words
-from reverie.importing.texts import frontmatter, kind_under, passages, print_of, text_in
+from reverie.importing.texts import frontmatter, kind_under, left_out, page_in, passages, print_of
 
 INDEX = "MEMORY.md"
 TYPES = {"user": "knowledge", "feedback": "preference", "project": "fact", "reference": "note"}
@@ -36,6 +36,7 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
     """Every page, and what the index says besides."""
     folder = folder_of(path) or path
     pages = [file for file in sorted(folder.rglob("*.md")) if file.name != INDEX] if folder.is_dir() else [path]
+    yield from left_out([*pages, *([folder / INDEX] if (folder / INDEX).is_file() else [])])
     topics = [one for file in pages if (one := topic(
         file, file.relative_to(folder).as_posix() if folder.is_dir() else file.name, reading)) is not None]
     known = {Path(one.key.partition("#")[0]).stem: one.key for one in topics}
@@ -49,7 +50,7 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
 
 def topic(file: Path, name: str, reading: Reading) -> Found | None:
     """A page; none if it says nothing."""
-    head, body, line = frontmatter(text_in(file))
+    head, body, line = frontmatter(page_in(file))
     text = body.strip()
     if not text:
         return None
@@ -65,7 +66,7 @@ def topic(file: Path, name: str, reading: Reading) -> Found | None:
 
 def rest_of(index: Path, folder: Path) -> Iterator[Found]:
     """What stands in the index itself."""
-    for one in passages(text_in(index)):
+    for one in passages(page_in(index)):
         if any((folder / target).is_file() for target in LINK.findall(one.text)):
             continue
         yield Found(key=f"{INDEX}#{print_of(one.text)}", text=one.text, where=f"{INDEX}, line {one.line}",

@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
 from reverie.importing.nouns import USER, Bad, Deed, Found, Item, Remark
-from reverie.lifecycle.intake import KIND, MOST_TAG, MOST_TAGS, built, cleaned, equipped
+from reverie.lifecycle.intake import KIND, MOST_TAG, MOST_TAGS, built, cleaned, equipped, private
 from reverie.lifecycle.untrusted import HEARD, THEIRS
 from reverie.mirror.jsonl import ORIGIN, id_for
 from reverie.model import TRUST, UNTRUSTED, Add, Change, Edge, Event, Link, Memory, lineage
+from reverie.policy import USUAL, Policy
 from reverie.privacy import redact_value
+from reverie.privacy.sensitive import without_contents
 from reverie.words import fingerprint
 
 TITLE = 120        # characters of a heading that is kept as a title
@@ -32,6 +34,7 @@ class Into(NamedTuple):
     now: float
     zone: str
     untrusted: bool = False
+    policy: Policy = USUAL
 
 
 class Plan(NamedTuple):
@@ -118,7 +121,7 @@ def memory_of(found: Found, into: Into) -> Memory:
                "title": fields.get("title", "")[:TITLE], "tags": tags(fields.get("tags", ())),
                "details": {**fields.get("details", {}), ORIGIN: origin}}
     memory = built(id_for({"id": found.key}, found.at or 0.0, space), into.now, found.text, space=space,
-                   at=found.at if found.at is not None else found.seen, **fields)
+                   at=found.at if found.at is not None else found.seen, **fields, policy=into.policy)
     return equipped(memory, into.now, lambda: into.zone)._replace(**state)
 
 
@@ -157,6 +160,6 @@ def links(kept: Iterable[Kept], ids: Mapping[str, str], old: set[str]) -> list[L
 def deed_of(deed: Deed, into: Into) -> Event:
     """A deed as an event of the log, without secrets."""
     origin = {"system": into.system, "id": deed.key}
-    safe, _ = redact_value(cleaned({**deed.payload, ORIGIN: origin}))
-    return Event(verb=deed.verb, space=into.space, at=deed.at, session=str(redact_value(cleaned(deed.session))[0]),
+    safe, _ = redact_value(cleaned({**without_contents(deed.payload, into.policy), ORIGIN: origin}), into.policy)
+    return Event(verb=deed.verb, space=into.space, at=deed.at, session=private(deed.session, into.policy),
                  payload=safe if isinstance(safe, dict) else {ORIGIN: origin})

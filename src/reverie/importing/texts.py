@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
+from reverie.importing.nouns import Remark
 from reverie.kinds import KINDS
+from reverie.privacy import hidden
+from reverie.privacy.sensitive import is_marked
 from reverie.words import fingerprint
 
 MOST_BYTES = 1 << 30         # of one file
@@ -33,6 +36,22 @@ def text_in(path: Path) -> str:
         raise BadInput(f"{path} cannot be read: {err.strerror}") from err
     code = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     return data.decode(code, "replace").replace("\r\n", "\n")
+
+
+def page_in(path: Path) -> str:
+    """The same of a Markdown page without what is private in it, every line in its place.
+
+    Nothing of one that says of itself that it is sensitive.
+    """
+    text = text_in(path)
+    return "" if is_marked(text) else hidden(text, keep_lines=True)
+
+
+def left_out(files: Iterable[Path]) -> Iterator[Remark]:
+    """What is to be said of pages that are sensitive."""
+    for file in files:
+        if is_marked(text_in(file)):
+            yield Remark(f"{file.name} says that it is sensitive: nothing of it was taken in")
 
 
 def json_in(path: Path) -> Any:

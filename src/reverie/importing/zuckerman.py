@@ -27,7 +27,7 @@ from reverie.importing.nouns import (
     without_none,
     words,
 )
-from reverie.importing.texts import Passage, kind_under, passages, pieces, print_of, text_in
+from reverie.importing.texts import Passage, kind_under, left_out, page_in, passages, pieces, print_of, text_in
 from reverie.lifecycle.episode import told
 from reverie.lifecycle.feeling import FIELD, checked_feeling, noted
 from reverie.lifecycle.procedure import described
@@ -205,6 +205,7 @@ def felt(records: Sequence[Found], feelings: Sequence[Found]) -> Iterator[Found]
 def pages(folder: Path, reading: Reading) -> Iterator[Item]:
     """MEMORY.md and the daily logs: blocks with the moment in brackets, or pages that somebody wrote anew."""
     page = next((folder / name for name in LONG_TERM if (folder / name).is_file()), None)
+    yield from left_out([*([page] if page else []), *sorted((folder / "memory").glob("*.md"))])
     if page is not None:
         yield from of_page(page, page.name, "note", reading)
     for file in sorted((folder / "memory").glob("*.md")):
@@ -214,7 +215,7 @@ def pages(folder: Path, reading: Reading) -> Iterator[Item]:
 
 def of_page(file: Path, name: str, kind: str, reading: Reading) -> Iterator[Item]:
     """The passages of a page; of a stamped block the whole is one."""
-    text = text_in(file)
+    text = page_in(file)
     day = moment(file.stem, reading.zone) if DAILY.fullmatch(file.stem) else None
     stamps = list(STAMP.finditer(text))
     for begun, until in zip(stamps, [*(one.start() for one in stamps[1:]), len(text)], strict=True):

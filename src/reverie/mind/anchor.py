@@ -70,7 +70,8 @@ class Anchoring(Base):
         from reverie.settle.anchoring import anchored, confirmed
         changes = anchored(memory, confirmed(self.work, anchors_of(memory)), now)
         if changes:
-            self._apply(changes, "anchor", memory.space, now, confirmed=private(by), note=private(note))
+            self._apply(changes, "anchor", memory.space, now, confirmed=private(by, self._policy),
+                        note=private(note, self._policy))
         return self._one(id)
 
     def outdated(self, *, space: str | None = None, limit: int = 20) -> list[Memory]:
@@ -86,7 +87,7 @@ class Anchoring(Base):
 
     def _spoken(self, anchor: Anchor, eyes: Eyes) -> Spoken:
         from reverie.code.anchor import eye, seen
-        present = (seen(eye(self.store.code, anchor.root, self._now(), eyes), anchor.path, anchor.symbol)
+        present = (seen(eye(self.store.code, anchor.root, self._now(), eyes, self._policy), anchor.path, anchor.symbol)
                    if Path(anchor.root).is_dir() else None)
         return Spoken(anchor.path, anchor.symbol, anchor.state, anchor.words, anchor.was, anchor.at, anchor.body,
                       present.body if present else "")

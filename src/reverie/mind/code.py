@@ -50,8 +50,8 @@ class Coding(Base):
             told("waiting for another process that indexes", 0, None)
         with indexing(self.store, self._now, PATIENCE, LEASE) as ours:
             new = root not in self.store.code.roots()
-            done = mapped(self.store.code, root, clock.now, working)
-            caught_up(self.store.code, self.store.code_chunks, root, clock.now, working)
+            done = mapped(self.store.code, root, clock.now, working, self._policy)
+            caught_up(self.store.code, self.store.code_chunks, root, clock.now, working, self._policy)
             if new:
                 first_look(self.work, root)
             looked_at(self.work, root)

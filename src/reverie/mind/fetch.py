@@ -14,6 +14,7 @@ from reverie.errors import BadInput, StoreError
 from reverie.lifecycle.asked import question, texts, whole
 from reverie.lifecycle.intake import checked_tags, private
 from reverie.mind.base import Base, alone
+from reverie.mirror.places import moment
 from reverie.model import Event, Filter, Hint, Memory, Retrieved, Revise, lineage
 from reverie.search import Query, search
 from reverie.search.tagged import TAG
@@ -38,9 +39,9 @@ class Fetching(Base):
         hinted again, nor what it taught itself. `mode="words"` needs no model.
         """
         from reverie.search.tagged import tagged
-        home, name = self._space(space), private(session)
+        home, name = self._space(space), private(session, self._policy)
         spaces = lineage(home)
-        if not question(prompt, "prompt").strip() or whole(limit) <= 0 or self.settings.is_off(home):
+        if not question(prompt, "prompt").strip() or whole(limit) <= 0 or self._chosen.is_off(home, name):
             return []
         query = Query(text=prompt, context=prompt, spaces=spaces, now=self._now(), limit=limit, automatic=True,
                       not_session=name, exclude=self._hinted(home, name), mode=mode)
@@ -50,8 +51,10 @@ class Fetching(Base):
             memories += [hit.memory for hit in search(self.store, query._replace(**meaning))]
         some = list({memory.id: memory for memory in memories}.values())[:limit]
         if some and name:
-            self.store.append([Event(HINTED, home, self._now(), name, {"ids": [memory.id for memory in some]})])
-        return [Hint(memory.id, memory.title or keywords(memory.text), memory.kind, memory.tags) for memory in some]
+            with suppress(StoreError):    # where nothing can be written it may be hinted again, as recall works there
+                self.store.append([Event(HINTED, home, self._now(), name, {"ids": [memory.id for memory in some]})])
+        return [Hint(memory.id, memory.title or described(memory, prompt), memory.kind, memory.tags)
+                for memory in some]
 
     def retrieve(self, ids: Sequence[str] | str = (), *, tags: Sequence[str] = (), limit: int = MOST_FETCHED,
                  space: str | None = None) -> Retrieved:
@@ -110,6 +113,11 @@ def ids_in(value: Any) -> list[str]:
     return [str(id) for id in value] if isinstance(value, (list, tuple)) else []
 
 
-def keywords(text: str, most: int = 5) -> str:
-    """What an untitled memory is about, in its own rare words: a title that gives nothing away."""
-    return ", ".join(dict.fromkeys(sorted(query_terms(text[:2_000]), key=lambda t: (-len(t), t))[:most]))
+def described(memory: Memory, prompt: str, most: int = 5) -> str:
+    """What an untitled memory is about: its kind and those of its words that the prompt has too, or else its day.
+
+    So a hint says why it is given, and nothing that who asks does not know (E10).
+    """
+    asked = {term.casefold() for term in query_terms(prompt)}
+    shared = [term for term in query_terms(memory.text[:2_000]) if term.casefold() in asked][:most]
+    return f"{memory.kind} on {', '.join(shared)}" if shared else f"{memory.kind} of {moment(memory.at):%Y-%m-%d}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from errno import EACCES, ENAMETOOLONG, EPERM, EROFS
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from reverie.files.roots import Root
     from reverie.files.versions import Version
     from reverie.search.files import Passage
+    from reverie.settle.mirroring.syncing import Mirrored
 
 DENIED = (EACCES, EPERM, EROFS, ENAMETOOLONG)     # why a file may not be written, as the system says it
 MOST_KEPT = 4_000        # characters of a text written to a file that its memory holds; the file has the rest
@@ -43,7 +44,7 @@ class Filing(Keeping, Living):
         real = os.path.realpath(Path(path).expanduser())
         if not Path(real).is_dir():
             raise BadInput(f"{path} is no folder")
-        if private(real) != real:
+        if private(real, self._policy) != real:
             raise BadInput("That folder's name holds a secret. Paths are written down as they are; rename it first")
         own = self.settings.home.resolve()
         if own.is_relative_to(real) or Path(real).is_relative_to(own):
@@ -91,7 +92,7 @@ class Filing(Keeping, Living):
                 self.store.files.clear()
             for root in {root.path: root for root in roots}.values():    # one of two spaces once
                 done = done.plus(synced(self.store.files, root, clock.now, progress or quiet,
-                                        lambda: (end is None or clock.ticks() < end) and ours()))
+                                        lambda: (end is None or clock.ticks() < end) and ours(), self._policy))
         return done
 
     def search_files(self, query: str, *, space: str | None = None, limit: int = 10,
@@ -125,12 +126,12 @@ class Filing(Keeping, Living):
             raise BadInput(f"start={start}, lines={lines}: lines are counted from 1")
         _, place = self._place(path, space)
         try:
-            content = read(place, clock.now())
+            content = read(place, clock.now(), self._policy)
         except FileNotFoundError as err:
             raise NotFound(f"There is no file {place}") from err
         except OSError as err:
             raise BadInput(f"{place} cannot be read: {err.strerror or err}. Check who may read it") from err
-        every = lines_of(redact(content.text, keep_lines=True)[0]) if content.text else []
+        every = lines_of(redact(content.text, self._policy, keep_lines=True)[0]) if content.text else []
         some = every[start - 1:None if lines is None else start - 1 + lines]
         return Excerpt(str(place), start, start + len(some) - 1, len(every), "\n".join(some))
 
@@ -156,15 +157,22 @@ class Filing(Keeping, Living):
         What the file was is kept (`file_history`, `restore_file`). Secrets are taken out of the text. The file is
         written as a whole or not at all, and found by its new words at once. Further names are those of `remember`.
         Raises Conflict if somebody else wrote it in between.
+
+        On a page of the mirror every bullet and paragraph is a memory of its own, of the kind that its heading says;
+        what is replaced is forgotten, or revised where its id stands in the new text. `undo(version)` takes it back.
         """
-        from reverie.files.versions import altered
+        from reverie.files.versions import altered, checked_mode
         checked_text(text)
+        checked_mode(mode)
         root, place = self._place(path, space)
         home = self._writable(root.space)
+        if root.own:
+            return self._update_page(root, place, text, mode, more)
         now = self._now()
         told = text if len(text) <= MOST_KEPT else f"{text[:MOST_KEPT]}\n… (the rest stands in {place.name})"
-        memory = under(built(clock.new_id(), now, told, space=home, files=[str(place)], **more), self.settings.curate)
-        return self._write(root, place, lambda old: altered(old, text, mode), mode, memory)
+        made = built(clock.new_id(), now, told, space=home, files=[str(place)], **more, policy=self._policy)
+        memory = under(made, self.settings.curate)
+        return self._write(root, place, lambda old: altered(old, text, mode, self._policy), mode, memory)
 
     def file_history(self, path: str | Path, *, space: str | None = None) -> list[Version]:
         """What a file was each time before Reverie wrote to it, the latest first."""
@@ -186,9 +194,34 @@ class Filing(Keeping, Living):
         hash = wanted[0].hash
         data = b"" if hash == versions.ABSENT else versions.kept(self.settings.home, hash)
         root, place = self._place(path, space)
+        if root.own:
+            return self._update_page(root, place, versions.utf8(data), "restore", {})
         return self._write(root, place, lambda _: data, "restore", None)
 
     # How
+
+    def _update_page(self, root: Root, place: Path, text: str, mode: str, more: Mapping[str, Any]) -> Written:
+        """Write to a page of the mirror, after what people did there, and bring it in step."""
+        from reverie.files.nouns import Written
+        from reverie.mirror.files import Folder as Pages
+        from reverie.settle.mirroring import root_of
+        from reverie.settle.mirroring.updating import Update, updated
+        if (top := root_of(self.settings, self.store)) is None:
+            raise BadInput("The Markdown mirror is switched off, and that is a page of it. Set mirror in config.toml")
+        name, home = place.relative_to(root.path).as_posix(), self._writable(root.space)
+        if (why := self._held(home, name)) and mode != "append":
+            raise BadInput(f"{place} is not in step: {why}. Nothing was changed")
+        update = Update(name, text, mode, {"provenance": "observed", **more})
+        done = updated(self.work, Pages(top, home), update, self._now)
+        why = self._held(home, name)
+        self._index(root, place)
+        return Written(str(place), next(iter(done.memories), None), done.version, done.memories, done.revised,
+                       done.forgotten, why)
+
+    def _held(self, space: str, page: str) -> str:
+        """Bring the mirror of a space in step; why a page is not, "" if it is."""
+        done = self.mirror(space)
+        return next(iter((*waiting(done, page), *(why for one in done for why in one.troubles if page in why))), "")
 
     def _noted(self, memory: Memory) -> Noted:
         """Bring the mirror in step, and look whether a page tells of a memory now."""
@@ -204,9 +237,7 @@ class Filing(Keeping, Living):
                 return Noted(memory, str(folder / spot.page))
         except (StoreBusy, OSError) as err:
             return Noted(memory, None, str(err))
-        asked = [f"{gone:,} of {of:,} lines are gone from it: were they deleted? "
-                 "`reverie mirror --yes` forgets them, `--no` writes them anew"
-                 for one in done for page, gone, of in one.questions if page == spot.page]
+        asked = waiting(done, spot.page)
         troubles = [told for one in done for told in one.troubles]
         here = [told for told in troubles if spot.page in told]
         return Noted(memory, None, (*asked, *here, *troubles, "somebody is writing it just now")[0])
@@ -252,13 +283,13 @@ class Filing(Keeping, Living):
         if not wanted.is_absolute() and len(there) > 1:
             raise BadInput(f"{path} could be in {' or '.join(root.path for root, _ in there)}: give the whole path")
         root, name = there[0]
-        return root, admitted(root, name)
+        return root, admitted(root, name, policy=self._policy)
 
     def _write(self, root: Root, place: Path, change: Callable[[bytes | None], bytes], why: str,
                memory: Memory | None) -> Written:
         """Write a file, with its version before and what is remembered: all of it or, but for that version, nothing."""
         from reverie.files.nouns import Written
-        if private(str(place)) != str(place):
+        if private(str(place), self._policy) != str(place):
             raise BadInput("That file's name holds a secret. Paths are written down as they are; rename it first")
         if place.exists() and not os.access(place, os.W_OK):
             raise BadInput(f"{place} is write-protected: nothing was changed")
@@ -296,9 +327,16 @@ class Filing(Keeping, Living):
         """
         from reverie.files.index import renew, synced
         if place is None:
-            synced(self.store.files, root, clock.now, quiet, lambda: True)
+            synced(self.store.files, root, clock.now, quiet, lambda: True, self._policy)
         else:
-            renew(self.store.files, root, place.relative_to(root.path).as_posix(), clock.now)
+            renew(self.store.files, root, place.relative_to(root.path).as_posix(), clock.now, self._policy)
+
+
+def waiting(done: Iterable[Mirrored], page: str) -> list[str]:
+    """What somebody has to answer before a page is followed again."""
+    return [f"{gone:,} of {of:,} lines are gone from it: were they deleted? "
+            "`reverie mirror --yes` forgets them, `--no` writes them anew"
+            for one in done for name, gone, of in one.questions if name == page]
 
 
 def quiet(_stage: str, _done: int, _total: int | None) -> None:

@@ -42,10 +42,10 @@ class Keeping(Base):
         `details["derived_triggers"]`. `about` are files and symbols of an indexed repository, as of `anchor`: when they
         change it is told. Raises BadInput for what cannot be kept, Disabled where memory is switched off.
         """
-        return self._kept(text, self._writable(space), kind=kind, title=title, tags=tags, at=at, session=session,
-                          speaker=speaker, provenance=provenance, files=files, triggers=triggers, details=details,
-                          messages=messages, valid_from=valid_from, valid_to=valid_to, expires_at=expires_at,
-                          trust=trust, salience=salience, about=about)
+        return self._kept(text, self._writable(space, session), kind=kind, title=title, tags=tags, at=at,
+                          session=session, speaker=speaker, provenance=provenance, files=files, triggers=triggers,
+                          details=details, messages=messages, valid_from=valid_from, valid_to=valid_to,
+                          expires_at=expires_at, trust=trust, salience=salience, about=about)
 
     def remember_many(self, items: Iterable[Mapping[str, Any]], *, space: str | None = None) -> list[Memory]:
         """Keep many things, in order; each item has the names of `remember`'s arguments, its own `space` too.
@@ -108,8 +108,8 @@ class Keeping(Base):
         """A new memory, kept nowhere yet: nobody has looked at it, whatever a caller says."""
         if isinstance(details := fields.get("details"), Mapping):
             fields["details"] = guarded(details)
-        memory = equipped(built(clock.new_id(), now, text, space=home, **fields), now, self._zone)
-        return under(memory, self.settings.curate)
+        made = built(clock.new_id(), now, text, space=home, **fields, policy=self._policy)
+        return under(equipped(made, now, self._zone), self.settings.curate)
 
     def _about(self, memory: Memory, places: Iterable[str]) -> Memory:
         """A new memory with anchors at these places."""
@@ -149,7 +149,8 @@ class Keeping(Base):
             values = dict(item)
             if unknown := [name for name in values if name not in (*FIELDS, "about")]:
                 raise BadInput(f"{unknown[0]!r} is not one of {', '.join(FIELDS)}")
-            home, about = self._writable(values.pop("space", default)), values.pop("about", ())
+            home = self._writable(values.pop("space", default), values.get("session", ""))
+            about = values.pop("about", ())
             return self._about(self._new(values.pop("text", None), home, now, **values), about)
         except (BadInput, TypeError, ValueError) as err:
             raise BadInput(f"Item {place}: {err}. Nothing was kept") from err

@@ -25,7 +25,7 @@ class LettingGo(Base):
         now = self._now()
         found = [memory for memory in self._all(ids) if memory.active]
         if found:
-            why = private(why)
+            why = private(why, self._policy)
             self._apply([Retire(id=memory.id, at=now, why=why) for memory in found], "forget", found[0].space, now)
         return len(found)
 
@@ -114,7 +114,7 @@ class LettingGo(Base):
                               purging.repeated(self.store, said))
 
     def scrub(self, texts: Sequence[str] | str = (), *, write: bool = False, copies: bool = False,
-              on: Callable[[str, int, int | None], None] = lambda *_: None) -> Scrubbed:
+              on: Callable[[str, int, int | None], None] | None = None) -> Scrubbed:
         """Look through everything that is stored for secrets that today's rules know; with `write`, take them out.
 
         For what was kept before a shape was known, by an older version or by another program. `texts` are looked for
@@ -126,12 +126,13 @@ class LettingGo(Base):
         from reverie import backups
         from reverie.privacy.cleaning import Cleaner
         from reverie.settle import scrubbing
-        clean = Cleaner((texts,) if isinstance(texts, str) else tuple(texts))
+        clean = Cleaner((texts,) if isinstance(texts, str) else tuple(texts), self._policy)
         self._flush()
-        done = scrubbing.scrubbed(self.work, clean, self._now, on, write=write)
+        tell = on or (lambda *_: None)
+        done = scrubbing.scrubbed(self.work, clean, self._now, tell, write=write)
         self._leaving += [find.name for find in done.finds if write and find.what == "memory"]
         self._withdraw()
-        on("Looking through the copies", 0, None)
+        tell("Looking through the copies", 0, None)
         held = [*backups.holding(self.settings, self.store, clean), *scrubbing.versions_holding(self.work, clean)]
         if write and copies:
             held = backups.scrub(self.settings, held, clean)

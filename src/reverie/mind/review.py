@@ -54,7 +54,8 @@ class Reviewing(Base):
             raise BadInput("A pair is two memories")
         if (decision == "edit") != bool(text.strip()):
             raise BadInput('The decision "edit" goes with a new text, and only that')
-        told = built(first.id, now, text, space=first.space, details=first.details) if decision == "edit" else first
+        told = built(first.id, now, text, space=first.space, details=first.details,
+                     policy=self._policy) if decision == "edit" else first
         edited = first._replace(text=told.text, details=told.details)
         if decision == "edit" and unverified(first):      # from now on these are the words of who decides
             edited = edited._replace(provenance="user_stated", trust=TRUST["user_stated"],
@@ -78,7 +79,8 @@ class Reviewing(Base):
         memory, now = self._one(id), self._now()
         current = anchored(memory, confirmed(self.work, anchors_of(memory)), now) if (
             state == "validated" and outdated(memory)) else []
-        changes = [*current, *curated(after(memory, current), state, now, by=private(by), note=private(note))]
+        changes = [*current, *curated(after(memory, current), state, now, by=private(by, self._policy),
+                                       note=private(note, self._policy))]
         self._apply(changes, "curate", memory.space, now, state=state)
         return self._one(id)
 
@@ -91,9 +93,9 @@ class Reviewing(Base):
         """
         from reverie.lifecycle.reference import page, promoted
         memory, now, place = self._one(id), self._now(), Path(file).expanduser().absolute()
-        if place.exists() or not place.parent.is_dir() or private(str(place)) != str(place):
+        if place.exists() or not place.parent.is_dir() or private(str(place), self._policy) != str(place):
             raise BadInput(f"{file} must be a new file, without a secret in its name, in a folder that is there")
-        told = {"by": private(by), "note": private(note)}
+        told = {"by": private(by, self._policy), "note": private(note, self._policy)}
         changes = promoted(memory, str(place), now, **told)
         before = [edge.dst for edge in self.store.edges([id], ("derived_from", "supersedes")) if edge.src == id]
         with place.open("x", encoding="utf-8") as opened:

@@ -73,7 +73,7 @@ class Talk:
     def start(self, task: str = "") -> Loaded:
         """Read in what people edited, and load what a conversation about `task` should begin with."""
         mind, space = self._mind, self.companion.space
-        if mind.settings.is_off(space):
+        if self.companion.is_off:
             return Loaded(Held(), [], [], [], [], [], EMPTY)
         pages = mind.mirror()
         mind.sync_files(space=space)

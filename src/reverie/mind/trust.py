@@ -85,7 +85,7 @@ class Trusting(Base):
         """
         from reverie.lifecycle.transfer import taken_in
         from reverie.store import UNLOGGED
-        taken = taken_in(self.store, rows, self._now(), skip_bad=skip_bad)
+        taken = taken_in(self.store, rows, self._now(), skip_bad=skip_bad, policy=self._policy)
         if taken.new:
             self.store.set_meta(UNLOGGED, "yes")      # rows need not come with the events that made them
         return taken
@@ -138,7 +138,7 @@ class Trusting(Base):
             Path(place).parent.mkdir(exist_ok=True)
         if not Path(place).parent.is_dir() or Path(place).is_dir():
             raise BadInput(f"{path or place} is no file in a folder that is there")
-        if private(place) != place:
+        if private(place, self._policy) != place:
             raise BadInput("That file's name holds a secret. Paths are written down as they are; rename it first")
         if once == "import" and not Path(place).is_file():
             raise NotFound(f"There is no file {path or place}")

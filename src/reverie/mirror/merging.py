@@ -111,7 +111,7 @@ def identified(base: Lines, page: Page, ours: Lines) -> Page:
         if not isinstance(item, Item):
             continue
         id, line = item.marked, item.line
-        if not line.heading and (id in taken or id in under_ours):
+        if id and not line.heading and (id in taken or id in under_ours):
             blocks[number] = as_prose(item)
             continue
         if not id and number == len(blocks) - 1 and torn:

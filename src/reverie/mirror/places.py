@@ -74,6 +74,11 @@ def headings(page: str) -> tuple[str, ...]:
     return ON_DAYS if day_of(page) else IN_LONG
 
 
+def usual(page: str) -> str:
+    """The heading of what a page is told without one."""
+    return HAPPENED if day_of(page) else KINDS["fact"].group
+
+
 def kind_under(heading: str) -> str:
     """The kind of what is written under a heading: the first one of its group in the table."""
     group = HAPPENED if heading == SAID else heading

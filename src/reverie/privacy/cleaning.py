@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from reverie.errors import BadInput
 from reverie.model import OWN_VERBS, RELATIONS, TRUST, Event, Memory
+from reverie.policy import USUAL, Policy
 from reverie.privacy import JSON, redact, redact_value
 
 GIVEN = "given"              # the kind of a text that somebody named
@@ -28,15 +29,16 @@ Kinds = tuple[str, ...]
 
 
 class Cleaner:
-    """Takes out what today's rules know as a secret; with `texts`, these and nothing else, in any letter case."""
+    """Takes out what today's rules and the policy know; with `texts`, these and nothing else, in any letter case."""
 
-    def __init__(self, texts: tuple[str, ...] = ()) -> None:
+    def __init__(self, texts: tuple[str, ...] = (), policy: Policy = USUAL) -> None:
+        self.policy = policy.masking
         self.texts = tuple(sorted({checked(text) for text in texts}, key=lambda text: (-len(text), text)))
 
     def text(self, text: str) -> tuple[str, Kinds]:
         """A text as it should stand; the same object where there is nothing to take out."""
         if not self.texts:
-            clean, marks = redact(text)
+            clean, marks = redact(text, self.policy)
             return clean, tuple(mark.kind for mark in marks)
         clean, times = self._passage.subn(GONE, text)
         return (clean, (GIVEN,) * times) if times else (text, ())
@@ -44,7 +46,7 @@ class Cleaner:
     def value(self, value: JSON) -> tuple[JSON, Kinds]:
         """A value of JSON as it should stand, however deep."""
         if not self.texts:
-            clean, marks = redact_value(value)
+            clean, marks = redact_value(value, self.policy)
             return clean, tuple(mark.kind for mark in marks)
         kinds: list[str] = []
         return self._within(value, kinds), tuple(kinds)

@@ -38,23 +38,43 @@ _END = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[。！？；])")
 _OPTION = re.compile(r"(?:^|\s)--?[A-Za-z][\w-]*")
 
 
+_EVERYDAY = """
+ask back bring call change check come day do end find fine get give go good help hold keep kind know last leave less let
+like line long look make mean move need next open order people place play point put read rest right run say see set show
+start state stop take talk tell thing think time try turn use want way well word work world year
+"""
+EVERYDAY = frozenset(_EVERYDAY.split())
+"""Words that everybody uses all the time. As a tag, such as `go`, one is meant only where it stands as a name."""
+
+_NAME = re.compile(r"`[^`\n]+`|(?<=[^\W_] )[A-Z]\w*|(?<=, )[A-Z]\w*")
+
+
 class Prompt(NamedTuple):
     """A prompt as tags are held against it."""
 
     whole: str                               # its words, those that stand apart with a bar between them
     sentences: tuple[frozenset[str], ...]    # the words of each sentence of prose
+    names: frozenset[str] = frozenset()      # words in backticks, or with a capital within a sentence
 
 
 def read(prompt: str) -> Prompt:
     """A prompt, taken apart."""
     text = prompt[:MAX_QUERY].casefold()
     spoken = (part for part in _END.split(text) if part and len(part) <= LONGEST and is_prose(part))
-    return Prompt(f" {_SEAM.sub(joint, text).strip()} ", tuple(frozenset(_WORD.findall(part)) for part in spoken))
+    return Prompt(f" {_SEAM.sub(joint, text).strip()} ", tuple(frozenset(_WORD.findall(part)) for part in spoken),
+                  names_in(prompt[:MAX_QUERY]))
+
+
+def names_in(text: str) -> frozenset[str]:
+    """Words that stand as names: in backticks, or with a capital that begins no sentence."""
+    return frozenset(word.casefold() for found in _NAME.finditer(text) for word in _WORD.findall(found[0]))
 
 
 def joint(seam: re.Match[str]) -> str:
-    """What stands between two words: a space where one character joins them, a bar where they stand apart."""
-    return " " if len(seam[0]) == 1 or seam[0].isspace() else " | "
+    """What stands between two words: a space where one character joins them, a bar where they stand apart, which they
+    do on two lines.
+    """
+    return " " if "\n" not in seam[0] and (len(seam[0]) == 1 or seam[0].isspace()) else " | "
 
 
 def is_prose(text: str) -> bool:
@@ -72,7 +92,7 @@ def keywords(words: frozenset[str]) -> list[str]:
 def met(tag: str, prompt: Prompt) -> int:
     """How a prompt speaks of a tag: EXACT, PARTLY or NOT."""
     plain = _SEAM.sub(" ", tag.casefold()).strip()
-    if len(plain) < TAG or plain in STOP:
+    if len(plain) < TAG or plain in STOP or (plain in EVERYDAY and plain not in prompt.names):
         return NOT
     if (f" {plain} " if plain.isascii() else plain) in prompt.whole:
         return EXACT

@@ -109,7 +109,7 @@ def found_in(work: Work, root: str, words: Words, eyes: Eyes, said: float) -> li
     """What words mean in one repository, as far as it looks as it did when they were said."""
     from reverie.code.anchor import eye, seen
     from reverie.code.naming import meant
-    sights = eye(work.store.code, root, work.now, eyes)
+    sights = eye(work.store.code, root, work.now, eyes, work.policy)
     found = meant(work.store.code, root, words, sights.known)
     as_then = [one for one in found if (sight := sights.file(one.path)) and sight.mtime <= said]
     return [anchor for one in as_then if (anchor := seen(sights, one.path, one.symbol, NAMED))]
@@ -153,7 +153,7 @@ def place_seen(work: Work, text: str, eyes: Eyes) -> Anchor:
     place = (config.here() / Path(path).expanduser()).resolve()
     root = root_of(work.store.code, place)
     inside, name = place.relative_to(root).as_posix(), symbol.strip().removesuffix("()")
-    sights = eye(work.store.code, root, work.now, eyes)
+    sights = eye(work.store.code, root, work.now, eyes, work.policy)
     sight = sights.file(inside)
     if sight is None:
         raise NotFound(f"{place} is no file that memory may read. Name a file, or a symbol of it: path:Class.method")
@@ -172,7 +172,7 @@ def place_seen(work: Work, text: str, eyes: Eyes) -> Anchor:
 def looked_at(work: Work, root: str) -> None:
     """Hold every anchor of a repository against its index, which is up to date."""
     from reverie.code.anchor import Sights
-    sights = Sights(work.store.code, root, work.now)
+    sights = Sights(work.store.code, root, work.now, work.policy)
 
     def decide(memories: Sequence[Memory]) -> list[Change]:
         tied = set(work.store.edges([memory.id for memory in memories], ("about",)))
@@ -256,7 +256,8 @@ def confirmed(work: Work, anchors: Sequence[Anchor]) -> list[Anchor]:
     """Anchors at what the code is now: what they speak of was found to be so. What is gone is let go of."""
     from reverie.code.anchor import eye, seen
     eyes: Eyes = {}
-    found = [seen(eye(work.store.code, one.root, work.now, eyes), one.path, one.symbol, one.by) for one in anchors]
+    found = [seen(eye(work.store.code, one.root, work.now, eyes, work.policy), one.path, one.symbol, one.by)
+             for one in anchors]
     return [now for now in found if now is not None]
 
 
@@ -275,7 +276,7 @@ def brought_up(work: Work, root: str, holder: str, going: Callable[[], object]) 
     if not Path(root).is_dir() or not store.acquire(LEASE, holder, LEASE_SECONDS, clock.now()):
         return False
     try:
-        mapped(store.code, root, clock.now, working)
+        mapped(store.code, root, clock.now, working, work.policy)
     finally:
         store.release(LEASE, holder)
     return True

@@ -27,6 +27,7 @@ from reverie.lifecycle.season import season_of, stamped
 from reverie.lifecycle.untrusted import HEARD, PASTED
 from reverie.messages import Said
 from reverie.model import UNTRUSTED, Add, Change, Event, Memory, lineage
+from reverie.policy import Policy
 from reverie.search import Query, search
 from reverie.settle.asking import about
 from reverie.settle.embedding import embedded
@@ -58,7 +59,7 @@ def may_ask(work: Work, _event: Event) -> bool:
 
 def taught(work: Work, event: Event) -> Decision:
     """What the turns since the last time teach, if it is time."""
-    if work.llm is None or work.now - event.at > OLDEST or work.settings.is_off(home_of(event)):
+    if work.llm is None or work.now - event.at > OLDEST or work.settings.is_off(home_of(event), event.session):
         return Decision()
     turns = since_last(work, event)
     if not turns or (event.verb not in ENDINGS and not is_seam(turns)):
@@ -77,13 +78,13 @@ def taught(work: Work, event: Event) -> Decision:
                 found.append(Add(memory))
             seen.add(folded(memory.text))
         rejected += extracted.reject
-    return Decision(found, payload={"kept": len(found), **account(rejected)})
+    return Decision(found, payload={"kept": len(found), **account(rejected, work.policy)})
 
 
-def account(rejected: Sequence[Rejected]) -> dict[str, Any]:
+def account(rejected: Sequence[Rejected], policy: Policy) -> dict[str, Any]:
     """What was weighed and left: how much, and some examples with the model's reasons."""
-    examples = [{"text": private(one.text), "reason": private(one.reason), "rule": NAME, "message": one.messages[1]}
-                for one in rejected[:EXAMPLES]]
+    examples = [{"text": private(one.text, policy), "reason": private(one.reason, policy), "rule": NAME,
+                 "message": one.messages[1]} for one in rejected[:EXAMPLES]]
     return {"rejected": {LEFT: len(rejected)}, "examples": examples} if rejected else {}
 
 
@@ -160,7 +161,7 @@ def as_memory(work: Work, llm: Llm, event: Event, item: Item, rule: str = NAME, 
     details |= of_llm(llm.name).details
     memory = built(clock.new_id(), work.now, item.text, space=home_of(event), kind=item.kind, title=item.title,
                    provenance=source, at=event.at, session=event.session, messages=item.messages, files=item.files,
-                   salience=item.importance, details=details)
+                   salience=item.importance, details=details, policy=work.policy)
     return under(memory, work.settings.curate)
 
 

@@ -25,6 +25,7 @@ from reverie.lifecycle.reconcile import absorbed, altered, covers, may_merge, st
 from reverie.lifecycle.season import Season, season_of, stamped
 from reverie.lifecycle.untrusted import screened
 from reverie.model import NOTHING, Add, Event, Filter, Memory, lineage
+from reverie.policy import Policy
 from reverie.settle.reading import Decision, Reader, Work
 from reverie.settle.reconciling import families
 from reverie.store import Store
@@ -54,7 +55,7 @@ class Source(NamedTuple):
 def lessons(work: Work, event: Event) -> Decision:
     """What one turn teaches: what the user asked to be remembered and what is not known word for word already."""
     home = home_of(event)
-    if work.settings.is_off(home):
+    if work.settings.is_off(home, event.session):
         return Decision()
     said = said_in(event)
     told = [(role, text) for _, role, text in said]
@@ -80,7 +81,7 @@ def decided(work: Work, found: Gleaned, source: Source, asked: int | None = None
     again: dict[str, tuple[Memory, Memory]] = {}    # before and after
     season = season_of(store, lineage(source.home), now) if found.found else Season()
     for lesson in found.found:
-        memory = stamped(memory_of(lesson, source, now), season)
+        memory = stamped(memory_of(lesson, source, now, work.policy), season)
         if lesson.kind == INTENTION:
             if (planned := planned_at(memory, lesson.later, source.at, work)) is None:
                 rejected.append(Rejected(lesson.text, GONE_BY, lesson.rule, lesson.last))
@@ -134,7 +135,7 @@ def account(kept: int, rejected: Sequence[Rejected], places: Sequence[int]) -> d
     return {"kept": kept, "rejected": dict(Counter(one.reason for one in rejected)), "examples": examples}
 
 
-def memory_of(lesson: Found, source: Source, now: float) -> Memory:
+def memory_of(lesson: Found, source: Source, now: float, policy: Policy) -> Memory:
     """A lesson as a memory. What is about the user goes to the user's own space: it is so in every project."""
     home, tags = source.home, lesson.tags
     feeling = source.felt.get(lesson.last)
@@ -145,7 +146,7 @@ def memory_of(lesson: Found, source: Source, now: float) -> Memory:
                  tags=[tag[:64] for tag in tags], at=source.at, session=source.session,
                  speaker="" if lesson.provenance == "observed" else "user", files=lesson.files,
                  triggers=lesson.triggers, messages=(source.places[lesson.first], source.places[lesson.last]),
-                 details=lesson.details | ({FIELD: noted(feeling)} if feeling else {}))
+                 details=lesson.details | ({FIELD: noted(feeling)} if feeling else {}), policy=policy)
     return screened(made) if lesson.provenance == "observed" else made     # an error is quoted in it
 
 

@@ -92,7 +92,7 @@ def reindexed(work: Work, pages: str | None, ours: Callable[[], bool]) -> None:
             pages is not None and inside(os.path.join(root, path), pages))])    # noqa: PTH118 - names, not places
     for own in spaces_indexed(work):
         if own.path in there:
-            synced(index, own, clock.now, lambda *_: None, ours)
+            synced(index, own, clock.now, lambda *_: None, ours, work.policy)
 
 
 def spaces_indexed(work: Work) -> list[roots.Root]:

@@ -75,6 +75,7 @@ class Shared(NamedTuple):
     written: bool = False
     event: int = 0                   # what `undo` takes; 0 if nothing was taken in
     troubles: tuple[str, ...] = ()
+    stuck: bool = False              # the file is left alone until somebody has done what `troubles` say
 
 
 class Taken(NamedTuple):
@@ -111,6 +112,33 @@ def end(store: Store, share: Share) -> bool:
 def is_trusted(store: Store, share: Share) -> bool:
     """Whether the user has said so of this file."""
     return any(one.trusted for one in shares(store) if one.same(share))
+
+
+def stuck(store: Store) -> list[tuple[Share, str]]:
+    """The files that are not kept in step just now although they should be, each with why and what to do."""
+    found = []
+    for share in shares(store):
+        try:
+            data = bytes_of(Path(share.path)) or b""
+        except OSError as err:
+            found.append((share, f"{share.path} cannot be read: {err.strerror or err}. Check who may read it, or end "
+                                 f"it: reverie share {share.path} --stop --space {share.space}"))
+            continue
+        if jsonl.read(data).conflicting:
+            found.append((share, unmerged(share, data)))
+        elif not Path(share.path).parent.is_dir():
+            found.append((share, f"The folder of {share.path} is gone: the file is not written any more. Make it "
+                                 f"again, or end it: reverie share {share.path} --stop --space {share.space}"))
+    return found
+
+
+def unmerged(share: Share, data: bytes) -> str:
+    """What to do about a file in which a merge left its marks."""
+    text = data.decode("utf-8-sig", "replace")
+    lines = ", ".join(str(n) for n, line in enumerate(text.split("\n"), start=1) if jsonl.CONFLICT.match(line))
+    return (f"{share.path} holds the marks of a merge (lines {lines}): nothing was taken in or written. Delete these "
+            f"lines, keep the records of both sides, then run: reverie share {share.path} --space {share.space}. "
+            f"`{Path(share.path).name} merge=union` in .gitattributes lets git do it")
 
 
 def waits(work: Work) -> bool:
@@ -153,7 +181,7 @@ def in_step(work: Work, share: Share, *, writes: bool = True, takes: bool = True
                 if not again:
                     break
     except (ReverieError, OSError) as err:
-        return done._replace(troubles=(*done.troubles, f"{share.path}: {err}"))
+        return done._replace(troubles=(*done.troubles, f"{share.path}: {err}"), stuck=True)
     return done
 
 
@@ -163,8 +191,7 @@ def one_round(work: Work, share: Share, *, writes: bool, takes: bool) -> tuple[S
     data = bytes_of(path)
     page = jsonl.read(data or b"")
     if page.conflicting:
-        return Shared(share, lines=len(page.lines), troubles=(
-            f"{path} holds the marks of a merge: solve it there. Nothing was taken in or written",)), False
+        return Shared(share, lines=len(page.lines), troubles=(unmerged(share, data or b""),), stuck=True), False
     zone = work.zone()
     with work.store.alone():
         ours = ours_in(work.store, share.space)
@@ -199,9 +226,9 @@ def taken_in(work: Work, share: Share, page: jsonl.Page, ours: Mapping[str, Memo
         if name in ours:
             if now_says != said.get(name) and now_says != jsonl.essence(jsonl.record_of(ours[name], zone)):
                 fields = theirs(ours[name], jsonl.fields_of(record, zone), trusted=share.trusted)
-                changes += guarded(partial(revision, ours[name], work.now, fields, work.zone), name, shy, troubles)
+                changes += guarded(partial(revision, ours[name], work, fields), name, shy, troubles)
             elif share.trusted and liftable(ours[name]) and (fields := lifted(jsonl.fields_of(record, zone))):
-                changes += guarded(partial(revision, ours[name], work.now, fields, work.zone), name, shy, troubles)
+                changes += guarded(partial(revision, ours[name], work, fields), name, shy, troubles)
             continue
         id = ids[name]
         if said.get(name) == now_says:
@@ -209,8 +236,7 @@ def taken_in(work: Work, share: Share, page: jsonl.Page, ours: Mapping[str, Memo
         elif id in known or jsonl.dismissed(record):
             shy.add(name)            # let go here, or put away there: it is not revived, and not taken from the others
         else:
-            make = partial(new, id, work.now, share, record, zone, work.settings.curate)
-            changes += guarded(make, name, shy, troubles)
+            changes += guarded(partial(new, id, work, share, record, zone), name, shy, troubles)
     dropped = [name for name in said if name in ours and name not in records]
     if dropped and doubtful(len(dropped), len(said), absent):
         troubles.append(f"{share.path}: {len(dropped):,} of {len(said):,} lines are gone. They are written anew; to "
@@ -230,9 +256,9 @@ def guarded(make: Callable[[], Change], name: str, shy: set[str], troubles: list
         return []
 
 
-def revision(memory: Memory, now: float, fields: Mapping[str, Any], zone: Callable[[], str]) -> Revise:
+def revision(memory: Memory, work: Work, fields: Mapping[str, Any]) -> Revise:
     """What a line says of a memory of ours. Where it is another's word from now on, it is believed as that."""
-    made = rewritten(memory, now, fields, zone)
+    made = rewritten(memory, work.now, fields, work.zone, work.policy)
     sure = {} if made.fields.get("provenance") in (None, UNTRUSTED) else {"confidence": made.fields["trust"]}
     return made._replace(fields={**made.fields, **sure})
 
@@ -273,7 +299,7 @@ def sure_of(said: Mapping[str, Any]) -> float:
     return most if said["trust"] is None else min(said["trust"], most)
 
 
-def new(id: str, now: float, share: Share, record: Mapping[str, Any], zone: str, curate: str) -> Add:
+def new(id: str, work: Work, share: Share, record: Mapping[str, Any], zone: str) -> Add:
     """A record as a new memory, with the use that was made of it. Where the share is not trusted, what it claims for
     itself is on record, no more. What addresses the assistant waits for a person in any case.
     """
@@ -281,11 +307,12 @@ def new(id: str, now: float, share: Share, record: Mapping[str, Any], zone: str,
     details = {**fields["details"], jsonl.HEARD: jsonl.SHARED}
     if share.trusted:
         given = {**fields, "details": details, "trust": sure_of(fields)}
-        memory = under(screened(built(id, now, space=share.space, **given)), curate)
+        made = built(id, work.now, space=share.space, policy=work.policy, **given)
+        memory = under(screened(made), work.settings.curate)
     else:
         claims = {name: record[name] for name in CLAIMS if record.get(name) is not None}
         plain = {name: value for name, value in details.items() if name != REVIEWER}
-        memory = built(id, now, space=share.space, **{
+        memory = built(id, work.now, space=share.space, policy=work.policy, **{
             **fields, "provenance": UNTRUSTED, "trust": None,
             "details": {**plain, **({"claims": claims} if claims else {})}})
     last = jsonl.moment_in(record.get("last_accessed"), zone)

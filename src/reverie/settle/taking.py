@@ -38,12 +38,12 @@ def taken_along(work: Work, path: Path, system: str, space: str, folders: tuple[
     """Read a file or folder and take in what is new."""
     form, zone, store = format_of(path, system), work.zone(), work.store
     items = list(form.read(path, Reading(zone, folders)))    # before anybody has to wait
-    into = Into(form.name, space, work.now, zone, untrusted)
+    into = Into(form.name, space, work.now, zone, untrusted, work.policy)
     if dry_run:
         return TakenAlong(form.name, held_against(store, items, into))
     with store.alone():
         plan = held_against(store, items, into)
-        cause = Event("import", space, work.now, payload={"system": form.name, "from": private(path.name)})
+        cause = Event("import", space, work.now, payload={"system": form.name, "from": private(path.name, work.policy)})
         event = store.apply(plan.changes, cause) if plan.changes else 0
         store.append(plan.events)
         keep_vectors(store, plan)

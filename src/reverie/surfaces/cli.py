@@ -57,6 +57,7 @@ EXIT: tuple[tuple[type[BaseException], int, str], ...] = (
     (errors.StoreFull, 8, "disk full"),
     (errors.NewerStore, 9, "store of a newer version"),
     (errors.StoreError, 10, "other trouble with the store"),
+    (errors.PortTaken, 13, "port in use"),
     (errors.ReverieError, 11, "model or extra missing"),
     (OSError, 12, "a file could not be read or written"),
 )

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reverie import Mind, config
+from reverie import Mind, config, environment
 from reverie.config import Settings
 from reverie.lifecycle.intake import space_meant
 from reverie.surfaces import complete
@@ -66,10 +66,12 @@ class Desk:
 
     @contextmanager
     def mind(self) -> Iterator[Mind]:
-        """The memory, open; closed at the end, whatever happens."""
+        """The memory, open; closed at the end, whatever happens. Off where an agent's session asks that is off."""
         import reverie
 
-        with self.telling, reverie.open(settings=self.settings, progress=self.telling) as mind:
+        here = environment.session()
+        settings = self.settings._replace(enabled=False) if here in self.settings.off_sessions else self.settings
+        with self.telling, reverie.open(settings=settings, progress=self.telling) as mind:
             yield mind
 
 

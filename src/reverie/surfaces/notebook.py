@@ -8,17 +8,19 @@ path leads out. Words of answers and errors are those of Anthropic's own handler
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
 from reverie import Mind
 from reverie.errors import BadInput, NotFound
 from reverie.kinds import FILE
+from reverie.lifecycle.intake import clean
 from reverie.model import Filter, Memory
 
 ROOT = "/memories"
 MOST = 10_000            # files of one space
 DEPTH = 2                # levels of folders that a view shows
+LONGEST = 1_000          # characters of a path
 WIDTH = 6                # of a line's number
 AROUND = 2               # lines shown before and after a replacement
 COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
@@ -37,16 +39,16 @@ class Notebook:
             raise BadInput(f"Unknown command {name!r}; there are {', '.join(COMMANDS)}")
         run: Callable[..., str] = getattr(self, str(name))
         given = {key: value for key, value in command.items() if key != "command" and value is not None}
-        self.mind.settings.check_on(self.space)
+        self.mind.work.settings.check_on(self.space, self.session)
         with self.mind.store.alone():
             return run(given)
 
     def view(self, given: Mapping[str, Any]) -> str:
         """A folder, two levels deep, or the lines of a file with their numbers."""
-        path, files = place(given, "path"), self._files()
-        if path in files:
-            return numbered(path, content(files[path]), given.get("view_range"))
-        below = {name: memory for name, memory in files.items() if name.startswith(f"{path}/")}
+        path = place(given, "path")
+        if file := self._at(path).get(path):
+            return numbered(path, content(file), given.get("view_range"))
+        below = self._below(path)
         if not below and path != ROOT:
             raise missing(path)
         lines = [f"{told(sum(size(memory) for memory in below.values()))}\t{path}", *listed(path, below)]
@@ -55,10 +57,10 @@ class Notebook:
 
     def create(self, given: Mapping[str, Any]) -> str:
         """A new file; one that is there is left alone."""
-        path, files = place(given, "path"), self._files()
-        if path in files or path == ROOT or any(name.startswith(f"{path}/") for name in files):
+        path = place(given, "path")
+        if self._at(path) or path == ROOT or self._below(path, 1):
             raise BadInput(f"File {path} already exists")
-        self._free(path, files)
+        self._free(path)
         self.mind.remember(**kept(path, wanted(given, "file_text")), space=self.space, kind=FILE, session=self.session)
         return f"File created successfully at: {path}"
 
@@ -92,10 +94,10 @@ class Notebook:
 
     def delete(self, given: Mapping[str, Any]) -> str:
         """A file, or a folder with all in it; `reverie restore` brings them back."""
-        path, files = place(given, "path"), self._files()
+        path = place(given, "path")
         if path == ROOT:
             raise BadInput(f"Cannot delete the {ROOT} directory itself")
-        gone = [memory.id for name, memory in files.items() if name == path or name.startswith(f"{path}/")]
+        gone = [memory.id for memory in (*self._at(path).values(), *self._below(path).values())]
         if not gone:
             raise NotFound(f"The path {path} does not exist")
         self.mind.forget(gone, "deleted")
@@ -103,49 +105,65 @@ class Notebook:
 
     def rename(self, given: Mapping[str, Any]) -> str:
         """Another path for a file, or for a folder with all in it."""
-        old, new, files = place(given, "old_path"), place(given, "new_path"), self._files()
+        old, new = place(given, "old_path"), place(given, "new_path")
         if old == ROOT:
             raise BadInput(f"Cannot rename the {ROOT} directory itself")
-        if new in files or new == ROOT or any(name.startswith(f"{new}/") for name in files):
+        if self._at(new) or new == ROOT or self._below(new, 1):
             raise BadInput(f"The destination {new} already exists")
-        moved = {name: memory for name, memory in files.items() if name == old or name.startswith(f"{old}/")}
+        moved = {**self._at(old), **self._below(old)}
         if not moved:
             raise NotFound(f"The path {old} does not exist")
         if new.startswith(f"{old}/"):
             raise BadInput(f"{old} cannot be moved into itself")
-        self._free(new, {name: memory for name, memory in files.items() if name not in moved})
+        self._free(new, moved)
         for name, memory in moved.items():
             self._rewrite(memory, new + name.removeprefix(old), content(memory))
         return f"Successfully renamed {old} to {new}"
 
     def clear(self) -> str:
         """Every file is deleted; `reverie restore` brings them back."""
-        self.mind.forget([memory.id for memory in self._files().values()], "deleted")
+        self.mind.forget([memory.id for memory in self._below(ROOT).values()], "deleted")
         return f"Successfully deleted all in {ROOT}"
 
-    def _files(self) -> dict[str, Memory]:
-        """Every file by its path; of two with one path, such as after a restore, the newer one."""
-        found = self.mind.store.browse(Filter(spaces=(self.space,), kinds=(FILE,), limit=MOST))
-        return {str(memory.details.get("path")): memory for memory in reversed(found) if memory.details.get("path")}
+    def _at(self, *paths: str) -> dict[str, Memory]:
+        """The files of these paths, as far as there are any."""
+        return self._found(Filter(paths=paths, limit=MOST)) if paths else {}
+
+    def _below(self, path: str, most: int = MOST) -> dict[str, Memory]:
+        """The files in a folder, by their paths."""
+        return self._found(Filter(below=path, limit=most))
+
+    def _found(self, where: Filter) -> dict[str, Memory]:
+        """Files by their paths; of two with one path, such as after a restore, the newer one."""
+        found = self.mind.store.browse(where._replace(spaces=(self.space,), kinds=(FILE,)))
+        return {str(memory.details["path"]): memory for memory in reversed(found)}
 
     def _file(self, given: Mapping[str, Any]) -> tuple[str, Memory]:
-        path, files = place(given, "path"), self._files()
-        if path not in files:
-            if path == ROOT or any(name.startswith(f"{path}/") for name in files):
-                raise BadInput(f"The path {path} is not a file.")
-            raise missing(path)
-        return path, files[path]
+        path = place(given, "path")
+        if file := self._at(path).get(path):
+            return path, file
+        if path == ROOT or self._below(path, 1):
+            raise BadInput(f"The path {path} is not a file.")
+        raise missing(path)
 
-    def _free(self, path: str, files: Mapping[str, Memory]) -> None:
-        """Refuse a path that leads through a file."""
-        while (path := posixpath.dirname(path)) not in (ROOT, "/", ""):
-            if path in files:
-                raise BadInput(f"{path} is a file, not a directory")
+    def _free(self, path: str, moved: Container[str] = ()) -> None:
+        """Refuse a path that leads through a file, but for one that is just being moved."""
+        through = [name for name in self._at(*above(path)) if name not in moved]
+        if through:
+            raise BadInput(f"{max(through, key=len)} is a file, not a directory")
 
     def _rewrite(self, memory: Memory, path: str, text: str) -> None:
         fields = kept(path, text)
         details = {**memory.details, **fields["details"]}
         self.mind.revise(memory.id, **{**fields, "details": details})
+
+
+def above(path: str) -> list[str]:
+    """The folders that lead to a path, but for the first one."""
+    found = []
+    while (path := posixpath.dirname(path)) not in (ROOT, "/", ""):
+        found.append(path)
+    return found
 
 
 def kept(path: str, text: str) -> dict[str, Any]:
@@ -175,7 +193,9 @@ def place(given: Mapping[str, Any], name: str) -> str:
         raise BadInput(f"Path {path} would escape {ROOT} directory")
     if any(ord(ch) < 32 for ch in plain):
         raise BadInput(f"Path {path!a} holds control characters")
-    return plain
+    if len(plain) > LONGEST:
+        raise BadInput(f"A path has at most {LONGEST:,} characters, not {len(plain):,}")
+    return clean(plain)
 
 
 def wanted(given: Mapping[str, Any], name: str) -> str:

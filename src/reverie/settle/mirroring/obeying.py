@@ -1,6 +1,7 @@
-"""What a person did to pages of the mirror becomes changes: an edited line revises its memory, a deleted one forgets
+"""What somebody did to pages of the mirror becomes changes: an edited line revises its memory, a deleted one forgets
 
-it, a new one is remembered, a moved one changes its kind. All of it is the person's word: `user_stated`.
+it, a new one is remembered, a moved one changes its kind. A person's edits are their word, `user_stated`; what a tool
+wrote (`updating`) is of the source that it has.
 
 Changes rest on the memories as they are read here; whoever applies them looks whether that still holds.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reverie import clock
 from reverie.errors import BadInput
@@ -17,13 +18,14 @@ from reverie.kinds import is_talk, kind_of
 from reverie.lifecycle.intake import built, equipped, rewritten
 from reverie.mirror.merging import Fresh, Lines, Merged, Reword, clashes, differing
 from reverie.mirror.pages import Item
-from reverie.mirror.places import SAID, Line, at_of, day_of, kind_under, moment, place
+from reverie.mirror.places import SAID, Line, at_of, day_of, kind_under, moment, place, usual
 from reverie.model import TRUST, Add, Change, Memory, Retire, Revise, revised
 from reverie.settle.reading import Work
 from reverie.settle.restoring import restoring
 from reverie.store import Store
 
 SAID_SO = "user_stated"
+PERSON: Mapping[str, Any] = {"provenance": SAID_SO}     # the fields of a memory that a person's line becomes
 NOON = "12:00"           # when something was, on a day of which no time is told
 
 
@@ -43,14 +45,18 @@ class Obeyed(NamedTuple):
     prose: frozenset[tuple[str, int]] = frozenset()    # (page, block) that are about no memory of this space
 
 
-def obeyed(work: Work, space: str, pages: Sequence[tuple[Merged, Lines]]) -> Obeyed:
-    """The changes that these edits, each page with the store's lines for it, come to."""
+def obeyed(work: Work, space: str, pages: Sequence[tuple[Merged, Lines]],
+           source: Mapping[str, Any] = PERSON) -> Obeyed:
+    """The changes that these edits, each page with the store's lines for it, come to.
+
+    `source` are fields of what is new: whose word it is, at least.
+    """
     wanted = {wish.id for merged, _ in pages for wish in merged.reworded}
     there = {memory.id: memory for memory in work.store.get(sorted(wanted))}
     done = []
     for merged, ours in pages:
-        done += [one(work, space, merged, wish, there.get(wish.id), ours) for wish in merged.reworded]
-        done += [kept(work, space, merged.page.name, fresh) for fresh in merged.fresh]
+        done += [one(work, space, merged, wish, there.get(wish.id), ours, source) for wish in merged.reworded]
+        done += [kept(work, space, merged.page.name, fresh, source) for fresh in merged.fresh]
     dropped = tuple(dict.fromkeys(id for merged, _ in pages for id in merged.dropped))
     return together([*done, Obeyed(tuple(Retire(id=id, at=work.now) for id in dropped), dropped, forgotten=len(dropped),
                                    clashes=tuple(altered_meanwhile(pages)))])
@@ -74,12 +80,13 @@ def altered_meanwhile(pages: Iterable[tuple[Merged, Lines]]) -> list[str]:
     return [id for merged, ours in pages for id in merged.dropped if ours[id] != merged.base.get(id, ours[id])]
 
 
-def one(work: Work, space: str, merged: Merged, wish: Reword, memory: Memory | None, ours: Lines) -> Obeyed:
+def one(work: Work, space: str, merged: Merged, wish: Reword, memory: Memory | None, ours: Lines,
+        source: Mapping[str, Any]) -> Obeyed:
     """An item with an id. One of nobody, or of another space that was never on this page, is a new line, or prose."""
     page = merged.page.name
     block = next(n for n, item in enumerate(merged.page.blocks) if isinstance(item, Item) and item.id == wish.id)
     if memory is None or (memory.space != space and wish.base is None):
-        return kept(work, space, page, Fresh(block, wish.line)) if wish.line.heading else Obeyed(
+        return kept(work, space, page, Fresh(block, wish.line), source) if wish.line.heading else Obeyed(
             prose=frozenset({(page, block)}))
     if merged.old and wish.line.text in ever_said(work.store, [memory]):
         return Obeyed()                   # it stands there from before
@@ -89,7 +96,7 @@ def one(work: Work, space: str, merged: Merged, wish: Reword, memory: Memory | N
     try:
         fields = wanted(back, page, wish)
         if fields:
-            changes = [*changes, stated(work, back, fields)]
+            changes = [*changes, (stated if source["provenance"] == SAID_SO else corrected)(work, back, fields)]
     except BadInput as err:
         return refusal(page, block, err)
     if not changes:
@@ -140,19 +147,30 @@ def wanted(memory: Memory, page: str, wish: Reword) -> dict[str, object]:
 def stated(work: Work, memory: Memory, fields: Mapping[str, object]) -> Revise:
     """The memory as the user states it; what they had corrected before stays their correction."""
     if "text" not in fields:
-        return rewritten(memory, work.now, fields, work.zone)
+        return rewritten(memory, work.now, fields, work.zone, work.policy)
     source = memory.provenance if TRUST[memory.provenance] > TRUST[SAID_SO] else SAID_SO
-    change = rewritten(memory, work.now, {**fields, "provenance": source}, work.zone)
+    change = rewritten(memory, work.now, {**fields, "provenance": source}, work.zone, work.policy)
     return change._replace(fields={**change.fields, "confidence": max(memory.confidence, TRUST[source])})
 
 
-def kept(work: Work, space: str, page: str, fresh: Fresh) -> Obeyed:
-    """A new line, remembered as what its heading says."""
-    told = fresh.line.time or ("" if day_of(page) == moment(work.now).date() else NOON)
+def corrected(work: Work, memory: Memory, fields: Mapping[str, object]) -> Revise:
+    """The memory as a tool wants it: whose word it was, it stays."""
+    return rewritten(memory, work.now, {name: value for name, value in fields.items() if name != "provenance"},
+                     work.zone)
+
+
+def new(work: Work, space: str, page: str, line: Line, source: Mapping[str, Any]) -> Memory:
+    """What a line of nobody yet becomes: what its heading says. Raises BadInput for what cannot be kept."""
+    told = line.time or ("" if day_of(page) == moment(work.now).date() else NOON)
+    plain = built(clock.new_id(), work.now, line.text, space=space, at=at_of(page, told, work.now),
+                  policy=work.policy, **{"kind": kind_under(line.heading or usual(page)), **source})
+    return equipped(plain, work.now, work.zone)
+
+
+def kept(work: Work, space: str, page: str, fresh: Fresh, source: Mapping[str, Any]) -> Obeyed:
+    """A new line, remembered."""
     try:
-        plain = built(clock.new_id(), work.now, fresh.line.text, space=space, kind=kind_under(fresh.line.heading),
-                      at=at_of(page, told, work.now), provenance=SAID_SO)
-        memory = equipped(plain, work.now, work.zone)
+        memory = new(work, space, page, fresh.line, source)
     except BadInput as err:
         return refusal(page, fresh.block, err)
     return Obeyed((Add(memory),), (memory.id,), {(page, fresh.block): memory.id})

@@ -89,6 +89,12 @@ def tests_of(where: Filter) -> tuple[list[str], list[object]]:
     if where.having:
         tests.append("details is not null and exists (select 1 from json_each(details) where key = ?)")
         args.append(where.having)
+    if where.paths:
+        tests.append(f"details is not null and json_extract(details, '$.path') in ({marks(where.paths)})")
+        args.extend(where.paths)
+    if where.below:
+        tests.append("details is not null and substr(json_extract(details, '$.path'), 1, length(?)) = ?")
+        args.extend([f"{where.below}/"] * 2)
     for tag in where.tags:
         tests.append("exists (select 1 from edge where src = memory.id and rel = 'has_tag' and dst = ?)")
         args.append(tag_node(tag))

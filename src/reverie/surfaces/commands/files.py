@@ -250,6 +250,9 @@ def as_json(done: "Synced") -> dict[str, Any]:
 def answer_written(desk: Desk, written: "Written") -> None:
     """Say which file was written, and how to take it back."""
     if desk.json:
-        say.document({**written._asdict(), "memory": say.as_json(written.memory) if written.memory else None})
+        say.document({**written._asdict(), "memory": say.as_json(written.memory) if written.memory else None,
+                      "memories": [say.as_json(one) for one in written.memories]})
+    elif written.why:
+        say.tell(f"{len(written.memories)} remembered; {written.path} was not written: {written.why}")
     else:
         say.tell(f"{written.path} was written. Back: reverie files restore {written.path} {written.version}")

@@ -120,6 +120,8 @@ def usable(desk: Desk, mind: Mind, text: str, mode: str) -> str:
     """The mode to search in: words, and one line about it, where there is no model."""
     if mode == "words" or mind.embedder is None or not text.strip() or desk.settings.is_off(desk.space):
         return mode
+    if mode == "auto" and not mind.browse(space=desk.space, limit=1):
+        return "words"  # where nothing is kept there is nothing to compare, and no model is fetched for it
     try:
         mind.embedder.embed([text])  # kept by the embedder: recall does not work it out again
         catch_up(mind)

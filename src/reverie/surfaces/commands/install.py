@@ -1,7 +1,8 @@
 """Commands that wire Reverie into host agents: install, uninstall, doctor."""
 
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
@@ -10,6 +11,7 @@ from reverie import config
 from reverie.errors import BadInput
 from reverie.surfaces import say
 from reverie.surfaces.desk import Desk, command
+from reverie.surfaces.wiring.entries import ours_in
 from reverie.surfaces.wiring.ledger import Edit, Ledger
 from reverie.surfaces.wiring.targets import NAMES, Place, Target, targets
 
@@ -23,6 +25,8 @@ AFTERWARDS = {
 Host = Annotated[str, typer.Argument(metavar="HOST", help=f"One of: {', '.join(NAMES)}.")]
 Project = Annotated[bool, typer.Option("--project/--user", help="For this project only, or for all (default).")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Whole = Annotated[bool, typer.Option("--diff", help="Show every line that changes.")]
+Printed = Annotated[bool, typer.Option("--print", help="Write nothing: print the entries, for wiring by hand.")]
 Only = Annotated[bool, typer.Option("--no-mcp", help="Hooks only, without the MCP server.")]
 
 
@@ -33,27 +37,47 @@ def register(app: typer.Typer) -> None:
     command(app, "doctor", panel=PANEL)(doctor)
 
 
-def install(desk: Desk, host: Host, project: Project = False, yes: Yes = False, no_mcp: Only = False) -> None:
+def install(desk: Desk, host: Host, project: Project = False, yes: Yes = False, no_mcp: Only = False,
+            diff: Whole = False, by_hand: Printed = False) -> None:  # fmt: skip
     """Wire Reverie into an agent: its hooks and the MCP server. Shows what it would write, and asks."""
     found = [one for one in wanted(desk, host, project) if one.what == "hooks" or not no_mcp]
+    if by_hand:
+        printed(desk, found)
+        return
     ledger = Ledger(desk.settings.home, host)
     edits = ledger.wiring(found)
-    if agreed(desk, edits, "Write this?", yes=yes):
-        ledger.wire(edits, found)
+    if agreed(desk, edits, yes=yes, diff=diff):
+        ledger.wire(edits)
     answer(desk, host, edits, f"{NAMES[host]} is wired already.", f"{NAMES[host]} is wired. {AFTERWARDS[host]}")
     from reverie.surfaces.worker import ready
 
-    if not desk.json and not ready(desk.settings):
+    if desk.json:
+        return
+    if not ready(desk.settings):
         say.note("Until `reverie settle` has fetched the model, words decide what comes up.")
+    if project and not no_mcp and not shutil.which("reverie"):
+        say.note("The project's MCP server is the command `reverie`, which is not on your path. Install Reverie with "
+                 "pipx or uv tool, or add its folder to PATH.")  # fmt: skip
 
 
-def uninstall(desk: Desk, host: Host, project: Project = False, yes: Yes = False) -> None:
+def uninstall(desk: Desk, host: Host, project: Project = False, yes: Yes = False, diff: Whole = False) -> None:
     """Take Reverie out of an agent's settings; they are as they were before. Memories stay."""
     ledger = Ledger(desk.settings.home, host)
     edits = ledger.unwiring(wanted(desk, host, project))
-    if agreed(desk, edits, "Write this?", yes=yes):
+    if agreed(desk, edits, yes=yes, diff=diff):
         ledger.unwire(edits)
     answer(desk, host, edits, f"{NAMES[host]} is not wired.", f"{NAMES[host]} is not wired any more. Memories stay.")
+
+
+def printed(desk: Desk, found: Sequence[Target]) -> None:
+    """What the files would hold if there were nothing else in them."""
+    texts = {str(one.path): one.put("").text for one in found}
+    if desk.json:
+        say.document(texts)
+        return
+    for path, text in texts.items():
+        say.tell(f"{path}:")
+        say.tell(text)
 
 
 def wanted(desk: Desk, host: str, project: bool) -> list[Target]:
@@ -64,20 +88,27 @@ def wanted(desk: Desk, host: str, project: bool) -> list[Target]:
     return targets(host, Place(desk.settings.home, root))
 
 
-def agreed(desk: Desk, edits: Sequence[Edit], question: str, *, yes: bool) -> bool:
+def agreed(desk: Desk, edits: Sequence[Edit], *, yes: bool, diff: bool) -> bool:
     """Show what would be written, and ask; whether to go on."""
     if not edits:
         return False
+    if not yes and (desk.json or not sys.stdin.isatty()):
+        raise BadInput("Nothing was written: there is nobody to ask. Add --yes")
     if not desk.json:
         for edit in edits:
-            say.note(edit.diff)
-    if yes:
-        return True
-    if desk.json or not sys.stdin.isatty():
-        raise BadInput("Nothing was written: there is nobody to ask. Add --yes")
-    if not typer.confirm(question, err=True):
+            say.note(edit.diff if diff else "\n".join(told(edit)))
+    if not yes and not typer.confirm("Write this?", err=True):
         raise typer.Abort
     return True
+
+
+def told(edit: Edit) -> Iterator[str]:
+    """What changes in a file, a line for each hook."""
+    new = " (a new file)" if edit.before is None else " (the file goes)" if edit.after is None else ""
+    yield f"{edit.path}{new}"
+    before, after = ours_in(edit.before), ours_in(edit.after)
+    yield from (f"  - {line}" for line in before if line not in after)
+    yield from (f"  + {line}" for line in after if line not in before)
 
 
 def answer(desk: Desk, host: str, edits: Sequence[Edit], already: str, done: str) -> None:
@@ -91,8 +122,16 @@ def answer(desk: Desk, host: str, edits: Sequence[Edit], already: str, done: str
 def doctor(desk: Desk) -> None:
     """Look whether all is well: what is wired, when memory last surfaced, what failed, and how to mend it."""
     from reverie.surfaces.wiring.doctor import examined
+    from reverie.surfaces.wiring.found import Finding
 
-    found = examined(desk.settings, desk.space, config.work_tree(config.here()))
+    found = []
+    try:
+        settings = desk.settings
+    except BadInput as err:
+        found.append(Finding(False, f"The settings cannot be read; until they can, hooks say and learn nothing: {err}",
+                             "Mend that line. All else is looked at as if there were no settings."))  # fmt: skip
+        settings = config.Settings(home=(desk.home or config.default_home()).expanduser().absolute())
+    found += examined(settings, desk.space, config.work_tree(config.here()))
     if desk.json:
         say.document({"well": all(one.well for one in found), "findings": [one._asdict() for one in found]})
     else:

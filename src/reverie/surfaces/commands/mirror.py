@@ -14,6 +14,7 @@ from reverie.surfaces.commands.keep import hand_over
 from reverie.surfaces.commands.trust import PANEL
 from reverie.surfaces.desk import Desk, command
 
+CONFLICT = 4        # how `share FILE` ends where the file is left alone: as for what somebody else changed meanwhile
 STILL = 1_500       # ms without a change before a page is read (CONSTANTS: watch debounce)
 LONGEST = 15_000    # ms after which it is read although somebody goes on writing
 LOOK = 5_000        # ms between looks at what the program has altered
@@ -47,12 +48,7 @@ def share(
         if stop or not (file or start or export or take or trusted is not None):
             if stop:
                 mind.unshare(file, space=desk.space)
-            paths, firm = mind.shares(space=desk.space), mind.shares(space=desk.space, trusted=True)
-            if desk.json:
-                say.document({"space": desk.space, "files": paths, "trusted": firm})
-            else:
-                listed = "\n".join(f"{path}  (trusted)" if path in firm else path for path in paths)
-                say.tell(listed or f"No file is shared from {desk.space}. Begin: reverie share --start")
+            listed(desk, mind)
             return
         done = mind.share(file, space=desk.space, once="export" if export else "import" if take else "",
                           trusted=trusted)
@@ -66,6 +62,31 @@ def share(
         written = " were written" if done.written else ""
         say.tell(f"{done.share.path}: {done.lines:,} lines{written}; taken in: {done.new:,} new, "
                  f"{done.revised:,} revised, {done.forgotten:,} forgotten.{back}")
+    if done.stuck:
+        raise typer.Exit(CONFLICT)
+
+
+def listed(desk: Desk, mind: Mind) -> None:
+    """The files that are kept in step with a space, and which of them are not just now."""
+    paths, firm = mind.shares(space=desk.space), mind.shares(space=desk.space, trusted=True)
+    left_alone = not_in_step(mind, desk.space)
+    if desk.json:
+        say.document({"space": desk.space, "files": paths, "trusted": firm, "troubles": left_alone})
+        return
+    say.tell("\n".join(f"{path}{'  (trusted)' * (path in firm)}{'  (not in step)' * (path in left_alone)}"
+                       for path in paths)
+             or f"No file is shared from {desk.space}. Begin: reverie share --start")
+    for why in left_alone.values():
+        say.note(why)
+
+
+def not_in_step(mind: Mind, space: str | None = None) -> dict[str, str]:
+    """The shared files of a space, or of all, that are left alone just now, and why: for `share`, `settle`, `status`
+    and `doctor`.
+    """
+    from reverie.settle import sharing
+
+    return {share.path: why for share, why in sharing.stuck(mind.store) if space in (None, share.space)}
 
 
 def mirror(

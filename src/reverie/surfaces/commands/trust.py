@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reverie import clock
+from reverie import clock, environment
 from reverie.errors import BadInput, StoreDamaged
 from reverie.store import Problem, Stats
 from reverie.surfaces import say
@@ -37,6 +37,7 @@ def status(desk: Desk) -> None:
     from reverie.settle import LEASE
     from reverie.settle.bedtime import passes_of
     from reverie.surfaces import worker
+    from reverie.surfaces.commands.mirror import not_in_step
     from reverie.surfaces.language import line
 
     if desk.settings.sleep != "off":
@@ -47,10 +48,12 @@ def status(desk: Desk) -> None:
         settler = mind.store.holder(LEASE, clock.now())
         failed = mind.store.events(verbs=FAILED, newest=True, limit=3)
         trouble = json.loads(mind.store.meta("trouble") or "{}")
+        left_alone = not_in_step(mind)
     values: dict[str, Any] = {
         "home": str(desk.settings.home),
         "space": desk.space,
-        "on": not desk.settings.is_off(desk.space),
+        "on": not desk.settings.is_off(desk.space, environment.session()),
+        "off_sessions": list(desk.settings.off_sessions),
         **counted(counts),
         "settling": settler,
         "embedder": desk.settings.embedder,
@@ -58,6 +61,7 @@ def status(desk: Desk) -> None:
         "providers_missing": without(desk.settings.providers),
         "llm": language,
         "trouble": trouble.get("text", ""),
+        "shares": left_alone,
         "failed": [{"event": e.seq, "at": e.at, "error": str(e.payload.get("error", ""))} for e in failed],
     }
     if desk.json:
@@ -179,6 +183,7 @@ def status_page(v: dict[str, Any]) -> None:
             "home": v["home"],
             "space": v["space"],
             "memory": "on" if v["on"] else "off (reverie on switches it on)",
+            "off in sessions": ", ".join(v["off_sessions"]),
             **amounts(v),
             "settling": "somebody is at it" if v["settling"] else "nobody just now",
             "model": f"{v['embedder']}: {model}",
@@ -187,6 +192,7 @@ def status_page(v: dict[str, Any]) -> None:
             else "",
             "language": v["llm"],
             "trouble": v["trouble"],
+            "shared files": " ".join(v["shares"].values()),
             "failed": "; ".join(f"event {f['event']}: {f['error']}" for f in v["failed"]),
         }
     )
@@ -306,18 +312,20 @@ def backup(
 def settle(desk: Desk) -> None:
     """Embed and learn what is waiting, now."""
     from reverie.settle import settled
+    from reverie.surfaces.commands.mirror import not_in_step
 
     with desk.mind() as mind:
         done = settled(lambda: mind.work, clock.new_id("settler"), desk.telling)
+        left_alone = not_in_step(mind)
     if desk.json:
-        say.document(done._asdict())
+        say.document({**done._asdict(), "shares": left_alone})
     else:
         say.tell(
             f"Embedded {done.embedded:,}, learned {done.learned:,}; {done.waiting:,} left to embed"
             f"{f'; {done.failed} events could not be learned from' if done.failed else ''}."
         )
-    if done.trouble:
-        say.note(done.trouble)
+    for why in filter(None, (done.trouble, *left_alone.values())):
+        say.note(why)
 
 
 def llm(

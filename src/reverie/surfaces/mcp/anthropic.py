@@ -46,6 +46,8 @@ class Anthropic:
                  "old_path": old_path, "new_path": new_path}
         session = self.room.conversation(ctx)
         said = Notebook(self.room.mind, self.room.space, session).run(given)
-        if command != "view":
-            self.room.kept()
-        return said
+        if command == "view":
+            return said
+        self.room.kept()
+        redacted = self.room.taken_out(path, file_text, new_str, insert_text, new_path)
+        return f"{said}\nSecrets were taken out of it: {', '.join(redacted)}" if redacted else said

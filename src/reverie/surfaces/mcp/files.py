@@ -14,9 +14,11 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from reverie.errors import BadInput
+from reverie.files.nouns import Written
+from reverie.files.roots import OWN
 from reverie.model import UNTRUSTED
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.told import NOTE
+from reverie.surfaces.mcp.told import NOTE, QUERY
 from reverie.surfaces.mcp.tools import ADDS, ALTERS, READS, Tool
 from reverie.window import harmless
 
@@ -60,6 +62,7 @@ class Saved(TypedDict):
     id: NotRequired[str]
     path: NotRequired[str]
     version: NotRequired[int]            # what `reverie files restore` takes
+    redacted: NotRequired[list[str]]     # kinds of secrets that were taken out
 
 
 class Files:
@@ -78,7 +81,7 @@ class Files:
         ]
 
     def memory_search(
-        self, query: Annotated[str, Field(description="What to look for, by meaning and by words.")],
+        self, query: Annotated[str, Field(max_length=QUERY, description="What to look for, by meaning and by words.")],
         max_results: Annotated[int, Field(ge=1, le=50, description="How many passages, at most.")] = FOUND,
     ) -> Searched:
         """Search MEMORY.md and memory/*.md: passages with path and line numbers, best first.
@@ -115,16 +118,19 @@ class Files:
         answer = Saved(message="Saved" if noted.path else f"Kept, but on no page: {noted.why}", id=noted.memory.id)
         if noted.path:
             answer["path"] = noted.path
+        if redacted := self.room.taken_out(content):
+            answer["redacted"] = redacted
         return answer
 
     def memory_update(
         self, content: Annotated[str, Field(description="What to add, or the whole new page.")],
-        mode: Annotated[Literal["append", "replace"], Field(description="append adds; replace rewrites the page, and "
-                                                                        "what it was is kept.")] = "append",
+        mode: Annotated[Literal["append", "replace"], Field(description="append adds; replace rewrites it: "
+                                                                        "what is gone is forgotten.")] = "append",
         ctx: Context | None = None,
     ) -> Saved:
-        """Update long-term memory, MEMORY.md: what should be known in every conversation here. It is a fact in memory
-        too."""
+        """Update long-term memory, MEMORY.md: what should be known in every conversation here. Every bullet and
+        paragraph is a fact in memory too. To replace the page, read it first and keep the ids in its comments: a line
+        with its id is revised. The user can take an update back."""
         folder = self._folder()
         if folder is None:
             raise BadInput("The Markdown mirror is switched off: there is no MEMORY.md. Set mirror in config.toml")
@@ -132,18 +138,24 @@ class Files:
         if (claim := self.room.vouch(content, ctx=ctx)).provenance == UNTRUSTED:
             kept = self.room.mind.remember(content, kind="note", **given, **claim.fields)
             self.room.kept()
-            return Saved(message=f"Kept as a note, and on no page: {claim.why}", id=kept.id)
+            answer = Saved(message=f"Kept as a note, and on no page: {claim.why}", id=kept.id)
+            if redacted := self.room.taken_out(content):
+                answer["redacted"] = redacted
+            return answer
         written = self.room.mind.update_file(folder / "MEMORY.md", content, mode, **given, **claim.fields)
         self.room.kept()
-        answer = Saved(message="Updated", path=written.path, version=written.version)
+        answer = Saved(message=what_was_done(written), path=written.path, version=written.version)
         if written.memory:
             answer["id"] = written.memory.id
+        if redacted := self.room.taken_out(content):
+            answer["redacted"] = redacted
         return answer
 
     def _whole(self, path: str) -> Path | str:
         """A path; one of this space's own pages is found by its name, whatever other folders hold."""
         folder = self._folder()
-        return folder / path if folder and not Path(path).is_absolute() and (folder / path).is_file() else path
+        return folder / path if folder and (OWN.fullmatch(path) or (
+            not Path(path).is_absolute() and (folder / path).is_file())) else path
 
     def _folder(self) -> Path | None:
         """The folder of this space's pages, begun if need be; None where there is no mirror."""
@@ -152,3 +164,12 @@ class Files:
         if not own:
             own = [one.folder for one in mind.mirror(space)]
         return own[0] if own else None
+
+
+def what_was_done(written: Written) -> str:
+    """An update of MEMORY.md in a sentence, with the way back."""
+    counts = ((written.added, "remembered"), (written.revised, "revised"), (written.forgotten, "forgotten"))
+    done = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing new"
+    page = f"; the page does not tell of it yet: {written.why}" if written.why else ""
+    back = f". `reverie undo {written.version}` takes it back" if any(count for count, _ in counts) else ""
+    return f"{'Kept' if written.why else 'Updated'}: {done}{page}{back}"

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from reverie.errors import BadInput
 from reverie.model import Memory
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.told import NOTE, Told, looked_for, share_of, told
+from reverie.surfaces.mcp.told import NOTE, QUERY, Told, looked_for, share_of, told
 from reverie.surfaces.mcp.tools import DOES_ALL, Tool
 
 SCOPES = ("project", "global")
@@ -31,6 +31,7 @@ class Done(TypedDict):
     id: NotRequired[str]
     note: NotRequired[str]
     memories: NotRequired[list[Told]]
+    redacted: NotRequired[list[str]]     # kinds of secrets that were taken out
 
 
 class Jcode:
@@ -47,7 +48,7 @@ class Jcode:
         self, *, action: Action, content: Annotated[str, Field(description="remember: what to keep.")] = "",
         category: Category = "fact", scope: Scope = "project",
         tags: Annotated[Sequence[str], Field(description="remember, tag: tags.")] = (),
-        query: Annotated[str, Field(description="search: what to look for, by meaning.")] = "",
+        query: Annotated[str, Field(max_length=QUERY, description="search: what to look for, by meaning.")] = "",
         tag: Annotated[str, Field(description="list: only with this tag.")] = "",
         id: Annotated[str, Field(description="forget, tag: which memory.")] = "",
         from_: Annotated[str, Field(alias="from", description="link: the one memory.")] = "",
@@ -81,7 +82,10 @@ class Jcode:
         self.room.kept()
         other = f" as a {kept.kind}" if kept.kind != given["category"] else ""
         said = (f"Remembered in {given['scope']}{other}", claim.why, looked_for(kept))
-        return Done(message=". ".join(filter(None, said)), id=kept.id)
+        answer = Done(message=". ".join(filter(None, said)), id=kept.id)
+        if redacted := self.room.taken_out(given["content"], given["tags"]):
+            answer["redacted"] = redacted
+        return answer
 
     def _recall(self, given: dict[str, Any]) -> Done:
         """For the last thing that was said here, as far as a host told it; else the newest."""
@@ -107,9 +111,10 @@ class Jcode:
         return Done(message=f"{len(memories)} memories" if memories else "Nothing found", note=NOTE, memories=memories)
 
     def _forget(self, given: dict[str, Any]) -> Done:
-        self.room.seen([need(given, "id")])
-        self.room.mind.forget(given["id"])
-        return Done(message="Forgotten; `reverie restore` brings it back", id=given["id"])
+        (memory,) = self.room.seen([need(given, "id")])
+        self.room.mind.forget(memory.id)
+        done = "Forgotten" if memory.active else "It had been forgotten before"
+        return Done(message=f"{done}; `reverie restore` brings it back", id=memory.id)
 
     def _link(self, given: dict[str, Any]) -> Done:
         one, other = need(given, "from"), need(given, "to")
@@ -122,7 +127,10 @@ class Jcode:
         if not given["tags"]:
             raise BadInput("tag needs tags")
         memory = self.room.mind.tag(given["id"], add=given["tags"])
-        return Done(message=f"Tags: {', '.join(memory.tags)}", id=memory.id)
+        answer = Done(message=f"Tags: {', '.join(memory.tags)}", id=memory.id)
+        if redacted := self.room.taken_out(given["tags"]):
+            answer["redacted"] = redacted
+        return answer
 
 
 def need(given: dict[str, Any], name: str) -> str:

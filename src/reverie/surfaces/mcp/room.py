@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import reverie
-from reverie import clock, config
+from reverie import clock, config, environment
 from reverie.authors import Author
 from reverie.config import ME, Settings
 from reverie.errors import BadInput, NotFound, ReverieError
@@ -61,6 +61,8 @@ class Room:
             self._changed = changed
             with suppress(BadInput):       # somebody is writing it by hand: what was chosen before holds
                 self._settings = config.switched(self._settings)
+        if environment.session() in self._settings.off_sessions:     # of the conversation whose host has started this
+            return self._settings._replace(enabled=False)
         return self._settings
 
     @property
@@ -79,6 +81,14 @@ class Room:
     def zone(self) -> str:
         """The time zone in which times are meant that name none."""
         return config.local_zone(self.settings)
+
+    def taken_out(self, *given: Any) -> list[str]:
+        """The kinds of secrets, and of what the policy masks, in what a tool was told to keep: they were taken out, and
+        it says so, never what they were.
+        """
+        from reverie.lifecycle.intake import cleaned, spent
+        from reverie.privacy import redact_value
+        return spent(redact_value(cleaned(given), self.mind.work.policy)[1])
 
     def lately(self) -> str:
         """What the user said last in this space, as far as a host told it; "" if none did."""

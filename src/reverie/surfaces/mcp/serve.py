@@ -22,8 +22,10 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reverie import __version__, clock
-from reverie.errors import BadInput
+from reverie.environment import PARENT, orphaned
+from reverie.errors import BadInput, PortTaken
 from reverie.surfaces.mcp import shelf
+from reverie.surfaces.mcp.asked import Server
 from reverie.surfaces.mcp.room import Room
 from reverie.surfaces.mcp.tools import Tool, telling
 
@@ -59,7 +61,7 @@ def build(room: Room, profile: str = "unified") -> MCPServer:
     if profile not in PROFILES:
         raise BadInput(f"{profile!r} is no profile; there are {', '.join(PROFILES)}")
     look, keep = VERBS[profile]
-    server: MCPServer = MCPServer(
+    server = Server(
         "reverie", title="Reverie: long-term memory", version=__version__, log_level="WARNING",
         instructions=INSTRUCTIONS.format(look=look, keep=keep))
     tool_set = getattr(import_module(f"reverie.surfaces.mcp.{profile}"), PROFILES[profile])
@@ -81,7 +83,9 @@ def stdio(room: Room, profile: str) -> None:
 
     Ctrl-C ends it at once: what was kept is durable, and the SDK would wait for one more line.
     """
-    threading.Thread(target=leave_with, args=(os.getppid(),), name="reverie-parent", daemon=True).start()
+    if orphaned():
+        return
+    threading.Thread(target=leave_with, args=(PARENT,), name="reverie-parent", daemon=True).start()
     server = build(room, profile)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
@@ -100,13 +104,16 @@ def leave_with(parent: int) -> None:
 
 
 def http(room: Room, profile: str, port: int, started: Callable[[str], None]) -> None:
-    """Serve on loopback until Ctrl-C; `started` is told the address. Port 0: a free one."""
+    """Serve on loopback until Ctrl-C; `started` is told the address. Port 0: a free one. PortTaken for one in use."""
     app = guarded(build(room, profile).streamable_http_app(host=HOST), room.settings.mcp_token)
-    chosen = uvicorn.Config(app, host=HOST, port=port, log_level="warning", access_log=False,
+    chosen = uvicorn.Config(app, host=HOST, port=port, log_level="critical", access_log=False,
                             timeout_graceful_shutdown=1)
     try:
         with suppress(KeyboardInterrupt):
             Listening(chosen, started).run()
+    except SystemExit as err:       # so uvicorn ends when it cannot listen
+        raise PortTaken(f"Port {port} of {HOST} cannot be listened on: somebody else does. Choose another one, "
+                        "--port 0 takes a free one") from err
     finally:
         room.close()
 
@@ -129,11 +136,12 @@ def guarded(app: ASGIApp, token: str) -> ASGIApp:
     """The app for who bears the token; for everybody if there is none."""
     if not token:
         return app
-    wanted = f"Bearer {token}".encode()
+    wanted = token.encode()
 
     async def asked(scope: Scope, receive: Receive, send: Send) -> None:
-        given = dict(scope.get("headers") or ()).get(b"authorization", b"")
-        if scope["type"] == "http" and not hmac.compare_digest(given, wanted):
+        scheme, _, given = dict(scope.get("headers") or ()).get(b"authorization", b"").partition(b" ")
+        borne = scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), wanted)    # RFC 9110 11.1: any case
+        if scope["type"] == "http" and not borne:
             refusal = PlainTextResponse("A bearer token is needed: the one that mcp_token in config.toml says", 401,
                                         {"WWW-Authenticate": "Bearer"})
             await refusal(scope, receive, send)

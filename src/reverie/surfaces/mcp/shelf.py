@@ -13,7 +13,7 @@ from reverie import clock
 from reverie.errors import ReverieError
 from reverie.mirror.places import LONG, day_page, moment
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.told import NOTE, told
+from reverie.surfaces.mcp.told import NOTE, QUERY, told
 from reverie.window import harmless
 
 MARKDOWN = "text/markdown"
@@ -60,7 +60,7 @@ def furnish(server: MCPServer, room: Room) -> None:
     @server.prompt("recall", title="Recall", description="Bring in what memory has on a topic.")
     def recall(topic: str) -> str:
         from reverie.window.block import render
-        hits = room.mind.recall(topic, space=room.space, limit=MOST, mode=room.mode())
+        hits = room.mind.recall(topic[:QUERY], space=room.space, limit=MOST, mode=room.mode())
         block = render(hits, clock.now(), limit=MOST, budget=BUDGET, asked=True)
         return f"On {topic}:\n\n{block.text or 'Memory has nothing on it.'}"
 
@@ -83,5 +83,8 @@ def page(room: Room, name: str) -> str:
     """A page of this space's Markdown mirror; a line that says so where there is none yet."""
     for folder in () if room.settings.is_off(room.space) else room.mind.folders(space=room.space):
         if folder.own and folder.space == room.space and Path(folder.path, name).is_file():
-            return harmless(room.mind.read_file(Path(folder.path, name), space=room.space).text)
+            try:
+                return harmless(room.mind.read_file(Path(folder.path, name), space=room.space).text)
+            except ReverieError as err:      # such as: it is too long
+                return f"{name} of {room.space} cannot be shown: {err}\n"
     return f"Nothing is written in {name} of {room.space} yet.\n"

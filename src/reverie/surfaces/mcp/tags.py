@@ -14,17 +14,20 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from reverie.authors import looked_at_by, made_by
-from reverie.errors import ReverieError
+from reverie.errors import BadInput, ReverieError
 from reverie.kinds import maturity
 from reverie.mind.fetch import MOST_FETCHED
 from reverie.mirror.jsonl import local
 from reverie.model import TRUST, Memory
+from reverie.search.tagged import TAG
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.tools import ADDS, READS, Tool
+from reverie.surfaces.mcp.told import cut, part_of
+from reverie.surfaces.mcp.tools import ADDS, COUNTS, READS, Tool
 from reverie.window import harmless
 
 SCOPES = ("project", "universal")
-MOST_PENDING = 1_000
+MOST_PENDING = 10_000
+PENDING = ("raw", "escalated")       # what nobody has approved yet (CC-85)
 
 
 class Stored(TypedDict):
@@ -40,6 +43,7 @@ class Stored(TypedDict):
     duplicate_of: NotRequired[str]
     duplicate_similarity: NotRequired[float]
     duplicate_source: NotRequired[str]
+    redacted: NotRequired[list[str]]     # kinds of secrets that were taken out
     error: NotRequired[str]
     allowed_scopes: NotRequired[list[str]]
 
@@ -93,7 +97,7 @@ class Tags:
         """All of them."""
         return [
             Tool(self.store_memory, "store_memory", "Store a memory", ADDS, always=True),
-            Tool(self.retrieve_memories, "retrieve_memories", "Retrieve memories", READS, always=True),
+            Tool(self.retrieve_memories, "retrieve_memories", "Retrieve memories", COUNTS, always=True),
             Tool(self.list_memory_tags, "list_memory_tags", "List memory tags", READS),
         ]
 
@@ -116,12 +120,15 @@ class Tags:
         """
         if scope not in SCOPES:
             return Stored(status="rejected", error=f"{scope!r} is no scope", allowed_scopes=list(SCOPES))
+        if not description.strip():
+            return Stored(status="error", error="description is needed: one clear line that says what it is about")
         mind = self.room.mind
         try:
+            some = usable(tags)
             given = (claim := self.room.vouch(content, ctx=ctx)).fields
             sure = None if confidence is None else min(TRUST[claim.provenance], max(0.0, confidence))
             kept = mind.remember(
-                content, title=description, tags=tags, space=self.room.place(scope, SCOPES), trust=sure,
+                content, title=description, tags=some, space=self.room.place(scope, SCOPES), trust=sure,
                 provenance=given["provenance"],
                 details={**given.get("details", {}), **({"evidence": evidence} if evidence else {})},
                 session=self.room.conversation(ctx))
@@ -135,12 +142,15 @@ class Tags:
             answer["duplicate_of"] = twin.memory.id
             answer["duplicate_similarity"] = twin.likeness
             answer["duplicate_source"] = maturity(twin.memory)
+        if redacted := self.room.taken_out(content, description, tags, evidence):
+            answer["redacted"] = redacted
         return answer
 
     def retrieve_memories(
         self, tags: Annotated[Sequence[str], Field(description="Tags, as hints and list_memory_tags name them.")] = (),
         limit: Annotated[int, Field(ge=1, le=50, description="How many, at most.")] = MOST_FETCHED,
         ids: Annotated[Sequence[str], Field(description="Ids, as hints name them; tags and limit are ignored.")] = (),
+        offset: Annotated[int, Field(ge=0, description="From which character on, for contents that were cut.")] = 0,
     ) -> Retrieved:
         """Retrieve stored memories by tags or ids: the full content, those with most of the tags first, then newest."""
         try:
@@ -148,11 +158,16 @@ class Tags:
         except ReverieError as err:
             return Retrieved(status="error", count=0, matched=0, truncated=False, message=str(err), memories=[],
                              error=str(err))
-        count = len(found.memories)
-        message = f"{count} of {found.matched} memories" if count else "No memories match"
-        return Retrieved(status="success" if count else "no_results", count=count, matched=found.matched,
-                         truncated=found.truncated, message=message,
-                         memories=[self._record(one) for one in found.memories])
+        there = [memory for memory in found.memories if memory.active]
+        count, gone = len(there), [memory for memory in found.memories if not memory.active]
+        message = f"{count} of {found.matched - len(gone)} memories" if count else "No memories match"
+        if gone:
+            message += f"; no longer counts: {', '.join(map(fate, gone))}"
+        longest = part_of(count)
+        status = "success" if count else "no_results"
+        return Retrieved(status=status, count=count, matched=found.matched - len(gone), truncated=found.truncated,
+                         message=message,
+                         memories=[self._record(one, longest, offset) for one in there])
 
     def list_memory_tags(self) -> Listed:
         """Discover what has been stored: every tag, and how many memories there are."""
@@ -161,13 +176,13 @@ class Tags:
         counts = mind.stats().spaces
         return Listed(status="success", tags=tags, count=len(tags),
                       memory_count=sum(counts.get(place, 0) for place in self.room.spaces),
-                      pending_curation=len(mind.pending(space=space, limit=MOST_PENDING)),
+                      pending_curation=sum(maturity(memory) in PENDING for memory in
+                                           mind.browse(space=space, limit=MOST_PENDING)),
                       message=f"{len(tags)} tags" if tags else "Nothing is stored yet")
 
-    def _record(self, memory: Memory) -> Record:
-        one = Record(id=memory.id, description=harmless(memory.title), content=harmless(memory.text),
-                     tags=list(memory.tags),
-                     stored=local(memory.at, self.room.zone), usage_count=memory.access_count,
+    def _record(self, memory: Memory, longest: int, offset: int) -> Record:
+        one = Record(id=memory.id, description=harmless(memory.title), content=cut(memory, longest, offset),
+                     tags=list(memory.tags), stored=local(memory.at, self.room.zone), usage_count=memory.access_count,
                      maturity=maturity(memory), confidence=round(memory.confidence, 4),
                      scope=self.room.scope(memory, *SCOPES))
         if made := made_by(memory):
@@ -175,3 +190,17 @@ class Tags:
         if looked := looked_at_by(memory):
             one["curated_by"] = looked
         return one
+
+
+def usable(tags: Sequence[str]) -> list[str]:
+    """The tags that can be found again: of two characters or more (CC-84). BadInput if none is left."""
+    found = [tag for tag in tags if len(tag.strip()) >= TAG]
+    if not found:
+        raise BadInput(f"tags are needed, of {TAG} characters or more, such as oauth2 or jwt_auth")
+    return found
+
+
+def fate(memory: Memory) -> str:
+    """What became of a memory that counts no longer."""
+    by = f", replaced by {memory.superseded_by}" if memory.superseded_by else ""
+    return f"{memory.id} ({memory.retired_why}{by})"

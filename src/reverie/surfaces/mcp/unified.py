@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, NotRequired
+from typing import Annotated, NotRequired, cast
 
 from mcp.server.mcpserver import Context
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from reverie.errors import BadInput
+from reverie.kinds import KINDS
 from reverie.model import Memory
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.told import LONGEST, NOTE, Told, looked_for, reworded, share_of, stamp, told
-from reverie.surfaces.mcp.tools import ADDS, ALTERS, READS, Tool
+from reverie.surfaces.mcp.told import LONGEST, NOTE, QUERY, Told, looked_for, part_of, reworded, share_of, stamp, told
+from reverie.surfaces.mcp.tools import ADDS, ALTERS, COUNTS, READS, Tool
 
 SCOPES = ("project", "user")
 
@@ -74,6 +76,13 @@ class Forgotten(TypedDict):
 
     forgotten: int
     back: str
+    before: NotRequired[list[str]]       # ids that counted no longer before
+
+
+class Revised(Told):
+    """What revise answers: the memory as it is now."""
+
+    redacted: NotRequired[list[str]]     # kinds of secrets that were taken out
 
 
 class Judged(TypedDict):
@@ -91,6 +100,7 @@ class Reminder(TypedDict):
     due: NotRequired[str]
     why: NotRequired[str]                # why it is no reminder
     watches: NotRequired[list[str]]
+    redacted: NotRequired[list[str]]     # kinds of secrets that were taken out
 
 
 class Unified:
@@ -104,8 +114,8 @@ class Unified:
         return [
             Tool(self.recall, "recall", "Recall from memory", READS, always=True),
             Tool(self.remember, "remember", "Remember", ADDS, always=True),
-            Tool(self.hints, "hints", "Hint at what memory has", READS),
-            Tool(self.retrieve, "retrieve", "Read memories", READS),
+            Tool(self.hints, "hints", "Hint at what memory has", ADDS),
+            Tool(self.retrieve, "retrieve", "Read memories", COUNTS),
             Tool(self.revise, "revise", "Revise a memory", ALTERS),
             Tool(self.forget, "forget", "Forget memories", ALTERS),
             Tool(self.feedback, "feedback", "Say whether a memory helped", ADDS),
@@ -113,7 +123,8 @@ class Unified:
         ]
 
     def recall(
-        self, query: Annotated[str, Field(description="What you want to know, in words. Empty: the newest.")] = "",
+        self, query: Annotated[str, Field(max_length=QUERY, description="What you want to know, in words. Empty: the "
+                                                                        "newest.")] = "",
         limit: Limit = 10, kinds: Annotated[Sequence[str], Field(description="Only of these kinds.")] = (),
         tags: Tags = (),
         as_of: Annotated[str, Field(description="As it stood at the end of that day, such as 2026-03-01.")] = "",
@@ -124,6 +135,7 @@ class Unified:
         Use it when you start on a task, before you ask the user something they may have told before, and when you meet
         an error. Memories come best first; none at all is an answer. Not for what the code in front of you says.
         """
+        self._known(kinds)
         hits = self.room.mind.recall(query, space=self.room.space, limit=limit, kinds=kinds, tags=tags,
                                      as_of=as_of or None, mode=self.room.mode() if query else "auto")
         longest = share_of(len(hits))
@@ -161,8 +173,8 @@ class Unified:
             answer["kept_as"] = kept.kind
         if why := "; ".join(filter(None, (claim.why, looked_for(kept)))):
             answer["why"] = why
-        if redacted := kept.details.get("redacted"):
-            answer["redacted"] = list(redacted)
+        if redacted := {*kept.details.get("redacted", ()), *self.room.taken_out(text, title, tags, files, triggers)}:
+            answer["redacted"] = sorted(redacted)
         if twin := mind.twin(kept.id):
             answer["like"] = told(twin.memory, self._scope(twin.memory), (), LONGEST)
             answer["likeness"] = twin.likeness
@@ -174,22 +186,31 @@ class Unified:
     ) -> Hints:
         """What memory may have on a prompt: ids, titles and tags, never the text; each once in a conversation.
 
-        Cheap: call it when a task begins, then `retrieve` only what you need. An empty list: nothing is known.
+        Cheap: call it when a task begins, then `retrieve` only what you need. An empty list: nothing is known, or new.
         """
         from reverie.window import hinted
-        found = self.room.mind.hints(prompt, space=self.room.space, limit=limit, session=self._session(ctx),
-                                     mode=self.room.mode())
+        prompt, mode, mind = prompt[:QUERY], self.room.mode(), self.room.mind
+        found = mind.hints(prompt, space=self.room.space, limit=limit, session=self._session(ctx), mode=mode)
+        old = found or mind.hints(prompt, space=self.room.space, limit=1, mode=mode)
+        nothing = "Nothing new: what is known of it was hinted or kept in this conversation." if old else (
+            "Nothing is known of it.")
         return Hints(hints=[Hinted(id=one.id, title=one.title, kind=one.kind, tags=list(one.tags)) for one in found],
-                     text=hinted(found, "retrieve") or "Nothing is known of it.")
+                     text=hinted(found, "retrieve") or nothing)
 
-    def retrieve(self, ids: Ids = (), tags: Tags = (), limit: Limit = 3) -> Fetched:
+    def retrieve(
+        self, ids: Ids = (), tags: Tags = (), limit: Limit = 3,
+        offset: Annotated[int, Field(ge=0, description="From which character of the texts on, for one that was cut.")]
+        = 0,
+    ) -> Fetched:
         """Read whole memories: by `ids` that hints or recall gave, or by `tags`.
 
-        By tags, those with most of them come first; `truncated` says that there are more than `limit`.
+        By tags, those with most of them come first; `truncated` says that there are more than `limit`. A very long text
+        is cut, and says how to read on.
         """
         found = self.room.mind.retrieve(ids, tags=tags, limit=limit, space=self.room.space)
+        longest = part_of(len(found.memories))
         answer = Fetched(note=NOTE, matched=found.matched, truncated=found.truncated,
-                         memories=[told(memory, self._scope(memory)) for memory in found.memories])
+                         memories=[told(memory, self._scope(memory), (), longest, offset) for memory in found.memories])
         if unknown := [id for id in ids if id not in {memory.id for memory in found.memories}]:
             answer["unknown"] = unknown
         return answer
@@ -199,7 +220,7 @@ class Unified:
         title: Annotated[str, Field(description="The new title; empty leaves it.")] = "",
         tags: Annotated[Sequence[str] | None, Field(description="All its tags from now on; null leaves them.")] = None,
         kind: Annotated[str, Field(description="The new kind; empty leaves it.")] = "", ctx: Context | None = None,
-    ) -> Told:
+    ) -> Revised:
         """Correct a memory that is wrong, out of date or unclear. What it was before stays in its history."""
         (old,) = self.room.seen([id])
         given = {"text": text, "title": title, "kind": kind}
@@ -208,7 +229,10 @@ class Unified:
             fields |= reworded(old, self.room.vouch(text or old.text, kind or old.kind, ctx))
         memory = self.room.mind.revise(id, **fields, **({} if tags is None else {"tags": tags}))
         self.room.kept()
-        return told(memory, self._scope(memory))
+        answer = cast("Revised", told(memory, self._scope(memory), (), LONGEST))
+        if redacted := self.room.taken_out(text, title, tags or ()):
+            answer["redacted"] = redacted
+        return answer
 
     def forget(
         self, ids: Ids, why: Annotated[str, Field(description="Why: wrong, outdated, the user asked, …")] = "forgotten",
@@ -217,8 +241,11 @@ class Unified:
 
         The user can bring them back (`reverie restore ID`), or have them erased for good (`reverie purge ID`).
         """
-        self.room.seen(ids)
-        return Forgotten(forgotten=self.room.mind.forget(ids, why), back="reverie restore ID")
+        before = [memory.id for memory in self.room.seen(ids) if not memory.active]
+        answer = Forgotten(forgotten=self.room.mind.forget(ids, why), back="reverie restore ID")
+        if before:
+            answer["before"] = before
+        return answer
 
     def feedback(self, id: Id, helpful: Annotated[bool, Field(description="Whether it helped.")],
                  ctx: Context | None = None) -> Judged:
@@ -250,7 +277,15 @@ class Unified:
             answer["due"] = stamp(due)
         if memory.triggers:
             answer["watches"] = list(memory.triggers)
+        if redacted := self.room.taken_out(text, context, files, commands):
+            answer["redacted"] = redacted
         return answer
+
+    def _known(self, kinds: Sequence[str]) -> None:
+        """Refuse a kind of which there can be nothing: neither of the table nor anybody's own."""
+        mind, space = self.room.mind, self.room.space
+        if odd := [kind for kind in kinds if kind not in KINDS and not mind.browse(space=space, kinds=[kind], limit=1)]:
+            raise BadInput(f"There is nothing of the kind {', '.join(odd)}. There are {', '.join(KINDS)}")
 
     def _scope(self, memory: Memory) -> str:
         return self.room.scope(memory, *SCOPES)

@@ -1,21 +1,28 @@
-"""Writing hosts' settings, and what was there before.
+"""Writing hosts' settings, and how to bring back what was there before.
 
-For each file that we wired, `<home>/installed/<host>.json` keeps its text before and the hash of ours. Unwiring brings
-the text before back if the file is still as we left it; else only our entries are taken out of it.
+For each file that we wired, `<home>/installed/<host>.json` (0600) keeps the hash of ours and the cuts that take ours
+out again: never the file's text, which is full of other programs' keys and tokens. Unwiring makes these cuts if the
+file is still as we left it; else only our entries are taken out of what it is now. Folders and files that were not
+there before are gone afterwards, if nothing else came into them.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from difflib import unified_diff
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from reverie.errors import BadInput, Conflict
+from reverie.privacy import redact
+from reverie.surfaces.wiring.splice import BOM, taken_back, veiled
 from reverie.surfaces.wiring.targets import Target
+
+UNCHANGED = ("{}", "")   # what is left of a file of ours that nobody else has written into
 
 
 class Edit(NamedTuple):
@@ -24,12 +31,14 @@ class Edit(NamedTuple):
     path: Path
     before: str | None
     after: str | None
+    row: dict[str, Any] | None = None  # what the ledger is to know of it
 
     @property
     def diff(self) -> str:
-        """What changes, as a unified diff."""
-        one, other = (text.splitlines() if text is not None else [] for text in (self.before, self.after))
-        return "\n".join(unified_diff(one, other, str(self.path), str(self.path), lineterm=""))
+        """What changes, as a unified diff, without what stands next to it and is none of ours."""
+        veil = str if self.path.suffix == ".toml" else veiled
+        one, other = (veil(text).splitlines() if text is not None else [] for text in (self.before, self.after))
+        return redact("\n".join(unified_diff(one, other, str(self.path), str(self.path), lineterm="")))[0]
 
 
 class Ledger:
@@ -40,73 +49,118 @@ class Ledger:
 
     def wiring(self, targets: Sequence[Target]) -> list[Edit]:
         """What wiring would alter; empty where all is as it should be."""
-        return [edit for edit in map(wired, targets) if edit.before != edit.after]
+        known = self.known()
+        return writable(edit for target in targets if (edit := wired(target, known.get(str(target.path)))))
 
     def unwiring(self, targets: Sequence[Target]) -> list[Edit]:
         """What unwiring would alter."""
         known = self.known()
         edits = [unwired(target, known.get(str(target.path))) for target in targets]
-        return [edit for edit in edits if edit.before != edit.after]
+        return writable(edit for edit in edits if edit.before != edit.after)
 
-    def wire(self, edits: Sequence[Edit], targets: Sequence[Target]) -> None:
-        """Write the files, and first of all what was there before."""
-        known, of = self.known(), {target.path: target for target in targets}
+    def wire(self, edits: Sequence[Edit]) -> None:
+        """Write the files, and first of all how to bring back what was there before."""
+        known = self.known()
         for edit in edits:
-            row = known.get(str(edit.path))
-            if row is None or edit.before is None or row["after"] != digest(edit.before):
-                before = edit.before if edit.before is None else of[edit.path].drop(edit.before)
-                row = {"before": before}
-            assert edit.after is not None
-            known[str(edit.path)] = {"before": row["before"], "after": digest(edit.after)}
+            folders = known.get(str(edit.path), {}).get("folders", [])
+            known[str(edit.path)] = {**(edit.row or {}), "folders": folders + missing(edit.path.parent)}
         self._keep(known)
         for edit in edits:
             put(edit)
 
     def unwire(self, edits: Sequence[Edit]) -> None:
         """Write the files, and forget what was there before."""
+        known = self.known()
         for edit in edits:
             put(edit)
-        gone = {str(edit.path) for edit in edits}
-        self._keep({path: row for path, row in self.known().items() if path not in gone})
+            for folder in known.pop(str(edit.path), {}).get("folders", []):
+                with suppress(OSError):
+                    Path(folder).rmdir()
+        self._keep(known)
 
-    def known(self) -> dict[str, Any]:
-        """What was wired: by path, the text before and the hash after."""
+    def known(self) -> dict[str, dict[str, Any]]:
+        """What was wired, by path. What is not as `wire` writes it is as if it were not there."""
         try:
             found = json.loads(self.path.read_text("utf-8"))
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        rows = found.items() if isinstance(found, dict) else ()
+        return {path: row for path, row in rows if sound(row)}
 
-    def _keep(self, known: dict[str, Any]) -> None:
+    def _keep(self, known: dict[str, dict[str, Any]]) -> None:
         if known:
-            put(Edit(self.path, text_of(self.path), json.dumps(known, indent=1)), private=True)
-        elif self.path.is_file():
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write(self.path, json.dumps(known, indent=1), 0o600)
+            return
+        with suppress(OSError):
             self.path.unlink()
+            self.path.parent.rmdir()
 
 
-def wired(target: Target) -> Edit:
-    """A file with our entries."""
+def sound(row: Any) -> bool:
+    """Whether a row of the ledger is as `wire` writes it."""
+    if not isinstance(row, dict) or not isinstance(row.get("after"), str) or not isinstance(row.get("new"), bool):
+        return False
+    texts = [row.get("made"), row.get("folders")]
+    cuts = row.get("undo")
+    return (all(isinstance(one, list) and all(isinstance(text, str) for text in one) for one in texts)
+            and isinstance(cuts, list) and all(isinstance(cut, list) and list(map(type, cut)) == [int, int, str]
+                                               for cut in cuts))  # fmt: skip
+
+
+def wired(target: Target, row: dict[str, Any] | None) -> Edit | None:
+    """A file with our entries; None if it has them."""
     before = text_of(target.path)
+    untouched = row is not None and before is not None and row["after"] == digest(before)
     try:
-        return Edit(target.path, before, target.put(before or ""))
+        done = target.put(before or "")
+        if done.text == before:
+            return None
+        if row is not None and before is not None and untouched:
+            done = target.put(taken_back(before, row["undo"]))
     except BadInput as err:
         raise BadInput(f"{target.path}: {err}") from err
+    try:
+        after = digest(done.text)
+    except UnicodeEncodeError as err:
+        raise BadInput(f"{target.path} is UTF-8, and the name of a folder of ours is not. Set REVERIE_HOME, or move "
+                       "Reverie, to a folder whose name is") from err  # fmt: skip
+    new = before is None or (untouched and row is not None and row["new"])
+    made = done.made if row is None or untouched else {*done.made, *row["made"]}
+    return Edit(target.path, before, done.text, {"after": after, "new": new, "undo": done.undo, "made": sorted(made)})
 
 
-def unwired(target: Target, known: dict[str, Any] | None) -> Edit:
+def unwired(target: Target, row: dict[str, Any] | None) -> Edit:
     """A file as it was before ours, or, if it was altered since, without ours."""
     now = text_of(target.path)
     if now is None:
         return Edit(target.path, None, None)
-    if known is not None and known["after"] == digest(now):
-        return Edit(target.path, now, known["before"])
+    if row is not None and row["after"] == digest(now):
+        return Edit(target.path, now, None if row["new"] else taken_back(now, row["undo"]))
     try:
-        return Edit(target.path, now, target.drop(now))
+        left = target.drop(now, None if row is None else row["made"])
     except BadInput as err:
         raise BadInput(f"{target.path}: {err}") from err
+    ours = row is not None and row["new"] and left != now
+    return Edit(target.path, now, None if ours and left.strip().removeprefix(BOM) in UNCHANGED else left)
 
 
-def put(edit: Edit, *, private: bool = False) -> None:
+def writable(edits: Iterable[Edit]) -> list[Edit]:
+    """These edits; BadInput if a file is write-protected: somebody meant it to stay as it is."""
+    found = list(edits)
+    for edit in found:
+        if edit.path.exists() and not edit.path.stat().st_mode & 0o222:
+            raise BadInput(f"{edit.path} is write-protected, and is left as it is. Allow it (chmod u+w), or wire "
+                           "Reverie by hand: reverie install HOST --print")  # fmt: skip
+    return found
+
+
+def missing(folder: Path) -> list[str]:
+    """Which folders have to be made for this one, the innermost first."""
+    return [str(one) for one in (folder, *folder.parents) if not one.exists()]
+
+
+def put(edit: Edit) -> None:
     """Write or remove a file, unless somebody has altered it since it was looked at. Through links, with its mode."""
     path = edit.path.resolve()
     if text_of(path) != edit.before:
@@ -115,16 +169,26 @@ def put(edit: Edit, *, private: bool = False) -> None:
         path.unlink()
         return
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o600 if private else 0o644
+    write(path, edit.after, path.stat().st_mode & 0o777 if path.exists() else 0o644)
+
+
+def write(path: Path, text: str, mode: int) -> None:
+    """A file, whole or not at all, never to be read by more people than in the end."""
     half = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with half.open("w", encoding="utf-8", newline="") as file:
-        file.write(edit.after)
-    half.chmod(mode)
-    half.replace(path)
+    try:
+        number = os.open(half, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        with os.fdopen(number, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        half.chmod(mode)
+        half.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            half.unlink()
+        raise
 
 
 def text_of(path: Path) -> str | None:
-    """A file's text as it is, line ends too; None if there is none."""
+    """A file's text as it is, line ends and byte order mark too; None if there is none."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             return file.read()

@@ -6,18 +6,15 @@ A project's files that other people get with the repository name no place on thi
 
 from __future__ import annotations
 
-import shlex
-import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from reverie import config
-from reverie.surfaces import hooks
 from reverie.surfaces.hooks.hosts import HOSTS
-from reverie.surfaces.wiring import entries
+from reverie.surfaces.wiring import command, entries
 
 NAMES = {"claude-code": "Claude Code", "codex": "Codex", "cursor": "Cursor"}
 
@@ -27,8 +24,8 @@ class Target(NamedTuple):
 
     path: Path
     what: str                          # "hooks" or "server"
-    put: Callable[[str], str]
-    drop: Callable[[str], str]
+    put: Callable[[str], entries.Wired]
+    drop: Callable[[str, Collection[str] | None], str]
 
 
 class Place(NamedTuple):
@@ -45,16 +42,13 @@ class Place(NamedTuple):
 
 def targets(host: str, place: Place) -> list[Target]:
     """The settings files of a host."""
-    events, command = HOSTS[host].events, hook_command(host, place)
-    hooks = (entries.flat if host == "cursor" else entries.grouped)(events, command)
     hooked, servers = files(host, place.project)
-    found = [Target(hooked, "hooks", partial(entries.altered, change=hooks),
-                    partial(entries.altered, change=entries.unhooked))]  # fmt: skip
-    server = mcp_server(place)
-    if servers.suffix == ".toml":
-        return [*found, Target(servers, "server", partial(entries.toml_with, server=server), entries.toml_without)]
-    return [*found, Target(servers, "server", partial(entries.altered, change=entries.serving(server)),
-                           partial(entries.altered, change=entries.unserved))]  # fmt: skip
+    hooks = partial(entries.hooked, events=tuple(HOSTS[host].events), line=hook_command(host, place),
+                    flat=host == "cursor")  # fmt: skip
+    with_server, without = ((entries.toml_served, entries.toml_without) if servers.suffix == ".toml" else
+                            (entries.served, entries.unserved))  # fmt: skip
+    return [Target(hooked, "hooks", hooks, entries.unhooked),
+            Target(servers, "server", partial(with_server, server=mcp_server(place)), without)]  # fmt: skip
 
 
 def files(host: str, project: Path | None) -> tuple[Path, Path]:
@@ -72,22 +66,14 @@ def files(host: str, project: Path | None) -> tuple[Path, Path]:
 
 
 def hook_command(host: str, place: Place) -> str:
-    """The command line that a host runs. Whatever happens, also while Reverie is being upgraded, it ends with 0."""
-    words = [sys.executable, "-I", "-S", launcher(), host]
-    if sys.platform == "win32":
-        return f"{subprocess.list2cmdline(words)} || exit 0"
-    home = f"REVERIE_HOME={shlex.quote(str(place.home))} " if place.moved else ""
-    return f"{home}{shlex.join(words)} 2>/dev/null || true"
-
-
-def launcher() -> str:
-    """The file that a hook starts with."""
-    return str(Path(hooks.__path__[0]).absolute() / "run.py")
+    """The command line that a host runs."""
+    moved = place.moved and sys.platform != "win32"
+    return command.Hook(command.ours(), host, str(place.home) if moved else "", sys.platform == "win32").line
 
 
 def mcp_server(place: Place) -> Mapping[str, Any]:
     """Our MCP server, as hosts want it."""
     if place.project:
         return {"command": "reverie", "args": ["mcp"]}
-    server: dict[str, Any] = {"command": sys.executable, "args": ["-m", "reverie", "mcp"]}
+    server: dict[str, Any] = {"command": sys.executable, "args": entries.SERVE_ARGS}
     return {**server, "env": {"REVERIE_HOME": str(place.home)}} if place.moved else server
