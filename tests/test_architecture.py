@@ -14,6 +14,7 @@ RANK = {
     "model": 0, "errors": 0, "clock": 0, "environment": 0, "numbers": 0, "passages": 0, "policy": 0,
     "kinds": 1, "config": 1, "words": 1, "messages": 1, "patterns": 1,
     "anchors": 1.5,    # what a memory's details say of code
+    "authors": 1.5,    # what they say of who wrote it and who looked at it
     "store": 2, "embed": 2, "llm": 2, "graph": 2, "privacy": 2, "window": 2, "attention": 3,
     "search": 3, "lifecycle": 3, "backups": 3, "mirror": 3, "files": 3,
     "code": 3.5,    # walks a repository as `files` walks a folder

@@ -24,6 +24,7 @@ ENVIRONMENT = (("embedder", "REVERIE_EMBEDDER"), ("api_key", "REVERIE_API_KEY"),
                ("llm_key", "REVERIE_LLM_KEY"), ("mcp_token", "REVERIE_MCP_TOKEN"))
 BOUNDS = {"depth": (0, 4), "decay": (0.01, 1.0), "llm_votes": (1, 9), "condense_at": (0.1, 1.0)}
 """Least and most of some numbers; others are 0 or more. Beyond four hops, 0.7 each leave less than a quarter."""
+CURATES = {"curate": ("off", "inferred", "model")}
 USUAL_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}    # a provider's own variable
 GIT_KEPT = frozenset(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"))
 
@@ -59,6 +60,7 @@ class Settings(NamedTuple):
     floor: float = 0.4                # cosine that a memory needs where recall goes by vectors alone; 0: any will do
     decay: float = 0.7                # share of a score that each of these steps keeps, above 0 and at most 1
     deadline: float = 0.03            # seconds the first turn of a session may search by words
+    curate: str = "inferred"          # what waits for `reverie curate`: off, inferred (concluded), model (wrote it)
     condense_at: float = 0.8          # share of the model's context from which a conversation is condensed
     idle: float = 60.0                # seconds without work after which a detached worker exits
     sleep: str = "safe"               # what sleep tidies by itself: off, safe, all, or names of passes with commas
@@ -192,6 +194,8 @@ def checked(path: Path, name: str, value: Any) -> Any:
         value = float(value)
     if type(value) is not type(default):
         raise BadInput(f"{path}: {name} must be of the same type as its default {default!r}, not {value!r}")
+    if name in CURATES and value not in CURATES[name]:
+        raise BadInput(f"{path}: {name} = {value!r} must be one of {', '.join(CURATES[name])}")
     if name in ("personal", "contact"):
         choice(f"{path}: {name}", value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):

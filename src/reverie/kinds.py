@@ -99,6 +99,8 @@ GROUPS = ("Corrections", "Never do", "To do", "Facts", "Preferences", "Decisions
           "Learnings", "Earlier in this conversation", "What happened", "Feelings", "Now", "Notes")
 
 MATURITIES = ("raw", "validated", "escalated", "dismissed")
+CURATE = "curate"        # in details: the policy that it was written under, if it was not INFERRED
+NO_LOOK, INFERRED, BY_MODEL = "off", "inferred", "model"    # what waits for a look: nothing, what was concluded, all
 
 # An inference fades within days whatever its kind says (A74, B58).
 INFERRED_HALF_LIFE = 7.0
@@ -158,9 +160,15 @@ def is_ripe(memory: Memory) -> bool:
     """Whether it may surface before somebody has looked at it (CONSTANTS row 3; CC-85).
 
     What was only concluded may not until it is met again or approved; what was passed on to a person waits for them.
+    What was written under another policy has it in its details: under BY_MODEL nothing but a look helps, unless the
+    user has said the same (X37).
     """
-    state = maturity(memory)
-    return state == "validated" or (state == "raw" and (memory.provenance != "inferred" or memory.strength > 1))
+    state, policy = maturity(memory), memory.details.get(CURATE, INFERRED)
+    if state != "raw" or policy == NO_LOOK:
+        return state in ("raw", "validated")
+    if policy == BY_MODEL:
+        return memory.provenance in ("user_stated", "user_corrected")
+    return memory.provenance != "inferred" or memory.strength > 1
 
 
 def awaits(memory: Memory) -> bool:

@@ -8,6 +8,7 @@ from reverie.errors import BadInput
 from reverie.kinds import EXCERPT
 from reverie.lifecycle.condense.lines import MARK, TITLE
 from reverie.lifecycle.condense.timing import too_early
+from reverie.settle.leaving import Gone, Home, keep
 from reverie.testing import NOON, SPACE, memory
 from reverie.window import FENCE, FOOT
 from reverie.window.strategies import Scene, importance
@@ -126,13 +127,26 @@ def test_what_left_is_recalled_and_told(mind):
         assert companion.wait() and not companion.trouble
     mind.settle()
     assert not any(m["content"] == FACT for m in made.messages)
-    found = mind.recall("which port does the staging broker listen on?", space=SPACE, limit=3)
-    assert (EXCERPT, FACT, (4, 4)) in [(h.memory.kind, h.memory.text, h.memory.messages) for h in found]
+    best, *_ = mind.recall("which port does the staging broker listen on?", space=SPACE, limit=3)
+    assert ("fact", FACT, (4, 4)) == (best.memory.kind, best.memory.text, best.memory.messages)
+    assert (FACT, (4, 4)) in [(m.text, m.messages) for m in of_kind(mind, EXCERPT)]
     (episode,) = of_kind(mind, "event")
     assert ("s1", "words", made.left[0].messages[0]) == (
         episode.session, episode.details["condensed"], episode.messages[0])
     assert {item.text.strip() for item in made.left} <= {m.text for m in of_kind(mind, EXCERPT)}
     assert FACT in [line.text for line in mind.session("s1", space=SPACE).lines]
+
+
+@pytest.mark.parametrize("first", ["left", "read"])
+def test_a_passage_does_not_stand_for_what_it_teaches(mind, first):
+    """C106, C107: what the user said is learned though its passage has left the context before the turn was read."""
+    def leaves():
+        keep(mind.store, [Gone(FACT, "user", NOON, (0, 0))], Home(SPACE, "s1"), NOON)
+    leaves() if first == "left" else None
+    mind.record("turn", {"messages": [{"role": "user", "text": FACT}]}, space=SPACE, session="s1")
+    mind.settle()
+    leaves() if first == "read" else None
+    assert [FACT] == [m.text for m in of_kind(mind, "fact")] == [m.text for m in of_kind(mind, EXCERPT)]
 
 
 def test_facts_are_learned_once(mind, clock):

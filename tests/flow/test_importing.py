@@ -226,6 +226,8 @@ def test_jaato_of_three_generations(tmp_path, mind):
     assert (one.access_count, one.confidence, one.session) == (2, 0.8, "s-42")
     assert {name: one.details[name] for name in ("maturity", "evidence", "source_agent", "generated_by", "curated_by")
             } == {name: JAATO[name] for name in ("maturity", "evidence", "source_agent", "generated_by", "curated_by")}
+    assert (one.details["author"], one.details["curated"]) == (
+        {"agent": "main", "model": "m", "provider": "p"}, {"by": "curator"})
     assert found["mem_20260302_000000_0001"].space == "me"
     gone = found["mem_20260303_000000_0001"]
     assert (gone.active, gone.retired_why) == (False, "dismissed")

@@ -280,7 +280,9 @@ def test_jcode(room):
 
 
 def test_tags(room):
-    """store_memory, retrieve_memories, list_memory_tags with the document's fields (E18, E25–E30, CC-82–CC-87, X36)."""
+    """store_memory, retrieve_memories, list_memory_tags with the document's fields, and who wrote it (E18, E25–E30,
+    CC-82–CC-87, X36, X37).
+    """
     server = build(room, "tags")
     stored = one(server, "store_memory", content="The runtime is shared.", description="Runtime and session",
                  tags=["Architecture", "runtime"], confidence=7)
@@ -295,7 +297,8 @@ def test_tags(room):
     (memory,) = found.pop("memories")
     assert found == {"status": "success", "count": 1, "matched": 1, "truncated": False, "message": "1 of 1 memories"}
     assert set(memory) == {"id", "description", "content", "tags", "stored", "usage_count", "maturity", "confidence",
-                           "scope"}
+                           "scope", "generated_by"}
+    assert memory["generated_by"] == {"kind": "ai", "agent_id": "mcp", "session_id": room.session}
     assert (memory["content"], memory["usage_count"]) == ("The runtime is shared.", 1)
     assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", memory["stored"])
     assert one(server, "retrieve_memories", ids=[id])["memories"][0]["usage_count"] == 2

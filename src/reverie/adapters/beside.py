@@ -21,6 +21,7 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from reverie.adapters.around import around, text_in
+from reverie.authors import UNKNOWN, Author
 from reverie.companion import Companion
 from reverie.lifecycle.intake import space_meant
 from reverie.messages import named
@@ -44,8 +45,10 @@ _opening = Lock()        # a mind's thread is made once
 class Beside:
     """Memory beside one conversation."""
 
-    def __init__(self, mind: Mind, space: str | None = None, *, session: str = "") -> None:
+    def __init__(self, mind: Mind, space: str | None = None, *, session: str = "",
+                 author: Author = UNKNOWN) -> None:
         self.mind, self.session, self.space = mind, session, space_meant(space)
+        self.author = author              # who keeps something by `remember`: the framework and its model
         self._companion: Companion | None = None
         self._missed: deque[Sequence[Any]] = deque(maxlen=MOST_MISSED)
         self._trouble = ""
@@ -181,7 +184,7 @@ class Beside:
             text: One fact, preference, decision or lesson, in a sentence that can be understood by itself.
         """
         def kept() -> str:
-            claim = self.mind.vouch(text, space=self.space)
+            claim = self.mind.vouch(text, space=self.space)._replace(author=self.author)
             kept = self.mind.remember(text, space=self.space, session=self.session, **claim.fields)
             return " ".join(filter(None, (f"Kept as {kept.id}.", claim.why)))
         return self.spared("", kept) or f"It was not kept. {self._trouble}"

@@ -41,6 +41,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from reverie import clock
 from reverie.adapters.beside import Beside, Conversations
+from reverie.authors import Author
 
 if TYPE_CHECKING:
     from reverie.mind import Mind
@@ -119,7 +120,9 @@ def toolset(conversations: Conversations) -> FunctionToolset[Any]:
 
     @tools.tool(description=Beside.remember.__doc__)
     def remember(ctx: RunContext[Any], text: str) -> str:
-        return conversations.of(ctx.conversation_id or "").remember(text)
+        beside = conversations.of(ctx.conversation_id or "")
+        beside.author = Author("pydantic-ai", ctx.model.model_name, ctx.model.system)
+        return beside.remember(text)
     return tools
 
 

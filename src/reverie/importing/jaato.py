@@ -17,7 +17,7 @@ from reverie.importing.texts import text_in
 from reverie.mirror import jsonl
 from reverie.numbers import count
 
-STAMPS = ("source_agent", "generated_by", "curated_by")     # who wrote it, and who approved it
+STAMPS = ("source_agent", "generated_by", "curated_by")     # kept as they stand beside ours, which are read of them
 UNIVERSAL = "universal"
 
 

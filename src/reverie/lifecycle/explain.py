@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reverie.anchors import Anchor, anchors_of
-from reverie.kinds import half_life, kind_of, retention
+from reverie.authors import REVIEWER, UNKNOWN, author_of
+from reverie.kinds import half_life, is_ripe, kind_of, maturity, retention
 from reverie.lifecycle.procedure import KIND as PROCEDURE
 from reverie.lifecycle.procedure import record_of
 from reverie.lifecycle.retold import QUOTED, date, day, happened, let_go, quoted, times
@@ -73,7 +74,7 @@ def explained(memory: Memory, history: Sequence[Record], edges: Sequence[Edge], 
               others: Mapping[str, Memory], *, whole: bool = False) -> Explanation:
     """The story, one sentence a line; `others` are the memories it has to do with, by id (see `related`)."""
     kept = retention(memory, now)
-    story = [origin(memory), belief(memory, history, kept), *taken(memory), *heard(memory, history),
+    story = [origin(memory), *stamped(memory), belief(memory, history, kept), *taken(memory), *heard(memory, history),
              *worded(memory, edges, others, whole=whole), *uses(memory, history), *practised(memory),
              *standing(memory, others), *code_of(memory), *relations(memory, edges, others, whole=whole),
              *happened(history, others, whole=whole, id=memory.id)]
@@ -87,6 +88,20 @@ def origin(memory: Memory) -> str:
     span = f", messages {memory.messages[0]}–{memory.messages[1]}" if memory.messages else ""
     written = "" if date(memory.at) == date(memory.created_at) else f" on {date(memory.created_at)}"
     return f"Said{who} on {day(memory.at)}{where}{span}; written down{written} in {memory.space}."
+
+
+def stamped(memory: Memory) -> list[str]:
+    """Which program wrote it down, and who has looked at it since (X37)."""
+    author, looked = author_of(memory), memory.details.get(REVIEWER)
+    lines = [f"Written by {author.words}."] if author != UNKNOWN else []
+    if isinstance(looked, Mapping) and looked.get("by"):
+        at = looked.get("at")
+        when = f" on {date(at)}" if isinstance(at, float | int) else ""
+        note = f": {looked['note']}" if looked.get("note") else ""
+        lines.append(f"Looked at by {looked['by']}{when}{note} ({maturity(memory)}).")
+    elif not is_ripe(memory):
+        lines.append(f"It waits to be looked at and does not surface: `reverie curate {memory.id} validated`.")
+    return lines
 
 
 def belief(memory: Memory, history: Sequence[Record], kept: float) -> str:

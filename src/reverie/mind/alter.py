@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from reverie.authors import rewritten_by
 from reverie.errors import BadInput
 from reverie.graph import strengthened
 from reverie.lifecycle import change
@@ -20,13 +21,15 @@ class Altering(Base):
     def revise(self, id: str, **fields: Any) -> Memory:
         """Other values for some fields: text, title, kind, tags, files, triggers, details, at, expires_at, ….
 
-        The fields are checked like those of `remember`; what was there before stays in the history.
+        The fields are checked like those of `remember`; what was there before stays in the history. Only `curate` gives
+        or takes an approval, but new words of an author (`reverie.authors`) have none.
         """
         old, now = self._one(id), self._now()
         if unknown := set(fields) - set(FIELDS):
             raise BadInput(f"{', '.join(sorted(unknown))} cannot be revised; {', '.join(sorted(FIELDS))} can")
         self._writable(fields.get("space", old.space))
-        self._apply([rewritten(old, now, fields, self._zone, self._policy)], "revise", old.space, now)
+        given = rewritten_by(fields, old, self.settings.curate)
+        self._apply([rewritten(old, now, given, self._zone, self._policy)], "revise", old.space, now)
         return self._one(id)
 
     @alone

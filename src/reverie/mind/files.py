@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reverie import clock
+from reverie.authors import under
 from reverie.errors import BadInput, Conflict, NotFound, StoreBusy
 from reverie.lifecycle.asked import question, whole
 from reverie.lifecycle.intake import built, checked_text, private
@@ -169,7 +170,8 @@ class Filing(Keeping, Living):
             return self._update_page(root, place, text, mode, more)
         now = self._now()
         told = text if len(text) <= MOST_KEPT else f"{text[:MOST_KEPT]}\n… (the rest stands in {place.name})"
-        memory = built(clock.new_id(), now, told, space=home, files=[str(place)], **more, policy=self._policy)
+        made = built(clock.new_id(), now, told, space=home, files=[str(place)], **more, policy=self._policy)
+        memory = under(made, self.settings.curate)
         return self._write(root, place, lambda old: altered(old, text, mode, self._policy), mode, memory)
 
     def file_history(self, path: str | Path, *, space: str | None = None) -> list[Version]:

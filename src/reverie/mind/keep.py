@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie import clock
 from reverie.anchors import anchors_of, ties, with_anchors
+from reverie.authors import guarded, under
 from reverie.errors import BadInput
 from reverie.kinds import INTENTION
 from reverie.lifecycle.asked import question, texts
@@ -97,11 +98,18 @@ class Keeping(Base):
               about: Iterable[str] = (), **fields: Any) -> Memory:
         """A new memory, made durable together with what follows from it."""
         now = self._now()
-        plain = equipped(built(clock.new_id(), now, text, space=home, **fields, policy=self._policy), now, self._zone)
+        plain = self._new(text, home, now, **fields)
         memory = self._about(stamped(plain, season_of(self.store, lineage(home), now)), about)
         more = besides(memory) if besides else ()
         self._apply([*added(memory), *more], "remember", home, now, session=memory.session)
         return memory
+
+    def _new(self, text: Any, home: str, now: float, **fields: Any) -> Memory:
+        """A new memory, kept nowhere yet: nobody has looked at it, whatever a caller says."""
+        if isinstance(details := fields.get("details"), Mapping):
+            fields["details"] = guarded(details)
+        made = built(clock.new_id(), now, text, space=home, **fields, policy=self._policy)
+        return under(equipped(made, now, self._zone), self.settings.curate)
 
     def _about(self, memory: Memory, places: Iterable[str]) -> Memory:
         """A new memory with anchors at these places."""
@@ -143,8 +151,7 @@ class Keeping(Base):
                 raise BadInput(f"{unknown[0]!r} is not one of {', '.join(FIELDS)}")
             home = self._writable(values.pop("space", default), values.get("session", ""))
             about = values.pop("about", ())
-            made = built(clock.new_id(), now, values.pop("text", None), space=home, **values, policy=self._policy)
-            return self._about(equipped(made, now, self._zone), about)
+            return self._about(self._new(values.pop("text", None), home, now, **values), about)
         except (BadInput, TypeError, ValueError) as err:
             raise BadInput(f"Item {place}: {err}. Nothing was kept") from err
 

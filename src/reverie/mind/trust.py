@@ -117,13 +117,18 @@ class Trusting(Base):
         found = lying(config.user_home(), config.work_tree(config.here()))
         return beside(self.work, found, home, folders_here(), untrusted=untrusted, dry_run=dry_run)
 
-    def share(self, path: str | Path | None = None, *, space: str | None = None, once: str = "") -> Shared:
+    def share(self, path: str | Path | None = None, *, space: str | None = None, once: str = "",
+              trusted: bool | None = None) -> Shared:
         """Keep a file of JSON lines in step with a space, so that a team can commit it; bring it in step now.
 
         Without a path it is `.jaato/memories.jsonl` in the project one stands in, and its folder is made (E35).
         The file has the format of jaato's document (`reverie.mirror.jsonl`); facts, decisions, procedures and the like
         of the space are written, not the user's preferences and not what happened. What others alter there is taken in,
         at once or while settling. `once`: "export" only writes, "import" only takes in, and nothing is kept in step.
+
+        What others write there is `untrusted`. `trusted=True` says that people review what is committed: then lines
+        come in as what they claim, at most "extracted", and so do those that came before. It is remembered with the
+        file; False takes it back for what comes from then on, None leaves it.
         """
         from reverie.settle import sharing
         if once not in ("", "export", "import"):
@@ -138,6 +143,7 @@ class Trusting(Base):
         if once == "import" and not Path(place).is_file():
             raise NotFound(f"There is no file {path or place}")
         share = sharing.Share(home, place)
+        share = share._replace(trusted=sharing.is_trusted(self.store, share) if trusted is None else trusted)
         done = sharing.in_step(self.work, share, writes=once != "import", takes=once != "export")
         if not once:
             sharing.begin(self.store, share)
@@ -150,10 +156,11 @@ class Trusting(Base):
         if not sharing.end(self.store, share):
             raise NotFound(f"{share.path} is not shared from {share.space}. `reverie share` lists what is")
 
-    def shares(self, *, space: str | None = None) -> list[str]:
-        """The files that are kept in step with a space."""
+    def shares(self, *, space: str | None = None, trusted: bool | None = None) -> list[str]:
+        """The files that are kept in step with a space: all, or those that are trusted or not."""
         from reverie.settle import sharing
-        return [share.path for share in sharing.shares(self.store) if share.space == self._space(space)]
+        return [share.path for share in sharing.shares(self.store)
+                if share.space == self._space(space) and trusted in (None, share.trusted)]
 
     def backup(self, target: str | Path) -> Path:
         """A consistent copy of the database, while others go on writing."""

@@ -3,9 +3,10 @@
     {"id": "mem_…", "content": "…", "description": "…", "tags": ["…"], "timestamp": "2026-03-01T09:15:00",
      "usage_count": 3, "last_accessed": null}
 
-Written are these seven names; read are also those of later versions (maturity, confidence, evidence, …). Times are
-meant in the time zone of the machine that reads or writes them, as that format has it. What cannot be read, and names
-that we do not know, are kept as they stand: nothing is lost by going through here.
+Written are these seven names, `generated_by` and `curated_by` where it is known who wrote something and who looked at
+it, and `provenance` of what is believed less than what was extracted; read are also those of later versions (maturity,
+confidence, evidence, …). Times are meant in the time zone of the machine that reads or writes them, as that format has
+it. What cannot be read, and names that we do not know, are kept as they stand: nothing is lost by going through here.
 
 `Page.text` of what was read is what was read, but for line ends. Pure: bytes in, values out.
 """
@@ -18,11 +19,12 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from reverie.authors import from_record, to_record
 from reverie.clock import derived_id
 from reverie.errors import BadInput
 from reverie.kinds import FILE, MATURITIES, is_ripe, is_talk, kind_of
 from reverie.mirror.places import EARLIEST, LATEST
-from reverie.model import UNTRUSTED, Memory
+from reverie.model import TRUST, UNTRUSTED, Memory
 from reverie.numbers import fraction
 from reverie.words import fingerprint, short
 
@@ -124,7 +126,9 @@ def record_of(memory: Memory, zone: str) -> dict[str, Any]:
     return {
         "id": name_of(memory), "content": memory.text, "description": memory.title or short(memory.text, SHORT),
         "tags": list(memory.tags), "timestamp": local(memory.at, zone), "usage_count": memory.access_count,
-        "last_accessed": None if memory.last_accessed_at is None else local(memory.last_accessed_at, zone)}
+        "last_accessed": None if memory.last_accessed_at is None else local(memory.last_accessed_at, zone),
+        **to_record(memory),
+        **({"provenance": memory.provenance} if TRUST[memory.provenance] < TRUST["extracted"] else {})}
 
 
 def essence(record: Mapping[str, Any]) -> str:
@@ -146,11 +150,14 @@ def fields_of(record: Mapping[str, Any], zone: str) -> dict[str, Any]:
     details: dict[str, Any] = {"evidence": record["evidence"]} if record.get("evidence") else {}
     if state in MATURITIES and state in ("validated", "escalated"):
         details["maturity"] = state
+    details |= from_record(record)
+    claimed = record.get("provenance")
     if not OURS.fullmatch(name):
         details[ORIGIN] = {"system": SYSTEM, "id": name, "zone": zone}
     return {"text": record["content"], "title": str(record.get("description") or ""),
             "tags": [str(tag) for tag in record.get("tags") or ()], "at": moment_in(record.get("timestamp"), zone),
-            "details": details, "trust": fraction(record.get("confidence"), None), "provenance": "extracted"}
+            "details": details, "trust": fraction(record.get("confidence"), None),
+            "provenance": claimed if claimed in ("inferred", UNTRUSTED) else "extracted"}
 
 
 def dismissed(record: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from reverie.anchors import CHANGED, GONE, outdated, standing
-from reverie.kinds import awaits, holds, is_ripe, kind_of, retention, unverified
+from reverie.kinds import EXCERPT, awaits, holds, is_ripe, kind_of, retention, unverified
 from reverie.model import Hit, Memory
 from reverie.search.triggers import called
 from reverie.words import folded
@@ -145,11 +145,13 @@ def settled(hits: Sequence[Hit], limit: int, *, automatic: bool) -> list[Hit]:
 
 
 def distinct(hits: Sequence[Hit]) -> list[Hit]:
-    """Hits whose text nobody before them had, letter case and white space apart."""
-    seen: set[str] = set()
-    kept = []
+    """Hits of different texts, letter case and white space apart: of those with one text the first, in its place. A
+    passage of a conversation steps back for what was kept of it, whichever of the two came first.
+    """
+    kept: dict[str, Hit] = {}
     for hit in hits:
-        if (words := folded(hit.memory.text)) not in seen:
-            seen.add(words)
-            kept.append(hit)
-    return kept
+        words = folded(hit.memory.text)
+        first = kept.setdefault(words, hit)
+        if first.memory.kind == EXCERPT != hit.memory.kind and not unverified(hit.memory):
+            kept[words] = hit._replace(score=max(first.score, hit.score))
+    return list(kept.values())

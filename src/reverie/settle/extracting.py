@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from reverie import clock
+from reverie.authors import of_llm, under
 from reverie.lifecycle.experience import TOOL
 from reverie.lifecycle.extract import without_injections
 from reverie.lifecycle.extract.words import parted
@@ -157,9 +158,11 @@ def as_memory(work: Work, llm: Llm, event: Event, item: Item, rule: str = NAME, 
     details: dict[str, Any] = {"rule": rule, "model": llm.name, "reason": item.reason}
     details |= {name: dict(value) for name, value in (("data", item.data), (FIELD, item.emotion)) if value}
     details |= {HEARD: PASTED} if source == UNTRUSTED else {}
-    return built(clock.new_id(), work.now, item.text, space=home_of(event), kind=item.kind, title=item.title,
-                 provenance=source, at=event.at, session=event.session, messages=item.messages, files=item.files,
-                 salience=item.importance, details=details, policy=work.policy)
+    details |= of_llm(llm.name).details
+    memory = built(clock.new_id(), work.now, item.text, space=home_of(event), kind=item.kind, title=item.title,
+                   provenance=source, at=event.at, session=event.session, messages=item.messages, files=item.files,
+                   salience=item.importance, details=details, policy=work.policy)
+    return under(memory, work.settings.curate)
 
 
 READER = Reader(name=NAME, verbs=("turn", *ENDINGS), verb=NAME, decide=taught, ready=may_ask)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from reverie import clock, config
 from reverie.errors import BadInput
-from reverie.kinds import INTENTION, unverified
+from reverie.kinds import EXCERPT, INTENTION, unverified
 from reverie.lifecycle.appraisal import appraised
 from reverie.lifecycle.extract import Found, Gleaned, Rejected, gleaned
 from reverie.lifecycle.extract.later import Later
@@ -172,7 +172,7 @@ def known_as(store: Store, memory: Memory, asked: int | None = None) -> list[Mem
     best = store.words(query_terms(memory.text), lineage(memory.space), 3)
     lately = store.browse(Filter(spaces=lineage(memory.space), kinds=(memory.kind,), active=None, limit=LATELY))
     same = [m for m in (*store.get([id for id, _ in best]), *lately) if folded(m.text) == folded(memory.text)
-            and unverified(m) <= unverified(memory)]
+            and m.kind != EXCERPT and unverified(m) <= unverified(memory)]
     found = {one.id: one for one in same if (one.space == memory.space or covers(one, memory) if one.active
                                              else asked is None or let_go(store, one) > asked)}
     return list(found.values())

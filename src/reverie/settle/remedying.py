@@ -3,12 +3,13 @@
 A run of a tool is held against the last failure of the same command in its conversation (`experience.remedies`): a
 remedy that worked is kept, or counted once more; one that did not help is counted too, and an error that went away by
 itself counts against all its remedies. When a piece of work has ended, sequences of commands that recur become
-procedures that wait in `pending`: they surface only once somebody approves.
+procedures that wait in `pending`: they surface only once somebody approves, unless `settings.curate` is "off".
 """
 
 from __future__ import annotations
 
 from reverie import clock
+from reverie.authors import under
 from reverie.lifecycle import procedure
 from reverie.lifecycle.episode import went
 from reverie.lifecycle.experience import FILE, TASK, TOOL, remedies
@@ -65,7 +66,8 @@ def recurring(work: Work, event: Event, home: str) -> Decision:
     runs = work.store.happened((TOOL,), space=home, until=event.at, limit=LOOKED_AT)
     known = {tuple(memory.details.get(SHAPE) or ()) for memory in work.store.browse(Filter(
         spaces=(home,), kinds=(procedure.KIND,), having=SHAPE, active=None, limit=MOST_KNOWN))}
-    return Decision([Add(candidate(home, one, work)) for one in workflows(runs) if one.shape not in known])
+    new = [candidate(home, one, work) for one in workflows(runs) if one.shape not in known]
+    return Decision([Add(under(one, work.settings.curate)) for one in new])
 
 
 def candidate(home: str, workflow: Workflow, work: Work) -> Memory:

@@ -2,7 +2,8 @@
 
 A file of lines (`mirror.jsonl`) is held against what it said when it was last in step. What somebody altered, added or
 deleted there, such as by `git pull`, is done here as one event, which `undo` takes back; their word holds. What
-they wrote is `untrusted` here, other words for a memory of ours too: it describes and commands nobody. What was
+they wrote is `untrusted` here, other words for a memory of ours too: it describes and commands nobody. Of a file that
+the user trusts, since people review what is committed there, it is what it claims to be, at most `extracted`. What was
 altered here is written there, lines that say the same to the letter. Only what memories say counts: who used one and
 when alters no file, for a file under version control is not to change because somebody read it.
 
@@ -19,12 +20,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from reverie.authors import AUTHOR, CURATED, REVIEWER, under
 from reverie.errors import BadInput, ReverieError
+from reverie.kinds import CURATE
 from reverie.lifecycle.intake import built, rewritten
+from reverie.lifecycle.untrusted import PLANTED, screened
 from reverie.mirror import jsonl
 from reverie.mirror.merging import doubtful
 from reverie.mirror.swapping import Look, bytes_of, look_of, swapped
-from reverie.model import UNTRUSTED, Add, Change, Event, Filter, Memory, Retire
+from reverie.model import TRUST, UNTRUSTED, Add, Change, Event, Filter, Memory, Retire, Revise
 from reverie.numbers import count
 from reverie.settle.leases import leased
 from reverie.settle.mirroring import QUIET, spaces_of
@@ -36,6 +40,8 @@ SHARES = "shares"            # meta: [[space, path], …]
 CURSOR = "shares"            # the last event that the files know of
 VERB = "shared"
 EVERY = 1_000_000_000        # memories of a space
+CLAIMS = ("maturity", "confidence", CURATED)    # what a line says for itself
+OF_WORDS = (AUTHOR, REVIEWER, CURATE, "maturity")    # in details: what is true of the words as they stand
 ANEW = 5                     # times that it is done again because the file was altered meanwhile
 
 
@@ -44,6 +50,11 @@ class Share(NamedTuple):
 
     space: str
     path: str
+    trusted: bool = False    # whether the user vouches for who may write there
+
+    def same(self, other: Share) -> bool:
+        """Whether it is the same file of the same space."""
+        return (self.space, self.path) == (other.space, other.path)
 
 
 class State(NamedTuple):
@@ -82,18 +93,25 @@ def shares(store: Store) -> list[Share]:
 
 
 def begin(store: Store, share: Share) -> None:
-    """Keep a file in step from now on."""
+    """Keep a file in step from now on, trusted or not."""
     with store.alone():
-        store.set_meta(SHARES, json.dumps(sorted({*shares(store), share})))
+        others = [one for one in shares(store) if not one.same(share)]
+        store.set_meta(SHARES, json.dumps(sorted([*others, share])))
 
 
 def end(store: Store, share: Share) -> bool:
     """Do not keep it in step any longer; the file stays. Whether it was."""
     with store.alone():
         known = shares(store)
-        store.set_meta(SHARES, json.dumps([one for one in known if one != share]))
+        others = [one for one in known if not one.same(share)]
+        store.set_meta(SHARES, json.dumps(others))
         store.set_meta(f"{VERB}:{share.space}:{share.path}", "")
-    return share in known
+    return others != known
+
+
+def is_trusted(store: Store, share: Share) -> bool:
+    """Whether the user has said so of this file."""
+    return any(one.trusted for one in shares(store) if one.same(share))
 
 
 def stuck(store: Store) -> list[tuple[Share, str]]:
@@ -207,9 +225,10 @@ def taken_in(work: Work, share: Share, page: jsonl.Page, ours: Mapping[str, Memo
         now_says = jsonl.essence(record)
         if name in ours:
             if now_says != said.get(name) and now_says != jsonl.essence(jsonl.record_of(ours[name], zone)):
-                fields = theirs(ours[name], jsonl.fields_of(record, zone))
-                changes += guarded(partial(rewritten, ours[name], work.now, fields, work.zone, work.policy), name, shy,
-                                   troubles)
+                fields = theirs(ours[name], jsonl.fields_of(record, zone), trusted=share.trusted)
+                changes += guarded(partial(revision, ours[name], work, fields), name, shy, troubles)
+            elif share.trusted and liftable(ours[name]) and (fields := lifted(jsonl.fields_of(record, zone))):
+                changes += guarded(partial(revision, ours[name], work, fields), name, shy, troubles)
             continue
         id = ids[name]
         if said.get(name) == now_says:
@@ -217,7 +236,7 @@ def taken_in(work: Work, share: Share, page: jsonl.Page, ours: Mapping[str, Memo
         elif id in known or jsonl.dismissed(record):
             shy.add(name)            # let go here, or put away there: it is not revived, and not taken from the others
         else:
-            changes += guarded(partial(new, id, work, share.space, record, zone), name, shy, troubles)
+            changes += guarded(partial(new, id, work, share, record, zone), name, shy, troubles)
     dropped = [name for name in said if name in ours and name not in records]
     if dropped and doubtful(len(dropped), len(said), absent):
         troubles.append(f"{share.path}: {len(dropped):,} of {len(said):,} lines are gone. They are written anew; to "
@@ -237,21 +256,65 @@ def guarded(make: Callable[[], Change], name: str, shy: set[str], troubles: list
         return []
 
 
-def theirs(memory: Memory, said: Mapping[str, Any]) -> dict[str, Any]:
-    """What a line says of a memory of ours as the fields to revise. Other words are not those of who said it first."""
+def revision(memory: Memory, work: Work, fields: Mapping[str, Any]) -> Revise:
+    """What a line says of a memory of ours. Where it is another's word from now on, it is believed as that."""
+    made = rewritten(memory, work.now, fields, work.zone, work.policy)
+    sure = {} if made.fields.get("provenance") in (None, UNTRUSTED) else {"confidence": made.fields["trust"]}
+    return made._replace(fields={**made.fields, **sure})
+
+
+def theirs(memory: Memory, said: Mapping[str, Any], *, trusted: bool = False) -> dict[str, Any]:
+    """What a line says of a memory of ours as the fields to revise. Other words are not those of who said it first, nor
+    those that somebody has looked at.
+    """
     fields = {name: said[name] for name in ("text", "title", "tags")}
     if (said["text"], said["title"]) in ((memory.text, memory.title), (memory.text, short(memory.text, jsonl.SHORT))):
         return fields
-    return {**fields, "provenance": UNTRUSTED, "details": {**memory.details, jsonl.HEARD: jsonl.SHARED}}
+    plain = {name: value for name, value in memory.details.items() if name not in OF_WORDS}
+    anew = memory._replace(text=said["text"], title=said["title"],
+                           details={**plain, **from_line(said), jsonl.HEARD: jsonl.SHARED})
+    return {**fields, "provenance": said["provenance"] if trusted else UNTRUSTED,
+            "details": (screened(anew) if trusted else anew).details}
 
 
-def new(id: str, work: Work, space: str, record: Mapping[str, Any], zone: str) -> Add:
-    """A record as a new memory, with the use that was made of it. What it claims for itself is on record, no more."""
+def from_line(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Who wrote a line, as it says; who looked at it is not taken over with it."""
+    return {AUTHOR: said["details"][AUTHOR]} if AUTHOR in said["details"] else {}
+
+
+def liftable(memory: Memory) -> bool:
+    """Whether it came from a shared file before the user trusted that, and does not address the assistant."""
+    return (memory.provenance == UNTRUSTED and memory.details.get(jsonl.HEARD) == jsonl.SHARED
+            and PLANTED not in memory.details)
+
+
+def lifted(said: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields to revise so that a memory becomes what its line claims; none where that is no more than it is."""
+    return {"provenance": said["provenance"], "trust": sure_of(said)} if said["provenance"] != UNTRUSTED else {}
+
+
+def sure_of(said: Mapping[str, Any]) -> float:
+    """How far a line is believed: as it says, at most as its provenance is."""
+    most = TRUST[said["provenance"]]
+    return most if said["trust"] is None else min(said["trust"], most)
+
+
+def new(id: str, work: Work, share: Share, record: Mapping[str, Any], zone: str) -> Add:
+    """A record as a new memory, with the use that was made of it. Where the share is not trusted, what it claims for
+    itself is on record, no more. What addresses the assistant waits for a person in any case.
+    """
     fields = jsonl.fields_of(record, zone)
-    claims = {name: record[name] for name in ("maturity", "confidence") if record.get(name) is not None}
-    details = {**fields["details"], jsonl.HEARD: jsonl.SHARED, **({"claims": claims} if claims else {})}
-    memory = built(id, work.now, space=space, policy=work.policy,
-                   **{**fields, "provenance": UNTRUSTED, "trust": None, "details": details})
+    details = {**fields["details"], jsonl.HEARD: jsonl.SHARED}
+    if share.trusted:
+        given = {**fields, "details": details, "trust": sure_of(fields)}
+        made = built(id, work.now, space=share.space, policy=work.policy, **given)
+        memory = under(screened(made), work.settings.curate)
+    else:
+        claims = {name: record[name] for name in CLAIMS if record.get(name) is not None}
+        plain = {name: value for name, value in details.items() if name != REVIEWER}
+        memory = built(id, work.now, space=share.space, policy=work.policy, **{
+            **fields, "provenance": UNTRUSTED, "trust": None,
+            "details": {**plain, **({"claims": claims} if claims else {})}})
     last = jsonl.moment_in(record.get("last_accessed"), zone)
     return Add(memory=memory._replace(access_count=count(record.get("usage_count")), last_accessed_at=last))
 

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
+from reverie.authors import UNKNOWN, Author
 from reverie.kinds import ANYBODY, USER, kind_of
 from reverie.lifecycle.experience import TOOL
 from reverie.lifecycle.extract.words import parted, sentences, unquoted, words_of
@@ -74,12 +75,14 @@ class Claim(NamedTuple):
 
     provenance: str
     why: str = ""            # for the model; "" where there is nothing to say
+    author: Author = UNKNOWN
 
     @property
     def fields(self) -> dict[str, Any]:
         """What a memory that is kept on such a claim is given."""
-        said = {"provenance": self.provenance}
-        return {**said, "details": {HEARD: PASTED}} if self.provenance == UNTRUSTED else said
+        heard = {HEARD: PASTED} if self.provenance == UNTRUSTED else {}
+        details = {**self.author.details, **heard}
+        return {"provenance": self.provenance, **({"details": details} if details else {})}
 
 
 def lately(store: Store, space: str, now: float) -> Lately:

@@ -35,17 +35,23 @@ def share(
     export: Annotated[bool, typer.Option("--export", help="Only write to the file, once.")] = False,
     take: Annotated[bool, typer.Option("--import", help="Only take in what the file has, once.")] = False,
     stop: Annotated[bool, typer.Option("--stop", help="Keep the file in step no longer; it stays as it is.")] = False,
+    trusted: Annotated[
+        bool | None,
+        typer.Option("--trusted/--untrusted", help="People review what is committed there: what lines say is believed "
+                     "as extracted. Remembered with the file."),
+    ] = None,
 ) -> None:
     """Keep a file of JSON lines in step with a space, so that a team can commit it; without any of it, list them."""
     if sum((start, export, take, stop)) > 1:
         raise BadInput("One of --start, --export, --import and --stop at a time")
     with desk.mind() as mind:
-        if stop or not (file or start or export or take):
+        if stop or not (file or start or export or take or trusted is not None):
             if stop:
                 mind.unshare(file, space=desk.space)
             listed(desk, mind)
             return
-        done = mind.share(file, space=desk.space, once="export" if export else "import" if take else "")
+        done = mind.share(file, space=desk.space, once="export" if export else "import" if take else "",
+                          trusted=trusted)
         hand_over(desk, mind)
     for trouble in done.troubles:
         say.note(trouble)
@@ -62,12 +68,13 @@ def share(
 
 def listed(desk: Desk, mind: Mind) -> None:
     """The files that are kept in step with a space, and which of them are not just now."""
-    paths = mind.shares(space=desk.space)
+    paths, firm = mind.shares(space=desk.space), mind.shares(space=desk.space, trusted=True)
     left_alone = not_in_step(mind, desk.space)
     if desk.json:
-        say.document({"space": desk.space, "files": paths, "troubles": left_alone})
+        say.document({"space": desk.space, "files": paths, "trusted": firm, "troubles": left_alone})
         return
-    say.tell("\n".join(f"{path}  (not in step)" if path in left_alone else path for path in paths)
+    say.tell("\n".join(f"{path}{'  (trusted)' * (path in firm)}{'  (not in step)' * (path in left_alone)}"
+                       for path in paths)
              or f"No file is shared from {desk.space}. Begin: reverie share --start")
     for why in left_alone.values():
         say.note(why)

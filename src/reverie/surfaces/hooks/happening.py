@@ -25,6 +25,7 @@ class Happening(NamedTuple):
     call: str = ""                     # the host's name of this run of a tool
     agent: str = ""                    # the subagent that it happens to; empty: the conversation's own agent
     full: float | None = None          # share of the context that is used, where the host says so
+    model: str = ""                    # which one speaks, if the host says so
 
 
 def text_in(payload: Mapping[str, Any], *names: str) -> str:

@@ -74,7 +74,8 @@ def from_claude(payload: Mapping[str, Any]) -> Happening | None:
         text_in(payload, *texts.get(kind, ())) or (result if kind == TOOL_FAILED else ""), tool,
         payload.get("tool_input"), result, kind == TOOL_AFTER and isinstance(answered, str),
         milliseconds(payload.get("duration_ms")), text_in(payload, "source"),
-        text_in(payload, "transcript_path"), text_in(payload, "tool_use_id"), text_in(payload, "agent_id"))  # fmt: skip
+        text_in(payload, "transcript_path"), text_in(payload, "tool_use_id"), text_in(payload, "agent_id"),
+        model=text_in(payload, "model"))  # fmt: skip
 
 
 def from_cursor(payload: Mapping[str, Any]) -> Happening:
@@ -88,7 +89,7 @@ def from_cursor(payload: Mapping[str, Any]) -> Happening:
         kind, text_in(payload, "conversation_id", "session_id"), folder, text_in(payload, *texts.get(kind, ())), tool,
         payload.get("tool_input"), "" if tool.lower() in FILE_TOOLS else shown(payload.get("tool_output")), False,
         milliseconds(payload.get("duration")), "", text_in(payload, "transcript_path"),
-        full=percent(payload.get("context_usage_percent")))  # fmt: skip
+        full=percent(payload.get("context_usage_percent")), model=text_in(payload, "model"))  # fmt: skip
 
 
 def failed(answered: Any) -> bool:

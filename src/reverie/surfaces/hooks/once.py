@@ -83,7 +83,7 @@ def answered(name: str, given: bytes, room: Places, now: float) -> Mapping[str, 
     happening = heard(host, payload)
     if happening is None or not environment.switched_on():
         return {}
-    note = noted(happening, room)
+    note = noted(name, happening, room)
     if note["off"]:
         return {}
     room.came(name)
@@ -108,13 +108,18 @@ def cut(given: bytes, room: Places) -> Mapping[str, Any]:
     return payload
 
 
-def noted(happening: Happening, room: Places) -> dict[str, Any]:
-    """The note of a session: as it was written when it began, or anew if the settings were altered since."""
+def noted(name: str, happening: Happening, room: Places) -> dict[str, Any]:
+    """The note of a session: as it was written when it began, or anew if the settings or its model were altered since.
+    """
     note = read(room.of(happening.session, "json"))
     if note is None or note.get("config") != altered(room) or happening.kind == kinds.SESSION_START:
         from reverie.surfaces.hooks.first import begun
 
         note = begun(happening, room.home) | {"config": altered(room)}
+        note |= {"agent": name, "transcript": happening.transcript, "model": happening.model}
+        keep(room, happening.session, note)
+    elif happening.model not in ("", note.get("model")):
+        note |= {"model": happening.model}
         keep(room, happening.session, note)
     return note
 

@@ -113,7 +113,7 @@ class Files:
         """Save to today's log, memory/YYYY-MM-DD.md: facts, decisions and events of today. It is an episode in memory
         too."""
         noted = self.room.mind.save_note(content, space=self.room.space, session=self.room.conversation(ctx),
-                                         **self.room.vouch(content, "event").fields)
+                                         **self.room.vouch(content, "event", ctx).fields)
         self.room.kept()
         answer = Saved(message="Saved" if noted.path else f"Kept, but on no page: {noted.why}", id=noted.memory.id)
         if noted.path:
@@ -135,7 +135,7 @@ class Files:
         if folder is None:
             raise BadInput("The Markdown mirror is switched off: there is no MEMORY.md. Set mirror in config.toml")
         given: dict[str, Any] = {"space": self.room.space, "session": self.room.conversation(ctx)}
-        if (claim := self.room.vouch(content)).provenance == UNTRUSTED:
+        if (claim := self.room.vouch(content, ctx=ctx)).provenance == UNTRUSTED:
             kept = self.room.mind.remember(content, kind="note", **given, **claim.fields)
             self.room.kept()
             answer = Saved(message=f"Kept as a note, and on no page: {claim.why}", id=kept.id)

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from reverie.errors import BadInput
 from reverie.model import Memory
 from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.told import NOTE, QUERY, Told, share_of, told
+from reverie.surfaces.mcp.told import NOTE, QUERY, Told, looked_for, share_of, told
 from reverie.surfaces.mcp.tools import DOES_ALL, Tool
 
 SCOPES = ("project", "global")
@@ -67,7 +67,7 @@ class Jcode:
         given: dict[str, Any] = {
             "content": content, "category": category, "scope": scope, "tags": tags, "query": query, "tag": tag,
             "id": id, "from": from_, "to": to, "relation": relation, "limit": limit,
-            "session": self.room.conversation(ctx)}
+            "session": self.room.conversation(ctx), "ctx": ctx}
         return self._actions()[action](given)
 
     def _actions(self) -> dict[str, Callable[[dict[str, Any]], Done]]:
@@ -75,14 +75,14 @@ class Jcode:
                 "forget": self._forget, "link": self._link, "tag": self._tag}
 
     def _remember(self, given: dict[str, Any]) -> Done:
-        claim = self.room.vouch(given["content"], given["category"])
+        claim = self.room.vouch(given["content"], given["category"], given["ctx"])
         kept = self.room.mind.remember(given["content"], kind=given["category"], tags=given["tags"],
                                        session=given["session"], space=self.room.place(given["scope"], SCOPES),
                                        **claim.fields)
         self.room.kept()
         other = f" as a {kept.kind}" if kept.kind != given["category"] else ""
-        said = ". ".join(filter(None, (f"Remembered in {given['scope']}{other}", claim.why)))
-        answer = Done(message=said, id=kept.id)
+        said = (f"Remembered in {given['scope']}{other}", claim.why, looked_for(kept))
+        answer = Done(message=". ".join(filter(None, said)), id=kept.id)
         if redacted := self.room.taken_out(given["content"], given["tags"]):
             answer["redacted"] = redacted
         return answer

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import reverie
 from reverie import clock, config, environment
+from reverie.authors import Author
 from reverie.config import ME, Settings
 from reverie.errors import BadInput, NotFound, ReverieError
+from reverie.lifecycle.intake import private
 from reverie.model import Memory, lineage
+from reverie.surfaces.hooks.places import Places, read
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
@@ -26,6 +29,9 @@ PATIENCE = 1.5           # seconds that the first tool waits for the embedding m
 AGAIN = 300.0            # seconds after which a model that could not be had is tried for once more
 DAY = 86_400.0           # seconds within which a file that was read may have told a model what to remember
 MOST_READ, MOST_FILE = 20, 100_000    # such files, and characters of one
+MOST_NAME = 100          # characters of a client's or a model's name
+PROVIDERS = {"claude": "anthropic", "gpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai", "gemini": "google"}
+"""The first part of a model's name → who provides it, where that is plain."""
 ASKED = 1_200            # characters of what was said last that are searched for
 WIDE = {"project": False, "user": True, "global": True, "universal": True}    # names of scopes → the user's own space
 
@@ -127,16 +133,25 @@ class Room:
                 self._warmth = Warmth(embedder)
         return "auto" if self._warmth.felt() else "words"
 
-    def vouch(self, text: str, kind: str = "fact") -> Claim:
-        """Who stands behind what a model asks to keep here: also by prompts that no worker has taken in yet, and by
-        files that were read.
+    def vouch(self, text: str, kind: str = "fact", ctx: Context | None = None) -> Claim:
+        """Who stands behind what a model asks to keep here, and who writes it: also by prompts that no worker has taken
+        in yet, and by files that were read.
         """
-        return self.mind.vouch(text, kind, space=self.space, said=self._prompts(), heard=self._files_read())
+        claim = self.mind.vouch(text, kind, space=self.space, said=self._prompts(), heard=self._files_read())
+        return claim._replace(author=self.author(ctx))
+
+    def author(self, ctx: Context | None) -> Author:
+        """Who calls: the client as it names itself, and its model where hooks of the same host have told of it (X37).
+        """
+        params = ctx.session.client_params if ctx else None
+        client = private(params.client_info.name)[:MOST_NAME] if params else ""
+        from reverie.surfaces.hooks.speaking import speaking
+        model = speaking(Places(str(self.settings.home)), client, self.space)
+        return Author(client, private(model)[:MOST_NAME], PROVIDERS.get(model.partition("-")[0], ""))
 
     def _prompts(self) -> list[str]:
         """What the user said and hooks have written down, as far as nobody has taken it in."""
         from reverie.surfaces.hooks.happening import PROMPT
-        from reverie.surfaces.hooks.places import Places, read
         events = [event for path in Places(str(self.settings.home)).waiting()[-MOST_READ:] if (event := read(path))]
         return [str(event.get("text", "")) for event in events
                 if event.get("kind") == PROMPT and event.get("space") == self.space]

@@ -13,6 +13,7 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from reverie.authors import looked_at_by, made_by
 from reverie.errors import BadInput, ReverieError
 from reverie.kinds import maturity
 from reverie.mind.fetch import MOST_FETCHED
@@ -59,6 +60,8 @@ class Record(TypedDict):
     maturity: str
     confidence: float
     scope: str
+    generated_by: NotRequired[dict[str, str]]
+    curated_by: NotRequired[dict[str, str]]
 
 
 class Retrieved(TypedDict):
@@ -122,7 +125,7 @@ class Tags:
         mind = self.room.mind
         try:
             some = usable(tags)
-            given = (claim := self.room.vouch(content)).fields
+            given = (claim := self.room.vouch(content, ctx=ctx)).fields
             sure = None if confidence is None else min(TRUST[claim.provenance], max(0.0, confidence))
             kept = mind.remember(
                 content, title=description, tags=some, space=self.room.place(scope, SCOPES), trust=sure,
@@ -178,10 +181,15 @@ class Tags:
                       message=f"{len(tags)} tags" if tags else "Nothing is stored yet")
 
     def _record(self, memory: Memory, longest: int, offset: int) -> Record:
-        return Record(id=memory.id, description=harmless(memory.title), content=cut(memory, longest, offset),
-                      tags=list(memory.tags), stored=local(memory.at, self.room.zone), usage_count=memory.access_count,
-                      maturity=maturity(memory), confidence=round(memory.confidence, 4),
-                      scope=self.room.scope(memory, *SCOPES))
+        one = Record(id=memory.id, description=harmless(memory.title), content=cut(memory, longest, offset),
+                     tags=list(memory.tags), stored=local(memory.at, self.room.zone), usage_count=memory.access_count,
+                     maturity=maturity(memory), confidence=round(memory.confidence, 4),
+                     scope=self.room.scope(memory, *SCOPES))
+        if made := made_by(memory):
+            one["generated_by"] = made
+        if looked := looked_at_by(memory):
+            one["curated_by"] = looked
+        return one
 
 
 def usable(tags: Sequence[str]) -> list[str]:

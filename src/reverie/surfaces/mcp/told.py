@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from reverie.kinds import maturity
+from reverie.kinds import BY_MODEL, CURATE, is_ripe, maturity
 from reverie.lifecycle.untrusted import HEARD
 from reverie.mirror.places import moment
 from reverie.model import TRUST, UNTRUSTED, Memory
@@ -43,12 +43,20 @@ class Told(TypedDict):
     why: NotRequired[list[str]]          # how it was found
 
 
-def lowered(old: Memory, claim: Claim) -> dict[str, Any]:
-    """What a memory is given besides its new words if who stands behind them is believed less than who said the old."""
-    if TRUST[claim.provenance] >= TRUST[old.provenance]:
-        return {}
-    told = claim.fields
-    return {**told, "details": {**old.details, **told["details"]}} if "details" in told else told
+def reworded(old: Memory, claim: Claim) -> dict[str, Any]:
+    """What a memory is given besides its new words: their author, and who stands behind them if that is believed less
+    than who said the old.
+    """
+    lower = TRUST[claim.provenance] < TRUST[old.provenance]
+    told = claim.fields if lower else {"details": claim.author.details}
+    return {**told, "details": {**old.details, **told["details"]}} if told.get("details") else {
+        name: value for name, value in told.items() if name != "details"}
+
+
+def looked_for(kept: Memory) -> str:
+    """What a model is told of a memory that surfaces only once somebody has looked at it, as the user has set it."""
+    return "it surfaces once the user has looked at it (reverie curate)" if kept.details.get(CURATE) == BY_MODEL and (
+        not is_ripe(kept)) else ""
 
 
 def stamp(at: float) -> str:
