@@ -178,6 +178,7 @@ def exported(desk: Desk, files: Sequence[Path], skip_bad: bool) -> None:
         taken.update(one.new)
     if desk.json:
         say.document({"new": dict(taken), "left_out": sum(one.left_out for _, one in done),
+                      "unknown": dict(sum((Counter(one.unknown) for _, one in done), Counter[str]())),
                       "bad": [{"file": str(file), "row": bad.row, "why": bad.why}
                               for file, one in done for bad in one.bad]})
         return
@@ -201,7 +202,10 @@ def imported(file: Path, mind: Mind, desk: Desk, skip_bad: bool) -> "Imported":
 
 
 def tell_left_out(file: Path, one: "Imported") -> None:
-    """Which rows of a file were left out, and why."""
+    """Which rows of a file were left out, and why; and what there was no place for."""
+    if one.unknown:
+        said = ", ".join(f"{what} ({times:,})" for what, times in one.unknown.items())
+        say.note(f"{file}: this Reverie does not know, and left out: {said}. A newer one may have written it.")
     if one.left_out:
         say.note(f"{file}: {one.left_out:,} {plural('row', one.left_out)} left out.")
     for bad in one.bad:
