@@ -7,11 +7,11 @@ import pytest
 
 from reverie import importing
 from reverie.errors import BadInput
-from reverie.importing import texts
+from reverie.importing import plan, texts
 from reverie.importing.jcode import stem_of
 from reverie.model import Filter
 from reverie.testing import memory
-from tests.helpers import invoked
+from tests.helpers import invoked, opened
 from tests.others import JAATO, MAKERS, ONE, SECRET, TWO, aircher, jaato, jcode_flat, jcode_graph, put, zuckerman
 
 SPACE = "me/p"
@@ -340,3 +340,84 @@ def test_a_page_is_cut_at_bullets_and_paragraphs():
     assert [(one.line, one.heading, one.text) for one in texts.passages(page)] == [
         (3, "A", "one\ntwo"), (6, "A", "b1\n  more\n\n  still"), (10, "A", "b2"), (12, "A", "after"),
         (14, "A", "```\n- code\n\n# no\n```")]
+
+
+def records(tmp_path, *some, name="memories.jsonl"):
+    """A file of jaato's with such records."""
+    lines = [json.dumps({**JAATO, "maturity": "raw", "scope": "project"} | one) for one in some]
+    return put(tmp_path / name, "\n".join(lines) + "\n")
+
+
+def test_nobody_waits_for_files_to_be_read_and_cleaned(home, tmp_path, monkeypatch):
+    """CC-12: while records are planned others write, and a dry run writes nothing at all."""
+    path = records(tmp_path, {})
+    with opened(home.settings.home) as other:
+        def slow(found, into):
+            other.remember("Meanwhile.", space=SPACE)
+            return memory_of(found, into)
+        memory_of = plan.memory_of
+        monkeypatch.setattr(plan, "memory_of", slow)
+        assert home.import_from(path, space=SPACE, dry_run=True).plan.kinds == {"fact": 1}
+        assert home.import_from(path, space=SPACE).plan.kinds == {"fact": 1}
+    assert home.stats().memories == 3
+
+
+def test_what_somebody_else_takes_in_meanwhile_is_known(home, tmp_path, monkeypatch):
+    """CC-12: two imports of one file at a time bring it once."""
+    path = records(tmp_path, {})
+    with opened(home.settings.home) as other:
+        def late(found, into):
+            monkeypatch.setattr(plan, "memory_of", memory_of)
+            other.import_from(path, space=SPACE)
+            return memory_of(found, into)
+        memory_of = plan.memory_of
+        monkeypatch.setattr(plan, "memory_of", late)
+        done = home.import_from(path, space=SPACE)
+    assert (done.plan.kinds, done.plan.known, home.stats().memories) == ({}, 1, 1)
+
+
+def test_a_number_without_end_is_cut(tmp_path, mind):
+    """CC-9: it loses neither its record nor the others."""
+    mind.import_from(records(tmp_path, {"usage_count": 10**30}), space=SPACE)
+    graph = jcode_graph()
+    graph["memories"][ONE] |= {"strength": 10**30, "access_count": 10**30}
+    mind.import_from(put(tmp_path / "0.json", json.dumps(graph)), space=SPACE)
+    assert len(everything(mind)) == 3
+    assert mind.verify() == []
+
+
+def test_somebody_elses_file_says_nothing_to_the_user_and_of_its_use(tmp_path, mind):
+    """X37, X49: no line of it reaches the user's own space, and how often it was used is not believed."""
+    mind.import_from(records(tmp_path, {"scope": "universal", "usage_count": 900}), space=SPACE, untrusted=True)
+    one = everything(mind)[JAATO["id"]]
+    assert (one.space, one.access_count, one.last_accessed_at) == (SPACE, 0, None)
+
+
+def test_a_part_and_then_the_whole(tmp_path, mind):
+    """A115: what came earlier steps back for what comes now, with its link; the second time nothing is new."""
+    whole, part = jcode_graph(), jcode_graph()
+    del part["memories"][ONE], part["edges"]
+    whole["edges"] = {}
+    part["memories"][TWO] |= {"active": True, "superseded_by": None}
+    file = put(tmp_path / "0.json", json.dumps(part))
+    mind.import_from(file, space=SPACE)
+    put(file, json.dumps(whole))
+    done = mind.import_from(file, space=SPACE)
+    one, two = everything(mind)[ONE], everything(mind)[TWO]
+    assert (two.active, two.superseded_by, done.plan.links) == (False, one.id, 1)
+    assert [(e.src, e.dst) for e in mind.store.edges([one.id], ("supersedes",))] == [(one.id, two.id)]
+    assert mind.import_from(file, space=SPACE).event == 0
+    mind.undo(done.event)
+    assert [everything(mind)[name].active for name in (ONE, TWO)] == [False, True]
+    assert mind.verify() == []
+
+
+def test_what_is_otherwise_there_than_here_is_said(tmp_path, mind):
+    """B108: a record that was altered in its file, and one that was taken back here, with the way back."""
+    mind.import_from(records(tmp_path, {}), space=SPACE)
+    done = mind.import_from(records(tmp_path, {"content": "Something else."}), space=SPACE)
+    assert done.plan.remarks == ("1 of those that were there say something else in their file; here they stay as they "
+                                 "are: memories.jsonl, line 1",)
+    mind.forget(everything(mind)[JAATO["id"]].id)
+    remark, = mind.import_from(records(tmp_path, {}), space=SPACE).plan.remarks
+    assert f"reverie restore {everything(mind)[JAATO['id']].id}" in remark

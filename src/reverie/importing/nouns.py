@@ -43,6 +43,8 @@ class Found(NamedTuple):
     newer: str = ""                       # the name of the record that it stepped back for
     ties: tuple[Tie, ...] = ()
     vectors: Mapping[str, Sequence[float]] = NOTHING    # by the name of the model
+    local: bool = False                   # its times name no zone: they were meant in that of `Reading`
+    odd: tuple[str, ...] = ()             # what it says that cannot be used, such as "created_at is no time"
 
 
 class Deed(NamedTuple):
