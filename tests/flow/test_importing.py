@@ -12,7 +12,20 @@ from reverie.importing.jcode import stem_of
 from reverie.model import Filter
 from reverie.testing import memory
 from tests.helpers import invoked, opened
-from tests.others import JAATO, MAKERS, ONE, SECRET, TWO, aircher, jaato, jcode_flat, jcode_graph, put, zuckerman
+from tests.others import (
+    JAATO,
+    MAKERS,
+    ONE,
+    SECRET,
+    TWO,
+    ZUCKERMAN,
+    aircher,
+    jaato,
+    jcode_flat,
+    jcode_graph,
+    put,
+    zuckerman,
+)
 
 SPACE = "me/p"
 
@@ -421,3 +434,49 @@ def test_what_is_otherwise_there_than_here_is_said(tmp_path, mind):
     mind.forget(everything(mind)[JAATO["id"]].id)
     remark, = mind.import_from(records(tmp_path, {}), space=SPACE).plan.remarks
     assert f"reverie restore {everything(mind)[JAATO['id']].id}" in remark
+
+
+@pytest.mark.parametrize("name", ["claude-code", "basic-memory"])
+def test_links_are_not_followed_and_broken_pages_are_named(tmp_path, mind, name):
+    """B108, CC-9: what lies elsewhere stays there; a folder that is called as a page loses nothing."""
+    folder = MAKERS[name](tmp_path / "theirs")
+    pages = folder / "memory" if name == "claude-code" else folder
+    (pages / "link.md").symlink_to(put(tmp_path / "private.md", "---\npermalink: x\n---\n\nA private matter.\n"))
+    (pages / "dangling.md").symlink_to(tmp_path / "nothing.md")
+    (pages / "aaa.md").mkdir()
+    put(tmp_path / "elsewhere" / "b.md", "A private matter.")
+    (pages / "below").symlink_to(tmp_path / "elsewhere")
+    done = mind.import_from(folder, space=SPACE)
+    assert not [one for one in everything(mind).values() if "private" in one.text]
+    assert sum(done.plan.kinds.values()) >= 3
+    assert ["link.md" in remark and "dangling.md" in remark for remark in done.plan.remarks] == [True]
+    assert [bad.where for bad in done.plan.bad] == ["aaa.md"]
+
+
+def broken(records, commas=False):
+    """Records of a store on one line, the second of which is cut, or each with a comma too many."""
+    some = [json.dumps(one) for one in records]
+    some = [f"{one[:-1]},}}" for one in some] if commas else [some[0], some[1][:40], *some[2:]]
+    return '{"memories":[' + ",".join(some) + "]}"
+
+
+def test_one_broken_record_on_a_line_of_many(tmp_path, mind):
+    """SEED-FORMATS §2.4: those after it come in as well, and it is named."""
+    file = put(tmp_path / "prospective.json", broken(zuckerman_records("prospective")))
+    done = mind.import_from(file, space=SPACE)
+    assert sorted(everything(mind)) == [one["id"] for one in zuckerman_records("prospective") if one["id"][-1] in "35"]
+    assert len(done.plan.bad) == 1
+
+
+def test_a_comma_too_many_is_no_matter(tmp_path, mind):
+    """SEED-FORMATS §2.4: before a closing bracket; within a text it stays."""
+    some = zuckerman_records("prospective")
+    some[0]["intention"] = "Write [a,] and {b,}"
+    done = mind.import_from(put(tmp_path / "prospective.json", broken(some, commas=True)), space=SPACE)
+    assert (len(everything(mind)), done.plan.bad) == (3, ())
+    assert everything(mind)[some[0]["id"]].text == "Write [a,] and {b,}"
+
+
+def zuckerman_records(type):
+    """Made-up records of a type, each for itself."""
+    return json.loads(json.dumps(ZUCKERMAN[type]))
