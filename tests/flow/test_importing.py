@@ -480,3 +480,76 @@ def test_a_comma_too_many_is_no_matter(tmp_path, mind):
 def zuckerman_records(type):
     """Made-up records of a type, each for itself."""
     return json.loads(json.dumps(ZUCKERMAN[type]))
+
+
+def zuckermans(tmp_path, mind, type, *records):
+    """What records of a type come to, by their ids, and the plan."""
+    some = [{"createdAt": 1770144000000, "type": type, **one} for one in records]
+    done = mind.import_from(put(tmp_path / f"{type}.json", json.dumps({"memories": some})), space=SPACE)
+    return everything(mind), done.plan
+
+
+def test_zuckermans_triggers(tmp_path, mind):
+    """C37, SEED-FORMATS §2.3: a path is no expression, flags are kept, and one that is none loses no procedure."""
+    said = {"a": "/etc/hosts", "b": "/usr/bin", "c": "/a.b/s", "d": "/([a-z/", "e": "/README/g"}
+    found, plan = zuckermans(tmp_path, mind, "procedural", *(
+        {"id": id, "pattern": id * 3, "action": "x", "trigger": trigger} for id, trigger in said.items()))
+    assert {id: found[id].triggers for id in said} == {
+        "a": ("/etc/hosts",), "b": ("/usr/bin",), "c": ("re:(?s)a.b",), "d": (), "e": ("re:README",)}
+    assert (found["d"].details["trigger"], found["e"].details["trigger"]) == ("/([a-z/", "/README/g")
+    assert ["is no regular expression" in one for one in plan.remarks] == [True]
+
+
+def test_zuckermans_feelings_about_one_thing(tmp_path, mind):
+    """C47: the first is on it with its context, the second stands beside it, tied to it."""
+    put(tmp_path / "z" / "stores" / "semantic.json", json.dumps({"memories": [{"id": "s", "fact": "It is slow"}]}))
+    put(tmp_path / "z" / "stores" / "emotional.json", json.dumps({"memories": [
+        {"id": f"m{place}", "targetMemoryId": "s", "tag": {"emotion": name, "intensity": "low"}, "context": why}
+        for place, (name, why) in enumerate([("joy", "It was green"), ("fear", "It was red")])]}))
+    mind.import_from(tmp_path / "z", "zuckerman", space=SPACE)
+    found = everything(mind)
+    assert found["s"].details["emotion"] == {"name": "joy", "intensity": "low", "why": "It was green"}
+    assert (found["m1"].text, found["m1"].details["emotion"]["name"]) == ("It was red", "fear")
+    assert [one.dst for one in mind.store.edges([found["m1"].id], ("relates_to",))] == [found["s"].id]
+
+
+def test_zuckermans_blocks_are_taken_apart(tmp_path, mind):
+    """C90, SEED-FORMATS §2.2 and §6: facts with confidence, events with when and why, kinds by heading."""
+    put(tmp_path / "MEMORY.md", "\n\n---\n\n[2026-02-03T18:40:00.000Z]\n\n**Fact**: Editor font is Iosevka\n"
+        "**Category**: preferences\n**Confidence**: 0.9\n\n\n---\n\n[2026-02-04T18:40:00.000Z]\n\n## Preferences\n"
+        "- likes tea\n- likes cats\n\n## Decisions\n- use Hugo\n")
+    put(tmp_path / "memory" / "2026-02-03.md", "\n\n---\n\n[2026-02-03T23:40:00.000Z]\n\n**Event**: Deployed\n"
+        "**When**: 2026-02-03T23:39:00.000Z\n**What**: The shop, version 2\n**Why**: release\n")
+    mind.import_from(tmp_path, "zuckerman", space=SPACE)
+    found = {one.text: one for one in everything(mind).values()}
+    assert {text: one.kind for text, one in found.items()} == {
+        "Editor font is Iosevka": "fact", "likes tea": "preference", "likes cats": "preference",
+        "use Hugo": "decision", "Deployed (The shop, version 2). Why: release.": "event"}
+    assert (found["Editor font is Iosevka"].confidence, found["Editor font is Iosevka"].tags) == (0.9, ("preferences",))
+    event = found["Deployed (The shop, version 2). Why: release."]
+    assert (event.at, event.details["why"]) == (1770161940.0, "release")
+
+
+def test_zuckermans_later_records(tmp_path, mind):
+    """C41, SEED-FORMATS §2.4: what stands in metadata is understood, the rest kept under its own name."""
+    found, _ = zuckermans(tmp_path, mind, "prospective", {
+        "id": "p", "content": "Buy milk", "metadata": {"triggerTime": 1800000000000, "maturity": "validated"}})
+    assert (found["p"].text, found["p"].details["when"]) == ("Buy milk", 1800000000.0)
+    assert (found["p"].details["metadata"], "maturity" in found["p"].details) == ({"maturity": "validated"}, False)
+
+
+def test_zuckermans_ties_and_times(tmp_path, mind):
+    """C19, C87, SEED-FORMATS check 4: related memories, what contradicts, when it happened; odd times are named."""
+    found, plan = zuckermans(tmp_path, mind, "episodic", {"id": "a", "event": "A"}, {
+        "id": "b", "event": "B", "context": {"when": 1700000000000}, "relatedMemories": ["a"]}, {
+        "id": "c", "event": "C", "createdAt": float("nan"), "timestamp": 253402300799000}, {
+        "id": "d", "event": "D", "createdAt": "2026-02-03T18:40:00Z"})
+    assert [one.dst for one in mind.store.edges([found["b"].id], ("relates_to",))] == [found["a"].id]
+    assert (found["b"].at, found["d"].at) == (1700000000.0, 1770144000.0)
+    assert ["createdAt is no time" in plan.remarks[0], "timestamp is no time" in plan.remarks[1]] == [True, True]
+    found, _ = zuckermans(tmp_path, mind, "semantic", {"id": "e", "fact": "E"}, {
+        "id": "f", "fact": "F", "relationships": [{"type": "contradicts", "targetId": "e"}]})
+    assert [one.dst for one in mind.store.edges([found["f"].id], ("contradicts",))] == [found["e"].id]
+    found, _ = zuckermans(tmp_path, mind, "prospective", {"id": "g", "intention": "G", "status": "cancelled"})
+    assert (found["g"].active, found["g"].retired_why) == (False, "cancelled")
+    assert not [one for one in found.values() if "zone" in one.details["imported_from"]]
