@@ -271,7 +271,7 @@ def test_mem0_keeps_times_and_metadata(tmp_path, mind):
     """B108: times with their zone, categories as tags, relations as facts; a record without a memory is named."""
     done = mind.import_from(MAKERS["mem0"](tmp_path), space=SPACE)
     one = everything(mind)["892db2ae-06d9-49e5-8b3e-585ef9b85b8e"]
-    assert (one.text, one.tags, one.details["source"]) == ("Is allergic to peanuts", ("health",), "chat")
+    assert (one.text, one.tags, one.details["metadata"]["source"]) == ("Is allergic to peanuts", ("health",), "chat")
     assert one.at == pytest.approx(1772118497.512031)
     assert "ann works at techcorp" in [one.text for one in everything(mind).values()]
     assert [bad.where for bad in done.plan.bad] == ["mem0.json, line 28"]
@@ -553,3 +553,63 @@ def test_zuckermans_ties_and_times(tmp_path, mind):
     found, _ = zuckermans(tmp_path, mind, "prospective", {"id": "g", "intention": "G", "status": "cancelled"})
     assert (found["g"].active, found["g"].retired_why) == (False, "cancelled")
     assert not [one for one in found.values() if "zone" in one.details["imported_from"]]
+
+
+def test_what_mem0_says_of_a_memory_approves_nothing(tmp_path, mind):
+    """X37: metadata are anybody's; they stand under their own name."""
+    mind.import_from(put(tmp_path / "m.json", json.dumps([
+        {"id": "a", "memory": "It is so", "metadata": {"maturity": "validated", "emotion": 5}}])), "mem0", space=SPACE)
+    details = everything(mind)["a"].details
+    assert (details["metadata"], details.keys() & {"maturity", "emotion"}) == (
+        {"maturity": "validated", "emotion": 5}, set())
+
+
+def test_a_jcode_file_that_was_cut_gives_what_is_whole(tmp_path, mind):
+    """CC-90, SEED-FORMATS §1.1: with no copy beside it, or one that is older by the name of its migration."""
+    text = json.dumps(jcode_graph())
+    file = put(tmp_path / "0123456789abcdef.json", text[:text.index('"unheard_of"')])
+    done = mind.import_from(file, space=SPACE)
+    assert (everything(mind).keys(), "1 of its entries are whole" in done.plan.bad[0].why) == ({ONE}, True)
+    put(tmp_path / "0123456789abcdef.json.bak", json.dumps(jcode_flat()))
+    done = mind.import_from(file, space=SPACE)
+    assert "0123456789abcdef.json.bak was taken instead" in done.plan.remarks[0]
+    assert "mem_1767000000000_1" in everything(mind)
+
+
+def test_jcode_loses_no_word(tmp_path, mind):
+    """A115: categories as they were spelled, when it was altered, what else the queue says; odd values are named."""
+    graph = jcode_graph()
+    graph["memories"][ONE] |= {"category": {"custom": "Team Rule"}, "tags": ["git", 5]}
+    graph["edges"][ONE].append({"target": TWO, "kind": "contradicts", "weight": float("nan")})
+    done = mind.import_from(put(tmp_path / "0.json", json.dumps(graph)), space=SPACE)
+    one = everything(mind)[ONE]
+    assert (one.kind, one.details["category"], one.updated_at) == ("team-rule", "Team Rule", 1769932800.0)
+    assert ["tags" in done.plan.remarks[0], "weight" in done.plan.remarks[1]] == [True, True]
+    home = MAKERS["jcode"](tmp_path / "jcode")
+    put(home / "ambient" / "queue.json", json.dumps([
+        {"id": "s", "context": "Since Monday", "task_description": "Look at it", "git_branch": "main",
+         "target": {"kind": "session", "session_id": "x"}, "created_at": "2026-02-01T10:00:00Z"}]))
+    mind.import_from(home, space=SPACE)
+    assert everything(mind)["s"].details["jcode"] == {
+        "context": "Since Monday", "git_branch": "main", "target": {"kind": "session", "session_id": "x"}}
+
+
+def test_jaato_loses_no_word(tmp_path, mind):
+    """X35, X43, CC-85: long descriptions, who took it over, what was learned from it; raw ones wait for approval."""
+    put(tmp_path / "memories.jsonl", json.dumps({**JAATO, "description": "D" * 500, "maturity": "escalated",
+                                                 "escalated_to": "ref-7", "tags": [None, "a"]}) + "\n")
+    put(tmp_path / "raw" / "r.json", json.dumps({**JAATO, "id": "r", "maturity": "raw", "timestamp": "soon"}))
+    put(tmp_path / "references" / "a.json", json.dumps({
+        "id": "ref-7", "name": "n", "description": "d", "type": "learned", "content": "Learned content",
+        "lineage": {"source_memory_ids": [JAATO["id"]]}}))
+    put(tmp_path / "curated.jsonl", json.dumps({**JAATO, "id": "l", "content": "Größe"}, ensure_ascii=False).encode(
+        "latin-1"))
+    done = mind.import_from(tmp_path, "jaato", space=SPACE)
+    found = everything(mind)
+    one = found[JAATO["id"]]
+    assert (one.details["description"], one.details["escalated_to"], one.tags) == ("D" * 500, "ref-7", ("a",))
+    assert "r" in [m.details["imported_from"]["id"] for m in mind.pending(space=SPACE)]
+    assert [e.dst for e in mind.store.edges([found["ref-7"].id], ("derived_from",))] == [one.id]
+    said = " ".join(done.plan.remarks)
+    assert ("tags is no list" in said, "timestamp is no time" in said, "not UTF-8" in said) == (True, True, True)
+    assert ("zone" in one.details["imported_from"], "zone" in found["r"].details["imported_from"]) == (True, False)

@@ -24,6 +24,7 @@ ACTING = ("intention", "goal", "negative", "procedure", "skill", "correction", "
 USE = ("confidence", "strength", "reinforcements", "access_count", "last_accessed_at")   # what use has made of it
 UNUSABLE = (BadInput, TypeError, ValueError, OverflowError)
 TITLE = 120        # characters of a heading that is kept as a title
+NO_UTF8 = "its file is not UTF-8, or holds the sign for that: � stands for what could not be read"
 LET_GO = ("forgotten", "undone")     # why somebody here, and no rule, put a memory away
 SAID = 20          # remarks about single records, and names in one remark
 
@@ -138,7 +139,8 @@ def stepped_back(before: Iterable[Kept], new: Iterable[Kept], ids: Mapping[str, 
 
 def odd(new: Iterable[Kept]) -> list[str]:
     """What records say that could not be used; the records themselves were."""
-    said = [f"{one.found.where}: {what}" for one in new for what in one.found.odd]
+    said = [f"{one.found.where}: {what}" for one in new for what in (
+        *one.found.odd, *([NO_UTF8] if "\ufffd" in one.found.text else []))]
     return [*said[:SAID], *([f"And {len(said) - SAID:,} more of such"] if len(said) > SAID else [])]
 
 
@@ -192,9 +194,11 @@ def memory_of(found: Found, into: Into) -> Memory:
         fields["trust"] = min(sure, TRUST[fields["provenance"]])
     if into.untrusted:
         fields, state, origin = disarmed(fields, state, origin)
-    fields |= {"kind": fields["kind"] if KIND.fullmatch(fields["kind"]) else "note",
-               "title": fields.get("title", "")[:TITLE], "tags": tags(fields.get("tags", ())),
-               "details": {**fields.get("details", {}), ORIGIN: origin}}
+    title = fields.get("title", "")
+    fields |= {"kind": fields["kind"] if KIND.fullmatch(fields["kind"]) else "note", "title": title[:TITLE],
+               "tags": tags(fields.get("tags", ())),
+               "details": {**({"description": title} if len(title) > TITLE else {}), **fields.get("details", {}),
+                           ORIGIN: origin}}
     memory = built(id_of(found, into), into.now, found.text, space=space_of(found, into),
                    at=found.at if found.at is not None else found.seen, **fields)
     return equipped(memory, into.now, lambda: into.zone)._replace(**state)

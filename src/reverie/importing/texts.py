@@ -130,13 +130,13 @@ def record_at(text: str, at: int) -> tuple[Any, int]:
 
 
 def next_whole(text: str, at: int) -> int:
-    """Where the next record begins that is whole and has a name; the text's end if there is none."""
+    """Where the next record begins that is whole, and has a name or a line of its own; else the text's end."""
     for found in _RECORD.finditer(text, at):
         try:
             value, _ = record_at(text, found.end())
         except (ValueError, RecursionError):
             continue
-        if "id" in value:
+        if "id" in value or "\n" in found[0]:
             return found.end()
     return len(text)
 
