@@ -1,5 +1,6 @@
 """Export, import, backup, verify: what goes out comes in again (CC-90, A115, X20)."""
 
+import errno
 import json
 import sqlite3
 from contextlib import closing
@@ -225,3 +226,13 @@ def test_a_newer_store_is_left_alone(full):
         db.execute("pragma user_version = 999")
         db.commit()
     assert "Upgrade" in run(full, "list", code=9).stderr
+
+
+def test_a_full_disk_has_its_own_exit_code(full, monkeypatch):
+    """A115: whether the store meets it or a file that is written."""
+    from reverie.surfaces import lines
+
+    def full_disk(*_):
+        raise OSError(errno.ENOSPC, "No space left on device", "x.jsonl")
+    monkeypatch.setattr(lines, "to_file", full_disk)
+    assert "No space left on device: x.jsonl" in run(full, "export", "x.jsonl", code=8).stderr

@@ -7,6 +7,8 @@ import pytest
 
 from reverie import importing
 from reverie.errors import BadInput
+from reverie.importing import jaato as jaato_files
+from reverie.importing import jcode as jcode_files
 from reverie.importing import plan, texts
 from reverie.importing.jcode import stem_of
 from reverie.model import Filter
@@ -613,3 +615,45 @@ def test_jaato_loses_no_word(tmp_path, mind):
     said = " ".join(done.plan.remarks)
     assert ("tags is no list" in said, "timestamp is no time" in said, "not UTF-8" in said) == (True, True, True)
     assert ("zone" in one.details["imported_from"], "zone" in found["r"].details["imported_from"]) == (True, False)
+
+
+def test_what_nothing_could_be_read_of_ends_with_an_error(tmp_path):
+    """CC-9: the records are named, and a script can tell; also where the answer is JSON."""
+    file = put(tmp_path / "semantic.json", '{"memories": [{"id": "a"}]}')
+    out = run(tmp_path / "home", "import", str(file), "--space", SPACE, code=2)
+    assert "fact is missing" in out.stderr
+    told = run(tmp_path / "home", "import", str(file), "--space", SPACE, "--json", code=2)
+    assert len(json.loads(told.stdout)["imports"][0]["bad"]) == 1
+
+
+def test_a_file_that_nobody_knows_is_called_that(tmp_path):
+    """B108: neither an export nor anything else; of a folder of projects it is said how each is taken."""
+    file = put(tmp_path / "notes.txt", "Hello.\n")
+    for more in ([], ["--dry-run"], ["--untrusted"]):
+        said = run(tmp_path / "home", "import", str(file), *more, code=2).stderr
+        assert f"{file} is no export of Reverie, nor does it look like anything of jcode" in said
+    MAKERS["claude-code"](tmp_path / "projects" / "-home-ann-shop")
+    said = run(tmp_path / "home", "import", str(tmp_path / "projects"), code=2).stderr
+    assert f"reverie import {tmp_path / 'projects' / '-home-ann-shop'} --space me/NAME" in said
+
+
+def test_a_file_is_parsed_once(tmp_path, monkeypatch):
+    """B108: its beginning tells whose it is; of what is known no text is looked through for secrets again."""
+    read, made = [], []
+    text_in, memory_of = texts.text_in, plan.memory_of
+
+    def reading(path):
+        read.append(path)
+        return text_in(path)
+
+    def making(found, into):
+        made.append(found)
+        return memory_of(found, into)
+    for module in (jcode_files, jaato_files):
+        monkeypatch.setattr(module, "text_in", reading)
+    monkeypatch.setattr(plan, "memory_of", making)
+    for file in (put(tmp_path / "0.json", json.dumps(jcode_graph())), records(tmp_path, {})):
+        run(tmp_path / "home", "import", str(file), "--space", SPACE)
+    assert (len(read), len(made)) == (2, 3)
+    run(tmp_path / "home", "import", str(file), "--space", SPACE)
+    assert (len(read), len(made)) == (3, 3)
