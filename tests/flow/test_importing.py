@@ -632,6 +632,7 @@ def test_a_file_that_nobody_knows_is_called_that(tmp_path):
     for more in ([], ["--dry-run"], ["--untrusted"]):
         said = run(tmp_path / "home", "import", str(file), *more, code=2).stderr
         assert f"{file} is no export of Reverie, nor does it look like anything of jcode" in said
+    assert "There is no file" in run(tmp_path / "home", "import", f"{file}.x", "--dry-run", code=2).stderr
     MAKERS["claude-code"](tmp_path / "projects" / "-home-ann-shop")
     said = run(tmp_path / "home", "import", str(tmp_path / "projects"), code=2).stderr
     assert f"reverie import {tmp_path / 'projects' / '-home-ann-shop'} --space me/NAME" in said
@@ -657,3 +658,27 @@ def test_a_file_is_parsed_once(tmp_path, monkeypatch):
     assert (len(read), len(made)) == (2, 3)
     run(tmp_path / "home", "import", str(file), "--space", SPACE)
     assert (len(read), len(made)) == (3, 3)
+
+
+def test_a_zone_is_recorded_where_it_was_assumed(tmp_path, mind):
+    """SEED-FORMATS §6: naive times are meant in the machine's zone, and it is said; others say it themselves."""
+    for name in ("aircher", "jaato", "jcode", "mem0"):
+        mind.import_from(MAKERS[name](tmp_path / name), space=SPACE)
+    zones = {name: {"zone" in one.details["imported_from"] for one in everything(mind).values()
+                    if one.details["imported_from"]["system"] == name} for name in ("aircher", "jaato", "jcode")}
+    assert zones == {"aircher": {True}, "jaato": {True}, "jcode": {False}}
+
+
+def test_a_store_elsewhere_is_not_followed(tmp_path, mind):
+    """B108: neither a database nor a page nor a store, of whatever program, behind a link within the folder."""
+    real = aircher(tmp_path / "real", "sqlite")
+    (tmp_path / "a" / "data").mkdir(parents=True)
+    (tmp_path / "a" / "data" / "episodic.db").symlink_to(real / "data" / "episodic.db")
+    with pytest.raises(BadInput):
+        mind.import_from(tmp_path / "a", "aircher", space=SPACE)
+    for name, file in (("jaato", "memories.jsonl"), ("zuckerman", "MEMORY.md"), ("jcode", "memory/global.json")):
+        there = MAKERS[name](tmp_path / f"{name}-real")
+        put(tmp_path / name / file, "").unlink()
+        (tmp_path / name / file).symlink_to(there / file)
+        done = mind.import_from(tmp_path / name, name, space=SPACE)
+        assert (done.plan.kinds, [file in remark for remark in done.plan.remarks]) == ({}, [True])

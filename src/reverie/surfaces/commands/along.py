@@ -54,9 +54,10 @@ def import_(
     """Take in what export wrote, or what another program remembers. What is there already is left alone."""
     found = {file: whose(file, system) for file in files}
     others = {file: name for file, name in found.items() if name is not None}
-    if (others or dry_run or untrusted) and (strange := [file for file in files if found[file] is None
-                                                         and not is_export(config.here() / file.expanduser())]):
-        raise BadInput(nobodys(strange[0]))
+    for file in files if others or dry_run or untrusted else ():
+        place = config.here() / file.expanduser()
+        if found[file] is None and str(file) != "-" and not is_export(place):
+            raise BadInput(nobodys(file) if place.exists() else f"There is no file or folder {file}")
     if others and len(others) < len(found):
         raise BadInput("An export of Reverie and memories of another program, one after the other please")
     if others:
