@@ -4,7 +4,8 @@ import subprocess
 import sys
 
 SUITES = ("bench.latency", "bench.scale", "bench.retrieval.run", "bench.ablation", "bench.gate", "bench.privacy",
-          "bench.reconcile", "bench.extraction", "bench.appraisal", "bench.sleep", "bench.mirror", "bench.files",
+          "bench.untrusted", "bench.reconcile", "bench.extraction", "bench.appraisal", "bench.sleep", "bench.mirror",
+          "bench.files",
           "bench.llm", "bench.window", "bench.condense", "bench.errors", "bench.experience", "bench.analytics",
           "bench.code", "bench.code_large", "bench.similar", "bench.anchors",
           "bench.hooks", "bench.mcp")

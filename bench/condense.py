@@ -29,7 +29,7 @@ from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.lifecycle.condense.drafting import Condensed, draft, finished, fitting
 from reverie.lifecycle.condense.strategies import STRATEGIES
-from reverie.settle.leaving import keep
+from reverie.settle.leaving import Home, keep
 from reverie.window.course import Place
 from reverie.window.fitting import Wish, fit
 from reverie.window.shapes import Known, text_of
@@ -50,7 +50,7 @@ def measured(talk: Talk, way: str, embedder: Embedder, cache: Path) -> dict[str,
     settings = Settings(home=cache, backups=0)
     places = [Place(n, Known(now)) for n in range(len(talk.messages))]
     with reverie.open(":memory:", settings=settings, embedder=embedder, now=lambda: now) as mind:
-        keep(mind.store, [gone_of(item, places) for item in made.left], SPACE, "bench", now)
+        keep(mind.store, [gone_of(item, places) for item in made.left], Home(SPACE, "bench"), now)
         mind.settle()
         rows = [of(need, talk, made, mind.recall(need.question, space=SPACE, limit=DEPTH)) for need in talk.needs]
     shares = [mean(row[n] for row in rows) for n in range(3)]

@@ -1,6 +1,7 @@
 """What every test may use: a clock that stands still and a mind of its own."""
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,9 +21,19 @@ settings.load_profile("long" if os.environ.get("REVERIE_HYPOTHESIS") == "long" e
 def elsewhere(monkeypatch, tmp_path_factory):
     """No test sees or touches the memory of whoever runs it (CC-15)."""
     monkeypatch.setenv("REVERIE_HOME", str(tmp_path_factory.getbasetemp() / "home"))
-    for name in ("REVERIE_OFF", "REVERIE_OFFLINE", "REVERIE_EMBEDDER", "REVERIE_API_KEY", "REVERIE_LLM",
-                 "REVERIE_LLM_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+    for name in ("REVERIE_SANDBOX", "REVERIE_OFF", "REVERIE_OFFLINE", "REVERIE_EMBEDDER", "REVERIE_API_KEY",
+                 "REVERIE_LLM", "REVERIE_LLM_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def model_cache(tmp_path_factory):
+    """A cache folder with the real model in it, fetched the way that users fetch it."""
+    from reverie.embed import weights
+    kept = os.environ.get("REVERIE_TEST_CACHE")
+    cache = Path(kept) if kept else tmp_path_factory.mktemp("model-cache")
+    weights.ensure(cache)
+    return cache
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import threading
 import time
 from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -96,3 +97,25 @@ def fetched(folder, *packages, seconds=300.0):
         pytest.skip(f"npm did not fetch {wanted} within {seconds:.0f} s")
     if done.returncode:
         pytest.skip(f"npm could not fetch {wanted}: {done.stderr.strip()[-300:]}")
+
+
+@contextmanager
+def mounted(*args):
+    """A mount of our own, or a skipped test."""
+    target = Path(args[-1])
+    target.mkdir(exist_ok=True)
+    if shutil.which("mount") is None or subprocess.run(["mount", *map(str, args)], capture_output=True,
+                                                       check=False).returncode:
+        pytest.skip("mounting is not allowed here")
+    try:
+        yield target
+    finally:
+        subprocess.run(["umount", "-l", str(target)], check=True, capture_output=True)
+
+
+@contextmanager
+def read_only(folder, at):
+    """A folder that nobody may write, root included."""
+    with mounted("--bind", folder, at):
+        subprocess.run(["mount", "-o", "remount,ro,bind", str(at)], check=True)
+        yield at

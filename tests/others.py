@@ -191,6 +191,14 @@ def claude_code(folder):
     return folder
 
 
+def skills(folder):
+    """Two skills, one of which says nothing in its head."""
+    put(folder / ".claude" / "skills" / "invoices" / "SKILL.md", "---\nname: invoices\ndescription: Print and number "
+        f"the invoices of a month, {SECRET}\n---\n\n1. Run make invoices\n")
+    put(folder / ".claude" / "skills" / "heron" / "SKILL.md", "# Heron\n\nBring the staging server heron up again.\n")
+    return folder
+
+
 def basic_memory(folder):
     """Two notes."""
     put(folder / "design" / "auth.md", "---\ntitle: Authentication Design\ntype: note\ntags: [auth, security]\n"
@@ -202,4 +210,4 @@ def basic_memory(folder):
 
 
 MAKERS = {"jcode": jcode, "zuckerman": zuckerman, "aircher": aircher, "jaato": jaato, "mem0": mem0,
-          "claude-code": claude_code, "basic-memory": basic_memory}
+          "claude-code": claude_code, "skills": skills, "basic-memory": basic_memory}

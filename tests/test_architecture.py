@@ -11,7 +11,7 @@ import pytest
 SRC = Path(__file__).parents[1] / "src" / "reverie"
 
 RANK = {
-    "model": 0, "errors": 0, "clock": 0, "environment": 0, "numbers": 0,
+    "model": 0, "errors": 0, "clock": 0, "environment": 0, "numbers": 0, "passages": 0, "policy": 0,
     "kinds": 1, "config": 1, "words": 1, "messages": 1, "patterns": 1,
     "anchors": 1.5,    # what a memory's details say of code
     "store": 2, "embed": 2, "llm": 2, "graph": 2, "privacy": 2, "window": 2, "attention": 3,
@@ -31,6 +31,7 @@ CLOCK = {"time.time", "time.sleep", "time.monotonic", "time.perf_counter", "date
          "datetime.today", "date.today", "uuid.uuid4", "uuid.uuid1", "random.random", "secrets.token_hex",
          "time.time_ns", "os.urandom"}  # fmt: skip
 READ_IT = ("config", "environment")
+ALONE = "surfaces/hooks/run.py"    # what tells that the package cannot be imported has nothing of it at hand
 SOCKETS = {"socket", "urllib.request", "http.client", "httpx", "requests", "httpcore"}
 SQL_WORDS = ("select ", "insert into ", "update ", "delete from ", "create table ", "pragma ")
 
@@ -83,8 +84,8 @@ def test_only_config_reads_the_environment():
     offenders = []
     for room, path, tree in modules():
         for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and dotted(node) in {"os.environ", "os.getenv", "os.getcwd", "Path.cwd",
-                                                                    "Path.home"} and room not in READ_IT:
+            if room not in READ_IT and path != SRC / ALONE and isinstance(node, ast.Attribute) and dotted(node) in {
+                    "os.environ", "os.getenv", "os.getcwd", "Path.cwd", "Path.home"}:
                 offenders.append((str(path.relative_to(SRC)), node.lineno))
     assert [] == offenders
 
@@ -94,7 +95,7 @@ def test_only_clock_reads_time_or_makes_ids():
     offenders = []
     for room, path, tree in modules():
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and room != "clock":
+            if isinstance(node, ast.Call) and room != "clock" and path != SRC / ALONE:
                 name = dotted(node.func)
                 if any(name == c or name.endswith("." + c) for c in CLOCK):
                     offenders.append((str(path.relative_to(SRC)), node.lineno, name))

@@ -49,8 +49,9 @@ def settings() -> str:
     source = inspect.getsource(config.Settings)
     rows = [f"| `{name}` | `{default or 'required'}` | {comment} |" for name, default, comment in re.findall(
         r"^    (\w+): [^=#\n]+?(?:= (.+?))?\s*#\s(.+)$", source, re.MULTILINE)]
-    variables = ("`REVERIE_HOME` moves the home, `REVERIE_OFF=1` switches memory off, `REVERIE_OFFLINE=1` forbids "
-                 "fetching,\n`REVERIE_EMBEDDER`, `REVERIE_API_KEY` and `REVERIE_MCP_TOKEN` override the settings of "
+    variables = ("`REVERIE_HOME` moves the home, `REVERIE_SANDBOX=1` exchanges it for one to try things out,\n"
+                 "`REVERIE_OFF=1` switches memory off, `REVERIE_OFFLINE=1` forbids fetching,\n"
+                 "`REVERIE_EMBEDDER`, `REVERIE_API_KEY` and `REVERIE_MCP_TOKEN` override the settings of "
                  "these names.")
     return ("# Settings\n\nLines of `config.toml` in the home (`~/.reverie`), or environment variables, which win.\n\n"
             "| setting | default | meaning |\n|---|---|---|\n" + "\n".join(rows) + f"\n\n{variables}\n")
@@ -59,14 +60,14 @@ def settings() -> str:
 def kinds() -> str:
     """The table of kinds."""
     return ("# Kinds of memory\n\nA kind that is not listed is welcome too: it behaves like the last row.\n\n"
-            "| kind | type | half-life | meaning | shown under |\n|---|---|---|---|---|\n"
+            "| kind | type | half-life | meaning | shown under | whose word |\n|---|---|---|---|---|---|\n"
             + "\n".join(map(kind_row, (*KINDS.values(), CUSTOM))) + "\n")
 
 
 def kind_row(kind: Kind) -> str:
     """One line of the table."""
     days = "never fades" if math.isinf(kind.half_life) else f"{kind.half_life:.3g} days"
-    return f"| `{kind.name}` | {kind.type} | {days} | {kind.meaning} | {kind.group} |"
+    return f"| `{kind.name}` | {kind.type} | {days} | {kind.meaning} | {kind.group} | {kind.voice} |"
 
 
 def commands() -> str:

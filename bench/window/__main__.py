@@ -29,7 +29,7 @@ from reverie.companion import gone_of
 from reverie.config import Settings
 from reverie.embed import Embedder
 from reverie.model import Hit
-from reverie.settle.leaving import keep
+from reverie.settle.leaving import Home, keep
 from reverie.window.course import Place
 from reverie.window.fitting import Fitted, Wish, fit
 from reverie.window.shapes import Known, text_of
@@ -70,7 +70,7 @@ def shares(talk: Talk, fitted: Fitted, now: float, embedder: Embedder, cache: Pa
     gone = [gone_of(item, places) for item in fitted.leaving]
     settings = Settings(home=cache, backups=0)
     with reverie.open(":memory:", settings=settings, embedder=embedder, now=lambda: now) as mind:
-        keep(mind.store, gone, SPACE, "bench", now)
+        keep(mind.store, gone, Home(SPACE, "bench"), now)
         mind.settle()
         rows = [of(need, talk, fitted, mind.recall(need.question, space=SPACE, limit=max(DEPTHS)))
                 for need in talk.needs]

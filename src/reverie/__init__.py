@@ -49,6 +49,7 @@ def open(where: str | Path | None = None, *, settings: Settings | None = None, e
     from reverie.store import open_store
 
     chosen = settings or config.load(config.home_of(where))
+    chosen = chosen._replace(home=config.sandboxed(chosen.home))
     if where is not None and (home := config.home_of(where)) is not None:
         chosen = chosen._replace(home=home, store="")      # an address that is given wins over one that is configured
     store = open_store(config.store_url(where, chosen))
@@ -73,10 +74,11 @@ def language_model(settings: Settings, store: Store, now: Callable[[], float]) -
     from reverie.llm import open_llm
     from reverie.llm.spending import Limits
     from reverie.privacy import redact
+    policy = settings.policy.masking
     return None if settings.offline else open_llm(
         settings.llm, key=settings.llm_key, price=(settings.llm_price_in, settings.llm_price_out),
         limits=Limits(settings.llm_tokens_per_day, settings.llm_dollars_per_day), books=store, now=now,
-        private=lambda text: redact(text)[0])
+        private=lambda text: redact(text, policy)[0])
 
 
 def __getattr__(name: str) -> object:

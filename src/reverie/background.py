@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from reverie import clock, config
 from reverie.attention import FRESH_FOR, replaces
 from reverie.config import Settings
-from reverie.conversation import Conversation, Turn, compact_of, end_of, event_of, heard_in, take_back
+from reverie.conversation import Conversation, Turn, compact_of, events_of, heard_in, take_back
 from reverie.embed import Embedder
 from reverie.errors import BadInput, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly
 from reverie.model import Event, Hit
@@ -28,7 +28,7 @@ from reverie.settle.aside import Aside
 from reverie.settle.bedtime import BREATH, nap
 from reverie.settle.condensing import tell
 from reverie.settle.gaps import unanswered
-from reverie.settle.leaving import keep
+from reverie.settle.leaving import Home, keep
 from reverie.settle.maintaining import snippet
 from reverie.settle.mirroring import follow
 from reverie.settle.preparing import Prepared, focus, prepare
@@ -62,7 +62,7 @@ class Background:
     """The one thread of a mind that writes down, prepares and settles."""
 
     def __init__(self, store: Store, embedder: Embedder | None, settings: Settings, now: Callable[[], float],
-                 llm: Llm | None = None) -> None:
+                 llm: Llm | None = None, since: float | None = None) -> None:
         self.store, self.trouble = store, ""
         self._embedder, self.settings, self._now, self.llm = embedder, settings, now, llm
         self._aside = Aside()
@@ -77,7 +77,7 @@ class Background:
         self._at_exit: Callable[[], None] | None = None
         self._naming = threading.Lock()        # of `_gone`, held for an instant
         self._gone: frozenset[str] = frozenset()    # withdrawn since the present preparation began
-        self._config = config.changed_at(settings)
+        self._config = config.changed_at(settings) if since is None else since    # when config.toml was read last
         self._unprepared: dict[Conversation, float] = {}
         self._retry_at = 0.0
 
@@ -95,6 +95,15 @@ class Background:
     def behind(self) -> int:
         """Turns handed over and not finished with."""
         return len(self._queue) + len(self._unprepared)
+
+    def is_off(self, conversation: Conversation) -> bool:
+        """Whether nothing of a conversation is written down, prepared or given."""
+        return conversation.off or self.settings.is_off(conversation.space, conversation.attention.session)
+
+    def switch(self, conversation: Conversation, *, on: bool) -> None:
+        """Switch memory on or off in one conversation: for good, where the store is that of a home with settings."""
+        conversation.off, kept = not on, self.store.url == self.settings.url
+        self.settings = config.switch_session(self.settings, conversation.attention.session, on=on, kept=kept)
 
     def enter(self, companion: Member) -> None:
         """One more conversation; the first one starts the thread."""
@@ -192,7 +201,7 @@ class Background:
         for conversation in [companion.conversation for companion in list(self._companions)]:
             waiting = next(iter(conversation.slot), EMPTY)
             keeps = 0 <= now - waiting.prepared_at < FRESH_FOR - 2 * RETRY
-            if keeps and waiting.due:
+            if self.is_off(conversation) or (keeps and waiting.due):
                 continue
             found = due_now(self.store, self.settings, conversation.space, now, tuple(conversation.window))
             if not found or not spoke_last(self.store, conversation.space, conversation.attention.session):
@@ -263,9 +272,8 @@ class Background:
 
     def _written(self, turns: Sequence[Turn]) -> list[Event | None]:
         """These turns in the log; None for one whose space is switched off, or that tells what left a context."""
-        off = {id(turn) for turn in turns if self.settings.is_off(turn.session.space)}
-        events = [None if turn.left or id(turn) in off else end_of(turn) if turn.ends else event_of(turn)
-                  for turn in turns]
+        off, policy = {id(turn) for turn in turns if self.is_off(turn.session)}, self.settings.policy
+        events = events_of([None if id(turn) in off else turn for turn in turns], policy)
         besides = [turn for turn in turns if turn.due or (turn.left and id(turn) not in off)]
         with self.store.alone() if besides else nullcontext():
             self.store.append([event for event in events if event])
@@ -273,9 +281,9 @@ class Background:
                 session = turn.session.attention.session
                 fire(self.store, turn.due, turn.at, session)
                 let_go(self.store, turn.due, turn.session.holder)
-                keep(self.store, turn.left, turn.session.space, session, turn.at)
+                keep(self.store, turn.left, Home(turn.session.space, session, policy), turn.at)
                 if turn.told and id(turn) not in off:
-                    tell(self.store, turn.told, compact_of(turn))
+                    tell(self.store, turn.told, compact_of(turn), policy)
         return events
 
     def _alone(self, turn: Turn) -> Event | None:
@@ -318,11 +326,14 @@ class Background:
         if turn.given:
             attention.given(turn.given, turn.at)
         attention.dropped(turn.dropped)
-        conversation.window.extend(heard_in(turn, event))
+        conversation.window.extend(heard_in(turn, event, self.settings.policy))
         self._unprepared[conversation] = turn.at
 
     def _prepare_one(self) -> None:
         conversation, at = next(iter(self._unprepared.items()))
+        if self.is_off(conversation):
+            del self._unprepared[conversation]
+            return
         with self._naming:
             self._gone = frozenset()
         while conversation.withdrawn:

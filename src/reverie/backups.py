@@ -5,7 +5,7 @@ newer or write-protected, and damaged files that a repair has put aside. Copies 
 `Mind.backup` are their owner's.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reverie.config import Settings
-from reverie.errors import BadInput, ReverieError, StoreDamaged
+from reverie.errors import BadInput, ReverieError, StoreBusy, StoreDamaged
 from reverie.store import Store, open_store
+from reverie.store.scrub import Cleans, looked_into
+
+ROWS = 500           # of a copy that are scrubbed in one transaction
 
 
 class Purged(NamedTuple):
@@ -22,6 +25,7 @@ class Purged(NamedTuple):
 
     erased: int                        # memories, with the wordings that were merged into them
     unreached: tuple[Path, ...]        # files that may still hold them
+    repeated: tuple[str, ...] = ()     # ids of other memories that say the same within their text: they stay
 
 
 def folder(settings: Settings) -> Path:
@@ -93,14 +97,60 @@ def unreached(copies: Iterable[Path], ids: Sequence[str]) -> list[Path]:
 
 
 def purge_one(path: Path, ids: Sequence[str]) -> None:
-    """Erase memories from one copy, and leave it as one file."""
+    """Erase memories from one copy."""
+    alter(path, lambda store: store.purge(ids))
+
+
+def alter(path: Path, change: Callable[[Store], object]) -> None:
+    """Alter one copy, and leave it as one file without a byte of what went.
+
+    A damaged one, which nobody can alter, is removed. StoreBusy if somebody is reading it.
+    """
     try:
         store = open_store(f"sqlite:///{path}")
         try:
-            store.purge(ids)
+            change(store)
+            if store.compact():
+                raise StoreBusy(f"{path} is being read by another process")
         finally:
             store.close()
     except StoreDamaged:
         path.unlink(missing_ok=True)
     for tail in ("-wal", "-shm"):
         path.with_name(path.name + tail).unlink(missing_ok=True)
+
+
+def holding(settings: Settings, store: Store, clean: Cleans) -> list[Path]:
+    """The copies that hold something; a damaged one that cannot be read may."""
+    if store.url != settings.url or settings.store:
+        return []
+    return [path for path in (*newest_first(settings), *replaced(settings), *damaged(settings)) if holds(path, clean)]
+
+
+def holds(path: Path, clean: Cleans) -> bool:
+    """Whether a copy holds something, or cannot be read."""
+    try:
+        return any(True for _ in looked_into(path, clean))
+    except (ReverieError, OSError):
+        return True
+
+
+def scrub(settings: Settings, copies: Iterable[Path], clean: Cleans) -> list[Path]:
+    """Clean these copies; a damaged one, and what else cannot be cleaned, is removed. Returns those that stay."""
+    left = []
+    for path in copies:
+        try:
+            if path in (*newest_first(settings), *replaced(settings)):
+                alter(path, lambda store: scrub_all(store, clean))
+            else:
+                path.unlink(missing_ok=True)
+        except (ReverieError, OSError):
+            left.append(path)
+    return left
+
+
+def scrub_all(store: Store, clean: Cleans) -> None:
+    """Clean every row of a copy."""
+    after = store.scrub(clean, None, ROWS, write=True).after
+    while after is not None:
+        after = store.scrub(clean, after, ROWS, write=True).after

@@ -68,7 +68,7 @@ class Companion:
         """
         if self.closed:
             raise BadInput("This companion is closed; open another with mind.companion()")
-        if self._background.settings.is_off(self.space):
+        if self.is_off:
             return EMPTY
         at = self._now() if now is None else finite(now)
         said, first = self.conversation.heard.news(messages, MOST_NEW)
@@ -100,8 +100,9 @@ class Companion:
         if self.closed:
             raise BadInput("This companion is closed; open another with mind.companion()")
         at = self._now() if now is None else finite(now)
-        kept = not self._background.settings.is_off(self.space)
-        wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky, kept=kept)
+        kept = not self.is_off
+        wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky, kept=kept,
+                    policy=self._background.settings.policy)
         places = self._course.places(checked(messages), at, task)
         fitted = fit(messages, wish, at, lambda place: places[place].known, self._course.before)
         gone = tuple(gone_of(item, places) for item in fitted.leaving if not item.line)
@@ -127,9 +128,9 @@ class Companion:
             raise BadInput("This companion is closed; open another with mind.companion()")
         at = self._now() if now is None else finite(now)
         places = self._course.places(checked(messages), at, task)
-        kept = not self._background.settings.is_off(self.space)
+        kept = not self.is_off
         wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky, start=self._background.settings.condense_at,
-                    kept=kept)
+                    kept=kept, policy=self._background.settings.policy)
         numbers = [place.number for place in places]
         known = About(self.space, self.session, self._condensed, lambda place: places[place].known, numbers)
         made = condensed(messages, wish, known, at, self._background.llm if ask else None)
@@ -137,7 +138,7 @@ class Companion:
             return made
         gone = tuple(gone_of(item, places) for item in made.left if not item.line)
         if gone and kept and not self._background.put(
-                Turn(self.conversation, (), 0, (), EMPTY, at, left=gone, told=told(made, numbers))):
+                Turn(self.conversation, (), 0, (), EMPTY, at, left=gone, told=told(made, numbers, wish.policy))):
             return untouched(messages, wish, made.before, trouble=FULL)
         self._condensed = at
         self._course.goes_on(messages, places, made.messages, made.origin)
@@ -150,12 +151,31 @@ class Companion:
         """
         if self.closed:
             raise BadInput("This companion is closed; open another with mind.companion()")
-        if self._background.settings.is_off(self.space):
+        if self.is_off:
             return
         said, first = self.conversation.heard.news(messages, MOST_NEW)
         if said and not self._background.put(
                 Turn(self.conversation, said, first, (), EMPTY, self._now() if now is None else finite(now))):
             self.dropped += 1
+
+    @property
+    def is_off(self) -> bool:
+        """Whether memory is switched off here: everywhere, in this space, or in this conversation."""
+        return self._background.is_off(self.conversation)
+
+    def off(self) -> None:
+        """Switch memory off in this conversation: from now on nothing of it is kept, learned, prepared or given.
+
+        What was said and is not written down yet is dropped, what is written down and not learned yet is not learned.
+        Where the memory has a home with a config.toml that holds for every process and when the conversation is
+        resumed, as after `reverie off --session`; elsewhere, such as in ":memory:", for this mind.
+        """
+        self._background.switch(self.conversation, on=False)
+        self._background.withdraw({id for block in list(self.conversation.slot) for id in block.ids})
+
+    def on(self) -> None:
+        """Switch memory on again in this conversation; what was said meanwhile stays unknown."""
+        self._background.switch(self.conversation, on=True)
 
     def _take(self, at: float) -> tuple[Block, Block]:
         """(the block to give, the block that waited too long)."""

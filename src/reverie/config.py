@@ -1,9 +1,12 @@
 """Settings, and (with `environment`) the only place that reads the environment, working directory or user's home.
 
 A surface builds one frozen `Settings` and hands it down. Values come, in this order, from the environment
-(`REVERIE_HOME`, `REVERIE_OFF`, `REVERIE_OFFLINE`, `REVERIE_EMBEDDER`, `REVERIE_API_KEY`, `REVERIE_LLM`,
-`REVERIE_LLM_KEY`, `REVERIE_MCP_TOKEN`), then `config.toml` in the home, then the defaults here. Every setting has a
-sentence in docs/reference/settings.md; a test fails without it.
+(`REVERIE_HOME`, `REVERIE_SANDBOX`, `REVERIE_OFF`, `REVERIE_OFFLINE`, `REVERIE_EMBEDDER`, `REVERIE_API_KEY`,
+`REVERIE_LLM`, `REVERIE_LLM_KEY`, `REVERIE_MCP_TOKEN`), then `config.toml` in the home, then the defaults here. Every
+setting has a sentence in docs/reference/settings.md; a test fails without it.
+
+In a sandbox every address, however it is given, is exchanged for one inside it, so that nothing tried out there sees
+or alters what is really remembered; it has settings of its own (`docs/how-to/command-line.md`, CC-15).
 """
 
 import math
@@ -14,6 +17,7 @@ from typing import Any, NamedTuple
 
 from reverie import environment
 from reverie.errors import BadInput, Disabled
+from reverie.policy import CHOICES, Choice, Policy
 
 ME = "me"    # the user's own space, seen from every project
 ENVIRONMENT = (("embedder", "REVERIE_EMBEDDER"), ("api_key", "REVERIE_API_KEY"), ("llm", "REVERIE_LLM"),
@@ -31,6 +35,10 @@ class Settings(NamedTuple):
     store: str = ""                   # store URL; empty: sqlite in the home
     enabled: bool = True              # False: nothing is remembered and nothing surfaces
     off: tuple[str, ...] = ()         # spaces in which memory is switched off, with all below them
+    off_sessions: tuple[str, ...] = ()    # conversations in which memory is switched off, by their names
+    personal: str = "mask"            # cards, IBANs, US social security numbers: off (kept), mask, or refuse
+    contact: str = "off"              # e-mail addresses and phone numbers: off (kept), mask, or refuse
+    sensitive: tuple[str, ...] = ()   # files never looked into, as in .gitignore, beside .env, keys and the like
     embedder: str = "minilm"          # minilm, minilm:int8, toy, none, or openai:<base url>#<model>
     api_key: str = ""                 # for a remote embedder
     models: str = ""                  # folder of the model's files; empty: `cache` in the home, or in the usual home
@@ -76,14 +84,24 @@ class Settings(NamedTuple):
         """Where the Markdown mirror is; None where it is switched off."""
         return None if self.mirror in ("", "off") else self.home / Path(self.mirror).expanduser()
 
-    def is_off(self, space: str) -> bool:
-        """Whether memory is switched off in this space or above it."""
-        return not self.enabled or any(space == off or space.startswith(off + "/") for off in self.off)
+    @property
+    def policy(self) -> Policy:
+        """What is taken out of a text before it is kept. BadInput for a choice that there is not."""
+        return Policy(choice("personal", self.personal), choice("contact", self.contact), self.sensitive)
 
-    def check_on(self, space: str) -> None:
-        """Disabled where memory is switched off in this space."""
+    def is_off(self, space: str, session: str = "") -> bool:
+        """Whether memory is switched off in this space or above it, or in this conversation."""
+        return (not self.enabled or any(space == off or space.startswith(off + "/") for off in self.off)
+                or (bool(session) and session in self.off_sessions))
+
+    def check_on(self, space: str, session: str = "") -> None:
+        """Disabled where memory is switched off in this space or conversation."""
         if self.is_off(space):
-            raise Disabled(f"Memory is switched off in {space}. `reverie on` switches it on again")
+            raise Disabled(f"Memory is switched off in {space}. `reverie on` switches it on again; where only one "
+                           "session is off, `reverie on --session`")
+        if self.is_off(space, session):
+            raise Disabled(f"Memory is switched off in the session {session}. Switch it on again with: "
+                           f"reverie on --session {session}")
 
 
 def changed_at(settings: Settings) -> float:
@@ -97,12 +115,27 @@ def changed_at(settings: Settings) -> float:
 def switched(settings: Settings) -> Settings:
     """These settings with what is switched on and off by now; BadInput while config.toml cannot be read."""
     fresh = load(settings.home)
-    return settings._replace(enabled=fresh.enabled, off=fresh.off)
+    return settings._replace(enabled=fresh.enabled, off=fresh.off, off_sessions=fresh.off_sessions)
+
+
+def switch_session(settings: Settings, session: str, *, on: bool, kept: bool = True) -> Settings:
+    """Switch memory on or off in one conversation, for good if that is `kept`; the settings as they are then."""
+    before = load(settings.home).off_sessions if kept else settings.off_sessions
+    others = tuple(one for one in before if one != session)
+    if not kept:
+        return settings._replace(off_sessions=others if on else (*others, session))
+    save(settings, off_sessions=others if on else (*others, session))
+    return switched(settings)
 
 
 def default_home() -> Path:
-    """`REVERIE_HOME`, or `~/.reverie`."""
+    """`REVERIE_HOME`, or `~/.reverie`; its sandbox while `REVERIE_SANDBOX` is set."""
     return Path(environment.home())
+
+
+def sandboxed(home: Path, asked: bool = False) -> Path:
+    """The folder to use for a home: itself, or its sandbox."""
+    return Path(environment.sandboxed(str(home), asked))
 
 
 def user_home() -> Path:
@@ -115,12 +148,13 @@ def host_folder(variable: str, name: str) -> Path:
     return Path(os.environ.get(variable) or Path.home() / name).expanduser().absolute()
 
 
-def load(home: Path | None = None) -> Settings:
-    """Settings of a home: the environment over config.toml over the defaults."""
-    home = (home or default_home()).expanduser().absolute()
-    own = home == default_home() or (home / "cache" / "models").is_dir()
+def load(home: Path | None = None, *, sandbox: bool = False) -> Settings:
+    """Settings of a home, or of its sandbox: the environment over config.toml over the defaults."""
+    usual = Path(environment.usual_home())
+    home = sandboxed((home or usual).expanduser().absolute(), sandbox)
+    own = home == usual or (home / "cache" / "models").is_dir()
     # 90 MB are fetched once for a machine, not once for every home.
-    settings = Settings(home=home, models="" if own else str(default_home() / "cache"))
+    settings = Settings(home=home, models="" if own else str(usual / "cache"))
     path = home / "config.toml"
     if path.is_file():
         settings = settings._replace(**read_toml(path))
@@ -158,12 +192,21 @@ def checked(path: Path, name: str, value: Any) -> Any:
         value = float(value)
     if type(value) is not type(default):
         raise BadInput(f"{path}: {name} must be of the same type as its default {default!r}, not {value!r}")
+    if name in ("personal", "contact"):
+        choice(f"{path}: {name}", value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         low, high = BOUNDS.get(name, (0, math.inf))
         if not low <= value <= high:
             wanted = f"from {low} to {high}" if name in BOUNDS else "0 or more"
             raise BadInput(f"{path}: {name} = {value!r} must be {wanted}")
     return value
+
+
+def choice(name: str, value: str) -> Choice:
+    """What becomes of some personal data, as it was chosen."""
+    if value in CHOICES:
+        return value
+    raise BadInput(f"{name} = {value!r} is not one of {', '.join(CHOICES)}")
 
 
 def from_environment() -> dict[str, Any]:
@@ -290,16 +333,15 @@ def home_of(where: str | Path | None) -> Path | None:
     """The home that an address names: a folder is one; for a file, `:memory:` or a URL it is the usual one."""
     if where is None or str(where) == ":memory:" or "://" in str(where) or str(where).endswith(".db"):
         return None
-    return Path(where).expanduser().absolute()
+    return sandboxed(Path(where).expanduser().absolute())
 
 
 def store_url(where: str | Path | None, settings: Settings) -> str:
-    """The store URL of an address."""
+    """The store URL of an address, or of the file that stands in for it in a sandbox."""
     text = "" if where is None else str(where)
     if text == ":memory:":
         return "sqlite://:memory:"
-    if "://" in text:
-        return text
-    if text.endswith(".db"):
-        return f"sqlite:///{Path(text).expanduser().absolute()}"
-    return settings.url
+    if text.endswith(".db") and "://" not in text:
+        text = f"sqlite:///{Path(text).expanduser().absolute()}"
+    scheme, _, path = (text if "://" in text else settings.url).partition(":///")
+    return f"{scheme}:///{sandboxed(Path(path).parent) / Path(path).name}" if path else scheme

@@ -15,6 +15,7 @@ from reverie.attention import FRESH_FOR, Attention
 from reverie.clock import new_id
 from reverie.messages import Heard, Said
 from reverie.model import Event, Memory
+from reverie.policy import Policy
 from reverie.settle.condensing import Told
 from reverie.settle.leaving import Gone
 from reverie.settle.preparing import WINDOW_MESSAGES
@@ -51,6 +52,7 @@ class Conversation:
     window: deque[Said] = field(default_factory=lambda: deque(maxlen=WINDOW_MESSAGES))
     vector: Any = None                                   # of the last context
     told: list[tuple[Memory, float]] = field(default_factory=list)    # reminders given lately, as they were, and when
+    off: bool = False                                    # nothing of it is kept or given
     holder: str = field(default_factory=partial(new_id, "conversation"))    # of the claims on reminders
 
 
@@ -67,10 +69,26 @@ def tell(conversation: Conversation, due: Sequence[Memory], now: float) -> None:
         conversation.told = [*lately, *((one, now) for one in due)]
 
 
-def event_of(turn: Turn) -> Event:
-    """A turn as it is written down: without secrets."""
+def events_of(turns: Sequence[Turn | None], policy: Policy) -> list[Event | None]:
+    """Turns as they are written down; None for none, and for one that tells what left a context."""
+    before: dict[Conversation, tuple[Said, ...]] = {}
+    events: list[Event | None] = []
+    for turn in turns:
+        if turn is None or turn.left:
+            events.append(None)
+        elif turn.ends:
+            events.append(end_of(turn))
+        else:
+            earlier = before.get(turn.session) or tuple(turn.session.window)
+            events.append(event_of(turn, policy, earlier))
+            before[turn.session] = (*earlier, *turn.said)[-WINDOW_MESSAGES:]
+    return events
+
+
+def event_of(turn: Turn, policy: Policy, before: Sequence[Said] = ()) -> Event:
+    """A turn as it is written down: without secrets. `before` are the messages before it."""
     conversation = turn.session
-    payload: dict[str, Any] = {"messages": redacted(turn.said), "first": turn.first}
+    payload: dict[str, Any] = {"messages": redacted(turn.said, policy, before), "first": turn.first}
     places = [message.place for message in turn.said]
     if places != list(range(turn.first, turn.first + len(places))):
         payload["places"] = places             # a message that held what a tool answered is two
@@ -82,9 +100,10 @@ def event_of(turn: Turn) -> Event:
                  payload=payload)
 
 
-def heard_in(turn: Turn, event: Event) -> list[Said]:
+def heard_in(turn: Turn, event: Event, policy: Policy) -> list[Said]:
     """The messages of a turn as they were written down, with their long commands: without secrets too."""
-    return [Said(written["role"], written["text"], ran=tuple((tool, shortened(command)) for tool, command in said.ran))
+    return [Said(written["role"], written["text"],
+                 ran=tuple((tool, shortened(command, policy)) for tool, command in said.ran))
             for written, said in zip(event.payload["messages"], turn.said, strict=True)]
 
 

@@ -1,14 +1,39 @@
-"""What the environment says before any settings are read: where the home is, and whether memory is off.
+"""What the environment says before any settings are read: where the home is, whether that is only tried out, whether
+memory is off.
 
 The half of `config` that a hook has time for: `config` brings `pathlib`, which costs a fifth of a hook.
 """
 
 import os
 
+SANDBOX = ".sandbox"    # the folder in a home that stands in for it while things are tried out
+
 
 def home() -> str:
+    """The usual home, or its sandbox while `REVERIE_SANDBOX` is set."""
+    return sandboxed(usual_home())
+
+
+def sandboxed(home: str, asked: bool = False) -> str:
+    """The folder to use for a home: itself, or, if that is asked for here or by `REVERIE_SANDBOX`, its sandbox (CC-15).
+
+    Who is inside stays inside: the sandbox of a sandbox is itself.
+    """
+    wanted = asked or os.environ.get("REVERIE_SANDBOX", "") not in ("", "0")
+    return os.path.join(home, SANDBOX) if wanted and os.path.basename(home) != SANDBOX else home
+
+
+def usual_home() -> str:
     """`REVERIE_HOME`, or `~/.reverie`, as an absolute path."""
     return os.path.abspath(os.path.expanduser(os.environ.get("REVERIE_HOME") or "~/.reverie"))
+
+
+SESSIONS = ("REVERIE_SESSION", "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID")    # ours first; what hosts give commands
+
+
+def session() -> str:
+    """The conversation in which a host agent runs this command; empty where none tells."""
+    return next((value for name in SESSIONS if (value := os.environ.get(name, "").strip())), "")
 
 
 def switched_on() -> bool:

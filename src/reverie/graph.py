@@ -149,3 +149,13 @@ def pagerank(links: "npt.ArrayLike", start: "npt.ArrayLike", damping: float = 0.
         flow = np.bincount(dst, rank[src] * share, size)
         rank = damping * (flow + rank[out == 0].sum() * begin) + (1 - damping) * begin
     return np.asarray(rank)
+
+
+def chained(start: str, edges: Callable[[Sequence[str]], Iterable[Edge]], *, back: bool, most: int) -> list[str]:
+    """What led to something (`back`), or what came of it, step by step, each once, `most` at most (X33)."""
+    found, front = {start: None}, [start]
+    while front and len(found) <= most:
+        ends = ((edge.dst, edge.src) if back else (edge.src, edge.dst) for edge in edges(front) if edge.rel == "led_to")
+        front = sorted({to for here, to in ends if here in front and to not in found})
+        found.update(dict.fromkeys(front))
+    return list(found)[1:most + 1]

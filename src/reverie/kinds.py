@@ -11,12 +11,13 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from reverie.model import Memory
+from reverie.model import UNTRUSTED, Memory
 
 DAY = 86_400.0
 FOREVER = math.inf
 EXCERPT = "excerpt"
 FILE = "file"
+ANYBODY, AGENT, USER = "anybody", "agent", "user"    # whose word a kind takes, each including those behind it
 
 
 class Kind(NamedTuple):
@@ -29,49 +30,57 @@ class Kind(NamedTuple):
     contradictable: bool = True  # a newer one about the same subject may replace it
     group: str = "Notes"         # the heading it is rendered under
     surfaces: bool = True        # may pop up by itself
+    voice: str = ANYBODY         # whose word it takes: what others wrote may describe, and command nobody
 
 
 KINDS: dict[str, Kind] = {
     row.name: row
     for row in (
         Kind("correction", "semantic", 365, "the user put us right: what to do or believe instead",
-             group="Corrections"),
+             group="Corrections", voice=USER),
         Kind("negative", "procedural", 365, "something never to do, called up by its trigger patterns",
-             contradictable=False, group="Never do"),
+             contradictable=False, group="Never do", voice=USER),
         Kind("fact", "semantic", 30, "how something in this codebase or project is", group="Facts"),
         Kind("knowledge", "semantic", 180, "a fact about the user or the world, not about code", group="Facts"),
-        Kind("preference", "semantic", 90, "how the user likes things", group="Preferences"),
-        Kind("decision", "semantic", 180, "what was decided, and why", group="Decisions"),
+        Kind("profile", "semantic", 365, "who the user is: role, experience, how they work", group="Facts",
+             voice=AGENT),
+        Kind("environment", "semantic", 60, "the machine and what runs on it: tools, versions, services",
+             group="Facts"),
+        Kind("preference", "semantic", 90, "how the user likes things", group="Preferences", voice=USER),
+        Kind("decision", "semantic", 180, "what was decided, and why", group="Decisions", voice=AGENT),
         Kind("entity", "semantic", 60, "a person, service, machine or thing, and what it is", group="Entities"),
-        Kind("learning", "semantic", 60, "a lesson from a mistake or a debugging session", group="Learnings"),
+        Kind("learning", "semantic", 60, "a lesson from a mistake or a debugging session", group="Learnings",
+             voice=AGENT),
+        Kind("capability", "semantic", 180, "what the agent itself can and cannot do here, as far as it has found out",
+             group="Learnings", voice=AGENT),
         Kind("note", "semantic", 45, "anything else worth keeping", group="Notes"),
         Kind("observation", "semantic", 7, "something concluded, with little certainty", group="Notes"),
         Kind(FILE, "semantic", FOREVER, "a file that an agent keeps under /memories, whole", contradictable=False,
              group="Notes", surfaces=False),
         Kind("procedure", "procedural", 60, "how to do something: trigger and ordered steps",
-             group="Procedures"),
+             group="Procedures", voice=AGENT),
         Kind("skill", "procedural", FOREVER, "something the agent can do", contradictable=False,
-             group="Procedures"),
+             group="Procedures", voice=AGENT),
         Kind("event", "episodic", 14, "something that happened: who, what, when, where, why",
              contradictable=False, group="What happened"),
         Kind(EXCERPT, "episodic", 14, "a passage of a conversation that left the context window, word for word",
              contradictable=False, group="Earlier in this conversation"),
         Kind("task", "episodic", 14, "a piece of work and its outcome", contradictable=False,
-             group="What happened"),
+             group="What happened", voice=AGENT),
         Kind("intention", "prospective", FOREVER, "something to do later, at a time or in a context",
-             contradictable=False, group="To do"),
+             contradictable=False, group="To do", voice=AGENT),
         Kind("goal", "prospective", FOREVER, "what is being worked towards", contradictable=False,
-             group="To do"),
+             group="To do", voice=AGENT),
         Kind("feeling", "emotional", 30, "how something felt, and how strongly", contradictable=False,
-             group="Feelings"),
+             group="Feelings", voice=AGENT),
         Kind("scratch", "working", 1 / 24, "the current task's scratch pad: expires within the hour",
-             contradictable=False, group="Now", surfaces=False),
+             contradictable=False, group="Now", surfaces=False, voice=AGENT),
     )
 }
 
 INTENTION, PENDING = "intention", "pending"
 
-CUSTOM = Kind("custom", "semantic", 45, "a kind of somebody's own", group="Notes")
+CUSTOM = Kind("custom", "semantic", 45, "a kind of somebody's own", group="Notes", voice=AGENT)
 
 TYPES = ("working", "episodic", "semantic", "procedural", "prospective", "emotional")
 
@@ -162,7 +171,14 @@ def awaits(memory: Memory) -> bool:
 
 def is_talk(memory: Memory) -> bool:
     """Whether it is a turn of a conversation as it was said, and not something that somebody chose to keep."""
-    return bool(memory.session and memory.speaker and memory.provenance == "observed")
+    return bool(memory.session and memory.speaker and memory.provenance in ("observed", UNTRUSTED))
+
+
+def unverified(memory: Memory) -> bool:
+    """Whether others wrote it and nobody has approved it since. A passage of a conversation is not meant: it comes up
+    only there, where it was read already.
+    """
+    return memory.provenance == UNTRUSTED and maturity(memory) != "validated" and memory.kind != EXCERPT
 
 
 def half_life(memory: Memory) -> float:

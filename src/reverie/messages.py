@@ -17,6 +17,7 @@ from re import compile as compiled
 from typing import Any
 
 from reverie.errors import BadInput
+from reverie.passages import tags_between
 
 HEAD, TAIL = 8_000, 16_000     # characters of one message that are kept in the end: its beginning and its end
 MOST_CHARS = HEAD + TAIL
@@ -38,19 +39,24 @@ Print = int
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of a conversation. `place` is its number there, where that is known. `ran` is never written down."""
+    """One message of a conversation. `place` is its number there, where that is known. `ran` is never written down.
+
+    `quoted` is what others wrote, where it was told apart from the speaker's own words.
+    """
 
     role: str
     text: str
     place: int = 0
     ran: tuple[tuple[str, str], ...] = ()    # tools and commands that are too long to be shown in the text
+    quoted: str = ""
 
 
 def trimmed(text: str) -> str:
-    """A text without the middle that is never looked at."""
+    """A text without the middle that is never looked at, but for its `<private>` tags: they say what to hide."""
     if len(text) <= MOST_CHARS + 2 * SPARE:
         return text
-    return text[:HEAD + SPARE] + GAP + text[-(TAIL + SPARE):]
+    start, end = HEAD + SPARE, len(text) - (TAIL + SPARE)
+    return text[:start] + GAP + tags_between(text, start, end) + text[end:]
 
 
 def text_of(content: Any, depth: int = DEPTH) -> str:
@@ -77,18 +83,24 @@ def called(tool: Any, given: Any) -> str:
 
     What is long in it is left out as a whole: half of a secret would not be known for one.
     """
-    values = arguments(given)
+    values = shown(given)
     kept = {name: value if short(value) else "…" for name, value in list(values.items())[:ARGUMENTS]
             if isinstance(name, str) and short(name)}
     return f"[{tool if short(tool) and tool else 'tool'} {dumps(kept, ensure_ascii=False)}]"
 
 
-_CALL = compiled(r"^\[(\S{1,100}) (\{.*\})\]$", MULTILINE)
+def shown(given: Any) -> dict[Any, Any]:
+    """What a tool was given, with words in a list, as Codex gives a command, in one line."""
+    return {name: " ".join(value) if isinstance(value, (list, tuple)) and len(value) <= LOOK
+            and all(isinstance(one, str) for one in value) else value for name, value in arguments(given).items()}
+
+
+CALL = compiled(r"^\[(\S{1,100}) (\{.*\})\]$", MULTILINE)
 
 
 def tools_in(text: str) -> list[tuple[str, Mapping[Any, Any]]]:
     """The calls of tools that stand in a message, as `called` writes them: names and what they are given."""
-    return [(call[1], arguments(call[2])) for call in _CALL.finditer(text)]
+    return [(call[1], arguments(call[2])) for call in CALL.finditer(text)]
 
 
 def short(value: Any) -> bool:
@@ -129,7 +141,7 @@ def long_commands(message: Any) -> tuple[tuple[str, str], ...]:
     asked += [(named(f, "name"), named(f, "arguments")) for f in functions_of(message)]
     return tuple((tool, trimmed(value)) for tool, given in asked
                  if isinstance(tool, str) and tool and short(tool) and not (isinstance(given, str) and short(given))
-                 for name, value in arguments(given).items()
+                 for name, value in shown(given).items()
                  if name in COMMANDS and isinstance(value, str) and not short(value))
 
 

@@ -23,7 +23,9 @@ TRUST: dict[str, float] = {
     "observed": 0.8,         # an agent saw it happen, or was told to keep it
     "extracted": 0.7,        # taken out of a finished conversation
     "inferred": 0.5,         # concluded; nobody said it
+    "untrusted": 0.3,        # others wrote it: a tool's result, a page, a file, a line of a shared file
 }
+UNTRUSTED = "untrusted"
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})    # one empty mapping for all who have no details
@@ -96,8 +98,9 @@ class Edge(NamedTuple):
     weight: float = 1.0
 
 
-RELATIONS = ("has_tag", "in_cluster", "relates_to", "supersedes", "contradicts", "derived_from", "about", "resembles")
-BETWEEN = ("relates_to", "supersedes", "contradicts", "derived_from", "resembles")    # both ends are memories
+RELATIONS = ("has_tag", "in_cluster", "relates_to", "supersedes", "contradicts", "derived_from", "about", "resembles",
+             "led_to")
+BETWEEN = ("relates_to", "supersedes", "contradicts", "derived_from", "resembles", "led_to")    # both ends are memories
 # `resembles`: two memories that may say the same and wait for a person, a model or sleep to decide.
 UNDECIDED = ("contradicts", "resembles")    # pairs tied by these wait for a decision, as long as both count
 
@@ -117,7 +120,7 @@ class Event(NamedTuple):
 
 OWN_VERBS = frozenset((
     "remember", "import", "hinted", "shared", "retrieve", "revise", "tag", "describe", "link", "supersede", "feedback",
-    "outcome", "forget", "restore", "undo", "purge", "review", "curate", "fired", "done", "cancel", "snooze",
+    "outcome", "forget", "restore", "undo", "purge", "scrub", "review", "curate", "fired", "done", "cancel", "snooze",
     "mirror", "folder", "heard", "prepared", "feel", "season", "left", "learn", "gather", "extract", "answer",
     "reconcile", "weigh", "maintain", "llm", "failed", "sleeping", "sleep", "slept", "commit", "remedy", "anchor"))
 """Verbs of events by which Reverie remembers what it did and decided: nobody else writes them down."""

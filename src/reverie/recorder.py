@@ -17,6 +17,8 @@ from contextlib import suppress
 
 from reverie.lifecycle.intake import cleaned
 from reverie.model import Event
+from reverie.policy import Policy
+from reverie.privacy.sensitive import without_contents
 
 MOST = 10_000            # events that wait
 BATCH = 200              # of one transaction
@@ -26,8 +28,8 @@ LINGER = 0.05            # seconds that the thread waits for more before it ends
 class Recorder:
     """A queue in front of a log."""
 
-    def __init__(self, append: Callable[[Sequence[Event]], object]) -> None:
-        self._append = append
+    def __init__(self, append: Callable[[Sequence[Event]], object], policy: Callable[[], Policy]) -> None:
+        self._append, self._policy = append, policy
         self._waiting: deque[Event] = deque()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -85,13 +87,14 @@ class Recorder:
 
     def _write(self, batch: Sequence[Event]) -> None:
         try:
-            self._append([private_event(event) for event in batch])
+            policy = self._policy()
+            self._append([private_event(event, policy) for event in batch])
         except Exception as err:    # whatever it is, it is not the tool's fault
             self.lost, self.trouble = self.lost + len(batch), f"{type(err).__name__}: {err}"
 
 
-def private_event(event: Event) -> Event:
-    """An event without secrets."""
+def private_event(event: Event, policy: Policy) -> Event:
+    """An event without secrets, and without what stands in sensitive files."""
     from reverie.privacy import redact_value
-    safe, _ = redact_value(cleaned(dict(event.payload)))
+    safe, _ = redact_value(cleaned(dict(without_contents(event.payload, policy))), policy)
     return event._replace(payload=safe)  # type: ignore[arg-type]

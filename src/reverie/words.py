@@ -106,6 +106,24 @@ def _wide_term() -> re.Pattern[str]:
 
 
 @cache
+def _name() -> re.Pattern[str]:
+    """What may be a name in code, in ASCII."""
+    return re.compile("[A-Za-z_][A-Za-z0-9_]*")
+
+
+@cache
+def _wide_name() -> re.Pattern[str]:
+    """The same of any script, or a stretch of a script without spaces."""
+    return re.compile(f"(?!\\d)(?:(?![{_UNSPACED}])[\\w{_MARKS}])+|[{_UNSPACED}]+")
+
+
+@cache
+def _accent() -> re.Pattern[str]:
+    """Marks on a Latin letter."""
+    return re.compile("([A-Za-z])[\u0300-\u036f]+")
+
+
+@cache
 def _wide_piece() -> re.Pattern[str]:
     """A word of any script."""
     return re.compile(f"{_LETTER}+")
@@ -135,6 +153,37 @@ def indexable(text: str) -> str:
     return text
 
 
+def names(text: str) -> list[str]:
+    """The words of a text that may be names in code, as they are written; a stretch without spaces by itself.
+
+    >>> names("fix getUser() of 用户 in utf_8")
+    ['fix', 'getUser', 'of', '用户', 'in', 'utf_8']
+    """
+    return _name().findall(text) if text.isascii() else _wide_name().findall(unaccented(text))
+
+
+def unaccented(text: str) -> str:
+    """The text in compatible forms, without accents on Latin letters: as full-text search sees it."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _accent().sub(r"\1", unicodedata.normalize("NFD", _clean(text))))
+
+
+def stretches(text: str) -> Iterator[tuple[str, bool]]:
+    """A text in stretches, in order, each with whether its script is written without spaces."""
+    end = 0
+    for run in _run().finditer(text):
+        yield text[end:run.start()], False
+        yield run[0], True
+        end = run.end()
+    yield text[end:], False
+
+
+def pairs(run: str) -> Iterable[str]:
+    """What stands for the words of a stretch without spaces: overlapping pairs of characters."""
+    return map(add, run, run[1:]) if len(run) > 1 else (run,)
+
+
 def short(text: str, most: int) -> str:
     """The beginning of a text, on one line."""
     line = " ".join(text.split())
@@ -147,9 +196,14 @@ def folded(text: str) -> str:
 
 
 def fingerprint(text: str) -> bytes:
-    """What identifies a text in the embedding cache: 16 bytes of BLAKE2b."""
+    """What identifies a text in the embedding cache: the digest of its bytes."""
+    return digest(text.encode("utf-8", "surrogatepass"))
+
+
+def digest(data: bytes) -> bytes:
+    """What identifies some bytes: 16 bytes of BLAKE2b."""
     from hashlib import blake2b  # OpenSSL takes 4 ms to load, and no question needs it
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return blake2b(data, digest_size=16).digest()
 
 
 def query_terms(text: str, rarity: Callable[[str], float] | None = None, limit: int = MAX_TERMS) -> list[str]:
@@ -204,11 +258,7 @@ def _indexed_run(match: re.Match[str]) -> str:
     """Pairs for phrases of the script, and single characters where one alone may be a word."""
     run = match[0]
     singles = _no_word().sub("", run) if len(run) > 1 else ""
-    return f" {' '.join(_pairs(run))} {' '.join(singles)} "
-
-
-def _pairs(run: str) -> Iterable[str]:
-    return map(add, run, run[1:]) if len(run) > 1 else (run,)
+    return f" {' '.join(pairs(run))} {' '.join(singles)} "
 
 
 def _terms(text: str) -> Iterator[str]:
@@ -233,12 +283,8 @@ def _inner(whole: str) -> Iterator[str]:
 
 def _mixed(whole: str) -> Iterator[str]:
     """A stretch in which scripts without spaces and others meet, such as `第3章` or `LINEで`."""
-    end = 0
-    for run in _run().finditer(whole):
-        yield from (piece.lower() for piece in _pieces(whole[end : run.start()]))
-        yield from _pairs(run[0])
-        end = run.end()
-    yield from (piece.lower() for piece in _pieces(whole[end:]))
+    for stretch, unspaced in stretches(whole):
+        yield from pairs(stretch) if unspaced else (piece.lower() for piece in _pieces(stretch))
 
 
 def _is_stop(term: str) -> bool:

@@ -197,11 +197,13 @@ def test_an_id_is_used_once(store):
 
 
 def test_history_keeps_what_was_there_before(store):
-    """Each change is kept with its event and the old values (A87)."""
+    """Each change is appended with its event and the old values; what was written before stays (A87, E51)."""
     memory = keep(store, "old", tags=("a",))
     store.apply([Revise(id=memory.id, fields={"text": "new", "tags": ("b",), "title": ""})], an_event("revise"))
     store.apply([Retire(id=memory.id, at=NOON + 9)], an_event("forget"))
     add, revise, retire = store.history(memory.id)
+    store.apply([Revise(id=memory.id, fields={"text": "newest"})], an_event("revise"))
+    assert store.history(memory.id)[:3] == [add, revise, retire]
 
     assert (add.op, add.event.verb, dict(add.before)) == ("add", "remember", {})
     assert (revise.op, dict(revise.before), dict(revise.after)) == \
@@ -231,12 +233,14 @@ def test_what_is_not_there_cannot_be_changed(store):
 
 
 def test_tags_are_counted(store):
-    """Tags make edges and are counted, in this space and above it only (CC-2)."""
+    """Tags make edges, are counted, and lead to memories, of this space and above it only (CC-2, B95, E37)."""
     one, two = keep(store, "one", tags=("rust", "async")), keep(store, "two", tags=("rust",))
     keep(store, "three", tags=("rust",), space="me/other")
 
     assert store.tags(lineage(SPACE)) == {"rust": 2, "async": 1}
     assert len(store.edges([one.id, two.id], ["has_tag"])) == 3
+    assert {m.id for m in store.browse(Filter(spaces=(SPACE,), tags=("rust",)))} == {two.id, one.id}
+    assert {m.id for m in store.browse(Filter(spaces=(SPACE,), tags=("async",)))} == {one.id}
 
 
 def test_tagging_twice_counts_once(store):
@@ -638,7 +642,9 @@ def test_two_models_share_a_store(store, other_or_same):
 
 
 def test_every_vector_goes_with_its_text(store, empty):
-    """Revising or purging takes the vectors of all models along, and every model waits anew (CC-4, CC-26, A25)."""
+    """Revising or purging takes the vectors of all models along, and every model waits anew (CC-4, CC-26, A25,
+    B93).
+    """
     revised, purged, kept = keep(store, "old", "gone", "kept")
     for model in ("model/1", "model/2"):
         store.await_vectors(model)
@@ -702,7 +708,10 @@ def test_vectors_of_very_many_are_given_at_once(store):
 
 
 def test_columns_follow_every_change(store):
-    """Added, embedded, revised, retired, restored, moved, purged: the corpus is up to date at once."""
+    """Added, embedded, revised, retired, restored, moved, purged: the corpus is up to date at once.
+
+    It is what is held in memory of each memory, and no text (E38).
+    """
     one, two = keep(store, "one", "two")
     embed(store, one, 1, 0)
     assert columns(store) == {one.id: (1.0, 0.0), two.id: None}
@@ -727,6 +736,7 @@ def test_columns_follow_every_change(store):
     store.purge([three.id])
     assert columns(store) == {one.id: None}
     assert columns(store, ("me/other", SPACE)) == {two.id: (0.0, 1.0), one.id: None}
+    assert "uno" not in repr(store.corpus(MODEL, (SPACE,)))
 
 
 def test_columns_follow_other_processes(store, other):

@@ -5,6 +5,7 @@ A client is fetched once into the cache (REVERIE_TEST_CACHE, as the model's weig
 is no network, whoever needs it is skipped with the reason.
 """
 
+import itertools
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ from tests.helpers import fetched
 
 PACKAGES = {"claude": "@anthropic-ai/claude-code@2.1.197", "codex": "@openai/codex@0.169.0"}
 PATIENCE = 90
+CALLS = itertools.count(1)    # two messages, or two calls, of one name would be joined into one
 
 
 def client(name):
@@ -70,9 +72,9 @@ def model(answer, asked):
 
 
 def whole(said):
-    return {"id": "m", "type": "message", "role": "assistant", "model": "scripted", "stop_reason": "end_turn",
-            "content": [{"type": "text", "text": said if isinstance(said, str) else ""}], "stop_sequence": None,
-            "usage": {"input_tokens": 10, "output_tokens": 1}}
+    return {"id": f"msg_{next(CALLS)}", "type": "message", "role": "assistant", "model": "scripted",
+            "stop_reason": "end_turn", "stop_sequence": None, "usage": {"input_tokens": 10, "output_tokens": 1},
+            "content": [{"type": "text", "text": said if isinstance(said, str) else ""}]}
 
 
 def messages(said):
@@ -81,7 +83,7 @@ def messages(said):
     if isinstance(said, str):
         block, delta, stop = {"type": "text", "text": ""}, {"type": "text_delta", "text": said}, "end_turn"
     else:
-        block = {"type": "tool_use", "id": f"toolu_{abs(hash(str(said)))}", "name": said[0], "input": {}}
+        block = {"type": "tool_use", "id": f"toolu_{next(CALLS)}", "name": said[0], "input": {}}
         delta, stop = {"type": "input_json_delta", "partial_json": json.dumps(said[1])}, "tool_use"
     return [{"type": "message_start", "message": start},
             {"type": "content_block_start", "index": 0, "content_block": block},

@@ -47,7 +47,9 @@ def kept(answer):
 
 
 def test_what_is_remembered_is_recalled(run, answer, kept):
-    """remember with content and kind, search with a query, list, forget by id (A57, A59, A60, A61, A101, A102)."""
+    """remember with content and kind, search with a query, list, forget by id (A57, A59, A60, A61, A101, A102,
+    B17, X47).
+    """
     id = kept("The staging server is called heron.", "--kind", "entity", "--tag", "Infra", "-t", "#ops")
     hits = answer("recall", "staging", "server")["hits"]
     assert (hits[0]["id"], hits[0]["memory"]["kind"], hits[0]["memory"]["tags"]) == (id, "entity", ["infra", "ops"])
@@ -202,19 +204,38 @@ def test_wrong_usage_is_one_line_and_code_2(run, words):
 # Changing
 
 
+def test_what_a_user_may_do_with_all_of_it(answer, kept, run, home, tmp_path):
+    """Read it as JSON, change and delete it, switch it off, take it out and bring it in again (B121)."""
+    first, second = kept("The editor is vim."), kept("The shell is fish.")
+    rows = [json.loads(line) for line in run("export", "--state", space=False).stdout.splitlines()]
+    assert {row["text"] for row in rows if row["type"] == "memory"} == {"The editor is vim.", "The shell is fish."}
+    answer("edit", first, "--text", "The editor is helix.")
+    answer("forget", second)
+    file, other = tmp_path / "all.jsonl", tmp_path / "other"
+    run("export", str(file), space=False)
+    invoked("import", str(file), "--home", str(other))
+    here, there = (invoked("export", "--state", "--home", str(place)).stdout for place in (home, other))
+    assert here == there and "helix" in there
+    run("off")
+    assert run("remember", "more", code=3)
+    run("on")
+    assert [m["text"] for m in answer("list")["memories"]] == ["The editor is helix."]
+
+
 def test_edit_by_options(answer, kept, run):
-    """View, edit, delete by the user (A104); unchanged means nothing happens."""
+    """View, edit, delete by the user (A104, B107); unchanged means nothing happens."""
     id = kept("The editor is vim.")
     assert answer("edit", id, "--text", "The editor is helix.", "--title", "editor")["changed"] == ["text", "title"]
     assert answer("edit", id, "--text", "The editor is helix.")["changed"] == []
     assert answer("show", id)["memories"][0]["text"] == "The editor is helix."
     assert "nothing to remember" in run("edit", id, "--text", " ", code=2).stderr
     assert "text: The editor is vim." in run("history", id).stdout
+    assert answer("forget", id)["forgotten"] == 1 and answer("list")["memories"] == []
 
 
 @pytest.mark.parametrize(("editor", "text"), [("true", "before"), ("sed -i s/before/after/", "after")])
 def test_edit_in_an_editor(answer, kept, monkeypatch, editor, text):
-    """$EDITOR gets the text; without a change nothing happens."""
+    """$EDITOR gets the text; without a change nothing happens (X47)."""
     monkeypatch.setenv("EDITOR", editor)
     monkeypatch.delenv("VISUAL", raising=False)
     id = kept("before noon")

@@ -163,7 +163,7 @@ def offered(home, words):
 
 
 def test_completion_offers_ids_and_kinds(home):
-    """Tab completes ids, kinds and spaces, and creates nothing."""
+    """Tab completes ids, kinds and spaces, and creates nothing (X47)."""
     assert offered(home, "reverie show ").strip() == b""
     assert not (home / "reverie.db").exists()
     kept = json.loads(run(home, "remember", "complete me", "--space", "me/demo", "--json").stdout)["memory"]["id"]

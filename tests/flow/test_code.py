@@ -8,6 +8,7 @@ import pytest
 
 from reverie.errors import BadInput, NotFound
 from reverie.testing import memory
+from tests.flow.test_backups import holding
 from tests.helpers import invoked, toy_home
 from tests.unit.samples import SAMPLES
 
@@ -139,6 +140,18 @@ def test_secrets_are_not_kept(home, tmp_path):
     assert secret.encode() not in b"".join(path.read_bytes() for path in (home.settings.home / "cache").glob("*code*"))
 
 
+def test_a_secret_in_a_name_is_not_written_down(home, tmp_path):
+    """B120: a file whose path holds a secret is left out and counted, and no index has the secret."""
+    secret = "ghp_" + "a1B2" * 9
+    repo = written(tmp_path / "repo", **{"a.py": "def a(): pass\n", f"{secret}/b.py": "def b(): pass\n"})
+    for _ in range(2):
+        assert home.index_code(repo).skipped == {"a secret in its name": 1}
+    assert ["a"] == [one.symbol.name for one in home.store.code.symbols(os.path.realpath(repo))]
+    home.store.code.close()
+    home.store.code_chunks.close()
+    assert secret.encode() not in b"".join(path.read_bytes() for path in (home.settings.home / "cache").glob("*.db"))
+
+
 def test_the_map_keeps_to_its_budget_and_follows_its_focus(home, tmp_path):
     """The most used comes first, no map is longer than its budget, and focus brings up what it uses."""
     files = {f"user{n}.py": f"from core import hub\n\ndef user{n}():\n    hub()\n" for n in range(30)}
@@ -166,7 +179,7 @@ def test_an_index_that_was_interrupted_says_so_and_goes_on(indexed, repo, monkey
         with pytest.raises(KeyboardInterrupt):
             indexed.index_code(repo)
     root = os.path.realpath(repo)
-    assert not indexed.store.code.size(root).resolved
+    assert not indexed.store.code.resolved(root)
     os.utime(place, (OLD + 5, OLD + 5))
     assert indexed.index_code(repo).size.resolved
     assert len(indexed.callers("helper", root=repo)) == 3
@@ -253,6 +266,22 @@ def test_two_repositories_do_not_see_each_other(indexed, repo, tmp_path):
     with pytest.raises(NotFound):
         indexed.callers("helper", root=repo)
     assert len(indexed.callers("helper", root=other)) == 1
+
+
+def test_what_is_forgotten_leaves_the_files_of_the_index(indexed, repo, tmp_path):
+    """C60: its names and words stand in no file of the cache; another repository's are all there."""
+    other = written(tmp_path / "other", **{"b.py": "def zyxquartz(yxpebble):\n    return helper(yxpebble)\n"})
+    indexed.index_code(other)
+    cache = indexed.settings.home / "cache"
+    assert all(holding(cache, word) for word in (b"yxquartz", b"yxpebble"))
+    root = os.path.realpath(repo)
+    before = indexed.store.code.bags(root)
+    indexed.forget_code(other)
+    assert set() == holding(cache, b"yxquartz") | holding(cache, b"yxpebble")
+    after = indexed.store.code.bags(root)
+    assert after.terms.items() <= before.terms.items()
+    assert set(after.term) <= set(after.terms.values())
+    assert (after.term == before.term).all()
 
 
 def test_a_damaged_index_is_begun_anew(repo, tmp_path, clock):

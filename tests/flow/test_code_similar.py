@@ -82,6 +82,34 @@ def test_what_is_told_is_what_the_file_says_now(mind, repo):
     assert [one.path for one in mind.search_similar("price of cart parcel", root=repo)] == ["shop/send.py"] * 2
 
 
+def test_what_changes_right_after_it_was_indexed_is_told_as_it_is(mind, repo):
+    """Two changes within the time that a stamp cannot tell apart: the text of now all the same."""
+    place = repo / "shop/cart.py"
+    for factor in (2, 3):
+        place.write_text(FILES["shop/cart.py"].replace("return sum", f"return {factor} * sum"))
+        if factor == 2:
+            mind.index_code(repo)
+    assert "return 3 * sum" in mind.search_similar("price of cart", root=repo)[0].text
+
+
+def test_a_changed_file_is_parsed_once_for_an_answer(mind, repo, monkeypatch):
+    """However many of its chunks are proposed."""
+    from reverie.code import index, similar
+    parsed: list[str] = []
+
+    def facts_of(path, text):
+        parsed.append(path)
+        return index.facts_of(path, text)
+
+    monkeypatch.setattr(similar, "facts_of", facts_of)
+    place = repo / "shop/cart.py"
+    place.write_text("# first\n" + "".join(f"def price_{n}(cart): pass\n" for n in range(5)))
+    mind.index_code(repo)
+    place.write_text("# first\n\n" + place.read_text())
+    assert 5 <= len(mind.search_similar("price of cart", root=repo, mode="words"))
+    assert ["shop/cart.py"] == parsed
+
+
 def test_chunks_follow_the_index(mind, repo):
     """What is dropped, ignored or forgotten is found no longer; one index stops halfway, the next run completes it."""
     root = os.path.realpath(repo)

@@ -1,10 +1,14 @@
 """Looking at single memories: approved, passed on, put away (X35)."""
 
+import json
+
 import pytest
 
 from reverie.errors import BadInput
+from reverie.importing.texts import frontmatter
 from reverie.kinds import maturity
 from reverie.testing import SPACE
+from tests.helpers import invoked, toy_home
 
 
 def hinted(mind):
@@ -65,3 +69,40 @@ def test_what_is_dismissed_is_put_away_and_comes_back(mind, guess):
 def test_a_state_that_is_none_is_named(mind, guess):
     with pytest.raises(BadInput, match="raw, validated, escalated, dismissed"):
         mind.curate(guess.id, "fine")
+
+
+def test_a_memory_becomes_a_reference(mind, guess, clock, tmp_path):
+    """X38: a page with what it says, what it came from and who approved it; the memory stays and names it."""
+    older = mind.remember("The staging server is crane.", space=SPACE, session="s1", speaker="Ann")
+    mind.supersede(older.id, guess.id)
+    file = tmp_path / "staging.md"
+    kept = mind.promote(guess.id, file, by="reviewer", note="seen in the inventory")
+    head, body, _ = frontmatter(file.read_text())
+    assert "The staging server is heron." in body
+    assert head["lineage"] == {
+        "memories": [guess.id, older.id], "said_by": ["Ann"], "sessions": ["s1"], "provenance": "inferred",
+        "confidence": 0.5, "said": 1, "approved_by": "reviewer", "approved_at": "2025-10-09T08:53:20+00:00",
+        "why": "seen in the inventory"}
+    assert (maturity(kept), kept.details["reference"]) == ("validated", str(file))
+    assert [guess.id] == hinted(mind)
+    mind.undo(mind.history(guess.id)[-1].event.seq)
+    assert "reference" not in mind.get(guess.id)[0].details and file.exists()
+
+
+@pytest.mark.parametrize("name", ["there.md", "nowhere/x.md", "ghp_abcdefghijklmnopqrstuvwxyz0123456789.md"])
+def test_no_page_takes_the_place_of_another(mind, guess, tmp_path, name):
+    """X38: nothing is overwritten, no folder made, no secret written down, and the memory is as it was."""
+    (tmp_path / "there.md").write_text("mine")
+    with pytest.raises(BadInput, match="new file"):
+        mind.promote(guess.id, tmp_path / name)
+    assert (tmp_path / "there.md").read_text() == "mine" and mind.get(guess.id)[0].details == guess.details
+
+
+def test_promoting_on_the_command_line(tmp_path, monkeypatch):
+    """`reverie promote ID FILE` (X38)."""
+    monkeypatch.setenv("REVERIE_HOME", str(toy_home(tmp_path)))
+    monkeypatch.chdir(tmp_path)
+    id = json.loads(invoked("remember", "Staging is heron.", "--json").stdout)["memory"]["id"]
+    assert "staging.md" in invoked("promote", id, "staging.md").stdout
+    assert "Staging is heron." in (tmp_path / "staging.md").read_text()
+    invoked("promote", id, "staging.md", code=2)

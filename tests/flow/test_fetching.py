@@ -1,10 +1,12 @@
 """Two-phase retrieval: hints name what there may be, retrieve reads what somebody wants."""
 
+import json
+
 import pytest
 
 from reverie.errors import BadInput, StoreReadOnly
 from reverie.testing import SPACE
-from tests.helpers import opened, toy_home
+from tests.helpers import invoked, opened, toy_home
 
 pytestmark = pytest.mark.words_only
 
@@ -149,3 +151,31 @@ def test_nothing_where_memory_is_off(mind):
     mind.settings = mind.settings._replace(enabled=False)
     assert mind.hints("staging?", space=SPACE) == []
     assert mind.retrieve([id], space=SPACE) == ([], 0)
+
+
+def test_what_is_used_and_worth_most(mind, clock):
+    """Counted is who was used or said again, and how often; first comes what was needed often and is believed (E60,
+    E61).
+    """
+    often, once, doubted, never = (kept(mind, text) for text in ("Often", "Once", "Doubted", "Never"))
+    for id, times in ((often, 4), (once, 1), (doubted, 4)):
+        for _ in range(times):
+            mind.retrieve([id], space=SPACE)
+    for _ in range(5):
+        mind.feedback(doubted, False)
+    kept(mind, "Elsewhere", space="me/other")
+    found = mind.usage(space=SPACE)
+    assert (found.memories, found.used, found.uses, found.lately) == (4, 3, 9, 3)
+    assert [memory.id for memory in found.best] == [often, doubted, once] and never not in found.best
+    assert [memory.id for memory in mind.usage(space=SPACE, limit=1).best] == [often]
+    clock.tick(days=60)
+    assert mind.usage(space=SPACE).lately == 0
+
+
+def test_usage_on_the_command_line(tmp_path, monkeypatch):
+    """`stats --used` (E60, E61)."""
+    monkeypatch.setenv("REVERIE_HOME", str(toy_home(tmp_path)))
+    with opened(tmp_path / "home") as mind:
+        mind.retrieve([kept(mind, "Staging is heron.")], space=SPACE)
+    assert "Of 1 memories 1 were used, 1 times in all" in invoked("stats", "--used", "--space", SPACE).stdout
+    assert json.loads(invoked("stats", "--used", "--space", SPACE, "--json").stdout)["best"][0]["access_count"] == 1

@@ -1,6 +1,7 @@
 # mypy: no-check-untyped-defs
 """Hooks as hosts start them: real processes, a real worker, files in between."""
 
+import errno
 import json
 import os
 import shutil
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,9 +18,9 @@ from reverie import config
 from reverie.settle import LEASE
 from reverie.surfaces.detached import lives
 from reverie.surfaces.hooks import once
-from reverie.surfaces.hooks.places import Places
+from reverie.surfaces.hooks.places import Places, write
 from reverie.surfaces.wiring.targets import launcher
-from tests.helpers import opened, toy_home, until
+from tests.helpers import opened, read_only, toy_home, until
 
 HERON = "The staging server is called heron."
 SECRET = "sk-ant-api03-" + "aB3dE5gH7jK9mN1p" * 5 + "-AA"
@@ -55,11 +57,11 @@ class Host:
         self.home, self.project, self.name = home, project, name
         self.room, self.space = Places(str(home)), config.space_of(project)
 
-    def raw(self, given, *, env=None, run=None):
+    def raw(self, given, *, env=None, run=None, complains=False):
         done = subprocess.run([sys.executable, "-I", "-S", run or launcher(), self.name], input=given,
                               capture_output=True, check=False,
                               env={**os.environ, "REVERIE_HOME": str(self.home), **(env or {})})
-        assert (done.returncode, done.stderr) == (0, b""), done
+        assert (done.returncode, bool(done.stderr)) == (0, complains), done
         return json.loads(done.stdout)
 
     def tell(self, event, session="s1", **fields):
@@ -85,6 +87,17 @@ class Host:
         """A block waits for the session."""
         until(lambda: Path(self.room.of(session, "block")).exists())
 
+    def prepares(self, prompt, text, session="s1", **fields):
+        """What somebody keeps after a prompt was answered, and before it is prepared for: a block waits with it."""
+        settings = config.load(self.home)
+        config.save(settings, idle=0.0)
+        self.say(prompt, session)
+        memory = self.keep(text, **fields)
+        config.save(settings, idle=settings.idle)
+        self.tell("Stop", session, last_assistant_message="I do not know.")
+        self.ready(session)
+        return memory
+
     def guards(self):
         """What the desk has laid ready for tools."""
         path = Path(self.room.guards(self.space))
@@ -107,14 +120,40 @@ def test_the_first_prompt_is_answered_by_words(agent):
     assert agent.say("Write a haiku about autumn.", session="s2") == ""
 
 
+def test_every_prompt_is_answered_by_words(agent):
+    """At the turn that needs it, not only at the first one, and once; quiet turns stay quiet (CC-43)."""
+    agent.keep(HERON)
+    assert agent.say("hi") == ""
+    assert HERON in agent.say("Which host is the staging server?")
+    assert agent.say("thanks") == ""
+    agent.settled()
+    assert agent.say("Please go on.") == agent.say("Which host is the staging server?") == ""
+    agent.name = "codex"
+    assert agent.say("hi", session="c1") == ""
+    assert HERON in agent.say("Which host is the staging server?", session="c1")
+
+
+def test_nothing_is_said_twice_though_nobody_writes_it_down(agent):
+    """No worker takes anything in: what was given is known to the session's own list (CC-43)."""
+    config.save(config.load(agent.home), idle=0.0)
+    agent.keep(HERON)
+    assert HERON in agent.say("Which host is the staging server?")
+    assert agent.say("Which host was the staging server?") == ""
+    assert HERON in agent.say("Which host is the staging server?", session="s2")
+
+
+def test_what_was_prepared_waits_for_a_prompt_that_goes_on(agent):
+    """Thanks, and something quite else, are quiet turns; what was prepared comes with what it is about (CC-40)."""
+    agent.prepares("Which host is the staging server?", HERON)
+    for quiet in ("thanks", "Write a haiku about autumn.", "ok great, thank you!"):
+        assert agent.say(quiet) == ""
+        agent.settled()
+    assert HERON in agent.say("And is the staging server up?")
+
+
 def test_what_a_turn_prepared_is_given_with_the_next(agent):
     """Results of turn N are there at N+1, once (CC-40), and count as given then (CC-43)."""
-    agent.keep(HERON)
-    agent.say("Good morning!")
-    agent.tell("Stop", last_assistant_message="Good morning.")
-    agent.settled()
-    assert agent.say("Which host is the staging server?") == ""
-    agent.ready()
+    agent.prepares("Which host is the staging server?", HERON)
     assert HERON in agent.say("Please go on.")
     agent.settled()
     assert HERON not in agent.say("And once more: which host is the staging server?")
@@ -125,17 +164,14 @@ def test_what_a_turn_prepared_is_given_with_the_next(agent):
 
 def test_sessions_do_not_get_each_others_blocks(agent):
     """What was prepared for A waits for A (CC-42, X8)."""
-    agent.keep(HERON)
-    agent.say("Good morning!")
     agent.say("Hello there!", session="s2")
-    agent.say("Which host is the staging server?")
-    agent.ready()
+    agent.prepares("Which host is the staging server?", HERON)
     assert agent.say("Please go on.", session="s2") == ""
     assert HERON in agent.say("Please go on.")
 
 
 def test_what_a_session_says_reaches_others_and_not_itself(agent):
-    """No echo (CC-44, X10); the next session has it."""
+    """No echo (CC-44, X10); the next session has it, with nothing but what a host does (A103)."""
     agent.say("Remember this: the staging server of this project is called heron.")
     agent.tell("Stop", last_assistant_message="Noted.")
     agent.tell("SessionEnd", reason="other")
@@ -160,10 +196,7 @@ def test_a_resumed_session_is_not_told_again(agent):
 
 def test_what_was_forgotten_meanwhile_is_not_given(agent):
     """A block that lies ready is looked at again where no worker does it: retired memories never surface (CC-19)."""
-    memory = agent.keep(HERON)
-    agent.say("Good morning!")
-    agent.say("Which host is the staging server?")
-    agent.ready()
+    memory = agent.prepares("Which host is the staging server?", HERON)
     until(lambda: not lives(agent.room.lock))
     with opened(agent.home) as mind:
         mind.forget(memory.id)
@@ -172,10 +205,7 @@ def test_what_was_forgotten_meanwhile_is_not_given(agent):
 
 def test_a_worker_takes_back_what_is_forgotten(agent):
     """While a worker lives, it sees what others alter."""
-    memory = agent.keep(HERON)
-    agent.say("Good morning!")
-    agent.say("Which host is the staging server?")
-    agent.ready()
+    memory = agent.prepares("Which host is the staging server?", HERON)
     with opened(agent.home) as mind:
         mind.forget(memory.id)
     until(lambda: not Path(agent.room.of("s1", "block")).exists())
@@ -192,6 +222,19 @@ def test_a_warning_comes_before_the_tool_once(agent):
     agent.tell("PreCompact", trigger="auto")
     agent.tell("SessionStart", source="compact")
     assert "Never force-push." in agent.tool("git push -f")
+
+
+def test_a_preference_is_told_when_it_is_about_to_be_broken(agent):
+    """Said once, it comes up with a prompt that names what it sets aside, and before the command that would use it;
+    not at quiet turns (A62, B61).
+    """
+    agent.say("Always use uv, never pip, in this project.")
+    agent.tell("SessionEnd", reason="other")
+    until(lambda: "never pip" in agent.guards())
+    assert agent.say("Write a haiku about autumn.", session="s2") == ""
+    assert agent.tool("uv add requests", session="s2") == ""
+    assert "never pip" in agent.tool("python3 -m pip install requests", session="s2")
+    assert "never pip" in agent.say("and what about pip?", session="s3")
 
 
 def test_guards_follow_what_is_kept_meanwhile(agent):
@@ -243,7 +286,9 @@ def test_due_reminders_come_with_the_first_prompt(agent):
 
 
 def test_a_failure_brings_the_known_fix(agent):
-    """Tool failure: what made this error go away last time; an unrelated one brings nothing (CC-79)."""
+    """Tool failure: what made this error go away last time, once in a session, and recorded as given (X40); an
+    unrelated one brings nothing (CC-79).
+    """
     error = "Exit code 1\nModuleNotFoundError: No module named 'yaml'"
     run = {"tool_name": "Bash", "tool_input": {"command": "python app.py"}}
     agent.tell("SessionStart", source="startup")
@@ -253,7 +298,12 @@ def test_a_failure_brings_the_known_fix(agent):
     agent.tell("PostToolUse", **run, tool_response={"stdout": "fine", "stderr": ""})
     until(lambda: '"fixes": 1' in agent.guards())
     assert "pip install pyyaml" in agent.tell("PostToolUseFailure", "s2", **run, error=error)
+    assert agent.tell("PostToolUseFailure", "s2", **run, error=error) == ""
     assert agent.tell("PostToolUseFailure", "s2", **run, error="Exit code 1\nConnection refused") == ""
+    agent.settled()
+    given, = [turn for turn in agent.events("turn") if turn.payload.get("given")]
+    with opened(agent.home) as mind:
+        assert given.session == "s2" and "pyyaml" in mind.get(given.payload["given"])[0].text
     agent.name = "codex"
     assert "pip install pyyaml" in agent.tell("PostToolUse", "s3", **run, tool_response=error)
 
@@ -330,12 +380,12 @@ def test_a_host_that_says_nothing_is_answered_all_the_same(agent):
 
 
 def test_a_home_that_cannot_be_had_fails_nobody(agent, tmp_path):
-    """The home is a file, or cannot be made: exit 0 and {}."""
+    """The home is a file, or cannot be made: exit 0 and {}; stderr says so, where there is no log to say it in."""
     (tmp_path / "file").write_text("")
     given = json.dumps({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "hi",
                         "cwd": str(agent.project)}).encode()
     for home in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/none")):
-        assert agent.raw(given, env={"REVERIE_HOME": str(home)}) == {}
+        assert agent.raw(given, env={"REVERIE_HOME": str(home)}, complains=True) == {}
 
 
 def test_a_missing_home_is_made(agent, tmp_path):
@@ -353,19 +403,133 @@ def test_an_upgrade_in_progress_fails_nobody(agent, tmp_path):
     half.mkdir(parents=True)
     shutil.copy(launcher(), half / "run.py")
     assert agent.raw(b"{}", run=str(half / "run.py")) == {}
+    assert "No module named" in Path(agent.room.log).read_text()
     done = subprocess.run([sys.executable, "-I", "-S", str(half / "run.py"), "claude-code", "--check"], input=b"{}",
                           capture_output=True, check=False)
     assert done.returncode == 1 and b"No module named" in done.stderr
 
 
 def test_a_store_of_a_newer_version_fails_nobody(agent):
-    """Reverie was upgraded and downgraded: exit 0 and {}."""
+    """Reverie was upgraded and downgraded: exit 0 and {}. What is said meanwhile waits, the first prompt too."""
     agent.keep(HERON)
+    config.save(config.load(agent.home), idle=0.0)
+    version = the_version(agent.home)
+    the_version(agent.home, 9999)
+    assert agent.say("Remember this: we always deploy on Tuesdays.") == ""
+    assert 1 == len(agent.room.waiting())
+    assert "nothing could be looked for" in Path(agent.room.log).read_text()
+    the_version(agent.home, version)
+    assert 0 == working(agent.home)
+    assert [turn.payload["messages"][0]["text"] for turn in agent.events("turn")] == [
+        "Remember this: we always deploy on Tuesdays."]
+
+
+def the_version(home, version=None):
+    """The schema's version; given one, it is set."""
     import sqlite3
-    with sqlite3.connect(agent.home / "reverie.db") as db:
-        db.execute("pragma user_version = 9999")
-    db.close()
-    assert agent.say("Which host is the staging server?") == ""
+    with closing(sqlite3.connect(home / "reverie.db")) as db:
+        if version is not None:
+            db.execute(f"pragma user_version = {version}")
+        return db.execute("pragma user_version").fetchone()[0]
+
+
+def working(home):
+    """A worker takes in what waits and leaves; its exit code."""
+    return subprocess.run([sys.executable, "-m", "reverie", "worker", "--home", str(home)], check=False).returncode
+
+
+def test_a_prompt_whose_hook_is_killed_is_not_lost(agent):
+    """It is written down before anything is looked for, and taken in once nobody can be looking any more."""
+    config.save(config.load(agent.home), idle=0.0)
+    agent.say("Remember this: we always deploy on Tuesdays.")
+    path, = agent.room.waiting()
+    held = path.removesuffix(".json") + ".held"
+    Path(path).rename(held)
+    assert [] == agent.room.waiting()
+    os.utime(held, (time.time() - 60, time.time() - 60))
+    assert [held] == agent.room.waiting()
+    working(agent.home)
+    assert 1 == len(agent.events("turn")) and not Path(held).exists()
+
+
+def half_an_upgrade(tmp_path, missing):
+    """A copy of the package without some of it; what a host would start."""
+    copy = shutil.copytree(Path(launcher()).parents[2], tmp_path / "half" / "reverie",
+                           ignore=shutil.ignore_patterns("__pycache__"))
+    gone = copy / missing
+    shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+    return str(copy / "surfaces" / "hooks" / "run.py")
+
+
+@pytest.mark.parametrize("missing", ["privacy", "surfaces/hooks/happening.py", "surfaces/hooks/first.py", "clock.py"])
+def test_half_an_upgrade_is_answered_once_and_told(agent, tmp_path, missing):
+    """Whatever is missing, a hook answers one document (`raw` reads no more than one), and the log says what it was."""
+    asked = {"session_id": "s1", "cwd": str(agent.project), "hook_event_name": "UserPromptSubmit", "prompt": "hello"}
+    assert agent.raw(json.dumps(asked).encode(), run=half_an_upgrade(tmp_path, missing)) == {}
+    log = Path(agent.room.log).read_text()
+    assert "ModuleNotFoundError" in log or "ImportError" in log
+
+
+def test_an_old_python_says_so(agent, tmp_path):
+    """Started by a Python that cannot read our modules: `{}`, and a line in the log by the standard library alone."""
+    run = Path(half_an_upgrade(tmp_path, "surfaces/hooks/first.py"))
+    (run.parent / "once.py").write_text("def main(words: list[str] | None) -> None: ...\nmatch = = 1\n")
+    assert agent.raw(b"{}", run=str(run)) == {}
+    assert "cannot import the hook: SyntaxError" in Path(agent.room.log).read_text()
+
+
+def test_what_is_too_long_is_taken_in_from_its_beginning(agent):
+    """A prompt of more than 8 MB: its beginning is learned from, and the log says so; a result of that size is not."""
+    config.save(config.load(agent.home), idle=0.0)
+    fields = {"session_id": "s1", "cwd": str(agent.project), "transcript_path": "/none"}
+    prompt = "Remember this: we always deploy on Tuesdays. " + "\\ \u00e9 \"quoted\" x " * 700_000
+    assert agent.raw(json.dumps({**fields, "hook_event_name": "UserPromptSubmit", "prompt": prompt}).encode()) == {}
+    assert agent.raw(json.dumps({**fields, "hook_event_name": "PostToolUse", "tool_name": "Bash",
+                                 "tool_response": {"stdout": prompt}}).encode()) == {}
+    log = Path(agent.room.log).read_text()
+    assert "UserPromptSubmit: larger than 8 MB, only its beginning is taken in" in log and "not taken in" in log
+    one, = agent.room.waiting()
+    event = json.loads(Path(one).read_text())
+    assert event["text"].startswith("Remember this: we always deploy on Tuesdays. \\ \u00e9 \"quoted\"")
+
+
+def test_a_read_only_home_still_answers(agent, tmp_path):
+    """Nothing can be written down: what is known is said all the same, and no trouble reaches the host."""
+    agent.keep(HERON)
+    asked = {"session_id": "s1", "cwd": str(agent.project), "hook_event_name": "UserPromptSubmit",
+             "prompt": "Which host is the staging server?"}
+    with read_only(agent.home, tmp_path / "mount") as place:
+        done = subprocess.run([sys.executable, "-I", "-S", launcher(), "claude-code"], input=json.dumps(asked).encode(),
+                              capture_output=True, check=False, env={**os.environ, "REVERIE_HOME": str(place)})
+    assert done.returncode == 0 and HERON in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+    assert b"not written down" in done.stderr
+
+
+def test_a_full_disk_leaves_no_halves(tmp_path, monkeypatch):
+    """What cannot be written is not written at all: no half a file stays behind to fill the disk further."""
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        for n in range(3):
+            with pytest.raises(OSError, match="No space"):
+                write(str(tmp_path / "folder" / f"{n}.json"), {"text": "x"})
+    assert [] == list((tmp_path / "folder").iterdir())
+
+
+def test_what_a_subagent_is_shown_the_agent_is_shown_too(agent):
+    """A subagent's context is its own: a warning shown there is shown to the main agent as well, to each once (B61)."""
+    memory = agent.keep("Never force-push.", kind="negative", triggers=["tool:Bash(git push*)"])
+    agent.tell("SessionStart", source="startup")
+    until(agent.guards)
+    push = {"tool_name": "Bash", "tool_input": {"command": "git push"}}
+    assert "Never force-push." in agent.tell("PreToolUse", agent_id="a1", agent_type="Explore", **push)
+    assert agent.tell("PreToolUse", agent_id="a1", agent_type="Explore", **push) == ""
+    assert "Never force-push." in agent.tell("PreToolUse", **push)
+    assert agent.tell("PreToolUse", **push) == ""
+    agent.settled()
+    given = [(turn.session, turn.payload["given"]) for turn in agent.events("turn") if turn.payload.get("given")]
+    assert given == [("s1/a1", [memory.id]), ("s1", [memory.id])]
 
 
 def test_memory_that_is_off_stays_off(agent):
@@ -458,11 +622,8 @@ def test_while_another_settles_hooks_are_attended_all_the_same(agent):
     """Somebody else holds the lease, for minutes perhaps: turns are taken in, and nobody waits by spinning."""
     config.save(config.load(agent.home), idle=5.0)
     with opened(agent.home) as mind:
-        mind.remember(HERON, space=agent.space)
         assert mind.store.acquire(LEASE, "somebody", 300.0, time.time())
-        agent.say("Good morning!")
-        agent.say("Which host is the staging server?")
-        agent.ready()
+        agent.prepares("Which host is the staging server?", HERON)
         until(lambda: workers(agent.home))
         worker, = workers(agent.home)
         before = cpu_seconds(worker)
@@ -503,11 +664,9 @@ def test_a_store_in_trouble_starts_no_worker_after_the_other(agent):
 
 def test_purge_reaches_what_lies_ready(agent):
     """Blocks, guards and waiting events that repeat a memory are erased with it."""
-    memory = agent.keep("Never force-push to heron.", kind="negative", triggers=["tool:Bash(git push*)"])
-    agent.say("Good morning!")
-    agent.say("May I force-push to heron?")
+    memory = agent.prepares("May I force-push to heron?", "Never force-push to heron.", kind="negative",
+                            triggers=["tool:Bash(git push*)"])
     until(lambda: "heron" in agent.guards())
-    agent.ready()
     until(lambda: not lives(agent.room.lock))
     with opened(agent.home) as mind:
         mind.purge(memory.id)
@@ -525,6 +684,7 @@ def test_cursor_is_answered_in_its_own_shape(agent):
                                      "workspace_roots": [str(agent.project)], **fields}).encode())
 
     assert tell("sessionStart") == {}
+    assert tell("beforeSubmitPrompt", prompt="hi", attachments=[]) == {}
     said = tell("beforeSubmitPrompt", prompt="Which host is the staging server?", attachments=[])
     assert said["continue"] is True and HERON in said["additional_context"]
     assert tell("preToolUse", tool_name="Shell", tool_input={"command": "ls"}) == {}
@@ -536,4 +696,4 @@ def test_cursor_is_answered_in_its_own_shape(agent):
     tell("sessionEnd", reason="completed")
     until(lambda: any("Tuesdays" in memory.text for memory in browse(agent)))
     until(lambda: [True, False] == [event.payload["ok"] for event in agent.events("tool")])
-    until(lambda: 1 == len(agent.events("compact")))
+    until(lambda: [0.9] == [event.payload["full"] for event in agent.events("compact")])

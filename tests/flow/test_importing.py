@@ -11,9 +11,10 @@ from reverie.importing import jaato as jaato_files
 from reverie.importing import jcode as jcode_files
 from reverie.importing import plan, texts
 from reverie.importing.jcode import stem_of
+from reverie.kinds import kind_of
 from reverie.model import Filter
 from reverie.testing import memory
-from tests.helpers import invoked, opened
+from tests.helpers import crowd, invoked, opened, turn
 from tests.others import (
     JAATO,
     MAKERS,
@@ -262,11 +263,11 @@ def test_somebody_elses_file_waits_for_approval(tmp_path, mind, clock):
     clock.at = 1772000000.0 + 60
     assert mind.due(space=SPACE) == []
     for one in everything(mind).values():
-        assert (one.provenance, one.trust, one.triggers) == ("inferred", 0.5, ())
+        assert (one.provenance, one.trust, one.triggers) == ("untrusted", 0.3, ())
         assert one.details["imported_from"]["untrusted"]
-        assert "maturity" not in one.details
-        assert one.kind not in ("intention", "procedure", "preference")
-    assert {one.id for one in mind.pending(space=SPACE)} >= {everything(mind)[JAATO["id"]].id}
+        assert kind_of(one.kind).voice == "anybody"
+    waiting = {one.id for one in mind.pending(space=SPACE)}
+    assert waiting == {one.id for one in mind.browse(space=SPACE)} and everything(mind)[JAATO["id"]].id in waiting
 
 
 def test_mem0_keeps_times_and_metadata(tmp_path, mind):
@@ -305,6 +306,26 @@ def test_basic_memorys_notes(tmp_path, mind):
     assert (jwt.id, note.id) in ties
 
 
+def test_skills_and_goals_come_up(tmp_path, mind):
+    """X18: what an agent can do and what is being worked towards surface by themselves in the turn that needs them."""
+    put(tmp_path / "s" / ".claude" / "skills" / "empty" / "SKILL.md", "---\nname: empty\n---\n")
+    done = mind.import_from(MAKERS["skills"](tmp_path / "s"), space=SPACE)
+    assert [bad.where for bad in done.plan.bad] == [".claude/skills/empty/SKILL.md"]
+    skill = everything(mind)[next(name for name in everything(mind) if name.startswith("skill:invoices"))]
+    assert (skill.kind, skill.title, skill.files) == (
+        "skill", "invoices", (str(tmp_path / "s" / ".claude" / "skills" / "invoices" / "SKILL.md"),))
+    crowd(mind, SPACE)
+    goal = mind.remember("The accounting package is to be rid of floats by the end of March.", kind="goal", space=SPACE)
+    mind.settle()
+    with mind.companion(f"{SPACE}/s1") as companion:
+        blocks = [turn(companion, text) for text in (
+            "please print and number the invoices of the month", "good morning, lovely weather",
+            "how far are we, is the accounting package rid of floats?", "please go on")]
+    given = {id: block.text for block in blocks for id in block.ids}
+    assert given.keys() == {skill.id, goal.id}
+    assert ".claude/skills/invoices/SKILL.md" in given[skill.id]
+
+
 def test_a_bad_record_loses_no_other(tmp_path, mind):
     """CC-9, SEED-FORMATS check 4: broken JSON in the middle, NaN, no id, a comma too many; each named with its line."""
     good = {"id": "a", "type": "semantic", "createdAt": 1770144000000, "fact": "One", "confidence": float("nan")}
@@ -338,6 +359,62 @@ def test_on_the_command_line(source, tmp_path):
     again = json.loads(run(tmp_path / "home", "import", str(path), "--space", SPACE, "--json").stdout)["imports"][0]
     assert (again["from"], again["new"], again["deeds"]) == (name, {}, 0)
     run(tmp_path / "home", "undo", event)
+
+
+@pytest.fixture
+def beside(tmp_path, monkeypatch):
+    """A project with jaato's file, of a user who has jcode's folder."""
+    (tmp_path / "p" / "src").mkdir(parents=True)
+    (tmp_path / "p" / ".git").mkdir()
+    MAKERS["jcode"](tmp_path / "user" / ".jcode")
+    put(tmp_path / "p" / ".jaato" / "memories.jsonl", json.dumps(JAATO) + "\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    monkeypatch.chdir(tmp_path / "p" / "src")
+    return tmp_path
+
+
+def test_what_lies_beside_an_empty_memory_comes_along_once(beside):
+    """CC-88, X46: it is offered by `doctor`, taken along by `import` and told; the second time nothing is new."""
+    before = prints(beside / "p") | prints(beside / "user")
+    offered = run(beside / "home", "doctor", "--space", SPACE, code=1).stdout.replace("\n", " ")
+    assert all(name in offered for name in ("jaato keeps memories in", "jcode keeps memories in"))
+    told = run(beside / "home", "import", "--space", SPACE).stdout
+    assert ".jaato (jaato): new: 1 memory (fact 1)" in told and ".jcode (jcode): new: 2 memories" in told
+    with memory(beside / "home") as mind:
+        kept = everything(mind)
+        assert JAATO["id"] in kept and len(kept) == 3
+        mind.forget(kept[JAATO["id"]].id)
+    again = json.loads(run(beside / "home", "import", "--space", SPACE, "--json").stdout)["imports"]
+    assert {(one["from"], sum(one["new"].values()), one["known"], one["left"]) for one in again} == {
+        ("jaato", 0, 1, False), ("jcode", 0, 2, False)}
+    with memory(beside / "home") as mind:
+        assert not everything(mind)[JAATO["id"]].active    # who let go of one does not get it back
+    assert "keeps memories in" not in run(beside / "home", "doctor", "--space", SPACE, code=1).stdout
+    assert before == prints(beside / "p") | prints(beside / "user")
+
+
+def test_what_lies_beside_memories_is_left_and_told(beside):
+    """CC-88, X46: nothing is mixed or altered unless somebody names it; what is empty is filled all the same."""
+    run(beside / "home", "remember", "Ours.", "--space", SPACE)
+    before = prints(beside / "p") | prints(beside / "user")
+    result = run(beside / "home", "import", "--space", SPACE)
+    assert "Left as it is" in result.stderr
+    assert f"reverie import {beside / 'p' / '.jaato'}" in result.stderr.replace("\n", "")
+    with memory(beside / "home") as mind:
+        assert [one.text for one in mind.browse(space=SPACE) if one.space == SPACE] == ["Ours."]
+        assert {one.details["imported_from"]["system"] for one in mind.browse(space="me")} == {"jcode"}
+    assert before == prints(beside / "p") | prints(beside / "user")
+    run(beside / "home", "import", str(beside / "p" / ".jaato"), "--space", SPACE)
+    with memory(beside / "home") as mind:
+        assert len([one for one in mind.browse(space=SPACE) if one.space == SPACE]) == 2
+
+
+def test_one_that_cannot_be_read_keeps_nobody_from_the_others(beside):
+    """CC-88, CC-9: it is named."""
+    put(beside / "user" / ".aircher" / "data" / "episodic.duckdb", b"\0" * 8 + b"DUCK" + b"\0" * 4_096)
+    done = json.loads(run(beside / "home", "import", "--space", SPACE, "--json").stdout)["imports"]
+    assert {one["from"]: sum(one["new"].values()) for one in done} == {"jcode": 2, "aircher": 0, "jaato": 1}
+    assert [len(one["bad"]) for one in done] == [0, 1, 0]
 
 
 def test_a_conversation_is_learned_from(tmp_path):

@@ -3,9 +3,11 @@
 
 import json
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -165,6 +167,13 @@ def test_doctor_says_when_memory_last_surfaced_and_what_failed(user):
     assert "disk full" in told(code=1)
     invoked("off", "--everywhere")
     assert "Memory is off" in told(code=1)
+
+
+def test_doctor_sees_a_full_disk(user, monkeypatch):
+    """Hooks can write neither what happens nor a line in their log: doctor says so."""
+    assert "is full" not in told(code=1)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000_000))
+    assert "is full: 1 MB are left. Make room." in told(code=1)
 
 
 def test_doctor_sees_what_runs_twice(user):

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from reverie import background, config
+from reverie import background, config, conversation
 from reverie.config import Settings
 from reverie.errors import BadInput, NotFound
 from reverie.messages import Heard, Said, text_of
@@ -141,8 +141,9 @@ def test_the_end_of_a_process_does_not_wait_for_a_model(clock, tmp_path):
 
 def test_one_bad_turn_does_not_block_the_log(mind, monkeypatch):
     """It is replaced by a failure; those before and after it are written."""
-    real = background.event_of
-    monkeypatch.setattr(background, "event_of", lambda turn: 1 / 0 if turn.said[0].text == "bad" else real(turn))
+    real = conversation.event_of
+    monkeypatch.setattr(conversation, "event_of", lambda turn, *more: 1 / 0 if turn.said[0].text == "bad" else
+                        real(turn, *more))
     with mind.companion(f"{SPACE}/s1") as companion:
         for text in ("one", "bad", "two"):
             companion.turn(said(text))

@@ -78,6 +78,17 @@ def test_pages_are_written_by_settling_and_grouped(mind):
     assert [] == mind.verify()
 
 
+def test_each_project_has_its_file_and_the_user_one(mind):
+    """The user's own and each project's stand in a file of theirs and in no other (B92)."""
+    said = {"me": "I like tabs.", SPACE: "Staging is called heron.", "me/other": "Staging is called crane."}
+    for space, text_of_it in said.items():
+        mind.remember(text_of_it, space=space)
+    mind.settle()
+    pages = {space: text(mind, space=space) for space in said}
+    assert {space: [one for one in said.values() if one in page] for space, page in pages.items()} == {
+        space: [one] for space, one in said.items()}
+
+
 def test_every_event_is_appended_to_its_day(mind, clock):
     """Each episode stands in the log of its day; the pages of other days are not written again (C23, C88, C109)."""
     mind.remember("Yesterday's work.", space=SPACE, kind="task", at=clock() - 86_400)

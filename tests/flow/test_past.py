@@ -61,7 +61,7 @@ def test_an_imported_conversation_counts_from_when_it_was_said(mind, clock):
 
 
 def test_validity_in_the_world_is_obeyed(mind, clock):
-    """valid_from and valid_to say when it was true, whenever it was said."""
+    """valid_from and valid_to say when it was true, whenever it was said (X48)."""
     mind.remember("The freeze is on", space=SPACE, valid_from=clock() + 5 * DAY, valid_to=clock() + 9 * DAY)
     at = clock()
     assert [] == told(mind, "freeze", as_of=at + DAY)

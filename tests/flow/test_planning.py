@@ -64,7 +64,7 @@ def test_companions_fixes_and_memories_come_with_it(mind, repo):
     assert [other.path for other in plan.together] == ["clean.py"]
     assert "pip install tomli" in plan.fixes[0].ran
     assert [hit.memory.text for hit in plan.memories] == ["The jar is cleared at midnight."]
-    for told in ("Often changed with them", "This error was met before", "Remembered:"):
+    for told in ("Often changed with them", "This error was met before", "Remembered ("):
         assert told in plan.text
 
 
@@ -155,6 +155,16 @@ def test_what_is_purged_is_not_told_and_not_kept(mind, repo, tmp_path):
     assert "4711" not in mind.plan("salary of miller", root=repo, space=SPACE).text
     mind.store.code_chunks.close()
     assert not [path for path in (tmp_path / "home").rglob("*.db*") if b"4711 walruses" in path.read_bytes()]
+
+
+def test_forgetting_a_repository_forgets_the_texts_of_its_past_tasks(mind, repo):
+    """Only that of the index; the log has them, and a plan over a new index knows them again."""
+    mind.plan("Stale sessions stay", root=repo, space=SPACE)
+    assert 2 == len(mind.store.code_chunks.roots())
+    mind.forget_code(repo)
+    assert [] == mind.store.code_chunks.roots()
+    mind.index_code(repo)
+    assert mind.plan("Stale sessions stay", root=repo, space=SPACE).past
 
 
 def test_another_repository_of_the_space_is_another(mind, repo, tmp_path):

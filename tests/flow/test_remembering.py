@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from reverie import kinds
-from reverie.errors import BadInput, Disabled
+from reverie.errors import BadInput, Disabled, NotFound
 from reverie.lifecycle.extract import found_in
 from reverie.lifecycle.procedure import record_of
 from reverie.settle import sleeping
@@ -500,3 +500,37 @@ def test_what_is_no_answer_is_refused(mind):
     for emotion in (None, 5):
         with pytest.raises(BadInput, match="emotion="):
             mind.feelings(emotion=emotion, space=SPACE)
+
+
+def test_ten_types_of_the_other_document(mind, clock):
+    """X33: six types, and who the user is, where one works, what the agent can do, and what led to what; each asked for
+    by its kind, and found.
+    """
+    kept = {"profile": "Ann is a data scientist who knows R well.", "environment": "This machine has CUDA 12.4.",
+            "capability": "I cannot push to main here."}
+    for kind, text in kept.items():
+        mind.remember(text, kind=kind, space=SPACE)
+    for kind, text in kept.items():
+        assert [hit.memory.text for hit in mind.recall(text, kinds=[kind], space=SPACE)] == [text]
+        assert kinds.KINDS[kind].type == "semantic"
+
+
+def test_what_led_to_what(mind, clock):
+    """X33: causes come first, then what came of them; circles end, and another project's part of it is not told."""
+    first = mind.recount("The disk was full", space=SPACE)
+    clock.tick(60)
+    second = mind.recount("The nightly backup failed", because=[first.id], space=SPACE)
+    clock.tick(60)
+    third = mind.recount("The restore lacked a day", because=[second.id], space=SPACE)
+    aside = mind.recount("Nobody noticed", space=SPACE)
+    elsewhere = mind.recount("Another project lost it too", because=[first.id], space="me/other")
+    for one in (first, second, third):
+        assert [m.id for m in mind.chain(one.id)] == [first.id, second.id, third.id]
+    assert [m.id for m in mind.chain(second.id, limit=0)] == [second.id]
+    assert [m.id for m in mind.chain(aside.id)] == [aside.id] and elsewhere.id not in str(mind.chain(first.id))
+    mind.link(third.id, first.id, "led_to")
+    assert len(mind.chain(first.id)) == 3
+    assert "It led to" in str(mind.explain(first.id))
+    with pytest.raises(NotFound):
+        mind.recount("x", because=["mem_none"], space=SPACE)
+    assert mind.verify() == []

@@ -1,15 +1,21 @@
 # mypy: no-check-untyped-defs
 """Search over a real store: what filters, copies, other spaces, other threads and a deadline must not hide."""
 
+import sys
 from time import perf_counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import reverie
+from reverie.config import Settings
+from reverie.embed.toy import Toy
 from reverie.model import Add, Retire, Revise, lineage
 from reverie.search import Query, search
+from reverie.search.ranked import FUSIONS
 from reverie.search.triggers import met
-from reverie.store import open_store
+from reverie.store import OPENERS, open_store
 from reverie.testing import NOON, SPACE, a_memory, an_event
 from reverie.words import fingerprint
 from tests.helpers import at_once
@@ -158,3 +164,28 @@ def test_triggers_keep_the_deadline(store):
 
     assert perf_counter() - start < 0.15
     assert met([a_memory("x", triggers=("heron",))], "heron", end=0.0) == []
+
+
+def test_store_and_ranking_can_be_exchanged(monkeypatch, tmp_path):
+    """A store is one row and what opens it, a way of ranking one row and a function; verbs know neither (X48)."""
+    asked = []
+
+    class Elsewhere:
+        """Somebody else's store: all that it does is what the protocol says."""
+
+        def __init__(self, url):
+            self.inner = open_store(f"sqlite://{url.partition('://')[2]}")
+
+        def __getattr__(self, name):
+            asked.append(name)
+            return getattr(self.inner, name)
+
+    monkeypatch.setitem(sys.modules, "reverie.store.elsewhere", SimpleNamespace(open=Elsewhere))
+    monkeypatch.setitem(OPENERS, "elsewhere", "elsewhere")
+    monkeypatch.setitem(FUSIONS, "rrf", lambda _query, pool: (pool.length / 100).astype(np.float32))
+    with reverie.open("elsewhere://:memory:", settings=Settings(home=tmp_path), embedder=Toy()) as mind:
+        short, long = mind.remember("A heron.", space=SPACE), mind.remember("A heron, " + "long " * 9, space=SPACE)
+        mind.settle()
+        assert mind.recall("heron", space=SPACE, mode="words")[0].memory.id == short.id
+        assert mind.recall("heron", space=SPACE, mode="rrf")[0].memory.id == long.id
+    assert "apply" in asked and "words" in asked

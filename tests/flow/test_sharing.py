@@ -67,7 +67,7 @@ def test_what_is_the_users_own_stays_at_home(team):
 
 
 def test_jaatos_files_are_taken_in(team):
-    """Content, description, tags, time, use, state and evidence; ids lead back; twice adds nothing."""
+    """Content, description, tags, time, use, evidence and what is claimed; ids lead back; twice adds nothing."""
     ann, _, path = team
     write(path, *JAATO)
     before = path.read_bytes()
@@ -76,8 +76,9 @@ def test_jaatos_files_are_taken_in(team):
     old, new = ann.browse(space=SPACE)
     assert (new.text, new.title) == (JAATO[0]["content"], JAATO[0]["description"])
     assert new.tags == ("widget_cache", "build_id")
-    assert (new.at, new.access_count, new.confidence) == (1772352900.123456, 2, 0.8)
-    assert new.details["maturity"] == "validated" and new.details["evidence"] == "stale widget seen after deploy"
+    assert (new.at, new.access_count, new.confidence) == (1772352900.123456, 2, 0.3)
+    assert new.details["claims"] == {"maturity": "validated", "confidence": 0.8}
+    assert new.details["evidence"] == "stale widget seen after deploy"
     assert old.details["imported_from"] == {"system": "jaato", "id": "mem_20231211_143022", "zone": ZONE}
     assert ann.share(path, space=SPACE, once="import").new == 0
     assert [] == ann.verify()
@@ -242,7 +243,7 @@ def test_the_command(tmp_path, monkeypatch):
     path, here = tmp_path / "memories.jsonl", ("--space", SPACE)
     write(path, *JAATO)
     assert json.loads(invoked("share", str(path), "--import", *here, "--json").stdout)["new"] == 2
-    assert "Begin: reverie share FILE" in invoked("share", *here).stdout
+    assert "Begin: reverie share --start" in invoked("share", *here).stdout
     assert "2 lines" in invoked("share", str(path), *here).stdout
     assert str(path) in invoked("share", *here).stdout
     other = tmp_path / "other.jsonl"
@@ -251,6 +252,25 @@ def test_the_command(tmp_path, monkeypatch):
     invoked("share", str(path), "--stop", *here)
     assert json.loads(invoked("share", *here, "--json").stdout)["files"] == []
     invoked("share", str(path), "--stop", "--export", *here, code=2)
+
+
+def test_where_the_file_is_unless_one_says(tmp_path, monkeypatch):
+    """E35: `.jaato/memories.jsonl` of the project, from any folder of it; no folder is made to read from it."""
+    monkeypatch.setenv("REVERIE_HOME", str(toy_home(tmp_path)))
+    (tmp_path / "p" / ".git").mkdir(parents=True)
+    (tmp_path / "p" / "src").mkdir()
+    monkeypatch.chdir(tmp_path / "p" / "src")
+    file = tmp_path / "p" / ".jaato" / "memories.jsonl"
+    assert str(file) in invoked("share", "--import", code=2).stderr
+    assert not file.parent.exists()
+    invoked("remember", "The cache is keyed by the build id.")
+    invoked("share", "--start")
+    assert [one["content"] for one in lines(file)] == ["The cache is keyed by the build id."]
+    assert json.loads(invoked("share", "--json").stdout)["files"] == [str(file)]
+    invoked("share", "--stop")
+    write(file, *JAATO)
+    assert json.loads(invoked("share", "--import", "--json").stdout)["new"] == 2
+    assert json.loads(invoked("share", "--json").stdout)["files"] == []
 
 
 def test_a_page_is_written_as_it_was_read():

@@ -255,7 +255,7 @@ def test_unknown_passes_are_refused(mind):
 
 
 def test_clusters_become_nodes_with_stable_names(night):
-    """B24–B26, B114, B126, B10: in_cluster edges to named nodes; a second night changes nothing."""
+    """B24–B26, B94, B114, B126, B10: in_cluster edges to named nodes; a second night changes nothing."""
     pytest.importorskip("sklearn")
     filled_mind(night, 600)
     assert night.sleep(["recluster"]).steps > 0

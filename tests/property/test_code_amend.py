@@ -157,13 +157,14 @@ def altered(index, files, changes):
     fresh = {path: text for path, text in changes.items() if text is not None and files.get(path) != text}
     gone = [path for path, text in changes.items() if text is None and path in files]
     rows = [row(path, text) for path, text in fresh.items()]
-    made = amend.amended(index, ROOT, "repo", {one.file.path: facts for one, facts in rows}, gone, 1_000)
+    facts = {one.file.path: some for one, some in rows}
+    made = amend.amended(index, ROOT, "repo", index.known(ROOT), facts, gone, 1_000)
     assert made is not None
-    index.amend(ROOT, [one for one, _ in rows], gone, made)
+    index.amend(ROOT, [one for one, _ in rows], gone, *made)
     files.update(fresh)
     for path in gone:
         del files[path]
-    return len(made)
+    return len(made.linked)
 
 
 def assert_whole(index, files):
@@ -183,6 +184,25 @@ def test_after_any_edits_the_edges_are_those_of_resolving_all(start, steps):
     assert_whole(index, files)
     for step in steps:
         altered(index, files, dict(step))
+        assert_whole(index, files)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(start=st.lists(edits(), min_size=3, max_size=8),
+       steps=st.lists(st.tuples(*[st.integers(0, 99)] * 2, st.tuples(*[st.sampled_from(NAMES)] * 4),
+                                st.sampled_from(("first", "last", "out"))), min_size=1, max_size=8))
+def test_after_definitions_came_and_went_the_edges_are_those_of_resolving_all(start, steps):
+    """One after the other, before and after all that stands in a file: what was there has other numbers then."""
+    files = {path: text for path, text in start if text is not None}
+    parts = {path: [text] for path, text in files.items()}
+    index = begun(files)
+    for which, number, names, how in steps if files else ():
+        path = sorted(parts)[which % len(parts)]
+        snippets = SNIPPETS[BY_SUFFIX[PurePath(path).suffix].name]
+        text = snippets[number % len(snippets)].format(*names)
+        old = parts[path]
+        parts[path] = [text, *old] if how == "first" else [*old, text] if how == "last" else old[1:]
+        altered(index, files, {path: "".join(parts[path])})
         assert_whole(index, files)
 
 
@@ -208,7 +228,9 @@ def test_what_is_not_touched_is_not_resolved():
     files["core.py"] = "def hub():\n    return 1\n"
     index = begun(files)
     assert altered(index, files, {"core.py": "def hub():\n    # more\n    return len([1])\n"}) == 1
-    assert altered(index, files, {"core.py": "def late(): pass\n\ndef hub():\n    return 1\n"}) == 6
-    assert altered(index, files, {"core.py": files["core.py"] + "class C:\n    def beside7(self): pass\n"}) == 7
+    assert altered(index, files, {"core.py": "def late(): pass\n\ndef hub():\n    return 1\n"}) == 1
+    assert altered(index, files, {"core.py": files["core.py"] + "class C:\n    def beside7(self): pass\n"}) == 2
+    assert altered(index, files, {"core.py": files["core.py"].partition("class C")[0]}) == 2
+    assert altered(index, files, {"core.py": files["core.py"] + "def hub(): pass\n"}) == 6
     assert altered(index, files, {"fresh.py": "def beside8(): pass\n"}) == 2
     assert_whole(index, files)

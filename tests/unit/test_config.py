@@ -3,6 +3,7 @@
 
 import pytest
 
+import reverie
 from reverie import config
 from reverie.config import Settings, default_home, load, save, slug, space_of, store_url
 from reverie.errors import BadInput
@@ -113,6 +114,19 @@ def test_addresses(tmp_path, monkeypatch):
     assert store_url("sqlite:///y.db", settings) == "sqlite:///y.db"
     assert config.home_of(tmp_path) == tmp_path
     assert config.home_of(":memory:") is config.home_of(None) is config.home_of(tmp_path / "x.db") is None
+
+
+@pytest.mark.parametrize(("line", "variable", "model"), [
+    ("", "", "all-MiniLM-L6-v2/1"), ('embedder = "toy"', "", "toy/1"),
+    ('embedder = "openai:http://localhost:1/v1#text-embedding-3-small"', "", "text-embedding-3-small@localhost:1"),
+    ('embedder = "openai:http://localhost:1/v1#text-embedding-3-small"', "minilm:int8", "all-MiniLM-L6-v2-int8/1")])
+def test_the_provider_follows_from_the_configuration(tmp_path, monkeypatch, line, variable, model):
+    """Nobody names a class: file and variable say whose vectors it will be, the local model's by default (C69)."""
+    (tmp_path / "config.toml").write_text(f"idle = 0\n{line}\n")
+    if variable:
+        monkeypatch.setenv("REVERIE_EMBEDDER", variable)
+    with reverie.open(tmp_path) as mind:
+        assert mind.embedder is not None and mind.embedder.model == model
 
 
 def test_every_setting_is_explained():

@@ -6,7 +6,6 @@ Needs the weights (91 MB, fetched once): REVERIE_TEST_CACHE names a folder that 
 import math
 import os
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,15 +13,6 @@ import pytest
 from reverie.embed import bert, weights
 from reverie.embed.minilm import MiniLM, batches, graph_file, missing, sanitised
 from tests.helpers import TRICKY, at_once
-
-
-@pytest.fixture(scope="session")
-def model_cache(tmp_path_factory):
-    """A cache folder with the real model in it, fetched the way that users fetch it."""
-    kept = os.environ.get("REVERIE_TEST_CACHE")
-    cache = Path(kept) if kept else tmp_path_factory.mktemp("model-cache")
-    weights.ensure(cache)
-    return cache
 
 
 @pytest.fixture(scope="session")

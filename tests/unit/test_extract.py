@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from reverie.kinds import KINDS
 from reverie.lifecycle.extract import LONGEST, Rejected, found_in, gleaned, without_injections
+from reverie.lifecycle.extract.acts import spurned_in
 from reverie.lifecycle.extract.fixes import fixes_in
 from reverie.lifecycle.extract.rules import REFUSALS, RULES
 from reverie.lifecycle.extract.signs import files_in, tags_for, triggers_in
@@ -347,6 +348,29 @@ def test_files_that_must_not_be_edited(text):
     inside, outside = EDITS[text]
     assert met(triggers_in(text), about_to_run("Edit", {"file_path": inside, "new_string": "x"}))
     assert not met(triggers_in(text), about_to_run("Edit", {"file_path": outside, "new_string": "x"}))
+
+
+SET_ASIDE = {
+    "Always use uv, never pip, in this project.": ("pip install requests", "python3 -m pip install x", "pip3 list"),
+    "Use pnpm instead of npm.": ("cd web && npm install", "npm ci"),
+    "We use vitest rather than jest.": ("npx vitest && jest --watch",),
+}
+
+
+@pytest.mark.parametrize("text", SET_ASIDE)
+def test_a_preference_is_called_up_by_the_program_that_it_sets_aside(text):
+    """When that is about to run, and by no command that only looks like it (B61)."""
+    triggers = spurned_in(text)
+    assert [] == [typed for typed in SET_ASIDE[text] if not met(triggers, about_to_run("Bash", typed))]
+    for typed in ("uv pip install requests", "pipeline run", "pnpm install", "npx vitest", "echo pip"):
+        assert not met(triggers, about_to_run("Bash", typed))
+
+
+@pytest.mark.parametrize("text", ["We use tabs, not spaces.", "It does not make sense.", "Prefer short answers.",
+                                  "Tests are not run here.", "We moved from yarn to pnpm."])
+def test_what_sets_no_program_aside_calls_nothing_up(text):
+    """A preference without a program's name has no trigger: nothing is said where it is not needed."""
+    assert spurned_in(text) == ()
 
 
 @pytest.mark.parametrize("text", ["Never write " + "a." * 5_000, "Never rm -rf " + "a" * 5_000, "Never use `x`. " * 99])

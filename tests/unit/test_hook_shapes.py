@@ -7,13 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reverie.lifecycle.extract.fixes import failed as tells_of_error
 from reverie.patterns import about_to_run, meets
 from reverie.surfaces.hooks import usage
+from reverie.surfaces.hooks.ending import exit_code
 from reverie.surfaces.hooks.guards import MOST_SAID, calls, may_meet, meeting, row_of
-from reverie.surfaces.hooks.happening import PROMPT, TOOL_AFTER, TOOL_FAILED, TURN_END
+from reverie.surfaces.hooks.happening import PROMPT, TOOL_AFTER, TOOL_FAILED, TURN_END, Happening
 from reverie.surfaces.hooks.hosts import HOSTS, MOST_CHARS, heard
-from reverie.surfaces.hooks.once import KEEP, SPARE, bounded, fitting, kept
+from reverie.surfaces.hooks.once import KEEP, SPARE, bounded, decided, fitting, kept
 from reverie.surfaces.hooks.places import Places, plain, read, write
+from reverie.surfaces.hooks.topic import about, goes_on, worth_looking
 from reverie.testing import a_memory
 
 CLAUDE, CODEX, CURSOR = (HOSTS[name] for name in ("claude-code", "codex", "cursor"))
@@ -60,6 +63,29 @@ def test_a_failure_is_told_by_each_host_in_its_own_way():
     assert not claude("PostToolUse", tool_name="Bash", tool_response={"stdout": "a", "stderr": "b"}).doubtful
 
 
+def test_how_a_command_of_codex_ended_stands_in_its_own_file(tmp_path):
+    """Codex tells a hook only what was printed; the exit code stands in its rollout file (CC-75)."""
+    def row(call, code):
+        return {"type": "event_msg", "payload": {"type": "item_completed", "item": {
+            "type": "CommandExecution", "id": call, "exit_code": code, "aggregated_output": "c1"}}}
+    path = str(lines(tmp_path, {"payload": {"type": "function_call", "call_id": "c1"}}, row("c1", 2), row("c2", 0)))
+    assert (exit_code(path, "c1"), exit_code(path, "c2")) == (2, 0)
+    assert exit_code(path, "c3") is exit_code(path, "") is exit_code(f"{path}x", "c1") is None
+    ran = Happening(TOOL_AFTER, "s", tool="Bash", result="make: *** No rule to make target 'deploy'.  Stop.",
+                    doubtful=True, transcript=path, call="c1")
+    told = decided(ran)
+    assert (told.kind, told.text, told.doubtful) == (TOOL_FAILED, ran.result, False)
+    assert decided(ran._replace(call="c2")) == ran._replace(call="c2", doubtful=False)
+    assert decided(ran._replace(call="c3")).doubtful and tells_of_error(ran.result)
+
+
+def test_how_full_a_context_is_comes_from_cursor_itself():
+    """`context_usage_percent` before a compaction; what is no percentage is not known."""
+    about = {"conversation_id": "s", "hook_event_name": "preCompact", "context_usage_percent": 87.5}
+    assert heard(CURSOR, about).full == 0.875
+    assert heard(CURSOR, {**about, "context_usage_percent": "87"}).full is None
+
+
 def test_file_contents_are_not_carried():
     """What Read, Edit and Write answer is a file: it is not written down."""
     assert claude("PostToolUse", tool_name="Read", tool_response={"file": {"content": "x" * 99}}).result == ""
@@ -103,6 +129,25 @@ def test_blocks_of_one_session_are_never_anothers(tmp_path):
     assert room.take("b") is None
     assert room.take("a") == {"text": "for a"}
     assert room.take("a") is None
+
+
+@pytest.mark.parametrize(("prompt", "fits"), [
+    ("Please go on.", True), ("And is the staging server up?", True), ("and now?", True),
+    ("ok, continue with that please", True), ("继续", True),
+    ("thanks", False), ("Thank you very much, have a nice day!", False), ("yes", False), ("fixed", False),
+    ("Write a haiku about autumn.", False), ("How do I resize an image with Pillow?", False)])
+def test_what_was_prepared_goes_with_what_goes_on_with_it(prompt, fits):
+    """A short remark and a prompt about something else leave it lying (A62)."""
+    known = about("Which host is the staging server?", "The staging server is called heron.")
+    assert goes_on(prompt, known) is fits
+
+
+def test_only_words_of_its_own_make_a_prompt_worth_looking():
+    """Opening the store takes time: not for thanks, nor for what every session says, unless that calls something up."""
+    guards = {"rows": [row("Run the tests with tox.", triggers=("test", "tool:Bash(run*)"))]}
+    assert worth_looking("Which host is the staging server?", None)
+    assert not worth_looking("thanks", guards) and not worth_looking("run it again", guards)
+    assert worth_looking("run the tests again", guards) and not worth_looking("run the tests again", {"rows": []})
 
 
 def test_half_a_file_is_no_file(tmp_path):

@@ -4,7 +4,7 @@
 
 import pytest
 
-from reverie.model import RELATIONS, TRUST, Edge, Event, Memory, Reinforcement, lineage, revised
+from reverie.model import RELATIONS, TRUST, Edge, Event, Hint, Memory, Reinforcement, lineage, revised
 from reverie.testing import NOON, a_memory
 
 
@@ -32,6 +32,11 @@ def test_every_field_of_both_schemas_has_a_home(row):
     assert HOMES[row] in Memory._fields
 
 
+def test_a_hint_is_a_memory_without_what_it_says():
+    """Two classes of data, the light one made of fields of the whole one (E13)."""
+    assert set(Hint._fields) < set(Memory._fields) and "text" not in Hint._fields
+
+
 def test_nouns_are_values():
     """A change makes a new value; the old one stays what it was."""
     memory = a_memory("old")
@@ -55,8 +60,8 @@ def test_a_space_sees_upward_only():
 
 
 def test_defaults_are_plain():
-    """An edge weighs 1, an event has no number yet, trust falls from correction to inference (B49)."""
+    """An edge weighs 1, an event has no number yet, trust falls from correction to what others wrote (B49, X49)."""
     assert Edge(src="a", rel="relates_to", dst="b").weight == 1.0
     assert Event(verb="turn", space="me", at=NOON).seq == 0
-    assert list(TRUST.values()) == sorted(TRUST.values(), reverse=True) == [1.0, 0.95, 0.8, 0.7, 0.5]
-    assert len(set(RELATIONS)) == len(RELATIONS) == 8
+    assert list(TRUST.values()) == sorted(TRUST.values(), reverse=True) == [1.0, 0.95, 0.8, 0.7, 0.5, 0.3]
+    assert len(set(RELATIONS)) == len(RELATIONS) == 9

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from reverie.code.terms import code_terms, plain, task_terms, terms_of
 from reverie.model import Event
 from reverie.plan import Meant, known, ranked
-from reverie.plan.answer import Look, Plan
-from reverie.plan.field import K1, B, field, grams
+from reverie.plan.answer import Look, Plan, like
+from reverie.plan.field import K1, B, Grams, counted, field, grams
 from reverie.plan.log import done
 from reverie.plan.past import Done, Past
 from reverie.plan.ranker import forms, learned, likelihoods, placed
@@ -51,6 +51,41 @@ def past_of(files, *told):
 def test_identifiers_are_opened_and_stemmed(identifier, terms):
     """However a name is written, its parts and the whole are found; data is no name."""
     assert terms_of(identifier) == terms
+
+
+@pytest.mark.parametrize(("identifier", "terms"), [
+    ("GrößenRechner", ("großen", "rechner", "großenrechner")), ("déjàVu", ("deja", "vu", "dejavu")),
+    ("получить_соединения", ("получ", "соединен", "получитьсоединения")),
+    ("支付处理", ("支付", "付处", "处理", "支付处理")), ("HTTP接続", ("http", "接続", "http接続")),
+    ("x" + "支付处理" * 9, ("支付", "付处", "处理", "理支") * 8 + ("支付", "付处", "处理")),
+])
+def test_identifiers_of_any_script_are_opened(identifier, terms):
+    """Capitals tell in any script, scripts without spaces come in pairs, accents on Latin letters do not count."""
+    assert terms_of(identifier) == terms
+
+
+@pytest.mark.parametrize(("task", "comment"), [
+    ("Rückerstattung bei geänderter Bestellung", "# Rückerstattung und Bestellung"),
+    ("Возврат денег не доходит до покупателя", "# возврата денег покупателям"),
+    ("退款没有到达客户", "# 处理客户的退款"), ("返金が顧客に届かない", "# 顧客への返金を処理する"),
+    ("환불이 고객에게 도착하지 않음", "# 고객 환불 처리"),
+])
+def test_a_task_in_any_language_leads_to_code_that_speaks_it(task, comment):
+    """By comments, by names, and by what past tasks were called; and `why` says by which words (D38, D40)."""
+    plain = {f"f{n}.py": ["def a(): pass"] for n in range(4)}
+    files = tree(**plain, **{"pay.py": [f"{comment}\ndef b(): pass"]})
+    found = ranked(files, past_of(files), task_of(task))
+    assert files.paths[found.best(1)[0]] == "pay.py"
+    assert why(found, files.place["pay.py"])[0].startswith("speaks of ")
+    files = tree(**plain, **{"pay.py": ["def b(): pass"]})
+    past = past_of(files, ("Sort the list", ("f1.py",)), (comment.strip("# "), ("pay.py",)))
+    assert files.paths[ranked(files, past, task_of(task)).best(1)[0]] == "pay.py"
+
+
+def test_a_name_between_characters_without_spaces_is_found():
+    """Nobody puts a space between them."""
+    assert {"ProxyTunnel"} <= set(task_of("修复ProxyTunnel类的错误").names)
+    assert {"proxytunnel", "错误"} <= set(task_terms("修复ProxyTunnel类的错误"))
 
 
 def test_the_same_name_written_differently_is_one_term():
@@ -97,6 +132,14 @@ def test_grams_bring_words_of_one_root_together():
     assert grams("jar") == ["jar"]
 
 
+@given(st.lists(st.lists(st.text("abüß退", min_size=1, max_size=7), max_size=5), max_size=5),
+       st.lists(st.text("abüß退", min_size=1, max_size=7), max_size=4))
+def test_pieces_that_are_looked_up_weigh_as_if_all_were_known(docs, question):
+    """Against the field of all pieces."""
+    asked = counted(question)
+    assert Grams(docs).bm25(asked) == pytest.approx(field(map(counted, docs)).bm25(asked))
+
+
 @pytest.mark.parametrize(("path", "name"), [("a/b.py", "b"), ("a/__init__.py", "a"), ("index.ts", "index")])
 def test_a_file_that_stands_for_its_folder_is_called_so(path, name):
     """`proxy/__init__.py` is about proxies."""
@@ -119,6 +162,29 @@ def test_the_log_tells_of_past_tasks():
         ("commit a", "Tunnel", ("new.py",)), ("task Cookies", "Cookies\nexpire", ("jar.py",))]
 
 
+def test_an_edit_and_its_commit_are_one_change():
+    """A file that was edited and committed within a day was changed once, on the commit's occasion, which knows both
+    by what the task was called and by its message; what was edited and not committed stays the task's (CC-76)."""
+    def edit(path, at, task):
+        return Event(verb="file", space="p", at=at, payload={"path": path, "operation": "edit", "task": task})
+
+    events = [
+        edit("jar.py", 10.0, "Cookies"), edit("net.py", 11.0, "Cookies"), edit("log.py", 12.0, "Cookies"),
+        edit("old.py", 13.0, "Late"),
+        Event(verb="task", space="p", at=14.0, payload={"task": "Cookies", "outcome": "success", "summary": "expire"}),
+        Event(verb="commit", space="p", at=20.0,
+              payload={"commit": "a", "message": "Sweep", "files": [["jar.py", 1, 1], ["net.py", 1, 1]]}),
+        edit("jar.py", 30.0, "Cookies again"),
+        Event(verb="commit", space="p", at=90_000.0,
+              payload={"commit": "b", "message": "Much later", "files": [["old.py", 1, 1]]}),
+    ]
+    assert [(one.key, one.text, one.files) for one in done(events, {})] == [
+        ("task Late", "Late", ("old.py",)), ("task Cookies", "Cookies\nexpire", ("log.py",)),
+        ("commit a", "Sweep\nCookies\nexpire", ("jar.py", "net.py")),
+        ("task Cookies again", "Cookies again", ("jar.py",)), ("commit b", "Much later", ("old.py",))]
+    assert all(dict(one.terms) == dict(task_terms(one.text)) for one in done(events, {}))
+
+
 def test_words_of_code_and_of_past_tasks_both_lead():
     """A file is found by what stands in it, and by what was done in it (D38, D40)."""
     files = tree(**{"src/net.py": ["def proxy_tunnel(): connect()"], "src/jar.py": ["def store(): pass"],
@@ -131,6 +197,18 @@ def test_words_of_code_and_of_past_tasks_both_lead():
     assert "was changed on 1970-01-01 for “Expire cookies”" in why(found, files.place["src/jar.py"])
 
 
+def test_why_tells_names_from_paths():
+    """What a file defines is told by the name, what its path says by the word: neither passes for the other."""
+    chunks = {"proxy/wire.py": ["def a(): pass"], "net.py": ["class HttpTunnel: pass"], "log.py": ["def write(): pass"]}
+    files = Tree(tree(**chunks)._bags, [("net.py", "HttpTunnel"), ("net.py", "close"), ("log.py", "write")])
+    found = ranked(files, past_of(files), task_of("The proxy breaks the HttpTunnel"))
+    told = {path: why(found, files.place[path]) for path in chunks}
+    assert "its path says proxy" in told["proxy/wire.py"]
+    assert "defines HttpTunnel" in told["net.py"]
+    assert not any(reason.startswith("defines") for reason in (*told["proxy/wire.py"], *told["log.py"]))
+    assert not any(reason.startswith("its path says") for reason in told["net.py"])
+
+
 def test_meaning_counts_where_it_is_known():
     """Which coefficients are used depends on what is known; a past task of no common word can lead."""
     files = tree(**{f"src/f{n}.py": ["pass"] for n in range(6)})
@@ -140,6 +218,19 @@ def test_meaning_counts_where_it_is_known():
     assert known(Meant({}, {})) == "code and tasks"
     meant = Meant({"commit 2": 0.9, "commit 4": 0.1})
     assert files.paths[ranked(files, past, task_of("unrelated"), meant).best(1)[0]] == "src/f2.py"
+
+
+def test_what_is_far_in_meaning_is_not_told():
+    """A task of something else names neither code nor past tasks by meaning (D17)."""
+    files = tree(**{f"src/f{n}.py": ["pass"] for n in range(6)})
+    past = past_of(files, *((f"word{n} thing{n}", (f"src/f{n}.py",)) for n in range(6)))
+    for cosine, told in ((0.3, ()), (0.5, ("word2 thing2",))):
+        meant = Meant({"commit 2": cosine, "commit 4": 0.1}, {"src/f2.py": [cosine], "src/f4.py": [0.1]})
+        found = ranked(files, past, task_of("unrelated"), meant)
+        reasons = why(found, files.place["src/f2.py"])
+        assert told == tuple(one.text for one in like(found))
+        assert bool(told) == ("its code is near to it by meaning" in reasons)
+        assert bool(told) == any("word2 thing2" in reason for reason in reasons)
 
 
 @pytest.mark.parametrize("task", ["", "  ", "the and of", "🙂", "`", "x" * 9_000])

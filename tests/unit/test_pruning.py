@@ -28,7 +28,7 @@ def chat(count, words=40):
 
 
 def test_relevance_is_the_formula():
-    """D42, D43, D44, X32: 1.0 × 2^(−minutes/60) × 2.0 for the task × type × (1 + 0.2 · dependants)."""
+    """D42, D43, D44, D67, X32: 1.0 × 2^(−minutes/60) × 2.0 for the task × type × (1 + 0.2 · dependants)."""
     assert 1.5 == relevance(an_item(), NOON)
     assert 0.75 == relevance(an_item(minutes=60), NOON)
     assert 0.375 == relevance(an_item(minutes=120), NOON)

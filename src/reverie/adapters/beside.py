@@ -65,6 +65,11 @@ class Beside:
         """What went wrong last, here or in the background, in one line; empty when all is well."""
         return self._trouble or (self._companion.trouble if self._companion else "")
 
+    @property
+    def is_off(self) -> bool:
+        """Whether memory is switched off in this conversation."""
+        return self._companion is not None and self._companion.is_off
+
     def spared(self, otherwise: T, work: Callable[[], T]) -> T:
         """What the work returns; if it fails, this instead, and `trouble` says why. The agent goes on."""
         try:
@@ -107,15 +112,15 @@ class Beside:
     def warned(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """What to know before this tool runs, as a block of text; each memory once in a conversation, usually none."""
         def called() -> str:
-            hits = [hit for hit in self.mind.warnings(tool, arguments, space=self.space)
-                    if hit.memory.id not in self._told]
+            found = [] if self.is_off else self.mind.warnings(tool, arguments, space=self.space)
+            hits = [hit for hit in found if hit.memory.id not in self._told]
             self._told.update(hit.memory.id for hit in hits)
             return self._text(hits)
         return self.spared("", called)
 
     def fixed(self, error: str) -> str:
         """What once made such an error go away, as a block of text."""
-        return self.spared("", lambda: self._text(
+        return "" if self.is_off else self.spared("", lambda: self._text(
             [Hit(one.memory, one.chance, ("fix",)) for one in self.mind.suggest_fix(error, space=self.space)]))
 
     def ran(self, tool: str, arguments: Any, result: Any = None, *, error: Any = None,
@@ -131,7 +136,8 @@ class Beside:
             question: What you want to know, in words.
         """
         return self.spared(f"Memory cannot be searched just now. {self._trouble}".strip(), lambda: self._text(
-            self.mind.recall(question, space=self.space)) or "Nothing is known about that.")
+            [] if self.is_off else self.mind.recall(question, space=self.space), asked=True)
+            or "Nothing is known about that.")
 
     def remember(self, text: str) -> str:
         """Keep something in long-term memory that will be worth knowing in later conversations.
@@ -140,12 +146,14 @@ class Beside:
             text: One fact, preference, decision or lesson, in a sentence that can be understood by itself.
         """
         def kept() -> str:
-            return f"Kept as {self.mind.remember(text, space=self.space, session=self.session).id}."
+            claim = self.mind.vouch(text, space=self.space)
+            kept = self.mind.remember(text, space=self.space, session=self.session, **claim.fields)
+            return " ".join(filter(None, (f"Kept as {kept.id}.", claim.why)))
         return self.spared("", kept) or f"It was not kept. {self._trouble}"
 
-    def _text(self, hits: Sequence[Hit]) -> str:
+    def _text(self, hits: Sequence[Hit], *, asked: bool = False) -> str:
         settings = self.mind.settings
-        return render(hits, self.mind.work.now, limit=settings.limit, budget=settings.budget).text
+        return render(hits, self.mind.work.now, limit=settings.limit, budget=settings.budget, asked=asked).text
 
     def __call__(self, model: F) -> F:
         """The same function, or async function, with memory: its first argument are the messages."""

@@ -92,7 +92,7 @@ def answered(beside: Beside, given: Mapping[str, Any]) -> str:
 
 def compacts(beside: Beside, _given: Mapping[str, Any]) -> str:
     """The context is about to be shortened."""
-    if not beside.mind.settings.is_off(beside.space):
+    if not (beside.is_off or beside.mind.settings.is_off(beside.space)):
         beside.mind.record("compact", space=beside.space, session=beside.session)
     return ""
 

@@ -130,7 +130,7 @@ class MemoryStore(BaseStore):
     def _fields(self, op: PutOp, value: Mapping[str, Any]) -> dict[str, Any]:
         """An item as a memory's fields."""
         for name in (*op.namespace, op.key):
-            if private(name) != name:
+            if private(name, self.mind.settings.policy) != name:
                 raise BadInput("That key or namespace holds a secret. It is written down as it is; choose another")
         text = "" if op.index is False else searched(value, self.fields if op.index is None else op.index)
         name = "/".join((*op.namespace, op.key))

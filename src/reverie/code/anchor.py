@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.anchors import CHANGED, GIVEN, GONE, Anchor
@@ -25,6 +24,7 @@ from reverie.code.parse import parsed
 from reverie.errors import BadInput
 from reverie.files.roots import Root
 from reverie.files.walk import admitted, read, walked
+from reverie.policy import USUAL, Policy
 from reverie.store.code import CodeIndex, Place, Symbol
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ Defined = dict[str, list[Symbol]]
 class Sights:
     """The files of a repository, each opened at most once, and what the index says of them."""
 
-    def __init__(self, index: CodeIndex, root: str, now: float) -> None:
-        self.index, self.root, self.now = index, root, now
+    def __init__(self, index: CodeIndex, root: str, now: float, policy: Policy = USUAL) -> None:
+        self.index, self.root, self.now, self.policy = index, root, now, policy
         self.known = index.known(root)
         self._seen: dict[str, Sight | None] = {}
         self._indexed: dict[str, Defined] = {}
@@ -69,11 +69,11 @@ class Sights:
         if path not in self._seen:
             self._seen[path] = None
             with suppress(OSError, BadInput):
-                place = admitted(Root(self.root, ""), path, lambda _: True)
-                content, mtime = read(place, self.now), place.stat().st_mtime
+                place = admitted(Root(self.root, ""), path, lambda _: True, self.policy)
+                content, mtime = read(place, self.now, self.policy), place.stat().st_mtime
                 language, data = language_of(path), content.text.encode("utf-8", "replace")
                 symbols = parsed(data, language.name).symbols if language else ()
-                self._seen[path] = Sight(blake2b(content.data, digest_size=16).digest(), mtime, data,
+                self._seen[path] = Sight(content.hash, mtime, data,
                                          language.name if language else "", symbols)
         return self._seen[path]
 
@@ -94,6 +94,16 @@ class Sights:
         """Whether a file is not what the index says."""
         sight = self.file(path)
         return sight is not None and path in self.known and sight.hash != self.known[path].hash
+
+
+Eyes = dict[str, Sights]   # what is seen of each repository
+
+
+def eye(index: CodeIndex, root: str, now: float, eyes: Eyes, policy: Policy = USUAL) -> Sights:
+    """What is seen of one repository: the same for all who share `eyes`, so that each file is opened once for them."""
+    if root not in eyes:
+        eyes[root] = Sights(index, root, now, policy)
+    return eyes[root]
 
 
 def by_name(symbols: Iterable[Symbol]) -> Defined:
@@ -325,7 +335,7 @@ def same_content(sights: Sights, anchor: Anchor) -> str:
     found = [path for path, file in sights.known.items() if file.hash.hex()[:16] == anchor.digest]
     if not found and language_of(anchor.path) is None:
         suffix = anchor.path.rpartition("/")[2].rpartition(".")[2]
-        others = walked(Root(sights.root, ""), lambda name: name.endswith(suffix)).files[:MOST_FILES]
+        others = walked(Root(sights.root, ""), lambda name: name.endswith(suffix), sights.policy).files[:MOST_FILES]
         found = [one.path for one in others
                  if (sight := sights.file(one.path)) and sight.hash.hex()[:16] == anchor.digest]
     return found[0] if len(found) == 1 else ""

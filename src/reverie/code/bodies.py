@@ -17,6 +17,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from reverie.code.languages import tools
+from reverie.policy import USUAL
 from reverie.privacy import redact
 from reverie.store.code import Symbol
 
@@ -124,7 +125,7 @@ def parsed_tree(data: bytes, language: str) -> Node:
 
 def excerpt(text: str) -> str:
     """The beginning of a text, without secrets."""
-    return redact(text[:4 * MOST_BODY])[0][:MOST_BODY]
+    return redact(text[:4 * MOST_BODY], USUAL)[0][:MOST_BODY]
 
 
 def likeness(one: str, other: str) -> float:

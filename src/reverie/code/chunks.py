@@ -13,7 +13,6 @@ Texts hold no secrets. Every line that is not blank stands in a chunk.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +23,7 @@ from reverie.files.chunks import chunked as cut
 from reverie.files.chunks import lines_of
 from reverie.files.index import Progress, batches
 from reverie.files.walk import Content, LeftOut, Seen, read
+from reverie.policy import USUAL, Policy
 from reverie.privacy import redact
 from reverie.store.code import CodeIndex, Symbol
 from reverie.store.files import Chunk, Entry, FileIndex, Indexed
@@ -117,7 +117,8 @@ def joined(some: Iterable[Piece], lines: Sequence[str]) -> Iterator[Piece]:
         yield waiting
 
 
-def caught_up(index: CodeIndex, chunks: FileIndex, root: str, now: Callable[[], float], progress: Progress) -> int:
+def caught_up(index: CodeIndex, chunks: FileIndex, root: str, now: Callable[[], float], progress: Progress,
+              policy: Policy = USUAL) -> int:
     """Make the chunks those of the files as the index of code has them; of how many files that was done.
 
     A file that has changed since it was parsed waits for the next time.
@@ -131,7 +132,7 @@ def caught_up(index: CodeIndex, chunks: FileIndex, root: str, now: Callable[[], 
         symbols: dict[str, list[Symbol]] = {one.path: [] for one in batch}
         for place in index.symbols(root, list(symbols)):
             symbols[place.path].append(place.symbol)
-        found = (entry_of(root, known[path], some, now()) for path, some in symbols.items())
+        found = (entry_of(root, known[path], some, now(), policy) for path, some in symbols.items())
         entries = [entry for entry in found if entry is not None]
         chunks.put(root, entries)
         index.put_bags(root, [bag_of(entry) for entry in entries])
@@ -140,22 +141,23 @@ def caught_up(index: CodeIndex, chunks: FileIndex, root: str, now: Callable[[], 
     return len(stale)
 
 
-def entry_of(root: str, file: Indexed, symbols: Sequence[Symbol], now: float) -> Entry | None:
+def entry_of(root: str, file: Indexed, symbols: Sequence[Symbol], now: float,
+             policy: Policy = USUAL) -> Entry | None:
     """A file with its chunks; None where it is not what was parsed any more."""
-    content = as_it_is(root, file.path, now)
-    if content is None or blake2b(content.data, digest_size=16).digest() != file.hash:
+    content = as_it_is(root, file.path, now, policy)
+    if content is None or content.hash != file.hash:
         return None
     return Entry(file, () if generated(content.text) else chunked(file.path, clean(content.text), symbols))
 
 
-def as_it_is(root: str, path: str, now: float) -> Content | None:
+def as_it_is(root: str, path: str, now: float, policy: Policy = USUAL) -> Content | None:
     """A file's bytes and text; None where it cannot be read."""
     try:
-        return read(Path(root, path), now)
+        return read(Path(root, path), now, policy)
     except (OSError, LeftOut):
         return None
 
 
 def clean(text: str) -> str:
     """The text without secrets, with every line in its place."""
-    return redact(text, keep_lines=True)[0]
+    return redact(text, USUAL, keep_lines=True)[0]

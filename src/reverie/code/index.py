@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,9 +24,10 @@ from reverie.code.meaning import World
 from reverie.code.parse import parsed
 from reverie.code.resolve import linked, meaning_of
 from reverie.code.sources import Loaded
-from reverie.files.index import Plan, Progress, batches, planned
+from reverie.files.index import Opened, Plan, Progress, batches, opened, planned
 from reverie.files.roots import Root
-from reverie.files.walk import LeftOut, Seen, read, walked
+from reverie.files.walk import Content, LeftOut, Seen, read, walked
+from reverie.policy import USUAL, Policy
 from reverie.store.code import CodeIndex, Parsed, Size
 from reverie.store.files import Indexed
 
@@ -55,32 +55,32 @@ class Mapped(NamedTuple):
     size: Size = Size()
 
 
-def mapped(index: CodeIndex, root: str, now: Callable[[], float], progress: Progress) -> Mapped:
+def mapped(index: CodeIndex, root: str, now: Callable[[], float], progress: Progress,
+           policy: Policy = USUAL) -> Mapped:
     """Bring the index of a repository up to date. Raises NotFound where there is no such folder."""
-    found = walked(Root(root, ""), lambda name: language_of(name) is not None)
-    skipped = found.skipped.copy()
-    mine = [file for file in found.files if not unwritten(file.path)]
-    skipped.update(why for file in found.files if (why := unwritten(file.path)))
+    there = walked(Root(root, ""), lambda name: language_of(name) is not None, policy)
+    skipped = there.skipped.copy()
+    mine = [file for file in there.files if not unwritten(file.path)]
+    skipped.update(why for file in there.files if (why := unwritten(file.path)))
     known = index.known(root)
-    plan = planned(known, found._replace(files=mine))
+    plan = planned(known, there._replace(files=mine))
     name = Path(root).name
-    size = index.size(root)
     total, done, count = sum(file.stamp.size for file in plan.changed), 0, 0
     progress(f"parsing {name}", 0, total)
-    if known and size.resolved and len(plan.changed) + len(plan.gone) <= many(known):
+    if known and index.resolved(root) and len(plan.changed) + len(plan.gone) <= many(known):
         if not (plan.changed or plan.gone):
-            return Mapped(root, len(mine), 0, 0, 0, +skipped, size)
-        if one := amend(index, root, plan, known, now, skipped):
+            return Mapped(root, len(mine), 0, 0, 0, +skipped, index.size(root))
+        if one := amend(index, root, plan, known, now, skipped, policy):
             return Mapped(root, len(mine), one.parsed, len(plan.gone), one.bytes, +skipped, index.size(root))
     for batch in batches(plan.changed):
-        read = looked_at(root, batch, known, now, skipped)
-        index.stamp(root, read.same)
-        index.drop(root, read.left)
-        index.put(root, [to_parsed(*pair) for pair in read.fresh])
-        count, done = count + len(read.fresh), done + read.bytes
+        found = looked_at(root, batch, known, now, skipped, policy)
+        index.stamp(root, found.same)
+        index.drop(root, found.left)
+        index.put(root, [to_parsed(*pair) for pair in found.fresh])
+        count, done = count + len(found.fresh), done + found.bytes
         progress(f"parsing {name}", done, total)
     index.drop(root, plan.gone)
-    if not index.size(root).resolved or root not in index.roots():
+    if not index.resolved(root) or root not in index.roots():
         progress(f"resolving {name}", 0, None)
         facts = {path: unpacked(text) for path, text in index.facts(root).items()}
         index.link(root, linked(World(called(root, now), Loaded(facts), meaning_of), sorted(facts)))
@@ -94,30 +94,21 @@ class Amended(NamedTuple):
     bytes: int
 
 
-class Looked(NamedTuple):
-    """What looking at some files has found."""
-
-    fresh: list[tuple[Indexed, Facts]]     # parsed
-    same: list[Indexed]                    # with another stamp, but the bytes that they had
-    left: list[str]                        # that do not count any more
-    bytes: int
-
-
 def amend(index: CodeIndex, root: str, plan: Plan, known: Mapping[str, Indexed], now: Callable[[], float],
-          skipped: Counter[str]) -> Amended | None:
+          skipped: Counter[str], policy: Policy) -> Amended | None:
     """Bring the index up to date after a few files changed, in one transaction; None if that alters too much."""
     tried = skipped.copy()
-    read = looked_at(root, plan.changed, known, now, tried)
-    gone = [*plan.gone, *read.left]
-    fresh = {file.path: facts for file, facts in read.fresh}
-    links = amended(index, root, called(root, now), fresh, gone, many(known))
-    if links is None:
+    found = looked_at(root, plan.changed, known, now, tried, policy)
+    gone = [*plan.gone, *found.left]
+    fresh = {file.path: facts for file, facts in found.fresh}
+    made = amended(index, root, called(root, now), known, fresh, gone, many(known))
+    if made is None:
         return None
     skipped.update(tried - skipped)
-    index.stamp(root, read.same)
-    if read.fresh or gone:
-        index.amend(root, [to_parsed(*pair) for pair in read.fresh], gone, links)
-    return Amended(len(read.fresh), read.bytes)
+    index.stamp(root, found.same)
+    if found.fresh or gone:
+        index.amend(root, [to_parsed(*pair) for pair in found.fresh], gone, *made)
+    return Amended(len(found.fresh), found.bytes)
 
 
 def called(root: str, now: Callable[[], float]) -> str:
@@ -135,30 +126,13 @@ def many(known: Mapping[str, Indexed]) -> int:
 
 
 def looked_at(root: str, files: Iterable[Seen], known: Mapping[str, Indexed], now: Callable[[], float],
-              skipped: Counter[str]) -> Looked:
+              skipped: Counter[str], policy: Policy) -> Opened[tuple[Indexed, Facts]]:
     """Parse some files that may have changed, if they have."""
-    found = Looked([], [], [], 0)
-    for file in files:
-        try:
-            content = read(Path(root, file.path), now())
-        except FileNotFoundError:
-            continue
-        except LeftOut as err:
-            skipped[err.why] += 1
-            found.left.extend([file.path] if file.path in known else [])
-            continue
-        except OSError:
-            skipped["unreadable"] += 1
-            continue
-        found = found._replace(bytes=found.bytes + len(content.data))
-        indexed = Indexed(file.path, content.stamp, blake2b(content.data, digest_size=16).digest())
-        before = known.get(file.path)
-        if before is None or before.hash != indexed.hash:
-            skipped["generated"] += generated(content.text)
-            found.fresh.append((indexed, facts_of(file.path, content.text)))
-        elif before.stamp != indexed.stamp:
-            found.same.append(indexed)
-    return found
+    def made(file: Indexed, content: Content) -> tuple[Indexed, Facts]:
+        skipped["generated"] += generated(content.text)
+        return file, facts_of(file.path, content.text)
+
+    return opened(root, files, known, now, skipped, made, policy)
 
 
 def to_parsed(file: Indexed, facts: Facts) -> Parsed:

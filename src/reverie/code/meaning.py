@@ -22,6 +22,7 @@ from reverie.store.code import Definition, Symbol
 
 ALIASED = tuple("@~#")     # what the name of a module begins with that may be one of ours, by a setting we do not read
 UNSURE = "unresolved"
+EVERY = "*"                # stands for the names at the top of a file, where it matters how many there are
 DEEPEST = 8                # re-exports, bases of bases: more than that is a circle
 PLAIN = (str, bytes, list, dict, set, tuple, int, float, io.TextIOWrapper, io.BytesIO, Path, re.Pattern, re.Match,
          Exception, object)
@@ -53,10 +54,11 @@ def an_object(found: Meaning) -> Meaning:
 
 
 class Asked:
-    """What was asked of a world: files, names, and classes by the names that others join them by."""
+    """What was asked of a world: files, names in them, names, and classes by the names that others join them by."""
 
     def __init__(self) -> None:
         self.files: set[str] = set()
+        self.inside: set[tuple[str, str]] = set()    # (file, name at its top or of a class in it)
         self.names: set[str] = set()
         self.joins: set[str] = set()
         self.classes: set[Where] = set()       # whose bases were asked for, so that what they rest on is in here
@@ -64,6 +66,7 @@ class Asked:
     def take(self, other: Asked) -> None:
         """All of another one, too."""
         self.files |= other.files
+        self.inside |= other.inside
         self.names |= other.names
         self.joins |= other.joins
 
@@ -139,6 +142,7 @@ class World:
     def _own(self, path: str, name: str, depth: int) -> Meaning | None:
         """The same as far as the file itself says it: what it defines, then what it imports by name."""
         file = self.of(path)
+        self.asked.inside.add((path, name))
         index = file.top.get(name)
         if index is not None and file.symbols[index].kind != "variable":
             return Meaning(path, index, how="same file")
@@ -204,12 +208,14 @@ class World:
 
     def _in(self, files: list[str], name: str) -> Meaning:
         """The class that a file is named after, else the file."""
+        self.asked.inside.update((file, name) for file in files)
         place = next(((file, top[name]) for file in files if name in (top := self.of(file).top)), None)
         return Meaning(*place, how="import") if place else Meaning(files[0], OUTSIDE, how="import")
 
     def _default(self, path: str, alias: str) -> Meaning:
         """What a file exports by default: what has the name it is imported as, or its only definition."""
         file = self.of(path)
+        self.asked.inside.update(((path, alias), (path, EVERY)))
         defined = [index for index in file.top.values() if file.symbols[index].kind != "variable"]
         index = file.top.get(alias, defined[0] if len(defined) == 1 else OUTSIDE)
         return Meaning(path, index, how="import")
@@ -233,6 +239,7 @@ class World:
     def class_named(self, path: str, qual: str) -> Where | None:
         """The class of that name: in the file, in its folder, or the only one."""
         file = self.of(path)
+        self.asked.inside.add((path, qual.rpartition(".")[2]))
         here = file.class_named(qual)
         return (path, here) if here is not None else self._far_class(path, qual.rpartition(".")[2], file.language.name)
 

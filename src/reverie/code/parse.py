@@ -19,6 +19,7 @@ from reverie.code.chains import chain, type_chain
 from reverie.code.facts import HERE, OUTSIDE, Binding, Facts, Import, Mention
 from reverie.code.imports import braces, quoted
 from reverie.code.languages import BY_NAME, Language, tools
+from reverie.policy import USUAL
 from reverie.privacy import redact
 from reverie.store.code import Symbol
 
@@ -287,5 +288,5 @@ def clean(symbols: list[Symbol]) -> list[Symbol]:
     """The symbols with heads that hold no secret."""
     if not symbols:
         return []
-    heads = redact("\n".join(" ".join(one.head.split("\n")) for one in symbols), keep_lines=True)[0].split("\n")
+    heads = redact("\n".join(" ".join(one.head.split("\n")) for one in symbols), USUAL, keep_lines=True)[0].split("\n")
     return [one._replace(head=line) for one, line in zip(symbols, heads, strict=True)]

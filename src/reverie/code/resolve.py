@@ -24,7 +24,8 @@ from reverie.code.meaning import COMMON, UNSURE, Asked, Meaning, World, an_objec
 from reverie.code.sources import Loaded
 from reverie.store.code import Edge, Linked
 
-OF_FILE, OF_NAME, OF_JOINS = "file {}", "name {}", "members of {}"    # what edges rest on
+# What edges rest on
+OF_FILE, OF_INSIDE, OF_NAME, OF_JOINS = "file {}", "in {}: {}", "name {}", "members of {}"
 FOLLOWED = 8               # steps of a chain, bases of bases, re-exports: more than that is a circle
 
 
@@ -39,12 +40,13 @@ def linked(world: World, paths: Iterable[str]) -> Iterator[Linked]:
     for path in paths:
         world.asked = Asked()
         edges = tuple(edges_of(world, path))
-        yield Linked(path, edges, frozenset(rests_on(world.asked)))
+        yield Linked(path, edges, frozenset(rests_on(world.asked, path)))
 
 
-def rests_on(asked: Asked) -> Iterator[str]:
-    """What edges can only change with, as texts."""
+def rests_on(asked: Asked, path: str) -> Iterator[str]:
+    """What the edges of a file can only change with, besides itself, as texts."""
     yield from map(OF_FILE.format, asked.files)
+    yield from (OF_INSIDE.format(file, name) for file, name in asked.inside if file != path)
     yield from map(OF_NAME.format, asked.names)
     yield from map(OF_JOINS.format, asked.joins)
 

@@ -11,14 +11,13 @@ Always true: ties break by path and line; what is told holds no secrets.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import blake2b
 from itertools import islice
 from typing import NamedTuple
 
 from reverie.code.chunks import as_it_is, chunked, clean, symbol_of
 from reverie.code.index import facts_of
 from reverie.search.files import FLOOR, Asked, Candidate, candidates
-from reverie.store.files import Chunk, FileIndex
+from reverie.store.files import Chunk, FileIndex, Found
 
 MEANING = 0.8              # of the score, what the cosine says (bench/similar: 0.7 finds 0.5 % fewer, 0.9 1 % fewer)
 FAIR = 4.0                 # BM25 of a match that is half as good as can be, where there is nothing but words
@@ -38,7 +37,8 @@ class Alike(NamedTuple):
 
 def similar(index: FileIndex, asked: Asked, now: float) -> list[Alike]:
     """The best chunks of a repository, best first."""
-    told = (one for score, found in ranked(index, asked) if (one := alike(score, found, now)) is not None)
+    files = Present(now)
+    told = (one for score, found in ranked(index, asked) if (one := alike(score, found, files)) is not None)
     return list(islice(once(told), max(0, asked.limit)))
 
 
@@ -68,23 +68,45 @@ def once(answers: Iterable[Alike]) -> Iterator[Alike]:
         yield one
 
 
-def alike(score: float, one: Candidate, now: float) -> Alike | None:
+class Present:
+    """The files of one answer as they are now, each read, and cut up if it has changed, at most once."""
+
+    def __init__(self, now: float) -> None:
+        self._now = now
+        self._chunks: dict[tuple[str, str], list[Chunk] | None] = {}
+
+    def chunk(self, found: Found) -> Chunk | None:
+        """What a chunk is now; None where it is gone."""
+        place = (found.root, found.file.path)
+        if place not in self._chunks:
+            self._chunks[place] = self._cut_up(found)
+        fresh = self._chunks[place]
+        if fresh is None:
+            return found.chunk
+        return meant(found.chunk, fresh)
+
+    def _cut_up(self, found: Found) -> list[Chunk] | None:
+        """The chunks of a file that has changed since it was indexed, none of one that is gone; None if it has not."""
+        path = found.file.path
+        content = as_it_is(found.root, path, self._now)
+        if content is None:
+            return []
+        if content.hash == found.file.hash:
+            return None
+        text = clean(content.text)
+        return chunked(path, text, facts_of(path, text).symbols)
+
+
+def alike(score: float, one: Candidate, files: Present) -> Alike | None:
     """A candidate as an answer; None where it is gone."""
     found, why = one.found, [f"words {one.bm25:.1f}"] if one.bm25 > 0 else []
     if one.cosine is not None:
         why.append(f"meaning {one.cosine:.2f}")
-    content = as_it_is(found.root, found.file.path, now)
-    if content is None:
+    chunk = files.chunk(found)
+    if chunk is None:
         return None
-    chunk = found.chunk
-    if content.stamp != found.file.stamp and blake2b(content.data, digest_size=16).digest() != found.file.hash:
-        text = clean(content.text)
-        fresh = meant(chunk, chunked(found.file.path, text, facts_of(found.file.path, text).symbols))
-        if fresh is None:
-            return None
-        if fresh.hash != chunk.hash:
-            why.append("changed since it was indexed")
-        chunk = fresh
+    if chunk.hash != found.chunk.hash:
+        why.append("changed since it was indexed")
     return Alike(found.file.path, chunk.first, chunk.last, symbol_of(chunk.text), score,
                  chunk.text.partition("\n")[2], tuple(why))
 

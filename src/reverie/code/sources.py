@@ -126,9 +126,11 @@ class Loaded:
 class Stored:
     """A repository as its index has it, but for files that are `fresh`, and without those that are `gone`."""
 
-    def __init__(self, index: CodeIndex, root: str, fresh: Mapping[str, Facts], gone: Collection[str]) -> None:
+    def __init__(self, index: CodeIndex, root: str, known: Collection[str], fresh: Mapping[str, Facts],
+                 gone: Collection[str]) -> None:
+        """`known` are the files in the index."""
         self._index, self._root, self._fresh, self._gone = index, root, fresh, gone
-        self._paths = (index.known(root).keys() | fresh.keys()) - set(gone)
+        self._paths = {*known, *fresh} - set(gone)
         self._new = Loaded(fresh)
         self._named: dict[str, list[Definition]] = {}
 

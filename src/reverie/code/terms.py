@@ -1,7 +1,9 @@
 """Text and code → the terms that a plan compares: stems of the words within identifiers, and identifiers as a whole.
 
 `HTTPConnectionPool`, `http_connection_pool` and "the connection pools of HTTP" share `http`, `connect` and `pool`; the
-first two share `httpconnectionpool` as well. Stems are those of the Snowball stemmer for English.
+first two share `httpconnectionpool` as well. Stems are those of the Snowball stemmers for English and, in Cyrillic
+letters, Russian. Scripts that are written without spaces come in overlapping pairs of characters, as in full-text
+search (`words`).
 """
 
 from __future__ import annotations
@@ -12,9 +14,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import Any
 
-from reverie.words import STOP
+from reverie.words import STOP, names, pairs, stretches, unaccented
 
-IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PIECE = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 LONGEST = 60             # characters; what is longer is data
 MOST_PIECES = 8          # of an identifier; what has more is a hash or a key
@@ -36,10 +37,15 @@ ABOUT_WORK = frozenset((
 
 
 @cache
-def stemmer() -> Any:
-    """The stemmer, loaded when the first word is stemmed."""
+def stemmer(language: str) -> Any:
+    """A language's stemmer, loaded when the first word is stemmed."""
     from Stemmer import Stemmer
-    return Stemmer("english")
+    return Stemmer(language)
+
+
+def stem(word: str) -> str:
+    """The stem of a word in lower case, going by its letters."""
+    return str(stemmer("russian" if "\u0400" <= word[0] <= "\u04ff" else "english").stemWord(word))
 
 
 @lru_cache(maxsize=400_000)
@@ -49,23 +55,50 @@ def terms_of(identifier: str) -> tuple[str, ...]:
     >>> terms_of("getUserNames")
     ('get', 'user', 'name', 'getusernames')
     """
-    pieces = PIECE.findall(identifier)
-    if len(identifier) > LONGEST or len(pieces) > MOST_PIECES:
-        return ()
-    parts = [part.lower() for part in pieces if len(part) > 1 and not part.isdigit()]
-    stems = tuple(map(str, stemmer().stemWords(parts)))
-    return (*stems, plain(identifier)) if len(pieces) > 1 else stems
+    found = pieces(identifier)
+    stems = tuple(stem(part.lower()) for part in found if len(part) > 1 and not part.isdigit())
+    if len(identifier) > LONGEST or len(found) > MOST_PIECES:
+        return stems if any(unspaced for _, unspaced in stretches(identifier)) else ()
+    return (*stems, plain(identifier)) if len(found) > 1 else stems
+
+
+def pieces(identifier: str) -> list[str]:
+    """The words within an identifier, as they are written; of a script without spaces, pairs of characters.
+
+    >>> pieces("getUser2"), pieces("支付处理")
+    (['get', 'User', '2'], ['支付', '付处', '处理'])
+    """
+    if identifier.isascii():
+        return PIECE.findall(identifier)
+    return [piece for stretch, unspaced in stretches(unaccented(identifier))
+            for piece in (pairs(stretch) if unspaced else cased(stretch))]
+
+
+def cased(word: str) -> Iterator[str]:
+    """The words within an identifier of any script that has spaces: capitals and digits tell, as they do in ASCII."""
+    like = "".join("A" if one.isupper() else "0" if one.isdigit() else "_" if one == "_" else "a" for one in word)
+    return (word[piece.start():piece.end()] for piece in PIECE.finditer(like))
+
+
+def word_parts(words: Iterable[str]) -> Iterator[str]:
+    """The words within identifiers that say something by themselves, in lower case: not those of two letters."""
+    return (part.lower() for word in words for part in pieces(word) if len(part) > 2 or is_pair(part))
+
+
+def is_pair(part: str) -> bool:
+    """Whether it is a pair of characters of a script without spaces."""
+    return len(part) == 2 and not part.isascii() and next(stretches(part))[0] == ""
 
 
 def plain(identifier: str) -> str:
     """An identifier without regard to how it is written: `http_pool`, `HttpPool` and `httppool` are one."""
-    return identifier.replace("_", "").lower()
+    return unaccented(identifier).replace("_", "").lower()
 
 
 def code_terms(text: str) -> Counter[str]:
     """The terms of some code, with how often they occur."""
     found: Counter[str] = Counter()
-    for identifier, times in Counter(IDENTIFIER.findall(text)).items():
+    for identifier, times in Counter(names(text)).items():
         for term in terms_of(identifier):
             found[term] += times
     return found
@@ -73,7 +106,7 @@ def code_terms(text: str) -> Counter[str]:
 
 def told(text: str) -> Iterator[str]:
     """The words and identifiers of a task that tell it from others."""
-    return (word for word in IDENTIFIER.findall(text)
+    return (word for word in names(text)
             if len(word) > 1 and word.lower() not in STOP and word.lower() not in ABOUT_WORK)
 
 

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from hashlib import blake2b
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from reverie.errors import NotFound
 from reverie.files.chunks import chunked
 from reverie.files.roots import Root
-from reverie.files.walk import LeftOut, Seen, Walked, read, walked
+from reverie.files.walk import Content, LeftOut, Seen, Walked, read, walked
+from reverie.policy import USUAL, Policy
 from reverie.privacy import redact
 from reverie.store.files import UNSURE, Difference, Entry, FileIndex, Indexed
 
@@ -26,6 +27,7 @@ BATCH = 2_000_000          # bytes of files indexed in one transaction
 
 Progress = Callable[[str, int, int | None], None]
 Going = Callable[[], bool]
+Made = TypeVar("Made")
 
 
 class Synced(NamedTuple):
@@ -63,40 +65,31 @@ def planned(known: Mapping[str, Indexed], found: Walked) -> Plan:
     return Plan(changed, [path for path in known if path not in there and not path.startswith(closed)])
 
 
-def synced(index: FileIndex, root: Root, now: Callable[[], float], progress: Progress, going: Going) -> Synced:
-    """Bring the index of a root up to date, as long as `going` says so."""
-    try:
-        found = walked(root)
-    except NotFound:
-        return Synced(missing=(root.path,))
-    known = index.known(root.path)
-    plan = planned(known, found)
-    skipped = found.skipped.copy()
-    skipped["unreadable"] += len(found.unreadable)
-    total, done = sum(file.stamp.size for file in plan.changed), Synced(len(found.files))
-    for batch in batches(plan.changed):
-        if not going():
-            return done._replace(stopped=True, skipped=+skipped)
-        done = done.plus(put(index, root, batch, known, now, skipped))
-        progress(f"indexing {Path(root.path).name}", done.bytes, total)
-    dropped = Difference(dropped=index.drop(root.path, plan.gone))
-    return done._replace(gone=len(plan.gone), chunks=done.chunks.plus(dropped), skipped=+skipped)
+class Opened(NamedTuple, Generic[Made]):
+    """What opening some files that may have changed has found."""
+
+    fresh: list[Made]                  # what was made of those that have
+    same: list[Indexed]                # with another stamp, but the bytes that they had
+    left: list[str]                    # that are known and do not count any more
+    bytes: int                         # that were read
 
 
-def put(index: FileIndex, root: Root, files: Iterable[Seen], known: Mapping[str, Indexed], now: Callable[[], float],
-        skipped: Counter[str]) -> Synced:
-    """Index some files that may have changed. What is no text is left out and not kept; what cannot be read, kept."""
-    entries: list[Entry] = []
+def opened(root: str, files: Iterable[Seen], known: Mapping[str, Indexed], now: Callable[[], float],
+           skipped: Counter[str], made: Callable[[Indexed, Content], Made], policy: Policy = USUAL) -> Opened[Made]:
+    """Open some files that may have changed, and make something of each that has.
+
+    What is no text, and what has a secret in its path, is left out and not kept; what cannot be read just now is kept
+    as it is known. Why files are left out is counted in `skipped`.
+    """
+    fresh: list[Made] = []
     same: list[Indexed] = []
     left: list[str] = []
     size = 0
     for file in files:
-        if redact(file.path)[1]:
-            skipped["a secret in its name"] += 1
-            left += [file.path] if file.path in known else []
-            continue
         try:
-            content = read(Path(root.path, file.path), now())
+            if redact(file.path, policy)[1]:
+                raise LeftOut(why="a secret in its name")
+            content = read(Path(root, file.path), now(), policy)
         except FileNotFoundError:
             continue
         except LeftOut as err:
@@ -107,19 +100,53 @@ def put(index: FileIndex, root: Root, files: Iterable[Seen], known: Mapping[str,
             skipped["unreadable"] += 1
             continue
         size += len(content.data)
-        indexed = Indexed(file.path, content.stamp, blake2b(content.data, digest_size=16).digest())
-        if file.path in known and known[file.path].hash == indexed.hash:
+        indexed = Indexed(file.path, content.stamp, content.hash)
+        before = known.get(file.path)
+        if before is None or before.hash != indexed.hash:
+            fresh.append(made(indexed, content))
+        elif before.stamp != indexed.stamp:
             same.append(indexed)
-        else:
-            entries.append(Entry(indexed, chunked(redact(content.text, keep_lines=True)[0])))
-    index.stamp(root.path, [file for file in same if file.stamp != known[file.path].stamp])
-    index.drop(root.path, left)
-    return Synced(indexed=len(entries), bytes=size, chunks=index.put(root.path, entries))
+    return Opened(fresh, same, left, size)
 
 
-def renew(index: FileIndex, root: Root, path: str, now: Callable[[], float]) -> None:
+def synced(index: FileIndex, root: Root, now: Callable[[], float], progress: Progress, going: Going,
+           policy: Policy = USUAL) -> Synced:
+    """Bring the index of a root up to date, as long as `going` says so."""
+    try:
+        found = walked(root, policy=policy)
+    except NotFound:
+        return Synced(missing=(root.path,))
+    known = index.known(root.path)
+    plan = planned(known, found)
+    skipped = found.skipped.copy()
+    skipped["unreadable"] += len(found.unreadable)
+    total, done = sum(file.stamp.size for file in plan.changed), Synced(len(found.files))
+    for batch in batches(plan.changed):
+        if not going():
+            return done._replace(stopped=True, skipped=+skipped)
+        done = done.plus(put(index, root, batch, known, now, skipped, policy))
+        progress(f"indexing {Path(root.path).name}", done.bytes, total)
+    dropped = Difference(dropped=index.drop(root.path, plan.gone))
+    return done._replace(gone=len(plan.gone), chunks=done.chunks.plus(dropped), skipped=+skipped)
+
+
+def put(index: FileIndex, root: Root, files: Iterable[Seen], known: Mapping[str, Indexed], now: Callable[[], float],
+        skipped: Counter[str], policy: Policy) -> Synced:
+    """Index some files that may have changed."""
+    found = opened(root.path, files, known, now, skipped, partial(entry_of, policy=policy), policy)
+    index.stamp(root.path, found.same)
+    index.drop(root.path, found.left)
+    return Synced(indexed=len(found.fresh), bytes=found.bytes, chunks=index.put(root.path, found.fresh))
+
+
+def entry_of(file: Indexed, content: Content, policy: Policy = USUAL) -> Entry:
+    """A file with its chunks."""
+    return Entry(file, chunked(redact(content.text, policy, keep_lines=True)[0]))
+
+
+def renew(index: FileIndex, root: Root, path: str, now: Callable[[], float], policy: Policy = USUAL) -> None:
     """Bring the index of one file that was just written up to date."""
-    put(index, root, [Seen(path, UNSURE)], index.known(root.path), now, Counter())
+    put(index, root, [Seen(path, UNSURE)], index.known(root.path), now, Counter(), policy)
 
 
 def batches(files: Iterable[Seen]) -> Iterator[list[Seen]]:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from reverie.errors import BadInput, NotFound
 from reverie.model import Event
+from reverie.policy import USUAL, Policy
 from reverie.privacy import MARK, redact
 
 VERB = "file"              # of the events that tell of a file written
@@ -92,7 +93,7 @@ def listed(events: Iterable[Event], path: str) -> list[Version]:
             for event in events if event.payload.get("path") == path]
 
 
-def altered(old: bytes | None, text: str, mode: str) -> bytes:
+def altered(old: bytes | None, text: str, mode: str, policy: Policy = USUAL) -> bytes:
     """A file's bytes after text was appended to it or put in its place; secrets are taken out of the text first.
 
     Appended text begins on a line of its own and ends with a line break; new lines end as most of the file's do. What
@@ -101,10 +102,10 @@ def altered(old: bytes | None, text: str, mode: str) -> bytes:
     if mode not in MODES:
         raise BadInput(f"{mode!r} is not a way of updating a file; there are {', '.join(MODES)}")
     before = utf8(old or b"")
-    if mode == "replace" and MARK.search(text) and redact(before)[1]:
+    if mode == "replace" and MARK.search(text) and redact(before, policy)[1]:
         raise BadInput("The new text has a mark where the file holds a secret, which would be lost. "
                        "Use mode=\"append\", or edit the file by hand")
-    clean = redact(text, keep_lines=True)[0].replace("\r\n", "\n")
+    clean = redact(text, policy, keep_lines=True)[0].replace("\r\n", "\n")
     clean = clean if clean.endswith("\n") else clean + "\n"
     kept = (old or b"") if mode == "append" else b""
     if kept and not before.endswith(("\n", "\r", BOM)):

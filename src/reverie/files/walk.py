@@ -23,7 +23,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie.errors import BadInput, NotFound
 from reverie.files.roots import OWN, Root
+from reverie.policy import USUAL, Policy
+from reverie.privacy import impersonal
+from reverie.privacy.sensitive import SENSITIVE, is_marked, is_sensitive
 from reverie.store.files import UNSURE, Stamp
+from reverie.words import digest
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -74,8 +78,20 @@ class Content(NamedTuple):
     data: bytes
     stamp: Stamp
 
+    @property
+    def hash(self) -> bytes:
+        """What identifies its bytes."""
+        return digest(self.data)
+
 
 Counts = Callable[[str], bool]
+
+
+class Names(NamedTuple):
+    """What counts and what does not, going by its name."""
+
+    counts: Counts
+    policy: Policy
 
 
 class Rule(NamedTuple):
@@ -96,15 +112,15 @@ class Ground(NamedTuple):
     rules: Rules
 
 
-def walked(root: Root, counts: Counts | None = None) -> Walked:
+def walked(root: Root, counts: Counts | None = None, policy: Policy = USUAL) -> Walked:
     """Every file of a root that counts, by path. Raises NotFound if there is no such folder.
 
-    `counts` says which names do, if it is not those of texts.
+    `counts` says which names do, if it is not those of texts; `policy` which files are sensitive.
     """
     if os.path.realpath(root.path) != root.path:
         raise NotFound(f"The folder {root.path} is not there; a link is in its place")
     found = Walked([], Counter(), [])
-    ground = ground_of(root)
+    ground, names = ground_of(root), Names(counts or is_text, policy)
     waiting = [("", ground.rules)]
     odd = sum(rule.odd for rule in ground.rules)
     while waiting:
@@ -123,7 +139,7 @@ def walked(root: Root, counts: Counts | None = None) -> Walked:
         if folder and any(entry.name in IGNORES for entry in listed):
             more = rules_of(root, folder, ground)
             rules, odd = (*rules, *more), odd + sum(rule.odd for rule in more)
-        inner = looked_at(root, folder, listed, ground.within, rules, found, counts)
+        inner = looked_at(root, folder, listed, ground.within, rules, found, names)
         waiting += [(path, rules) for path in sorted(inner, reverse=True)]
     found.files.sort()
     found.skipped[ODD] += odd
@@ -131,13 +147,13 @@ def walked(root: Root, counts: Counts | None = None) -> Walked:
 
 
 def looked_at(root: Root, folder: str, entries: Sequence[os.DirEntry[str]], within: str, rules: Rules,
-              found: Walked, counts: Counts | None = None) -> Iterator[str]:
+              found: Walked, names: Names) -> Iterator[str]:
     """The folders in a folder that are to be gone into; its files go into `found`."""
     for entry in entries:
         path = f"{folder}/{entry.name}" if folder else entry.name
         try:
             is_folder, link = entry.is_dir(follow_symlinks=False), entry.is_symlink()
-            why = "symbolic link" if link else why_not(root, path, is_folder, within, rules, counts)
+            why = "symbolic link" if link else why_not(root, path, is_folder, within, rules, names)
             if why:
                 found.skipped[why] += not is_folder
             elif is_folder:
@@ -164,7 +180,7 @@ def another_tree(listed: Sequence[os.DirEntry[str]]) -> bool:
 
 
 def why_not(root: Root, path: str, is_folder: bool, within: str, rules: Rules,
-            counts: Counts | None = None) -> str:
+            names: Names) -> str:
     """Why a file or folder does not count, going by its name; empty if it does."""
     name = path.rpartition("/")[2]
     if root.own:
@@ -172,7 +188,9 @@ def why_not(root: Root, path: str, is_folder: bool, within: str, rules: Rules,
         return "" if wanted else "not of the mirror"
     if name.startswith(".") or (is_folder and name in LEFT):
         return "hidden"
-    if not is_folder and not (counts or is_text)(name):
+    if not is_folder and is_sensitive(path, names.policy):
+        return SENSITIVE
+    if not is_folder and not names.counts(name):
         return "another type"
     if not name.isascii() and any("\ud800" <= ch <= "\udfff" for ch in name):
         return "name is not UTF-8"
@@ -272,18 +290,18 @@ def inside(root: Root, path: Path) -> str | None:
     return None if top is None else plain.relative_to(top).as_posix()
 
 
-def admitted(root: Root, path: str, counts: Counts | None = None) -> Path:
+def admitted(root: Root, path: str, counts: Counts | None = None, policy: Policy = USUAL) -> Path:
     """The place of a file that counts; it need not exist. Raises BadInput, with the reason, for one that does not.
 
-    Every step from the root is looked at: none may be a symbolic link, hidden or ignored (CC-73). `counts` as of
-    `walked`.
+    Every step from the root is looked at: none may be a symbolic link, hidden or ignored (CC-73). `counts`
+    and `policy` as of `walked`.
     """
     ground = ground_of(root)
-    rules, steps = ground.rules, path.split("/")
+    rules, steps, names = ground.rules, path.split("/"), Names(counts or is_text, policy)
     for depth in range(1, len(steps) + 1):
         step, last = "/".join(steps[:depth]), depth == len(steps)
         place = Path(root.path, step)
-        why = "a symbolic link" if place.is_symlink() else why_not(root, step, not last, ground.within, rules, counts)
+        why = "a symbolic link" if place.is_symlink() else why_not(root, step, not last, ground.within, rules, names)
         if why:
             raise BadInput(f"{Path(root.path, path)} is not among the files that memory may read or write: "
                            f"{step} is {why}")
@@ -295,10 +313,11 @@ def admitted(root: Root, path: str, counts: Counts | None = None) -> Path:
     return place
 
 
-def read(place: Path, now: float) -> Content:
+def read(place: Path, now: float, policy: Policy = USUAL) -> Content:
     """A file's text with its stamp; UNSURE if it was written while or shortly before we read it.
 
-    Raises OSError, or LeftOut where it is no text. The file is opened without following a link.
+    Without what is private or personal in it; secrets are taken out by whoever keeps some of it. Raises OSError, or
+    LeftOut where it is no text, or says of itself that it is sensitive. The file is opened without following a link.
     """
     with os.fdopen(os.open(place, READING), "rb") as file:
         before = os.fstat(file.fileno())
@@ -310,7 +329,10 @@ def read(place: Path, now: float) -> Content:
         raise LeftOut(f"{place} is left out: too large", "too large")
     stamp = stamp_of(after)
     settled = stamp_of(before) == stamp and len(data) == stamp.size and now - stamp.mtime / 1e9 > FRESH
-    return Content(decoded(data, place), data, stamp if settled else UNSURE)
+    text = decoded(data, place)
+    if is_marked(text):
+        raise LeftOut(f"{place} is left out: {SENSITIVE}", SENSITIVE)
+    return Content(impersonal(text, policy), data, stamp if settled else UNSURE)
 
 
 def decoded(data: bytes, place: Path) -> str:

@@ -31,6 +31,8 @@ class Format(NamedTuple):
 
     name: str
     about: str           # what to name, for people
+    user: str = ""       # where that program itself keeps what it remembers: in the user's home
+    project: str = ""    # … and in a project
 
     @property
     def fits(self) -> Callable[[Path], bool]:
@@ -47,12 +49,13 @@ class Format(NamedTuple):
 
 
 FORMATS = (
-    Format("jcode", "~/.jcode, or one of its files"),
-    Format("zuckerman", "an agent's home, or one of its stores"),
-    Format("aircher", "~/.aircher, or its episodic.duckdb"),
-    Format("jaato", ".jaato, or its memories.jsonl"),
+    Format("jcode", "~/.jcode, or one of its files", user=".jcode"),
+    Format("zuckerman", "an agent's home, or one of its stores", user=".zuckerman/homedir"),
+    Format("aircher", "~/.aircher, or its episodic.duckdb", user=".aircher"),
+    Format("jaato", ".jaato, or its memories.jsonl", project=".jaato"),
     Format("mem0", "what get_all gives, saved as JSON"),
     Format("claude-code", "~/.claude/projects/PROJECT, or its memory folder"),
+    Format("skills", ".claude/skills, or one skill's folder"),
     Format("basic-memory", "a folder of notes, or one note"),
 )
 NAMES = tuple(row.name for row in FORMATS)
@@ -80,12 +83,21 @@ def projects_in(path: Path) -> str:
             f"space of its own: reverie import {path / found[0]} --space me/NAME, and so on") if found else ""
 
 
+def lying(user: Path, project: Path) -> list[tuple[Format, Path]]:
+    """What lies where its program keeps it, in a user's home and in a project (X46)."""
+    places = [(row, root / name) for row in FORMATS for root, name in ((user, row.user), (project, row.project))
+              if name]
+    return [(row, path) for row, path in places if path.is_dir() and looks_like(row, path)]
+
+
 def detect(path: Path) -> Format | None:
     """The first format that the path has the look of; one that cannot be looked at is none."""
-    for row in FORMATS:
-        try:
-            if row.fits(path):
-                return row
-        except (BadInput, OSError):
-            continue
-    return None
+    return next((row for row in FORMATS if looks_like(row, path)), None)
+
+
+def looks_like(row: Format, path: Path) -> bool:
+    """Whether a path has the look of a format; one that cannot be looked at has not."""
+    try:
+        return row.fits(path)
+    except (BadInput, OSError):
+        return False

@@ -27,7 +27,7 @@ from reverie.importing.nouns import (
     words,
     zoneless,
 )
-from reverie.importing.texts import Passage, frontmatter, left_out, own, passages, print_of, text_in
+from reverie.importing.texts import Passage, frontmatter, left_out, own, page_in, passages, print_of, sensitive
 from reverie.kinds import KINDS
 
 OBSERVATION = re.compile(r"\[([^\[\]()]{1,64})\]\s+(\S.*)", re.DOTALL)
@@ -72,6 +72,7 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
                 notes.append(note_of(file, name))
         except (BadInput, OSError) as err:
             yield Bad(name, str(err))
+    yield from sensitive(files)
     if links:
         yield Remark(left_out(links))
     known = {name.lower(): note.permalink for note in notes for name in (note.permalink, note.title)}
@@ -81,7 +82,7 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
 
 def note_of(file: Path, name: str) -> Note:
     """A file, taken apart: what has the form of an observation or a relation is one, wherever it stands."""
-    head, body, first = frontmatter(text_in(file))
+    head, body, first = frontmatter(page_in(file))
     title = words(head.get("title")) or file.stem
     prose, observations, relations = list[str](), list[tuple[int, str, str]](), list[tuple[str, str]]()
     for one in passages(body, first):

@@ -26,7 +26,16 @@ from reverie.importing.nouns import (
     words,
     zoneless,
 )
-from reverie.importing.texts import frontmatter, kind_under, left_out, own, passages, print_of, text_in
+from reverie.importing.texts import (
+    frontmatter,
+    kind_under,
+    left_out,
+    own,
+    page_in,
+    passages,
+    print_of,
+    sensitive,
+)
 
 INDEX = "MEMORY.md"
 TYPES = {"user": "knowledge", "feedback": "preference", "project": "fact", "reference": "note"}
@@ -51,6 +60,7 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
     folder = folder_of(path) or path
     root = folder if folder.is_dir() else path.parent
     files, links = own(root, sorted(folder.rglob("*.md")) if folder.is_dir() else [path])
+    yield from sensitive(files)
     topics = []
     for file in files:
         if file.name == INDEX:
@@ -73,7 +83,7 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
 
 def topic(file: Path, name: str, reading: Reading) -> Found | None:
     """A page; none if it says nothing."""
-    head, body, line = frontmatter(text_in(file))
+    head, body, line = frontmatter(page_in(file))
     text = body.strip()
     if not text:
         return None
@@ -90,7 +100,7 @@ def topic(file: Path, name: str, reading: Reading) -> Found | None:
 
 def rest_of(index: Path, folder: Path) -> Iterator[Found]:
     """What stands in the index itself."""
-    for one in passages(text_in(index)):
+    for one in passages(page_in(index)):
         if any((folder / target).is_file() for target in LINK.findall(one.text)):
             continue
         yield Found(key=f"{INDEX}#{print_of(one.text)}", text=one.text, where=f"{INDEX}, line {one.line}",

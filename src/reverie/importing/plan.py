@@ -3,7 +3,7 @@
 An id follows from the space and the name that a record has there, so that the same record is the same memory whenever
 it is taken in, also by way of `reverie share`. Secrets are taken out as of any other text. What somebody else's file
 says is believed as far as its program says who said it; where whoever imports does not trust the file, it counts as
-`inferred`: it waits for approval, ranks low and fades within days.
+`untrusted`: it waits for approval, ranks low and commands nobody (`lifecycle.untrusted`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
 from reverie.importing.nouns import USER, Bad, Deed, Found, Item, Remark
-from reverie.lifecycle.intake import KIND, MOST_TAG, MOST_TAGS, built, cleaned, equipped
+from reverie.lifecycle.intake import KIND, MOST_TAG, MOST_TAGS, built, cleaned, equipped, private
+from reverie.lifecycle.untrusted import HEARD, THEIRS
 from reverie.mirror.jsonl import ORIGIN, id_for
-from reverie.model import TRUST, Add, Change, Edge, Event, Link, Memory, Retire, lineage
+from reverie.model import TRUST, UNTRUSTED, Add, Change, Edge, Event, Link, Memory, Retire, lineage
+from reverie.policy import USUAL, Policy
 from reverie.privacy import redact_value
+from reverie.privacy.sensitive import without_contents
 from reverie.words import fingerprint
 
-ACTING = ("intention", "goal", "negative", "procedure", "skill", "correction", "preference")
 USE = ("confidence", "strength", "reinforcements", "access_count", "last_accessed_at")   # what use has made of it
 UNUSABLE = (BadInput, TypeError, ValueError, OverflowError)
 TITLE = 120        # characters of a heading that is kept as a title
@@ -37,6 +39,7 @@ class Into(NamedTuple):
     now: float
     zone: str
     untrusted: bool = False
+    policy: Policy = USUAL
 
 
 class Plan(NamedTuple):
@@ -200,21 +203,18 @@ def memory_of(found: Found, into: Into) -> Memory:
                "details": {**({"description": title} if len(title) > TITLE else {}), **fields.get("details", {}),
                            ORIGIN: origin}}
     memory = built(id_of(found, into), into.now, found.text, space=space_of(found, into),
-                   at=found.at if found.at is not None else found.seen, **fields)
+                   at=found.at if found.at is not None else found.seen, **fields, policy=into.policy)
     return equipped(memory, into.now, lambda: into.zone)._replace(**state)
 
 
 def disarmed(fields: Mapping[str, Any], state: Mapping[str, Any], origin: Mapping[str, Any],
              ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """What a file that is not trusted may say: it is `inferred`, approves itself of nothing, watches for nothing, and
-    what would make an agent do something is a note.
-    """
-    acts = fields["kind"] in ACTING
-    details = {name: value for name, value in fields.get("details", {}).items() if name not in ("maturity", "when")}
-    return ({**{name: value for name, value in fields.items() if name not in ("triggers", "trust")},
-             "provenance": "inferred", "details": details, **({"kind": "note"} if acts else {})},
+    """What a file that is not trusted may say: others wrote it, and somebody looks at it first."""
+    details = {name: value for name, value in fields.get("details", {}).items() if name != "curated"}
+    return ({**fields, "provenance": UNTRUSTED, "trust": None,
+             "details": {**details, "maturity": "escalated", HEARD: THEIRS}},
             {name: value for name, value in state.items() if name not in USE},
-            {**origin, "untrusted": True, **({"kind": fields["kind"]} if acts else {})})
+            {**origin, "untrusted": True})
 
 
 def tags(given: Iterable[str]) -> list[str]:
@@ -244,6 +244,6 @@ def links(kept: Sequence[Kept], ids: Mapping[str, str]) -> list[Link]:
 def deed_of(deed: Deed, into: Into) -> Event:
     """A deed as an event of the log, without secrets."""
     origin = {"system": into.system, "id": deed.key}
-    safe, _ = redact_value(cleaned({**deed.payload, ORIGIN: origin}))
-    return Event(verb=deed.verb, space=into.space, at=deed.at, session=str(redact_value(cleaned(deed.session))[0]),
+    safe, _ = redact_value(cleaned({**without_contents(deed.payload, into.policy), ORIGIN: origin}), into.policy)
+    return Event(verb=deed.verb, space=into.space, at=deed.at, session=private(deed.session, into.policy),
                  payload=safe if isinstance(safe, dict) else {ORIGIN: origin})

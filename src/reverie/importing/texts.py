@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
+from reverie.importing.nouns import Remark
 from reverie.kinds import KINDS
+from reverie.privacy import hidden
+from reverie.privacy.sensitive import is_marked
 from reverie.words import fingerprint
 
 MOST_BYTES = 1 << 30         # of one file
@@ -67,6 +71,23 @@ def own(root: Path, files: Iterable[Path]) -> tuple[list[Path], tuple[str, ...]]
 def left_out(links: Sequence[str]) -> str:
     """That links were not followed."""
     return f"Links are not followed; left out: {', '.join(links)}"
+
+
+def page_in(path: Path) -> str:
+    """The same of a Markdown page without what is private in it, every line in its place.
+
+    Nothing of one that says of itself that it is sensitive.
+    """
+    text = text_in(path)
+    return "" if is_marked(text) else hidden(text, keep_lines=True)
+
+
+def sensitive(files: Iterable[Path]) -> Iterator[Remark]:
+    """What is to be said of pages that are sensitive."""
+    for file in files:
+        with suppress(BadInput):      # who reads it says what is wrong with it
+            if is_marked(text_in(file)):
+                yield Remark(f"{file.name} says that it is sensitive: nothing of it was taken in")
 
 
 def json_in(path: Path) -> Any:

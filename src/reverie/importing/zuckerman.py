@@ -35,9 +35,11 @@ from reverie.importing.texts import (
     kind_under,
     left_out,
     own,
+    page_in,
     passages,
     pieces,
     print_of,
+    sensitive,
     text_in,
 )
 from reverie.lifecycle.episode import told
@@ -259,6 +261,7 @@ def pages(folder: Path, reading: Reading) -> Iterator[Item]:
     page = next((folder / name for name in LONG_TERM if (folder / name).is_file()), None)
     days = [file for file in sorted((folder / "memory").glob("*.md")) if DAILY.fullmatch(file.stem)]
     files, links = own(folder, [*([page] if page else []), *days])
+    yield from sensitive(files)
     if links:
         yield Remark(left_out(links))
     for file in files:
@@ -271,7 +274,7 @@ def pages(folder: Path, reading: Reading) -> Iterator[Item]:
 
 def of_page(file: Path, name: str, kind: str, reading: Reading) -> Iterator[Item]:
     """The passages of a page, and its stamped blocks."""
-    text = text_in(file)
+    text = page_in(file)
     day = moment(file.stem, reading.zone) if DAILY.fullmatch(file.stem) else None
     stamps = list(STAMP.finditer(text))
     for begun, until in zip(stamps, [*(one.start() for one in stamps[1:]), len(text)], strict=True):

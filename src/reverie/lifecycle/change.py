@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reverie.errors import BadInput
-from reverie.kinds import INTENTION
+from reverie.kinds import INTENTION, unverified
 from reverie.model import BETWEEN, Change, Edge, Link, Memory, Record, Reinforcement, Retire, Revise, lineage
 
 HELPFUL, UNHELPFUL = 0.05, -0.10    # what one explicit verdict does to confidence (B70, B71; CC-52)
@@ -32,7 +32,8 @@ def used(memory: Memory, now: float, *, helpful: bool, session: str = "", by: st
         raise BadInput(f"by={by!r} is nobody who judges; there are {', '.join(VERDICTS)}")
     at = now if at is None else at
     gain, loss = VERDICTS[by]
-    believed = round(min(1.0, max(0.0, memory.confidence + (gain if helpful else loss))), 4)
+    most = memory.trust if unverified(memory) else 1.0
+    believed = round(min(most, max(0.0, memory.confidence + (gain if helpful else loss))), 4)
     fields: dict[str, Any] = {"confidence": believed, "updated_at": now}
     if helpful:
         fields |= {"access_count": memory.access_count + 1,
@@ -109,7 +110,11 @@ def restored(memory: Memory, successor_edges: Sequence[Edge], now: float) -> lis
 
 
 def unmerged(kept: Memory, gone: Memory, now: float) -> list[Change]:
-    """What was merged into another one stands by itself again: the other is as strong as without it."""
+    """What was merged into another one stands by itself again: the other is as strong as without it. What others wrote
+    had made it no stronger.
+    """
+    if unverified(gone):
+        return []
     trail = list(kept.reinforcements)
     for crumb in crumbs(gone, kept.space):
         if crumb in trail:

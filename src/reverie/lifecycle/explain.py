@@ -25,6 +25,7 @@ BECAUSE = {
     "observed": "an agent saw it or was told to keep it",
     "extracted": "it was taken from a past conversation",
     "inferred": "it was concluded; nobody said it",
+    "untrusted": "others wrote it, and nobody stands behind it",
 }
 """Who stands behind it, by provenance."""
 
@@ -37,6 +38,7 @@ TIES = {
     ("contradicts", True): "It contradicts", ("resembles", True): "It may say the same as",
     ("relates_to", True): "It goes with", ("derived_from", True): "It was made from",
     ("derived_from", False): "It went into", ("in_cluster", True): "It belongs to", ("about", True): "It is about",
+    ("led_to", True): "It led to", ("led_to", False): "It came of",
 }
 """(relation, whether read from this end) → how the sentence begins. What has no direction reads the same from both."""
 

@@ -1,4 +1,4 @@
-"""From what a caller passes to a Memory: checked, cleaned of secrets, complete.
+"""From what a caller passes to a Memory: checked, cleaned of secrets and of what the policy takes out, complete.
 
 Nothing that is refused is half-kept, and the message says what to do. What was redacted is named in
 `details["redacted"]`, never repeated.
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from reverie import config
 from reverie.errors import BadInput
 from reverie.kinds import INTENTION
-from reverie.model import TRUST, Memory, Revise
+from reverie.model import TRUST, UNTRUSTED, Memory, Revise
 from reverie.patterns import checked
+from reverie.policy import USUAL, Policy
 
 if TYPE_CHECKING:
     from reverie.privacy import Redaction
@@ -70,10 +71,10 @@ def space_meant(space: str | None) -> str:
     return config.default_space() if space is None else checked_space(space)
 
 
-def private_space(space: str) -> str:
+def private_space(space: str, policy: Policy = USUAL) -> str:
     """A space to write in. A name that holds a secret cannot be redacted: others would not find it again."""
     from reverie.privacy import redact
-    if redact(space)[1]:
+    if redact(space, policy)[1]:
         raise BadInput("That space's name holds a secret. Spaces are written down as they are; choose another name")
     return space
 
@@ -86,12 +87,12 @@ def checked_kind(kind: str) -> str:
     return kind
 
 
-def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
+def checked_tags(tags: Iterable[str], policy: Policy = USUAL) -> tuple[str, ...]:
     """Tags without spaces around them, lower-case, each once, in the order given."""
     if isinstance(tags, str):
         raise BadInput(f"Tags are a list of words, not the one text {tags!r}")
     # Secrets first: many are known by their capitals.
-    found = tuple(dict.fromkeys(t for tag in tags if (t := _LEADING.sub("", private(tag)).strip().lower())))
+    found = tuple(dict.fromkeys(t for tag in tags if (t := _LEADING.sub("", accepted(tag, policy)).strip().lower())))
     if len(found) > MOST_TAGS or any(len(tag) > MOST_TAG for tag in found):
         raise BadInput(f"At most {MOST_TAGS} tags of at most {MOST_TAG} characters")
     return found
@@ -104,7 +105,7 @@ def checked_title(title: object) -> str:
     return clean(title)
 
 
-def checked_details(details: object) -> tuple[dict[str, Any], tuple[Redaction, ...]]:
+def checked_details(details: object, policy: Policy = USUAL) -> tuple[dict[str, Any], tuple[Redaction, ...]]:
     """Named JSON values without secrets, and what was taken out."""
     from json import dumps
 
@@ -112,7 +113,8 @@ def checked_details(details: object) -> tuple[dict[str, Any], tuple[Redaction, .
     if not isinstance(details, Mapping):
         raise BadInput(f"The details must be a mapping of names to values, not {type(details).__name__}")
     try:
-        plain, within = redact_value(cleaned(details))
+        plain, within = redact_value(cleaned(details), policy)
+        check_kept(within, policy)
         dumps(plain)
     except RecursionError as err:
         raise BadInput("The details are nested too deeply to be kept") from err
@@ -165,6 +167,17 @@ def moment_then(value: Moment, what: str = "as_of") -> float | None:
     return moment(value, what)
 
 
+def check_kept(found: Iterable[Redaction], policy: Policy) -> None:
+    """BadInput where something was found that the policy refuses to keep at all."""
+    if (policy.personal, policy.contact) == (USUAL.personal, USUAL.contact):
+        return
+    from reverie.privacy import FAMILIES, refused
+    for kind in refused(found, policy):
+        name = next(name for name, kinds in FAMILIES.items() if kind in kinds)
+        raise BadInput(f'There is personal data in it ({kind}), and {name} = "refuse" in config.toml says that such a '
+                       f'text is not kept. Leave it out; {name} = "mask" would keep the text with a mark in its place')
+
+
 def spent(redactions: Sequence[Redaction]) -> list[str]:
     """What was taken out, each kind once."""
     return sorted({redaction.kind for redaction in redactions})
@@ -176,50 +189,68 @@ def built(id: str, now: float, text: str, *,  # noqa: PLR0913 - the fields of a 
           provenance: str = "observed", files: Iterable[str] = (), triggers: Iterable[str] = (),
           details: Mapping[str, Any] | None = None, messages: tuple[int, int] | None = None,
           valid_from: Moment = None, valid_to: Moment = None, expires_at: Moment = None,
-          trust: float | None = None, salience: float = 0.5) -> Memory:
-    """A new memory from what a caller passed. Secrets are gone from every field of it."""
-    from reverie.privacy import redact  # not before something is kept: a cold recall needs none of it
-    text, redacted = redact(checked_text(text))
-    title, more = redact(checked_title(title)) if title else ("", ())
+          trust: float | None = None, salience: float = 0.5, policy: Policy = USUAL) -> Memory:
+    """A new memory from what a caller passed. Secrets are gone from every field of it; what others wrote has become
+    what it may be (`untrusted.disarmed`).
+
+    BadInput where the policy refuses what is in it, or where nothing is in it but what is private.
+    """
+    from reverie.privacy import only_private, redact  # not before something is kept: a cold recall needs none of it
+    text, redacted = redact(checked_text(text), policy)
+    title, more = redact(checked_title(title), policy) if title else ("", ())
+    check_kept((*redacted, *more), policy)
+    if redacted and only_private(text):
+        raise BadInput("There is nothing to remember: all of the text is private")
     kept: dict[str, Any] = {}
     if details:
-        kept, within = checked_details(details)
+        kept, within = checked_details(details, policy)
         more += within
     if redacted or more:
         kept["redacted"] = spent((*redacted, *more))
     believed = TRUST[checked_provenance(provenance)] if trust is None else unit(trust, "trust")
-    return Memory(
-        id=id, text=text, space=private_space(checked_space(space)), kind=checked_kind(kind), title=title,
-        tags=checked_tags(tags) if tags else (), session=private(session), speaker=private(speaker),
-        provenance=provenance, files=names(files), triggers=tuple(map(checked, names(triggers))), details=kept,
+    memory = Memory(
+        id=id, text=text, space=private_space(checked_space(space), policy), kind=checked_kind(kind), title=title,
+        tags=checked_tags(tags, policy) if tags else (), session=private(session, policy),
+        speaker=accepted(speaker, policy), provenance=provenance, files=names(files, policy),
+        triggers=tuple(map(checked, names(triggers, policy))), details=kept,
         messages=checked_messages(messages) if messages is not None else None,
         trust=believed, confidence=believed, salience=unit(salience, "salience"),
         at=now if (when := moment(at)) is None else when, created_at=now, updated_at=now,
         valid_from=moment(valid_from, "valid_from"), valid_to=moment(valid_to, "valid_to"),
         expires_at=moment(expires_at, "expires_at"),
     )
+    if provenance != UNTRUSTED:
+        return memory
+    from reverie.lifecycle.untrusted import disarmed
+    return disarmed(memory)
 
 
 FIELDS = ("text", "title", "kind", "tags", "space", "at", "session", "speaker", "provenance", "files", "triggers",
           "details", "messages", "valid_from", "valid_to", "expires_at", "trust", "salience")    # what `built` is given
 
 
-def rewritten(old: Memory, now: float, fields: Mapping[str, Any], zone: Callable[[], str]) -> Revise:
+def rewritten(old: Memory, now: float, fields: Mapping[str, Any], zone: Callable[[], str],
+              policy: Policy = USUAL) -> Revise:
     """Other values for some fields of a memory, checked and cleaned like those of a new one."""
     from reverie.lifecycle.procedure import reworded
     merged = ({name: getattr(old, name) for name in FIELDS} | dict(fields) | rewatched(old, fields)
               | reworded(old, fields))
     if "provenance" in fields and "trust" not in fields:
         merged["trust"] = None
-    new = built(old.id, now, **merged)
+    if merged["provenance"] == UNTRUSTED and "text" in fields:
+        merged["details"] = {name: value for name, value in merged["details"].items() if name not in LOOKED_AT}
+    new = built(old.id, now, **merged, policy=policy)
     told = {"kind", "details"} if new.kind == INTENTION else {"text", "kind"} if "triggers" not in fields else set()
     new = equipped(new, now, zone) if told & set(fields) else new
     values = {name: getattr(new, name) for name in (*fields, *(["trust"] if "provenance" in fields else []))}
-    values |= {name: getattr(new, name) for name in ("details", "triggers")
+    values |= {name: getattr(new, name) for name in ("kind", "details", "triggers")
                if getattr(new, name) != getattr(old, name)}
+    if new.provenance == UNTRUSTED:
+        values["confidence"] = min(old.confidence, new.trust)
     return Revise(id=old.id, fields={**values, "updated_at": now})
 
 
+LOOKED_AT = ("maturity", "curated")    # in details: that somebody looked at it, as it was then
 DERIVED = "derived_triggers"    # in details: the triggers were taken from the text and follow it
 
 
@@ -266,17 +297,25 @@ def unit(value: float, what: str) -> float:
     return float(value)
 
 
-def private(text: str) -> str:
+def private(text: str, policy: Policy = USUAL) -> str:
     """A short text without secrets."""
     from reverie.privacy import redact
-    return redact(clean(str(text)))[0] if text else ""
+    return redact(clean(str(text)), policy)[0] if text else ""
 
 
-def names(values: Iterable[str]) -> tuple[str, ...]:
+def accepted(text: str, policy: Policy) -> str:
+    """The same, but BadInput where the policy refuses what is in it."""
+    from reverie.privacy import redact
+    kept, found = redact(clean(str(text)), policy) if text else ("", ())
+    check_kept(found, policy)
+    return kept
+
+
+def names(values: Iterable[str], policy: Policy = USUAL) -> tuple[str, ...]:
     """A list of short texts without secrets, each once."""
     if isinstance(values, str):
         raise BadInput(f"A list of texts is wanted, not the one text {values!r}")
-    return tuple(dict.fromkeys(private(value) for value in values if value)) if values else ()
+    return tuple(dict.fromkeys(accepted(value, policy) for value in values if value)) if values else ()
 
 
 def cleaned(value: Any) -> Any:

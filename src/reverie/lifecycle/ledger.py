@@ -28,9 +28,11 @@ from reverie.lifecycle.reconcile import (
     absorbed,
     altered,
     family_says,
+    firm_first,
     judged,
     may_merge,
     may_yield,
+    mixed,
     one_family,
     retired,
     standing,
@@ -66,12 +68,13 @@ class Ledger:
         same = [view for view in views if view.verdict.relation == "same" and may_merge(view.old, new)]
         akin, stands = {view.old.id for view in views}, new
         if same:
-            best = min(same, key=lambda v: (v.old.space != new.space, -v.old.strength, v.old.id))
+            best = min(same, key=lambda v: (mixed(v.old, new), v.old.space != new.space, -v.old.strength, v.old.id))
             stands = self.merge(best.old, new)
-            for view in same:
-                stands = self.join(stands, view)
-            stands = self.look_again(stands, {id: cosine for id, cosine in nearest.items()
-                                              if id in akin or self.wordings.get(id)})
+            if not mixed(best.old, new):
+                for view in same:
+                    stands = self.join(stands, view)
+                stands = self.look_again(stands, {id: cosine for id, cosine in nearest.items()
+                                                  if id in akin or self.wordings.get(id)})
         against = [view for view in views if view.verdict.relation in OPPOSED and view.old.id != stands.id]
         against.sort(key=lambda v: -v.verdict.confidence)
         free = [v for v in against[1:] if v.verdict.relation == "updates" or not self.crowded(v.old)]
@@ -109,10 +112,15 @@ class Ledger:
                 and (old.space == new.space or above(old, new)))
 
     def merge(self, kept: Memory, gone: Memory) -> Memory:
-        """The older one takes over what the new one says; the new wording stays readable."""
+        """The older one takes over what the new one says; the new wording stays readable. What others wrote is no
+        wording of what somebody stands behind: it only steps back for it.
+        """
+        kept, gone = firm_first(kept, gone)
         stays = self.after[kept.id] = absorbed(kept, gone, self.now)
         self.after[gone.id] = retired(gone, self.now, "merged", kept.id)
         self.rulings.append(Ruling(gone.id, kept.id, "same"))
+        if mixed(kept, gone):
+            return stays
         said = {folded(text) for text in (kept.text, *self.wordings.get(kept.id, ()))}
         if folded(gone.text) not in said:      # ten thousand times the same words are one wording
             self.links.append(Link(edge=Edge(src=kept.id, rel="derived_from", dst=gone.id)))
@@ -162,7 +170,8 @@ class Ledger:
             if sure(verdict, winner) and may_yield(loser, winner):
                 self.supersede(loser, winner, verdict)
                 return
-        self.flag(old, new, verdict)
+        if not mixed(old, new):
+            self.flag(old, new, verdict)
 
     def supersede(self, loser: Memory, winner: Memory, verdict: Verdict) -> None:
         """The loser no longer counts; it can be asked about and brought back (A87–A89)."""
@@ -186,7 +195,7 @@ class Ledger:
         """Tie it to the nearest of those that say nearly the same (X42, CC-86)."""
         near = [view for view in views if view.verdict.relation in ("near", "same") and view.old.space == new.space
                 and self.after[view.old.id].active and worth_a_look(view.old, new, view.cosine)
-                and not self.enough(view.old, new)]
+                and not mixed(view.old, new) and not self.enough(view.old, new)]
         near.sort(key=lambda view: self.crowded(view.old))
         if near:
             self.cases.update((near[0].old.id, new.id))

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from reverie.lifecycle.alike.compare import Verdict
 from reverie.lifecycle.change import contradicting, superseded
-from reverie.lifecycle.reconcile import OPPOSED, may_merge, may_yield, merging, stronger, sure
+from reverie.lifecycle.reconcile import OPPOSED, may_merge, may_yield, merging, mixed, stronger, sure
 from reverie.lifecycle.review import untied
 from reverie.model import Change, Edge, Memory
 
@@ -43,7 +43,7 @@ def follows(old: Memory, new: Memory, said: Verdict, ties: Sequence[Edge], now: 
         winner = stronger(older, newer, max(older.at, newer.at))
         if winner is newer and sure(said, newer) and may_yield(older, newer):
             return "superseded", [*undone, *superseded(older, newer, now)]
-        if not any(tie.rel == "contradicts" for tie in ties):
+        if not mixed(older, newer) and not any(tie.rel == "contradicts" for tie in ties):
             return "flagged", [*undone, *contradicting(newer, older, now)]
     return "left", []
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.anchors import joined
-from reverie.kinds import EXCERPT, FILE, KINDS, holds, is_talk, kind_of
+from reverie.kinds import EXCERPT, FILE, KINDS, holds, is_talk, kind_of, unverified
 from reverie.lifecycle.alike.agreement import WELL_KNOWN
 from reverie.lifecycle.alike.compare import RELATIONS, Verdict, compare
 from reverie.lifecycle.alike.statement import read
@@ -152,9 +152,12 @@ def absorbed(kept: Memory, gone: Memory, now: float) -> Memory:
     """The memory that stays when another one said the same: stronger, believed as the better of both (A78–A81).
 
     Of a memory of a narrower space only that it was said is taken over, and not in which session: the rest is nobody
-    else's business.
+    else's business. What others wrote makes nothing stronger, itself least of all, however often it is met.
     """
     own = kept.space == gone.space
+    if unverified(gone):
+        return kept._replace(reinforcements=(*kept.reinforcements, *crumbs(gone, kept.space))[-MOST_REINFORCEMENTS:],
+                             updated_at=now) if unverified(kept) else kept
     better = gone if own and gone.trust > kept.trust else kept
     lasting = gone.kind if own and kind_of(gone.kind).half_life > kind_of(kept.kind).half_life else kept.kind
     stronger = kept._replace(
@@ -171,6 +174,18 @@ def absorbed(kept: Memory, gone: Memory, now: float) -> Memory:
         triggers=both(kept.triggers, gone.triggers), details=joined(kept, gone),
         expires_at=None if kept.expires_at is None or gone.expires_at is None
         else max(kept.expires_at, gone.expires_at))
+
+
+def mixed(one: Memory, other: Memory) -> bool:
+    """Whether others wrote one of two, and somebody stands behind the other: then the words of that one stay, and
+    nothing that the first says is held against it.
+    """
+    return unverified(one) != unverified(other)
+
+
+def firm_first(kept: Memory, gone: Memory) -> tuple[Memory, Memory]:
+    """Which of two stays and which goes, if the first is to stay: one that others wrote never stays for one of ours."""
+    return (gone, kept) if mixed(kept, gone) and unverified(kept) else (kept, gone)
 
 
 def both(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
@@ -249,6 +264,7 @@ def family_says(one: Memory, ones: Sequence[str], other: Memory, others: Sequenc
 
 def merging(kept: Memory, gone: Memory, now: float) -> list[Change]:
     """The changes that make one memory of two, when a person says so (B134)."""
+    kept, gone = firm_first(kept, gone)
     return [*altered(kept, absorbed(kept, gone, now)), *altered(gone, retired(gone, now, "merged", kept.id)),
             Link(edge=Edge(src=kept.id, rel="derived_from", dst=gone.id))]
 

@@ -32,7 +32,8 @@ LET_GO = {
 
 TIED = {"supersedes": "took the place of {}", "contradicts": "found to contradict {}",
         "resembles": "found to say nearly the same as {}", "relates_to": "tied to another memory",
-        "in_cluster": "put into a group with others", "about": "noted what it is about", "derived_from": "made from {}"}
+        "in_cluster": "put into a group with others", "about": "noted what it is about", "derived_from": "made from {}",
+        "led_to": "found to have led to {}"}
 
 FIELDS = {"title": "title", "kind": "kind", "files": "files", "triggers": "triggers", "details": "details",
           "at": "time", "trust": "source", "provenance": "source", "speaker": "speaker", "session": "conversation",

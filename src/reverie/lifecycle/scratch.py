@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from reverie.errors import BadInput
 from reverie.lifecycle.intake import SEGMENT, built, checked_details
 from reverie.model import Memory
+from reverie.policy import USUAL, Policy
 from reverie.words import fingerprint
 
 KIND = "scratch"
@@ -80,15 +81,16 @@ def held_by(memory: Memory, now: float) -> Held:
                 memory.expires_at or 0.0, memory.id)
 
 
-def pad(id: str, now: float, space: str, session: str, content: Any, turn: str, minutes: float) -> Memory:
+def pad(id: str, now: float, space: str, session: str, content: Any, turn: str, minutes: float,
+        policy: Policy = USUAL) -> Memory:
     """A scratch pad with this content. Secrets are taken out of it as of every memory."""
     from json import dumps
     parts, _ = checked_details({name: value for name, value in (("content", content), ("turn", turn[:MOST_TURN]))
-                                if value})
+                                if value}, policy)
     text = "\n".join(value if isinstance(value, str) else dumps(value, ensure_ascii=False)
                      for value in parts.values())
     return built(id, now, text, space=space, kind=KIND, session=session, details=parts,
-                 expires_at=now + 60.0 * minutes)
+                 expires_at=now + 60.0 * minutes, policy=policy)
 
 
 def replaced(old: Memory, new: Memory) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.errors import BadInput
-from reverie.lifecycle.intake import private
+from reverie.lifecycle.intake import accepted
 from reverie.model import Memory
+from reverie.policy import USUAL, Policy
 
 if TYPE_CHECKING:
     from reverie.store import Store
@@ -33,9 +34,9 @@ class Season(NamedTuple):
         return bool(self.label)
 
 
-def named(label: object) -> str:
+def named(label: object, policy: Policy = USUAL) -> str:
     """A label as it is kept: a short lower-case word; "Release week" becomes "release-week"."""
-    plain = "-".join(private(label).lower().split()) if isinstance(label, str) else ""
+    plain = "-".join(accepted(label, policy).lower().split()) if isinstance(label, str) else ""
     if not re.fullmatch(LABEL, plain):
         raise BadInput(f"{label!r} is not a name for a season; write a short one such as release-week")
     return plain

@@ -21,10 +21,22 @@ from tempfile import SpooledTemporaryFile
 from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
-from reverie.lifecycle.intake import checked_kind, checked_messages, checked_space, checked_text, cleaned, spent, unit
-from reverie.model import RELATIONS, TRUST, Event, Memory, Revise
+from reverie.kinds import ANYBODY, kind_of
+from reverie.lifecycle.intake import (
+    check_kept,
+    checked_kind,
+    checked_messages,
+    checked_space,
+    checked_text,
+    cleaned,
+    spent,
+    unit,
+)
+from reverie.model import RELATIONS, TRUST, UNTRUSTED, Event, Memory, Revise
 from reverie.numbers import HIGHEST
-from reverie.privacy import redact_value
+from reverie.policy import USUAL, Policy
+from reverie.privacy import only_private, redact_value
+from reverie.privacy.sensitive import without_contents
 from reverie.store import Store
 
 VERSION = 1
@@ -72,6 +84,13 @@ class Imported(NamedTuple):
     unknown: Mapping[str, int] = {}    # what we have no place for, such as 'row type "dream"', and how often
 
 
+class Filtered(NamedTuple):
+    """What is taken out of the words that come in, and the memories whose text was altered by that."""
+
+    policy: Policy
+    altered: set[str]
+
+
 @dataclass(slots=True)
 class LeftOut:
     """What of one import was left out."""
@@ -104,15 +123,15 @@ class LeftOut:
         return [id for id, newer in self.successors.items() if newer in self.ids]
 
 
-def accepted(rows: Iterable[Row | BadInput], left_out: LeftOut | None = None) -> Iterator[Row]:
+def accepted(rows: Iterable[Row | BadInput], left_out: LeftOut | None = None, policy: Policy = USUAL) -> Iterator[Row]:
     """The rows after the header, checked and without secrets. A BadInput stands for a row that could not be read."""
     incoming = enumerate(rows, start=1)
     header(next(incoming, (1, {}))[1])
     left_out = left_out or LeftOut(skips=False)
-    altered: set[str] = set()
+    filtered = Filtered(policy, set())
     for number, row in incoming:
         try:
-            taken = checked(row, altered, left_out.unknown)
+            taken = checked(row, filtered, left_out.unknown)
             if taken is not None and left_out.skips:
                 taken = left_out.passed(taken)
         except UNUSABLE as err:
@@ -125,26 +144,27 @@ def accepted(rows: Iterable[Row | BadInput], left_out: LeftOut | None = None) ->
             yield taken
 
 
-def checked(row: Row | BadInput, altered: set[str], unknown: Counter[str]) -> Row | None:
+def checked(row: Row | BadInput, filtered: Filtered, unknown: Counter[str]) -> Row | None:
     """One row as it may come in; None for one that is not needed."""
     if isinstance(row, BadInput):
         raise row
     type = row.get("type", "")
     if type not in CHECKS:
-        unknown[f'row type "{clean_text(type)[:40]}"'] += 1
+        unknown[f'row type "{clean_text(type, filtered.policy)[:40]}"'] += 1
         return None
     if type == "memory":
-        unknown.update(f'field "{clean_text(name)[:40]}"' for name in row.keys() - KNOWN - {"type"})
-    return CHECKS[type](row, altered)
+        unknown.update(f'field "{clean_text(name, filtered.policy)[:40]}"' for name in row.keys() - KNOWN - {"type"})
+    return CHECKS[type](row, filtered)
 
 
-def taken_in(store: Store, rows: Iterable[Row | BadInput], now: float, *, skip_bad: bool) -> Imported:
+def taken_in(store: Store, rows: Iterable[Row | BadInput], now: float, *, skip_bad: bool,
+             policy: Policy = USUAL) -> Imported:
     """Check all rows, then load them in one transaction. Who names a successor that was left out stays retired
     without one.
     """
     left_out = LeftOut(skips=skip_bad)
     with SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8") as waiting:
-        for row in accepted(rows, left_out):
+        for row in accepted(rows, left_out, policy):
             waiting.write(json.dumps(row) + "\n")
         waiting.seek(0)
         with store.alone():
@@ -170,11 +190,11 @@ def header(row: Row | BadInput) -> None:
         )
 
 
-def memory(row: Row, altered: set[str]) -> Row:
+def memory(row: Row, filtered: Filtered) -> Row:
     """A memory as `remember` would have let it in."""
     name = text_of(row, "id")
     if not ID.fullmatch(name):
-        raise BadInput(f"{clean_text(name)[:80]!r} is no id of a memory")
+        raise BadInput(f"{clean_text(name, filtered.policy)[:80]!r} is no id of a memory")
     row = {key: value for key, value in row.items() if key in KNOWN} | {"type": "memory"}
     checked_text(row["text"])
     checked_space(row["space"])
@@ -198,33 +218,43 @@ def memory(row: Row, altered: set[str]) -> Row:
         raise BadInput("superseded_by must be an id")
     if row.get("provenance", "observed") not in TRUST:
         raise BadInput(f"{row['provenance']!r} is not a provenance")
+    commands = row.get("triggers") or kind_of(row.get("kind", "fact")).voice != ANYBODY
+    if row.get("provenance") == UNTRUSTED and commands:
+        raise BadInput(f"what is untrusted commands nobody: it has no triggers and is no {row.get('kind', 'fact')}")
     if not isinstance(row.get("details", {}), Mapping):
         raise BadInput("details must be an object")
-    return without_secrets(row, altered, name)
+    return without_secrets(row, filtered, name)
 
 
-def without_secrets(row: Row, altered: set[str], name: str) -> Row:
-    """The memory with its words cleaned; the very same values where there was nothing to take."""
+def without_secrets(row: Row, filtered: Filtered, name: str) -> Row:
+    """The memory with its words cleaned; the very same values where there was nothing to take.
+
+    BadInput where the policy refuses what is in them, or where nothing of the text would be left.
+    """
     said = {key: row[key] for key in WORDS if key in row}
     plain = cleaned(said)
-    kept, found = redact_value(plain)
+    kept, found = redact_value(plain, filtered.policy)
     if not found and plain == said:
         return row
+    check_kept(found, filtered.policy)
     if not isinstance(kept, dict):
         raise BadInput("its words are no object")
+    if only_private(str(kept["text"])) and kept["text"] != said["text"]:
+        raise BadInput("all of its text is private")
     row |= kept
     if found:
         before = row.get("details", {}).get("redacted", ())
         row["details"] = {**row.get("details", {}), "redacted": sorted({*before, *spent(found)})}
     if row["text"] != said["text"]:
-        altered.add(name)
+        filtered.altered.add(name)
     return row
 
 
-def event(row: Row, _altered: set[str]) -> Row:
+def event(row: Row, filtered: Filtered) -> Row:
     """Something that happened, and what it changed."""
     checked_space(row["space"])
-    payload, _ = redact_value(cleaned(dict(row.get("payload") or {})))
+    told = without_contents(row.get("payload") or {}, filtered.policy)
+    payload, _ = redact_value(cleaned(dict(told)), filtered.policy)
     count_of(row, "seq", 1)
     return {
         "type": "event",
@@ -232,31 +262,31 @@ def event(row: Row, _altered: set[str]) -> Row:
         "at": number_of(row, "at"),
         "verb": text_of(row, "verb"),
         "space": row["space"],
-        "session": clean_text(row.get("session", "")),
+        "session": clean_text(row.get("session", ""), filtered.policy),
         "payload": payload,
-        "changes": [change(item) for item in row.get("changes", ())],
+        "changes": [change(item, filtered.policy) for item in row.get("changes", ())],
     }
 
 
-def change(item: list[Any]) -> list[Any]:
+def change(item: list[Any], policy: Policy) -> list[Any]:
     """[memory, place, op, before, after]; the last two are JSON texts and come back to the letter."""
     name, place, op, before, after = item
     if not isinstance(name, str) or not isinstance(place, int) or op not in ("add", "revise", "retire", "link"):
         raise BadInput(f"a change is not as it should be: {[name, place, op]}")
-    return [name, place, op, clean_json(before), clean_json(after)]
+    return [name, place, op, clean_json(before, policy), clean_json(after, policy)]
 
 
-def clean_json(text: str | None) -> str | None:
+def clean_json(text: str | None, policy: Policy) -> str | None:
     """JSON text without secrets, untouched if there are none."""
     if text is None:
         return None
     value = json.loads(text)
     plain = cleaned(value)
-    kept, found = redact_value(plain)
+    kept, found = redact_value(plain, policy)
     return text if not found and plain == value else json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
 
 
-def edge(row: Row, _altered: set[str]) -> Row:
+def edge(row: Row, filtered: Filtered) -> Row:
     """A link of a known relation."""
     if row["rel"] not in RELATIONS:
         raise BadInput(f"{row['rel']!r} is not a relation")
@@ -264,14 +294,14 @@ def edge(row: Row, _altered: set[str]) -> Row:
         raise BadInput("a weight must lie between 0 and 1")
     return {
         "type": "edge",
-        "src": clean_text(text_of(row, "src")),
+        "src": clean_text(text_of(row, "src"), filtered.policy),
         "rel": row["rel"],
-        "dst": clean_text(text_of(row, "dst")),
+        "dst": clean_text(text_of(row, "dst"), filtered.policy),
         "weight": float(row["weight"]),
     }
 
 
-def vector(row: Row, altered: set[str]) -> Row | None:
+def vector(row: Row, filtered: Filtered) -> Row | None:
     """A vector, unless its text was altered on the way in."""
     import base64
 
@@ -279,16 +309,16 @@ def vector(row: Row, altered: set[str]) -> Row | None:
     values = base64.b64decode(text_of(row, "vec"), validate=True)
     if not values or len(values) % 4:
         raise BadInput("a vector is not whole")
-    return None if row["id"] in altered else {**row, "id": text_of(row, "id"), "model": text_of(row, "model")}
+    return None if row["id"] in filtered.altered else {**row, "id": text_of(row, "id"), "model": text_of(row, "model")}
 
 
-def cursor(row: Row, _altered: set[str]) -> Row:
+def cursor(row: Row, _filtered: Filtered) -> Row:
     """How far a reader had come."""
     count_of(row, "seq", 0)
     return {"type": "cursor", "name": text_of(row, "name"), "seq": row["seq"]}
 
 
-CHECKS: dict[str, Callable[[Row, set[str]], Row | None]] = {
+CHECKS: dict[str, Callable[[Row, Filtered], Row | None]] = {
     "memory": memory,
     "event": event,
     "edge": edge,
@@ -305,9 +335,9 @@ def text_of(row: Row, key: str) -> str:
     return value
 
 
-def clean_text(text: str) -> str:
+def clean_text(text: str, policy: Policy) -> str:
     """A text without secrets."""
-    kept, _ = redact_value(cleaned(str(text)))
+    kept, _ = redact_value(cleaned(str(text)), policy)
     return str(kept)
 
 

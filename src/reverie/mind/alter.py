@@ -8,7 +8,7 @@ from typing import Any
 from reverie.errors import BadInput
 from reverie.graph import strengthened
 from reverie.lifecycle import change
-from reverie.lifecycle.intake import FIELDS, checked_tags, private, rewritten
+from reverie.lifecycle.intake import FIELDS, accepted, checked_tags, private, rewritten
 from reverie.mind.base import Base, alone
 from reverie.model import DESCRIBED, Change, Event, Link, Memory, Revise
 
@@ -26,7 +26,7 @@ class Altering(Base):
         if unknown := set(fields) - set(FIELDS):
             raise BadInput(f"{', '.join(sorted(unknown))} cannot be revised; {', '.join(sorted(FIELDS))} can")
         self._writable(fields.get("space", old.space))
-        self._apply([rewritten(old, now, fields, self._zone)], "revise", old.space, now)
+        self._apply([rewritten(old, now, fields, self._zone, self._policy)], "revise", old.space, now)
         return self._one(id)
 
     @alone
@@ -38,7 +38,7 @@ class Altering(Base):
         from reverie.lifecycle.usage import confirmed
         old, now = self._one(id), self._now()
         gone = set(checked_tags(remove))
-        new = checked_tags(add)
+        new = checked_tags(add, self._policy)
         fields = {"tags": checked_tags(t for t in (*old.tags, *new) if t not in gone),
                   "details": confirmed(old.details, new)}
         if any(getattr(old, name) != value for name, value in fields.items()):
@@ -47,10 +47,11 @@ class Altering(Base):
 
     def describe(self, tag: str, text: str, *, space: str | None = None) -> None:
         """Say what a tag means, in a space and below it; an empty text takes that back. `meanings` tells it."""
-        home, names = self._writable(space), checked_tags([tag])
+        home, names = self._writable(space), checked_tags([tag], self._policy)
         if not names:
             raise BadInput("There is no tag to describe")
-        said = Event(DESCRIBED, home, self._now(), payload={"tag": names[0], "text": private(text).strip()})
+        meaning = accepted(text, self._policy).strip()
+        said = Event(DESCRIBED, home, self._now(), payload={"tag": names[0], "text": meaning})
         self.store.append([said])
 
     @alone
@@ -97,7 +98,7 @@ class Altering(Base):
         `by`: "user" or "host" (the agent that was given it) move confidence by +0.05 or −0.10; "judge", a language
         model that only looked at it, by +0.02 or −0.01.
         """
-        memory, now, session = self._one(id), self._now(), private(session)
+        memory, now, session = self._one(id), self._now(), private(session, self._policy)
         self._apply([change.used(memory, now, helpful=helpful, session=session, by=by)], "feedback", memory.space, now,
                     session=session, helpful=helpful, by=by)
         return self._one(id)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from reverie.anchors import ANCHORS, Anchor, anchors_of, outdated
+from reverie.anchors import OUTDATED, Anchor, anchors_of, outdated
 from reverie.errors import BadInput
 from reverie.lifecycle.asked import texts, whole
 from reverie.lifecycle.intake import private
 from reverie.mind.base import Base, alone
 from reverie.model import Filter, Memory, lineage
 
-MOST_LOOKED_AT = 10_000    # memories with anchors in which those that are out of date are looked for
+if TYPE_CHECKING:
+    from reverie.code.anchor import Eyes
+
+MOST_LOOKED_AT = 10_000    # memories that may be out of date
 
 
 class Spoken(NamedTuple):
@@ -34,7 +37,8 @@ class Anchoring(Base):
 
     def about(self, id: str) -> list[Spoken]:
         """The files and symbols that a memory speaks of, how they looked then, and how they look now."""
-        return [self._spoken(anchor) for anchor in anchors_of(self._one(id))]
+        eyes: Eyes = {}
+        return [self._spoken(anchor, eyes) for anchor in anchors_of(self._one(id))]
 
     @alone
     def anchor(self, id: str, about: Iterable[str] = (), *, off: Iterable[str] = ()) -> Memory:
@@ -66,7 +70,8 @@ class Anchoring(Base):
         from reverie.settle.anchoring import anchored, confirmed
         changes = anchored(memory, confirmed(self.work, anchors_of(memory)), now)
         if changes:
-            self._apply(changes, "anchor", memory.space, now, confirmed=private(by), note=private(note))
+            self._apply(changes, "anchor", memory.space, now, confirmed=private(by, self._policy),
+                        note=private(note, self._policy))
         return self._one(id)
 
     def outdated(self, *, space: str | None = None, limit: int = 20) -> list[Memory]:
@@ -76,13 +81,13 @@ class Anchoring(Base):
         sleep, and settling in the background hold anchors against the code.
         """
         most = max(0, whole(limit))
-        here = self.store.browse(Filter(spaces=lineage(self._space(space)), having=ANCHORS,
+        here = self.store.browse(Filter(spaces=lineage(self._space(space)), having=OUTDATED,
                                         limit=MOST_LOOKED_AT)) if most else []
         return [memory for memory in here if outdated(memory)][:most]
 
-    def _spoken(self, anchor: Anchor) -> Spoken:
-        from reverie.code.anchor import Sights, seen
-        present = (seen(Sights(self.store.code, anchor.root, self._now()), anchor.path, anchor.symbol)
+    def _spoken(self, anchor: Anchor, eyes: Eyes) -> Spoken:
+        from reverie.code.anchor import eye, seen
+        present = (seen(eye(self.store.code, anchor.root, self._now(), eyes, self._policy), anchor.path, anchor.symbol)
                    if Path(anchor.root).is_dir() else None)
         return Spoken(anchor.path, anchor.symbol, anchor.state, anchor.words, anchor.was, anchor.at, anchor.body,
                       present.body if present else "")

@@ -12,6 +12,7 @@ from reverie.errors import Conflict, NotFound
 from reverie.lifecycle.asked import texts
 from reverie.lifecycle.intake import private, space_meant
 from reverie.model import Change, Event, Memory, Retire, Revise
+from reverie.policy import Policy
 
 if TYPE_CHECKING:
     from reverie.companion import Background
@@ -47,6 +48,7 @@ class Base:
                  now: Callable[[], float] = clock.now, llm: Llm | None = None) -> None:
         self.store, self.embedder, self.settings, self.llm = store, embedder, settings, llm
         self._now = now
+        self._config = config.changed_at(settings)         # when config.toml was read
         self._background: Background | None = None
         self._recorder: Recorder | None = None
         self._trees: dict[str, tuple[bytes, Tree]] = {}    # by root: the state of its index, and its files
@@ -57,7 +59,18 @@ class Base:
     def work(self) -> Work:
         """What settling works with, at this moment."""
         from reverie.settle.reading import Work
-        return Work(self.store, self.embedder, self.settings, self._now(), self.llm)
+        return Work(self.store, self.embedder, self._chosen, self._now(), self.llm)
+
+    @property
+    def _chosen(self) -> config.Settings:
+        """The settings, with the conversations that were switched off since."""
+        off = self.settings.off_sessions if self._background is None else self._background.settings.off_sessions
+        return self.settings if off == self.settings.off_sessions else self.settings._replace(off_sessions=off)
+
+    @property
+    def _policy(self) -> Policy:
+        """What is taken out of a text before it is kept."""
+        return self.settings.policy
 
     def _flush(self) -> None:
         """What was recorded in this process is in the log."""
@@ -67,9 +80,9 @@ class Base:
     def _space(self, space: str | None) -> str:
         return space_meant(space)
 
-    def _writable(self, space: str | None) -> str:
+    def _writable(self, space: str | None, session: str = "") -> str:
         home = self._space(space)
-        self.settings.check_on(home)
+        self._chosen.check_on(home, session)
         return home
 
     def _zone(self) -> str:
@@ -79,7 +92,8 @@ class Base:
     def _meaning(self, text: str) -> dict[str, Any]:
         """What a query needs to be compared by meaning; nothing where there is no model or no text."""
         from reverie.settle.embedding import embedded
-        vector = embedded(self.embedder, private(text)) if text.strip() else None    # a remote one is told no secret
+        told = private(text, self._policy.masking)    # a remote one is told no secret
+        vector = embedded(self.embedder, told) if text.strip() else None
         return {} if vector is None or self.embedder is None else {"vector": vector, "model": self.embedder.model}
 
     def _one(self, id: str) -> Memory:

@@ -50,22 +50,24 @@ class Coding(Base):
             told("waiting for another process that indexes", 0, None)
         with indexing(self.store, self._now, PATIENCE, LEASE) as ours:
             new = root not in self.store.code.roots()
-            done = mapped(self.store.code, root, clock.now, working)
-            caught_up(self.store.code, self.store.code_chunks, root, clock.now, working)
+            done = mapped(self.store.code, root, clock.now, working, self._policy)
+            caught_up(self.store.code, self.store.code_chunks, root, clock.now, working, self._policy)
             if new:
                 first_look(self.work, root)
             looked_at(self.work, root)
             return done
 
     def forget_code(self, path: str | Path) -> None:
-        """Erase what was indexed of a repository; its files stay as they are."""
+        """Erase what was indexed of a repository; its files stay as they are, and so does what is remembered."""
+        from reverie.settle.past import forgotten
         root = self._root(path)
         self.store.code.forget(root)
         self.store.code_chunks.forget(root)
+        forgotten(self.store.code_chunks, root)
 
     def code_is_whole(self, root: str | Path | None = None) -> bool:
         """Whether indexing came to its end: else another process is at it, or one was interrupted, and answers lack."""
-        return self.store.code.size(self._root(root)).resolved
+        return self.store.code.resolved(self._root(root))
 
     def find_symbol(self, name: str, *, root: str | Path | None = None, limit: int = 50) -> list[Found]:
         """Where a name is defined, alone or qualified (`Console.print`); else names that differ only in case.
@@ -140,11 +142,9 @@ class Coding(Base):
 
     def _root(self, path: str | Path | None) -> str:
         """The innermost indexed repository that a folder lies in."""
+        from reverie.store.code import root_of
         place = Path(os.path.realpath(config.here() if path is None else Path(path).expanduser()))
-        known = [root for root in self.store.code.roots() if place.is_relative_to(root)]
-        if not known:
-            raise NotFound(f"{place} is in no repository that was indexed. Index it: reverie index PATH")
-        return max(known, key=len)
+        return root_of(self.store.code, place)
 
     def _file(self, file: str | Path) -> tuple[str, str]:
         """The repository of a file and its path from there."""

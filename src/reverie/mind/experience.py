@@ -155,7 +155,8 @@ class Experiencing(Base):
         """
         from reverie.lifecycle.experience import remedies
         self._flush()
-        return remedies.suggestions(private(question(error, "error")), self._learned(space, ""))[:max(0, whole(limit))]
+        told = private(question(error, "error"), self._policy.masking)
+        return remedies.suggestions(told, self._learned(space, ""))[:max(0, whole(limit))]
 
     def known_fixes(self, *, space: str | None = None, limit: int = 20) -> list[Suggestion]:
         """What made errors go away so far, with its record: of the errors that were met most often first."""
@@ -215,9 +216,10 @@ class Experiencing(Base):
         recorder = self._written_by()
         try:
             home = self._space(space)
-            if self.settings.is_off(home):
+            if self._chosen.is_off(home, session):
                 return
-            event = Event(verb=verb, space=home, at=self._now(), session=private(session), payload=payload())
+            event = Event(verb=verb, space=home, at=self._now(), session=private(session, self._policy),
+                          payload=payload())
             recorder.put(event)
             if verb == TOOL and (file := deed.touched(event.payload)) is not None:
                 recorder.put(event._replace(verb=FILE, payload={**file, "path": in_repository(file["path"])}))
@@ -227,7 +229,7 @@ class Experiencing(Base):
     def _written_by(self) -> Recorder:
         if self._recorder is None:
             from reverie.recorder import Recorder
-            self._recorder = Recorder(self.store.append)
+            self._recorder = Recorder(self.store.append, lambda: self._policy)
         return self._recorder
 
 

@@ -38,9 +38,9 @@ class Fetching(Base):
         hinted again, nor what it taught itself. `mode="words"` needs no model.
         """
         from reverie.search.tagged import tagged
-        home, name = self._space(space), private(session)
+        home, name = self._space(space), private(session, self._policy)
         spaces = lineage(home)
-        if not question(prompt, "prompt").strip() or whole(limit) <= 0 or self.settings.is_off(home):
+        if not question(prompt, "prompt").strip() or whole(limit) <= 0 or self._chosen.is_off(home, name):
             return []
         query = Query(text=prompt, context=prompt, spaces=spaces, now=self._now(), limit=limit, automatic=True,
                       not_session=name, exclude=self._hinted(home, name), mode=mode)

@@ -42,7 +42,7 @@ class Filing(Keeping, Living):
         real = os.path.realpath(Path(path).expanduser())
         if not Path(real).is_dir():
             raise BadInput(f"{path} is no folder")
-        if private(real) != real:
+        if private(real, self._policy) != real:
             raise BadInput("That folder's name holds a secret. Paths are written down as they are; rename it first")
         own = self.settings.home.resolve()
         if own.is_relative_to(real) or Path(real).is_relative_to(own):
@@ -90,7 +90,7 @@ class Filing(Keeping, Living):
                 self.store.files.clear()
             for root in {root.path: root for root in roots}.values():    # one of two spaces once
                 done = done.plus(synced(self.store.files, root, clock.now, progress or quiet,
-                                        lambda: (end is None or clock.ticks() < end) and ours()))
+                                        lambda: (end is None or clock.ticks() < end) and ours(), self._policy))
         return done
 
     def search_files(self, query: str, *, space: str | None = None, limit: int = 10,
@@ -124,12 +124,12 @@ class Filing(Keeping, Living):
             raise BadInput(f"start={start}, lines={lines}: lines are counted from 1")
         _, place = self._place(path, space)
         try:
-            content = read(place, clock.now())
+            content = read(place, clock.now(), self._policy)
         except FileNotFoundError as err:
             raise NotFound(f"There is no file {place}") from err
         except OSError as err:
             raise BadInput(f"{place} cannot be read: {err.strerror or err}. Check who may read it") from err
-        every = lines_of(redact(content.text, keep_lines=True)[0]) if content.text else []
+        every = lines_of(redact(content.text, self._policy, keep_lines=True)[0]) if content.text else []
         some = every[start - 1:None if lines is None else start - 1 + lines]
         return Excerpt(str(place), start, start + len(some) - 1, len(every), "\n".join(some))
 
@@ -162,8 +162,8 @@ class Filing(Keeping, Living):
         home = self._writable(root.space)
         now = self._now()
         told = text if len(text) <= MOST_KEPT else f"{text[:MOST_KEPT]}\n… (the rest stands in {place.name})"
-        memory = built(clock.new_id(), now, told, space=home, files=[str(place)], **more)
-        return self._write(root, place, lambda old: altered(old, text, mode), mode, memory)
+        memory = built(clock.new_id(), now, told, space=home, files=[str(place)], **more, policy=self._policy)
+        return self._write(root, place, lambda old: altered(old, text, mode, self._policy), mode, memory)
 
     def file_history(self, path: str | Path, *, space: str | None = None) -> list[Version]:
         """What a file was each time before Reverie wrote to it, the latest first."""
@@ -251,13 +251,13 @@ class Filing(Keeping, Living):
         if not wanted.is_absolute() and len(there) > 1:
             raise BadInput(f"{path} could be in {' or '.join(root.path for root, _ in there)}: give the whole path")
         root, name = there[0]
-        return root, admitted(root, name)
+        return root, admitted(root, name, policy=self._policy)
 
     def _write(self, root: Root, place: Path, change: Callable[[bytes | None], bytes], why: str,
                memory: Memory | None) -> Written:
         """Write a file, with its version before and what is remembered: all of it or, but for that version, nothing."""
         from reverie.files.nouns import Written
-        if private(str(place)) != str(place):
+        if private(str(place), self._policy) != str(place):
             raise BadInput("That file's name holds a secret. Paths are written down as they are; rename it first")
         if place.exists() and not os.access(place, os.W_OK):
             raise BadInput(f"{place} is write-protected: nothing was changed")
@@ -295,9 +295,9 @@ class Filing(Keeping, Living):
         """
         from reverie.files.index import renew, synced
         if place is None:
-            synced(self.store.files, root, clock.now, quiet, lambda: True)
+            synced(self.store.files, root, clock.now, quiet, lambda: True, self._policy)
         else:
-            renew(self.store.files, root, place.relative_to(root.path).as_posix(), clock.now)
+            renew(self.store.files, root, place.relative_to(root.path).as_posix(), clock.now, self._policy)
 
 
 def quiet(_stage: str, _done: int, _total: int | None) -> None:

@@ -8,7 +8,7 @@ from reverie import clock
 from reverie.errors import BadInput
 from reverie.lifecycle import feeling, scratch
 from reverie.lifecycle.asked import whole
-from reverie.lifecycle.intake import Moment, built, moment, private
+from reverie.lifecycle.intake import Moment, accepted, built, moment, private
 from reverie.lifecycle.season import Season, named, place, season_of, stamped, written
 from reverie.mind.base import Base, alone
 from reverie.model import Add, Event, Filter, Memory, Retire, Revise, lineage
@@ -34,7 +34,7 @@ class Holding(Base):
         old = pads[0] if pads else None
         turn = scratch.held_by(old, now).turn if old else ""
         new = scratch.pad(old.id if old else clock.new_id(), now, where, name, scratch.checked_content(content), turn,
-                          scratch.checked_minutes(minutes))
+                          scratch.checked_minutes(minutes), self._policy)
         first = Revise(old.id, scratch.replaced(old, new)) if old else Add(new)
         self._apply([first, *spare(pads, now)], "hold", where, now, session=name)
         return self._one(new.id)
@@ -66,7 +66,7 @@ class Holding(Base):
         the rank of their memory, by a quarter of its odds at most. Returns the memory that carries it.
         """
         now = self._now()
-        one = feeling.checked_feeling(emotion, intensity, private(why) if isinstance(why, str) else why)
+        one = feeling.checked_feeling(emotion, intensity, accepted(why, self._policy) if isinstance(why, str) else why)
         if about is not None:
             memory = self._one(about)
             self._writable(memory.space)
@@ -75,7 +75,7 @@ class Holding(Base):
         home = self._writable(space)
         text = f"Felt {one.emotion} ({one.intensity})" + (f": {one.why}" if one.why else "")
         new = stamped(built(clock.new_id(), now, text, space=home, kind=feeling.KIND,
-                            details={feeling.FIELD: feeling.noted(one)}), self.season(space=home))
+                            details={feeling.FIELD: feeling.noted(one)}, policy=self._policy), self.season(space=home))
         self._apply([Add(new)], "feel", home, now)
         return new
 
@@ -109,7 +109,7 @@ class Holding(Base):
         home, end = self._writable(space), moment(until, "until")
         if end is not None and end <= now:
             raise BadInput("until lies in the past")
-        chosen = Season(named(label), now, end) if label else Season()
+        chosen = Season(named(label, self._policy), now, end) if label else Season()
         with self.store.alone():
             self.store.set_meta(place(home), written(chosen))
             self.store.append([Event("season", home, now, payload={"label": chosen.label, "until": end})])
@@ -119,5 +119,5 @@ class Holding(Base):
         """(the conversation's own space, its name)."""
         if not isinstance(session, str):
             raise BadInput(f"session={session!r} must be a text")
-        name = private(session)
-        return scratch.space_of(self._writable(space) if writing else self._space(space), name), name
+        name = private(session, self._policy)
+        return scratch.space_of(self._writable(space, name) if writing else self._space(space), name), name

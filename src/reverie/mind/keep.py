@@ -9,14 +9,15 @@ from reverie import clock
 from reverie.anchors import anchors_of, ties, with_anchors
 from reverie.errors import BadInput
 from reverie.kinds import INTENTION
-from reverie.lifecycle.asked import texts
-from reverie.lifecycle.intake import FIELDS, Moment, built, equipped
+from reverie.lifecycle.asked import question, texts
+from reverie.lifecycle.intake import FIELDS, Moment, built, equipped, private
 from reverie.lifecycle.season import season_of, stamped
 from reverie.mind.base import Base, alone
 from reverie.model import Add, Change, Filter, Link, Memory, lineage
 
 if TYPE_CHECKING:
     from reverie.lifecycle.intention import When
+    from reverie.settle.vouching import Claim
 
 MOST_KNOWN = 10_000    # procedures of one space
 CHUNK = 500    # memories of `remember_many` in one transaction: others can write in between
@@ -40,10 +41,10 @@ class Keeping(Base):
         `details["derived_triggers"]`. `about` are files and symbols of an indexed repository, as of `anchor`: when they
         change it is told. Raises BadInput for what cannot be kept, Disabled where memory is switched off.
         """
-        return self._kept(text, self._writable(space), kind=kind, title=title, tags=tags, at=at, session=session,
-                          speaker=speaker, provenance=provenance, files=files, triggers=triggers, details=details,
-                          messages=messages, valid_from=valid_from, valid_to=valid_to, expires_at=expires_at,
-                          trust=trust, salience=salience, about=about)
+        return self._kept(text, self._writable(space, session), kind=kind, title=title, tags=tags, at=at,
+                          session=session, speaker=speaker, provenance=provenance, files=files, triggers=triggers,
+                          details=details, messages=messages, valid_from=valid_from, valid_to=valid_to,
+                          expires_at=expires_at, trust=trust, salience=salience, about=about)
 
     def remember_many(self, items: Iterable[Mapping[str, Any]], *, space: str | None = None) -> list[Memory]:
         """Keep many things, in order; each item has the names of `remember`'s arguments, its own `space` too.
@@ -60,6 +61,21 @@ class Keeping(Base):
             some = memories[start:start + CHUNK]
             self._apply([change for memory in some for change in added(memory)], "remember", default, now)
         return memories
+
+    def vouch(self, text: str, kind: str = "fact", *, space: str | None = None,
+              said: Iterable[str] = (), heard: Iterable[str] = ()) -> Claim:
+        """Who stands behind what a model asks to keep: the provenance that it may have, and why if that is lower.
+
+        Its words are looked for in what the user said, and in what others wrote, in this space during the last day;
+        `said` are further words of the user, `heard` further texts of others, such as files that were read. A model's
+        own word is "observed" at most; hand the provenance to `remember`.
+        """
+        from reverie.settle import vouching
+        here = self._space(space)
+        known = vouching.told((("user", one) for one in texts(said, "said")),
+                              (vouching.Heard(one, outside=False) for one in texts(heard, "heard")))
+        return vouching.vouched(question(text, "text"), kind, known.with_more(
+            vouching.lately(self.store, here, self._now())))
 
     @alone
     def teach(self, name: str, steps: Sequence[str], *, triggers: Iterable[str] = (),
@@ -81,7 +97,7 @@ class Keeping(Base):
               about: Iterable[str] = (), **fields: Any) -> Memory:
         """A new memory, made durable together with what follows from it."""
         now = self._now()
-        plain = equipped(built(clock.new_id(), now, text, space=home, **fields), now, self._zone)
+        plain = equipped(built(clock.new_id(), now, text, space=home, **fields, policy=self._policy), now, self._zone)
         memory = self._about(stamped(plain, season_of(self.store, lineage(home), now)), about)
         more = besides(memory) if besides else ()
         self._apply([*added(memory), *more], "remember", home, now, session=memory.session)
@@ -107,10 +123,11 @@ class Keeping(Base):
         """
         from reverie.lifecycle import intention
         from reverie.lifecycle.moments import ahead
-        topics = texts([context] if isinstance(context, str) and context else context or (), "context")
-        paths = texts(files, "files")
-        triggers = (*texts(more.pop("triggers", ()), "triggers"),
-                    *intention.patterns_for(paths, texts(commands, "commands"), topics))
+        # Without secrets before they become patterns, which are escaped: no rule would know one there any more.
+        topics, paths, typed = (tuple(map(private, texts(given, name))) for given, name in (
+            ([context] if isinstance(context, str) and context else context or (), "context"),
+            (files, "files"), (commands, "commands")))
+        triggers = (*texts(more.pop("triggers", ()), "triggers"), *intention.patterns_for(paths, typed, topics))
         if when is None and not every and not triggers:
             raise BadInput("Remind of it when? Give when=, every=, context=, files= or commands=")
         details = {**more.pop("details", {}), "priority": priority, "zone": zone, "every": every}
@@ -124,9 +141,10 @@ class Keeping(Base):
             values = dict(item)
             if unknown := [name for name in values if name not in (*FIELDS, "about")]:
                 raise BadInput(f"{unknown[0]!r} is not one of {', '.join(FIELDS)}")
-            home, about = self._writable(values.pop("space", default)), values.pop("about", ())
-            return self._about(equipped(built(clock.new_id(), now, values.pop("text", None), space=home, **values), now,
-                                        self._zone), about)
+            home = self._writable(values.pop("space", default), values.get("session", ""))
+            about = values.pop("about", ())
+            made = built(clock.new_id(), now, values.pop("text", None), space=home, **values, policy=self._policy)
+            return self._about(equipped(made, now, self._zone), about)
         except (BadInput, TypeError, ValueError) as err:
             raise BadInput(f"Item {place}: {err}. Nothing was kept") from err
 

@@ -1,8 +1,8 @@
-"""Letting go: `forget` can be taken back and so can every other change; only `purge` is for good."""
+"""Letting go: `forget` can be taken back and so can every other change; only `purge` and `scrub` are for good."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from reverie.errors import Conflict, NotFound
@@ -13,6 +13,7 @@ from reverie.model import Memory, Record, Retire
 
 if TYPE_CHECKING:
     from reverie.backups import Purged
+    from reverie.settle.scrubbing import Scrubbed
 
 
 class LettingGo(Base):
@@ -24,7 +25,7 @@ class LettingGo(Base):
         now = self._now()
         found = [memory for memory in self._all(ids) if memory.active]
         if found:
-            why = private(why)
+            why = private(why, self._policy)
             self._apply([Retire(id=memory.id, at=now, why=why) for memory in found], "forget", found[0].space, now)
         return len(found)
 
@@ -85,7 +86,9 @@ class LettingGo(Base):
         What the index of files and the versions of the mirror's pages hold of it is erased too; your own files are not.
 
         The wordings that were merged into a memory say the same, so they go with it (`wordings` lists them), and
-        `erased` counts them. Cannot be undone. `unreached` names the files of the home that may still hold it.
+        `erased` counts them. Records of what was said and done (events, episodes, the scratch pad) keep the rest of
+        what they say; other memories that repeat it stay and are named in `repeated`. Cannot be undone. `unreached`
+        names the files of the home that may still hold it.
         """
         from reverie import backups
         from reverie.mirror.jsonl import name_of
@@ -93,6 +96,7 @@ class LettingGo(Base):
         from reverie.settle import past as past_tasks
         from reverie.settle.mirroring.obeying import ever_said
         from reverie.settle.reading import Work
+        from reverie.settle.scrubbing import UNFINISHED
         memories = (*self._all(ids), *self.wordings(ids))
         gone = [memory.id for memory in memories]
         said = ever_said(self.store, memories)
@@ -100,8 +104,35 @@ class LettingGo(Base):
         self._leaving += gone
         self._withdraw()
         work = Work(self.store, self.embedder, self.settings, self._now())
-        purging.unlaid(work, gone, said)
-        left = (*mirroring.erased(work, gone, said, self._now), *purging.unfiled(work, gone, said, self._now),
+        left = (*mirroring.erased(work, gone, said, self._now), *purging.unlaid(work, gone, said),
+                *purging.unfiled(work, gone, said, self._now),
                 *sharing.erased(work, gone, [name_of(memory) for memory in memories]),
-                *past_tasks.erased(self.store.code_chunks))
-        return backups.Purged(erased, (*backups.purge(self.settings, self.store, gone), *left))
+                *past_tasks.erased(self.store.code_chunks), *self.store.compact())
+        if left:
+            self.store.set_meta(UNFINISHED, "yes")
+        return backups.Purged(erased, (*backups.purge(self.settings, self.store, gone), *left),
+                              purging.repeated(self.store, said))
+
+    def scrub(self, texts: Sequence[str] | str = (), *, write: bool = False, copies: bool = False,
+              on: Callable[[str, int, int | None], None] = lambda *_: None) -> Scrubbed:
+        """Look through everything that is stored for secrets that today's rules know; with `write`, take them out.
+
+        For what was kept before a shape was known, by an older version or by another program. `texts` are looked for
+        instead, in any letter case: a leaked password that has no shape. What is taken out is gone for good, from the
+        history too; all else about a memory stays. `copies`: with `write`, backups are cleaned as well, and damaged
+        files and versions of files that hold it are deleted; else they are only named. `on` is told (stage, done,
+        total). The answer never holds a secret. A run that is interrupted keeps what it did; the next one goes on.
+        """
+        from reverie import backups
+        from reverie.privacy.cleaning import Cleaner
+        from reverie.settle import scrubbing
+        clean = Cleaner((texts,) if isinstance(texts, str) else tuple(texts), self._policy)
+        self._flush()
+        done = scrubbing.scrubbed(self.work, clean, self._now, on, write=write)
+        self._leaving += [find.name for find in done.finds if write and find.what == "memory"]
+        self._withdraw()
+        on("Looking through the copies", 0, None)
+        held = [*backups.holding(self.settings, self.store, clean), *scrubbing.versions_holding(self.work, clean)]
+        if write and copies:
+            held = backups.scrub(self.settings, held, clean)
+        return done._replace(copies=tuple(held))

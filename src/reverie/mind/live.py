@@ -33,13 +33,14 @@ class Living(Base):
         """Write down that something happened: a tool run, a file read or edit, an error. Returns its number."""
         from reverie.lifecycle.intake import cleaned
         from reverie.privacy import redact_value
-        home = self._writable(space)
+        from reverie.privacy.sensitive import without_contents
+        home = self._writable(space, session)
         if not verb or not verb.isidentifier():
             raise BadInput(f"{verb!r} is not a verb; use one word such as tool, read, edit or error")
         if verb in OWN_VERBS:
             raise BadInput(f"{verb!r} is what Reverie writes down itself; use another word, such as tool, read or edit")
-        safe, _ = redact_value(cleaned(dict(payload or {})))
-        event = Event(verb=verb, space=home, at=self._now(), session=private(session), payload=safe)  # type: ignore[arg-type]
+        safe, _ = redact_value(cleaned(dict(without_contents(payload or {}, self._policy))), self._policy)
+        event = Event(verb=verb, space=home, at=self._now(), session=private(session, self._policy), payload=safe)  # type: ignore[arg-type]
         return self.store.append([event])[0]
 
     def companion(self, space: str | None = None, *, session: str = "") -> Companion:
@@ -51,9 +52,9 @@ class Living(Base):
         from reverie.companion import Background, Companion
         where = self._space(space)
         own = not session and where.startswith(f"{config.ME}/") and where.count("/") >= 2
-        name = private(session) or (where.rpartition("/")[2] if own else clock.new_id("ses"))
+        name = private(session, self._policy) or (where.rpartition("/")[2] if own else clock.new_id("ses"))
         if self._background is None:
-            self._background = Background(self.store, self.embedder, self.settings, self._now, self.llm)
+            self._background = Background(self.store, self.embedder, self.settings, self._now, self.llm, self._config)
         return Companion(self._background, where, name, own, self._now)
 
     def conversation(self, space: str | None = None, *, limit: int, session: str = "", strategy: str = "hybrid",
@@ -89,7 +90,8 @@ class Living(Base):
         from reverie.settle.condensing import About, condensed
         from reverie.window.fitting import Wish
         from reverie.window.tokens import Quarter
-        wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky, start=self.settings.condense_at)
+        wish = Wish(limit, task, strategy, tokenizer or Quarter(), sticky, start=self.settings.condense_at,
+                    policy=self._policy)
         return condensed(messages, wish, About(self._space(space)), self._now(), self.llm if ask else None)
 
     def learn(self, transcript: Sequence[Any], *, space: str | None = None, session: str = "") -> Learned:
@@ -100,8 +102,8 @@ class Living(Base):
         Returns the memories that are new, and what was left although a rule asked for it, with the reasons.
         """
         from reverie.settle.listening import learned_from
-        home = self._writable(space)
-        return learned_from(self.work, transcript, home, private(session))
+        home = self._writable(space, session)
+        return learned_from(self.work, transcript, home, private(session, self._policy))
 
     def rejected(self, limit: int = 20) -> list[Rejected]:
         """The last sentences that were not kept although a rule asked for it, newest first, with the reasons."""

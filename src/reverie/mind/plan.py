@@ -46,7 +46,7 @@ class Planning(Coding, Finding, Experiencing):
         told. Raises NotFound where none was indexed, Disabled where memory is switched off.
         """
         from reverie.plan.answer import Plan, like, looks
-        told = private(question(task, "task"))
+        told = private(question(task, "task"), self._policy.masking)
         home, spaces = self._root(root), self._writable(space)
         if not told.strip():
             return Plan(told, home)

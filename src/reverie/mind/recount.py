@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from reverie.graph import chained
 from reverie.lifecycle import episode
-from reverie.lifecycle.asked import question, whole
+from reverie.lifecycle.asked import question, texts, whole
+from reverie.lifecycle.change import linked
 from reverie.lifecycle.intake import Moment, clean, moment, moment_then
 from reverie.mind.base import Base
-from reverie.model import Event, Filter, Memory, lineage
+from reverie.model import Change, Edge, Event, Filter, Memory, lineage
 
 if TYPE_CHECKING:
     from reverie.lifecycle.journal import Chat, Day
@@ -23,16 +25,36 @@ class Recounting(Base):
 
     def recount(self, what: str, *, who: str = "", when: Moment = None, where: str = "", why: str = "",
                 outcome: str = "", kind: str = "event", space: str | None = None, session: str = "",
-                **more: object) -> Memory:
+                because: Iterable[str] = (), **more: object) -> Memory:
         """Keep what happened, with who, when (default: now), where and why, and how it came out.
 
-        `kind`: "event", or "task" for a piece of work. Further names are those of `remember`. All of it can be found
-        by words, and the parts stand in `details`.
+        `kind`: "event", or "task" for a piece of work. `because`: ids of what led to it (see `chain`). Further names
+        are those of `remember`. All of it can be found by words, and the parts stand in `details`.
         """
         told = episode.told(what, {"who": who, "where": where, "why": why, "outcome": outcome})
         given = more.pop("details", None)
         details = {**(given if isinstance(given, dict) else {}), **told["details"]}
-        return self.remember(told["text"], kind=kind, at=when, space=space, session=session, details=details, **more)  # type: ignore[attr-defined,no-any-return]
+        causes = self._all(because) if (because := texts(because, "because")) else []
+
+        def ties(kept: Memory) -> list[Change]:
+            return [linked(one.id, kept.id, "led_to", 1.0) for one in causes]
+        return self._kept(told["text"], self._writable(space), ties, kind=kind, at=when, session=session,  # type: ignore[attr-defined,no-any-return]
+                          details=details, **more)
+
+    def chain(self, id: str, *, limit: int = 20) -> list[Memory]:
+        """What led to a memory, the memory itself, and what came of it, in the order in which it happened.
+
+        Ties are those of `recount(because=…)` and of `link(cause, effect, "led_to")`; of either direction `limit` are
+        named at most, the nearest first. What cannot be seen from its space or below it is left out.
+        """
+        one, most = self._one(id), max(0, whole(limit))
+
+        def edges(ids: Sequence[str]) -> list[Edge]:
+            return self.store.edges(ids, ("led_to",))
+        ids = [end for back in (True, False) for end in chained(id, edges, back=back, most=most)]
+        near = [other for other in self.store.get(ids) if other.space in lineage(one.space)
+                or one.space in lineage(other.space)]
+        return sorted({other.id: other for other in (*near, one)}.values(), key=lambda other: (other.at, other.id))
 
     def episodes(self, query: str = "", *, since: Moment = None, until: Moment = None, space: str | None = None,
                  session: str = "", limit: int = 20) -> list[Memory]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.anchors import anchors_of, outdated
 from reverie.errors import BadInput
+from reverie.kinds import unverified
 from reverie.lifecycle.asked import whole
 from reverie.lifecycle.intake import built, private
 from reverie.mind.base import Base, alone
-from reverie.model import UNDECIDED, Edge, Filter, Memory, Record, lineage
+from reverie.model import TRUST, UNDECIDED, Edge, Filter, Memory, Record, lineage
 
 if TYPE_CHECKING:
     from reverie.lifecycle.review import Case
@@ -52,8 +54,12 @@ class Reviewing(Base):
             raise BadInput("A pair is two memories")
         if (decision == "edit") != bool(text.strip()):
             raise BadInput('The decision "edit" goes with a new text, and only that')
-        told = built(first.id, now, text, space=first.space, details=first.details) if decision == "edit" else first
+        told = built(first.id, now, text, space=first.space, details=first.details,
+                     policy=self._policy) if decision == "edit" else first
         edited = first._replace(text=told.text, details=told.details)
+        if decision == "edit" and unverified(first):      # from now on these are the words of who decides
+            edited = edited._replace(provenance="user_stated", trust=TRUST["user_stated"],
+                                     confidence=TRUST["user_stated"])
         changes = [*altered(first, edited),
                    *answered(edited, second, decision, self.store.edges([first.id], UNDECIDED), now)]
         self._apply(changes, "review", first.space, now, decision=decision, settled=[sorted((first.id, second.id))])
@@ -73,8 +79,28 @@ class Reviewing(Base):
         memory, now = self._one(id), self._now()
         current = anchored(memory, confirmed(self.work, anchors_of(memory)), now) if (
             state == "validated" and outdated(memory)) else []
-        changes = [*current, *curated(after(memory, current), state, now, by=private(by), note=private(note))]
+        changes = [*current, *curated(after(memory, current), state, now, by=private(by, self._policy),
+                                       note=private(note, self._policy))]
         self._apply(changes, "curate", memory.space, now, state=state)
+        return self._one(id)
+
+    @alone
+    def promote(self, id: str, file: str | Path, *, by: str = "user", note: str = "") -> Memory:
+        """Make a lasting reference of a memory: a new page of Markdown with what it says and its lineage.
+
+        The memory is approved, as by `curate`, and names the page in `details["reference"]`. `undo` takes that back;
+        the page is yours and stays. BadInput if the file is there already, or its folder is not.
+        """
+        from reverie.lifecycle.reference import page, promoted
+        memory, now, place = self._one(id), self._now(), Path(file).expanduser().absolute()
+        if place.exists() or not place.parent.is_dir() or private(str(place), self._policy) != str(place):
+            raise BadInput(f"{file} must be a new file, without a secret in its name, in a folder that is there")
+        told = {"by": private(by, self._policy), "note": private(note, self._policy)}
+        changes = promoted(memory, str(place), now, **told)
+        before = [edge.dst for edge in self.store.edges([id], ("derived_from", "supersedes")) if edge.src == id]
+        with place.open("x", encoding="utf-8") as opened:
+            opened.write(page(memory, self.store.get(before), now, **told))
+        self._apply(changes, "curate", memory.space, now, state="validated", page=str(place))
         return self._one(id)
 
     def pending(self, *, space: str | None = None, limit: int = 20) -> list[Memory]:

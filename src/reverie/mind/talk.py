@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from reverie.lifecycle.scratch import Held
 from reverie.model import Hit, Memory
+from reverie.search.shape import surfaces
 from reverie.window.block import EMPTY, Block, at_the_end, render
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Talk:
     def start(self, task: str = "") -> Loaded:
         """Read in what people edited, and load what a conversation about `task` should begin with."""
         mind, space = self._mind, self.companion.space
-        if mind.settings.is_off(space):
+        if self.companion.is_off:
             return Loaded(Held(), [], [], [], [], [], EMPTY)
         pages = mind.mirror()
         mind.sync_files(space=space)
@@ -80,7 +81,8 @@ class Talk:
         lately = mind.episodes(space=space, limit=LATELY)
         known = mind.recall(task, space=space, limit=mind.settings.limit, types=["semantic"]) if task else []
         procedures = mind.procedures(task, space=space) if task else []
-        hits = [*known, *(Hit(memory, 0.0, ("begin",)) for memory in (*procedures, *lately))]
+        hits = [hit for hit in (*known, *(Hit(memory, 0.0, ("begin",)) for memory in (*procedures, *lately)))
+                if surfaces(hit.memory, mind.work.now)]
         block = render(hits, mind.work.now, limit=len(hits), budget=mind.settings.budget)
         return Loaded(held, lately, known, procedures, mind.due(task, space=space), pages, block)
 

@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from reverie import config
 from reverie.errors import BadInput, NotFound
+from reverie.kinds import is_talk
+from reverie.lifecycle.asked import whole
 from reverie.lifecycle.intake import private
 from reverie.mind.base import Base
+from reverie.model import Filter, lineage
 
 if TYPE_CHECKING:
     from reverie.lifecycle.transfer import Imported
+    from reverie.lifecycle.worth import Usage
     from reverie.settle.sharing import Shared
-    from reverie.settle.taking import TakenAlong
+    from reverie.settle.taking import Beside, TakenAlong
     from reverie.store import Problem, Stats
+
+MOST_WEIGHED = 100_000    # memories whose use is counted
 
 
 class Trusting(Base):
@@ -51,6 +57,17 @@ class Trusting(Base):
         kept, left = tally(self.store.events(verbs=LEARNING, newest=True, limit=TALLIED))
         return self.store.stats()._replace(learned=kept, rejected=left)
 
+    def usage(self, *, space: str | None = None, limit: int = 10) -> Usage:
+        """How the memories that can be seen from a space are used: how many, how often, and the most valuable.
+
+        What counts is how often one was used or said again, times how far it is believed now. The newest 100,000 are
+        looked at, without the turns of conversations as they were said.
+        """
+        from reverie.lifecycle.worth import usage
+        most = max(0, whole(limit))
+        seen = self.store.browse(Filter(spaces=lineage(self._space(space)), limit=MOST_WEIGHED))
+        return usage([memory for memory in seen if not is_talk(memory)], self._now(), most)
+
     def export(self, log: bool = True) -> Iterable[dict[str, Any]]:
         """Everything, as JSON-ready rows, a header first.
 
@@ -68,7 +85,7 @@ class Trusting(Base):
         """
         from reverie.lifecycle.transfer import taken_in
         from reverie.store import UNLOGGED
-        taken = taken_in(self.store, rows, self._now(), skip_bad=skip_bad)
+        taken = taken_in(self.store, rows, self._now(), skip_bad=skip_bad, policy=self._policy)
         if taken.new:
             self.store.set_meta(UNLOGGED, "yes")      # rows need not come with the events that made them
         return taken
@@ -84,14 +101,26 @@ class Trusting(Base):
         """
         from reverie.settle.taking import taken_along
         home = self._space(space) if dry_run else self._writable(space)
-        here = config.here()
-        folders = tuple(dict.fromkeys((here, config.work_tree(here), config.project_root(here))))
-        return taken_along(self.work, Path(path).expanduser(), system, home, folders, untrusted=untrusted,
+        return taken_along(self.work, Path(path).expanduser(), system, home, folders_here(), untrusted=untrusted,
                            dry_run=dry_run)
 
-    def share(self, path: str | Path, *, space: str | None = None, once: str = "") -> Shared:
+    def import_beside(self, *, space: str | None = None, untrusted: bool = False, dry_run: bool = False,
+                      ) -> list[Beside]:
+        """Take along what other programs remember of this project and its user, where they keep it, if nothing is
+
+        remembered yet where it would go; what would mix with memories that are there is `left`, for `import_from`. As
+        there: the files are only read, twice adds nothing, `undo` takes it back.
+        """
+        from reverie.importing import lying
+        from reverie.settle.taking import beside
+        home = self._space(space) if dry_run else self._writable(space)
+        found = lying(config.user_home(), config.work_tree(config.here()))
+        return beside(self.work, found, home, folders_here(), untrusted=untrusted, dry_run=dry_run)
+
+    def share(self, path: str | Path | None = None, *, space: str | None = None, once: str = "") -> Shared:
         """Keep a file of JSON lines in step with a space, so that a team can commit it; bring it in step now.
 
+        Without a path it is `.jaato/memories.jsonl` in the project one stands in, and its folder is made (E35).
         The file has the format of jaato's document (`reverie.mirror.jsonl`); facts, decisions, procedures and the like
         of the space are written, not the user's preferences and not what happened. What others alter there is taken in,
         at once or while settling. `once`: "export" only writes, "import" only takes in, and nothing is kept in step.
@@ -99,23 +128,25 @@ class Trusting(Base):
         from reverie.settle import sharing
         if once not in ("", "export", "import"):
             raise BadInput(f'once={once!r} is neither "export" nor "import"')
-        home, place = self._writable(space), sharing.plain_path(path)
+        home, place = self._writable(space), sharing.plain_path(path or usual_file())
+        if path is None and once != "import":
+            Path(place).parent.mkdir(exist_ok=True)
         if not Path(place).parent.is_dir() or Path(place).is_dir():
-            raise BadInput(f"{path} is no file in a folder that is there")
-        if private(place) != place:
+            raise BadInput(f"{path or place} is no file in a folder that is there")
+        if private(place, self._policy) != place:
             raise BadInput("That file's name holds a secret. Paths are written down as they are; rename it first")
         if once == "import" and not Path(place).is_file():
-            raise NotFound(f"There is no file {path}")
+            raise NotFound(f"There is no file {path or place}")
         share = sharing.Share(home, place)
         done = sharing.in_step(self.work, share, writes=once != "import", takes=once != "export")
         if not once:
             sharing.begin(self.store, share)
         return done
 
-    def unshare(self, path: str | Path, *, space: str | None = None) -> None:
+    def unshare(self, path: str | Path | None = None, *, space: str | None = None) -> None:
         """Keep a file in step no longer; it stays as it is. NotFound if it was not."""
         from reverie.settle import sharing
-        share = sharing.Share(self._space(space), sharing.plain_path(path))
+        share = sharing.Share(self._space(space), sharing.plain_path(path or usual_file()))
         if not sharing.end(self.store, share):
             raise NotFound(f"{share.path} is not shared from {share.space}. `reverie share` lists what is")
 
@@ -146,3 +177,14 @@ class Trusting(Base):
         kept = backups.restore(self.store, self.settings, path, self._now())
         problems(self.work, True)
         return kept
+
+
+def usual_file() -> Path:
+    """The file of a project's memories that its team shares, where nobody says otherwise."""
+    return config.work_tree(config.here()) / ".jaato" / "memories.jsonl"
+
+
+def folders_here() -> tuple[Path, ...]:
+    """The folders by which another program may know the project one stands in."""
+    here = config.here()
+    return tuple(dict.fromkeys((here, config.work_tree(here), config.project_root(here))))

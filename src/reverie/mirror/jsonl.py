@@ -22,7 +22,7 @@ from reverie.clock import derived_id
 from reverie.errors import BadInput
 from reverie.kinds import FILE, MATURITIES, is_ripe, is_talk, kind_of
 from reverie.mirror.places import EARLIEST, LATEST
-from reverie.model import Memory
+from reverie.model import UNTRUSTED, Memory
 from reverie.numbers import fraction
 from reverie.words import fingerprint, short
 
@@ -31,6 +31,7 @@ ORIGIN = "imported_from"                     # in a memory's details: {"system",
 OURS = re.compile(r"mem_[0-9a-hjkmnp-tv-z]{26}")
 CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?:\s|$)")
 SHORT = 100                                  # characters of a description that is made up
+HEARD, SHARED = "heard_from", "a shared file"     # in details, of what others wrote: where we have it from
 PERSONAL = ("preference",)                   # kinds that are the user's own business (E23)
 
 
@@ -102,8 +103,11 @@ def written(record: Mapping[str, Any]) -> Line:
 
 def belongs(memory: Memory) -> bool:
     """Whether a memory is knowledge that a team shares: facts, decisions, procedures and the like that count and have
-    proved themselves; not the user's preferences, not what was said, happened or is to be done (E5, E23).
+    proved themselves; not the user's preferences, not what was said, happened or is to be done (E5, E23). What others
+    wrote is theirs to share: it belongs where it came from a shared file.
     """
+    if memory.provenance == UNTRUSTED:
+        return memory.active and memory.details.get(HEARD) == SHARED
     return (memory.active and kind_of(memory.kind).type in ("semantic", "procedural") and is_ripe(memory)
             and memory.kind not in (*PERSONAL, FILE) and not is_talk(memory))
 

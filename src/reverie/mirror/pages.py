@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote
 
 from reverie.mirror.escape import decoded, encoded
 from reverie.mirror.places import ID, Line, day_of, headings
+from reverie.passages import passages
 
 _BULLET = re.compile(r"[-*+][ \t]+(?=\S)|[-*+]$")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
@@ -108,7 +109,13 @@ class Page(NamedTuple):
 
 def parse(text: str, name: str) -> Page:
     """A page from its text."""
-    return Page(name, tuple(_blocks(lines_of(text), name)))
+    return Page(name, tuple(_blocks(lines_of(text), name, private_in(text))))
+
+
+def private_in(text: str) -> frozenset[int]:
+    """The lines, from 0, of passages between `<private>` and `</private>` that take more than one."""
+    spans = [(text.count("\n", 0, start), text.count("\n", 0, end)) for start, end in passages(text)]
+    return frozenset(line for first, last in spans if last > first for line in range(first, last + 1))
 
 
 def lines_of(text: str) -> list[str]:
@@ -118,14 +125,17 @@ def lines_of(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _blocks(lines: Sequence[str], name: str) -> Iterator[Block]:
+def _blocks(lines: Sequence[str], name: str, private: frozenset[int] = frozenset()) -> Iterator[Block]:
     known = {group.casefold(): group for group in headings(name)}
     at, group, level, marked = 0, "", 0, False
     while at < len(lines):
         raw = lines[at]
         bare = raw.rstrip("\r\n")
         more = at + 1
-        if not marked and (found := _MARK.fullmatch(bare.rstrip())):
+        if at in private:      # the user's own words, which stay as they stand and are not taken in
+            more = next((line for line in range(at, len(lines)) if line not in private), len(lines))
+            yield Prose("".join(lines[at:more]))
+        elif not marked and (found := _MARK.fullmatch(bare.rstrip())):
             marked = True
             yield Mark(raw, unquote(found[1]), unquote(found[2]), found[3])
         elif found := _HEADING.fullmatch(bare):

@@ -8,7 +8,7 @@ import re
 from datetime import UTC, date, datetime, time
 from typing import NamedTuple
 
-from reverie.kinds import EXCERPT, FILE, GROUPS, KINDS, is_talk, kind_of
+from reverie.kinds import EXCERPT, FILE, GROUPS, KINDS, is_talk, kind_of, unverified
 from reverie.model import Memory
 
 LONG = "MEMORY.md"
@@ -37,9 +37,11 @@ class Place(NamedTuple):
 
 
 def place(memory: Memory) -> Place | None:
-    """Where a memory stands; None if it stands nowhere: what is of the moment, passages that left a context, files."""
+    """Where a memory stands; None if it stands nowhere: what is of the moment, passages that left a context, files, and
+    what others wrote, for pages are read as one's own.
+    """
     kind = kind_of(memory.kind)
-    if kind.type == "working" or memory.kind in (EXCERPT, FILE) or not ID.fullmatch(memory.id):
+    if kind.type == "working" or memory.kind in (EXCERPT, FILE) or unverified(memory) or not ID.fullmatch(memory.id):
         return None
     if is_talk(memory) or kind.type == "episodic":
         when = moment(memory.at)

@@ -5,8 +5,10 @@ A document is a file, a part of one, the names in it, its path, or a past task; 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ Column = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
 K1, B = 1.2, 0.75
+LENGTH = 4               # letters of a piece of a word
 MOST_TIMES = 3.0         # that a term of the question counts
 
 
@@ -97,14 +100,54 @@ def columns(numbers: Mapping[str, int], size: int, docs: Ints, terms: npt.NDArra
     return Field(numbers, starts, kept_docs.astype(np.int32), totals, sizes)
 
 
-def grams(word: str, length: int = 4) -> list[str]:
+class Grams:
+    """Documents by the pieces of their words. Only pieces that are asked for are looked up: nobody waits for all."""
+
+    def __init__(self, docs: Iterable[Iterable[str]]) -> None:
+        """Each document is given by its words, in lower case."""
+        self._words = field(Counter(words) for words in docs)
+        self._known = list(self._words.numbers)
+        self._text = "\n".join(("", *self._known, ""))
+        self._starts = list(accumulate((len(word) + 1 for word in self._known), initial=1))
+        pieces = np.array([max(1, len(word) - LENGTH + 2) for word in self._known] or [1], np.float64)
+        words = np.repeat(np.arange(len(self._known)), np.diff(self._words.starts))
+        self._sizes: Column = np.bincount(self._words.docs, self._words.counts * pieces[words],
+                                          len(self._words.sizes)).astype(np.float64)
+
+    def bm25(self, question: Mapping[str, float]) -> Column:
+        """How well each document answers a question in pieces, as `Field.bm25` says."""
+        numbers = {piece: number for number, piece in enumerate(question)}
+        docs, terms, counts = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)], [np.zeros(0)]
+        for piece, number in numbers.items():
+            for place, times in self._having(piece).items():
+                holders, count = self._words.having(self._known[place])
+                docs.append(holders)
+                terms.append(np.full(len(holders), number))
+                counts.append(count * times)
+        found = columns(numbers, len(self._sizes), np.concatenate(docs), np.concatenate(terms), np.concatenate(counts))
+        return found._replace(sizes=self._sizes).bm25(question)
+
+    def _having(self, piece: str) -> Counter[int]:
+        """The places of the words that have a piece, with how often."""
+        sought = f"\n{piece[1:]}" if piece.startswith("^") else piece if len(piece) >= LENGTH else f"\n{piece}\n"
+        found: Counter[int] = Counter()
+        start = self._text.find(sought)
+        while start >= 0:
+            place = bisect_right(self._starts, start + sought.startswith("\n")) - 1
+            if not piece.startswith("^") or len(self._known[place]) >= LENGTH:
+                found[place] += 1
+            start = self._text.find(sought, start + 1)
+        return found
+
+
+def grams(word: str) -> list[str]:
     """The pieces of a word that words of the same root share: `config` and `configuration`.
 
     >>> grams("parser")
     ['^par', 'pars', 'arse', 'rser']
     """
     word = word.lower()
-    inner = [word[start:start + length] for start in range(len(word) - length + 1)]
+    inner = [word[start:start + LENGTH] for start in range(len(word) - LENGTH + 1)]
     return [f"^{word[:3]}", *inner] if inner else [word]
 
 

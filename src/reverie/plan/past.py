@@ -16,6 +16,7 @@ import numpy.typing as npt
 from reverie.plan.field import Column, Field, columns, field
 from reverie.plan.task import Task
 from reverie.plan.tree import Tree
+from reverie.search.files import FLOOR
 
 ALIKE = 30               # past tasks that speak for their files
 LOOKED_AT = 100
@@ -124,9 +125,10 @@ class Past:
 
 
 def likeness(past: Past, task: Task, meant: Mapping[str, float] | None = None) -> Column:
-    """How much each past task is like this one, by its words (the likest 1) and its meaning, which is added."""
+    """How much each past task is like this one, by its words (the likest 1) and, where near, its meaning, added."""
     words = past.texts.bm25(task.terms)
-    return words / max(float(words.max(initial=0.0)), 1e-9) + cosines(past, meant or {})
+    near = cosines(past, meant or {})
+    return words / max(float(words.max(initial=0.0)), 1e-9) + np.where(near >= FLOOR, near, 0.0)
 
 
 def cosines(past: Past, meant: Mapping[str, float]) -> Column:

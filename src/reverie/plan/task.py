@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from reverie.code.terms import IDENTIFIER, PIECE, looks_coded, plain, task_terms, terms_of, told
+from reverie.code.terms import looks_coded, plain, task_terms, terms_of, told, word_parts
+from reverie.words import names as names_in
 
 QUOTED = re.compile(r"`([^`\n]{2,60})`")
 MOST_TEXT = 4_000        # characters of a task that are read
@@ -29,16 +30,16 @@ class Task(NamedTuple):
 def task_of(text: str) -> Task:
     """A task as it is looked for."""
     text = text[:MOST_TEXT]
-    names = tuple(dict.fromkeys(word for word in IDENTIFIER.findall(text) if len(word) > 2))
-    flat = [part.lower() for word in IDENTIFIER.findall(text) for part in word.strip("_").split("_") if part]
+    names = tuple(dict.fromkeys(word for word in names_in(text) if len(word) > 2))
+    flat = [part.lower() for word in names_in(text) for part in word.strip("_").split("_") if part]
     pairs = ("".join(some) for length in (2, 3) for some in zip(*(flat[i:] for i in range(length)), strict=False))
     return Task(
         text, task_terms(text), task_terms(text.partition("\n")[0]), names,
         tuple(word for word in names if looks_coded(word) or word[0].isupper()),
-        tuple(dict.fromkeys(word for quoted in QUOTED.findall(text) for word in IDENTIFIER.findall(quoted)
+        tuple(dict.fromkeys(word for quoted in QUOTED.findall(text) for word in names_in(quoted)
                             if len(word) > 2)),
         tuple(dict.fromkeys(pair for pair in pairs if len(pair) >= LEAST_JOINED)),
-        tuple(dict.fromkeys(part.lower() for word in told(text) for part in PIECE.findall(word) if len(part) > 2)))
+        tuple(dict.fromkeys(word_parts(told(text)))))
 
 
 def whole(word: str) -> str:

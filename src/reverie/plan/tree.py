@@ -16,8 +16,8 @@ from pathlib import PurePosixPath
 import numpy as np
 import numpy.typing as npt
 
-from reverie.code.terms import PIECE, looks_coded, path_terms, plain, terms_of
-from reverie.plan.field import Column, Field, columns, counted, field
+from reverie.code.terms import looks_coded, path_terms, plain, terms_of, word_parts
+from reverie.plan.field import Column, Field, Grams, columns, counted, field
 from reverie.plan.task import Task, whole
 from reverie.store.code import Bags
 
@@ -44,7 +44,7 @@ class Tree:
 
     @cached_property
     def content(self) -> Field:
-        """What stands in the files, and in their paths."""
+        """What stands in the files, and in their paths. Made from that of the chunks, whose entries are ordered."""
         numbers = dict(self._bags.terms)
         fresh = count(max(numbers.values(), default=-1) + 1)
         extra: list[tuple[int, int, float]] = []
@@ -54,9 +54,12 @@ class Tree:
                     numbers[term] = next(fresh)
                 extra.append((place, numbers[term], IN_PATH * times))
         files, terms, counts = (np.array(column) for column in zip(*extra, strict=True)) if extra else [np.zeros(0)] * 3
-        return columns(numbers, len(self), np.concatenate([self._bags.file, files.astype(np.int32)]),
-                       np.concatenate([self._bags.term.astype(np.int64), terms.astype(np.int64)]),
-                       np.concatenate([self._bags.times.astype(np.float64), counts.astype(np.float64)]))
+        chunks = self.chunks
+        file_of = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.chunk_starts))
+        numbered = np.repeat(np.arange(len(chunks.starts) - 1), np.diff(chunks.starts))
+        return columns(numbers, len(self), np.concatenate([file_of[chunks.docs], files.astype(np.int32)]),
+                       np.concatenate([numbered, terms.astype(np.int64)]),
+                       np.concatenate([chunks.counts, counts.astype(np.float64)]))
 
     @cached_property
     def chunk_starts(self) -> npt.NDArray[np.int64]:
@@ -94,15 +97,14 @@ class Tree:
         return field(dict.fromkeys(path_terms(parts_of(path)), 1.0) for path in self.paths)
 
     @cached_property
-    def path_grams(self) -> Field:
+    def path_grams(self) -> Grams:
         """The pieces of the words in the last two parts of the paths."""
-        return field(counted(lowered([*PurePosixPath(path).parts[-2:-1], PurePosixPath(path).stem]))
-                     for path in self.paths)
+        return Grams(lowered(parts_of(path)[-2:]) for path in self.paths)
 
     @cached_property
-    def name_grams(self) -> Field:
+    def name_grams(self) -> Grams:
         """The pieces of the words in the names that files define."""
-        return field(counted(lowered(self.names[path])) for path in self.paths)
+        return Grams(lowered(self.names[path]) for path in self.paths)
 
     @cached_property
     def definers(self) -> Mapping[str, frozenset[int]]:
@@ -142,8 +144,7 @@ def own_name(path: str) -> str:
 
 def lowered(names: Iterable[str]) -> list[str]:
     """The words in names, of more than two letters, in lower case."""
-    return [part.lower() for name in names for word in re.split(r"[-_.]", name) for part in PIECE.findall(word)
-            if len(part) > 2]
+    return list(word_parts(word for name in names for word in re.split(r"[-_.]", name)))
 
 
 def signals(tree: Tree, task: Task) -> dict[str, Column]:

@@ -10,18 +10,22 @@ import numpy as np
 from reverie.code.terms import ABOUT_WORK, terms_of
 from reverie.lifecycle.journal import date_of
 from reverie.plan import Ranked
+from reverie.plan.field import Field
 from reverie.plan.past import Past
+from reverie.plan.task import Task
+from reverie.search.files import FLOOR
 from reverie.words import STOP
 
 MOST = 3                 # reasons for one file
 WORDS = 4                # told of one reason
 SHORT = 60               # characters of a past task's text
+TELLING: Mapping[str, str] = {"says": "speaks of", "called": "its path says", "defines": "defines"}
 FORMS = (" place", " log", " title", " three", " all", " best", " lately")
 
 KINDS: Mapping[str, str] = {
     **dict.fromkeys(("content", "chunk", "cover", "mentions", "rare", "quoted", "joined", "folder"), "says"),
-    **dict.fromkeys(("names", "base", "folders", "path", "path grams", "name grams", "defines", "symbols",
-                     "joined name"), "called"),
+    **dict.fromkeys(("base", "folders", "path", "path grams"), "called"),
+    **dict.fromkeys(("names", "name grams", "defines", "symbols", "joined name"), "defines"),
     **dict.fromkeys(("code",), "means"),
     **dict.fromkeys(("history", "tasks", "went with", "meant"), "done"),
     **dict.fromkeys(("lately", "changes", "last 1", "last 3", "last 10", "changes 20", "changes 100", "changes 1000"),
@@ -54,29 +58,56 @@ def signal(column: str) -> str:
 
 def reason_of(found: Ranked, place: int, kind: str) -> str:
     """One reason in words; empty where there is nothing to show for it."""
-    if kind in ("says", "called"):
-        words = said(found, place, kind)
-        return f"{'speaks of' if kind == 'says' else 'is named for'} {', '.join(words)}" if words else ""
+    if kind in TELLING:
+        words = defined(found, place) if kind == "defines" else said(found, place, kind)
+        return f"{TELLING[kind]} {', '.join(words)}" if words else ""
     if kind == "means":
-        return "its code is near to it by meaning"
+        return "its code is near to it by meaning" if near(found, place) else ""
     if kind == "done":
         return done_before(found, place)
     return busy(found.past, place) if kind == "busy" else ""
 
 
+def near(found: Ranked, place: int) -> bool:
+    """Whether a file's code means the like: nearer than what tasks about something else find.
+
+    Of 25 such tasks three found nearer code in a repository, of its own 150 last commits all but one in twenty.
+    """
+    return max((found.meant.code or {}).get(found.tree.paths[place], ()), default=0.0) >= FLOOR
+
+
 def said(found: Ranked, place: int, kind: str) -> list[str]:
-    """Words of the task that a file has, in its text or in its names and path, the rarest first."""
-    tree = found.tree
-    fields = (tree.content,) if kind == "says" else (tree.named, tree.ways)
-    worth: dict[str, float] = {}
-    words = (word.lower() for word in (*found.task.words, *found.task.coded))
-    for word in dict.fromkeys(word for word in words if word not in STOP and word not in ABOUT_WORK):
-        for term in terms_of(word):
-            for field in fields:
-                docs, _ = field.having(term)
-                if place in docs:
-                    worth[word] = max(worth.get(word, 0.0), field.rarity(len(docs)))
-    return sorted(worth, key=lambda word: (-worth[word], word))[:WORDS]
+    """Words of the task that a file has, in its text or in its path, the rarest first."""
+    field = found.tree.content if kind == "says" else found.tree.ways
+    worth = {word: max((rarity(field, place, term) for term in terms_of(word)), default=0.0)
+             for word in telling(found.task)}
+    return rarest(worth)
+
+
+def defined(found: Ranked, place: int) -> list[str]:
+    """Names that a file defines and the task speaks of, in whole or in part, the rarest first."""
+    field = found.tree.named
+    asked = {term for word in telling(found.task) for term in terms_of(word)}
+    worth = {name: max((rarity(field, place, term) for term in terms_of(name) if term in asked), default=0.0)
+             for name in found.tree.names[found.tree.paths[place]]}
+    return rarest(worth)
+
+
+def telling(task: Task) -> list[str]:
+    """The words of a task that may be told, in lower case, once each."""
+    words = (word.lower() for word in (*task.words, *task.coded))
+    return list(dict.fromkeys(word for word in words if word not in STOP and word not in ABOUT_WORK))
+
+
+def rarity(field: Field, place: int, term: str) -> float:
+    """What a term is worth that a file has; 0 if it has not."""
+    docs, _ = field.having(term)
+    return field.rarity(len(docs)) if place in docs else 0.0
+
+
+def rarest(worth: Mapping[str, float]) -> list[str]:
+    """The few words that are worth most, ties by the word."""
+    return sorted((word for word, value in worth.items() if value > 0), key=lambda word: (-worth[word], word))[:WORDS]
 
 
 def done_before(found: Ranked, place: int) -> str:

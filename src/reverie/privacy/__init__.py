@@ -6,7 +6,11 @@ that is around it. Secrets are recognised in three ways, each with a room of its
 
 - `shapes`: by the shape their issuer gave them (`SHAPES`, one row each);
 - `names`: by the name they are assigned to (`NAMES`: `password: …`, `X_TOKEN=…`, "the password is …");
-- `personal`: payment cards, IBANs and US social security numbers, by their checksum (`PERSONAL`).
+- `personal`: payment cards, IBANs and US social security numbers, by their checksum (`PERSONAL`); e-mail addresses
+  and phone numbers, where the `Policy` asks for it (`CONTACT`).
+
+What stands between `<private>` and `</private>` goes as well (`reverie.passages`), and of what the policy refuses no
+text is left at all. `sensitive` tells which files are not looked into.
 
 `lookalikes` knows, for all three, what only resembles a secret.
 
@@ -23,20 +27,23 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
+from reverie.policy import USUAL, Policy
 from reverie.privacy.lookalikes import compiled
 from reverie.privacy.names import aligned_lower, assignment_spans, family_of, kind_of
 from reverie.privacy.personal import CONTACT, PERSONAL, iban_spans, personal_spans
 from reverie.privacy.shapes import SHAPES, Span, rows_in, shape_spans
 
-__all__ = ["JSON", "MARK", "Policy", "Redaction", "redact", "redact_value"]
+__all__ = ["JSON", "MARK", "Policy", "Redaction", "hidden", "impersonal", "only_private", "redact", "redact_value",
+           "refused"]
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
-Policy = Literal["mask", "off"]
-
 MARK = re.compile(r"\[REDACTED:[a-z0-9-]+\]")
+PRIVATE = "private"      # the kind of what stood between <private> and </private>
+FIRST = -1               # the rank of such a passage: it names the mark, whatever else stands within
+FAMILIES = {"personal": frozenset(("payment-card", "us-ssn", "iban")), "contact": frozenset(("email", "phone"))}
 MOST_PASSES = 12  # each pass only shortens what is not a mark; two is what real text needs
 
 
@@ -48,27 +55,59 @@ class Redaction(NamedTuple):
     end: int
 
 
-def redact(
-    text: str, *, personal: Policy = "mask", contact: Policy = "off", keep_lines: bool = False
-) -> tuple[str, tuple[Redaction, ...]]:
+def redact(text: str, policy: Policy = USUAL, *, keep_lines: bool = False) -> tuple[str, tuple[Redaction, ...]]:
     """The text without its secrets, and what was taken out. The same object when there was nothing to take.
 
-    `personal` covers payment cards, IBANs and US social security numbers; `contact` e-mail and phone. With
-    `keep_lines` a secret of several lines leaves its line breaks behind, so that what follows keeps its line number.
+    `policy` says what becomes of personal data; of a text that holds what it refuses only the mark is left. With
+    `keep_lines`, for files, a secret of several lines leaves its line breaks behind, so that what follows keeps its
+    line number, and what is refused takes its line with it, not the whole text.
     """
+    return _without(text, policy, _spans, keep_lines)
+
+
+def impersonal(text: str, policy: Policy) -> str:
+    """A file's text without what is private or personal in it, every line in its place; secrets stay."""
+    return _without(text, policy, _personal, True)[0]
+
+
+def _without(
+    text: str, policy: Policy, find: Callable[[str, Policy], list[Span]], keep_lines: bool
+) -> tuple[str, tuple[Redaction, ...]]:
+    """The text with a mark for each of the spans that are found, until there are none."""
     marks: tuple[Redaction, ...] = ()
     # A mark can bring a name and a value together that a longer secret kept apart: so look again.
     for _ in range(MOST_PASSES):
-        spans = _spans(text, personal, contact)
+        found = find(text, policy)
+        spans = _merged(_outside_marks(text, found)) if found else []
         if not spans:
             break
+        if unwanted := [span for span in spans if span.kind in _kinds(policy)]:
+            if not keep_lines:
+                mark = f"[REDACTED:{unwanted[0].kind}]"
+                return mark, (Redaction(unwanted[0].kind, 0, len(mark)),)
+            spans = _merged(_outside_marks(text, [*spans, *(_line_of(text, span) for span in unwanted)]))
         text, marks = _replaced(text, spans, marks, keep_lines)
     return text, marks
 
 
-def redact_value(
-    value: JSON, *, personal: Policy = "mask", contact: Policy = "off"
-) -> tuple[JSON, tuple[Redaction, ...]]:
+def hidden(text: str, *, keep_lines: bool = False) -> str:
+    """The text without what stands between `<private>` and `</private>`: for whoever cuts it before it is redacted."""
+    spans = _private(text)
+    return _replaced(text, spans, (), keep_lines)[0] if spans else text
+
+
+def only_private(text: str) -> bool:
+    """Whether nothing is left of a text but marks of what was private or refused."""
+    marks = compiled(r"\[REDACTED:(?:private|sensitive|payment-card|us-ssn|iban|email|phone)\]")
+    return bool(text) and not marks.sub("", text).strip()
+
+
+def refused(found: Iterable[Redaction], policy: Policy) -> list[str]:
+    """The kinds among what was taken out that the policy refuses to keep at all."""
+    return sorted({one.kind for one in found} & _kinds(policy))
+
+
+def redact_value(value: JSON, policy: Policy = USUAL) -> tuple[JSON, tuple[Redaction, ...]]:
     """The same for anything JSON can hold, however deep: strings, keys, and what stands under a telling key.
 
     Each `Redaction` counts within its own string. The same object comes back when there was nothing to take.
@@ -76,7 +115,7 @@ def redact_value(
     found: list[Redaction] = []
 
     def clean(text: str) -> str:
-        kept, marks = redact(text, personal=personal, contact=contact)
+        kept, marks = redact(text, policy)
         found.extend(marks)
         return kept
 
@@ -101,20 +140,46 @@ def redact_value(
     return (holder[0], tuple(found)) if found else (value, ())
 
 
-def _spans(text: str, personal: Policy, contact: Policy) -> list[Span]:
-    """Everything to hide in `text`, in order and without overlap; marks that already stand there are left."""
+def _kinds(policy: Policy) -> frozenset[str]:
+    """The kinds that a policy refuses."""
+    personal = FAMILIES["personal"] if policy.personal == "refuse" else frozenset()
+    return personal | FAMILIES["contact"] if policy.contact == "refuse" else personal
+
+
+def _line_of(text: str, span: Span) -> Span:
+    """A span with all of the line that it stands in."""
+    end = text.find("\n", span.end)
+    return span._replace(start=text.rfind("\n", 0, span.start) + 1, end=end if end >= 0 else len(text), rank=FIRST)
+
+
+def _spans(text: str, policy: Policy) -> list[Span]:
+    """Everything to hide in a text."""
     lower = aligned_lower(text)
     spans = list(assignment_spans(text, lower))
     for row in rows_in(text, lower):
         spans.extend(shape_spans(text, SHAPES[row], row))
-    if personal == "mask":
+    return spans + _personal(text, policy)
+
+
+def _private(text: str) -> list[Span]:
+    """What somebody put between the tags that say so; nothing is loaded for a text without the word."""
+    if "private" not in text.lower():
+        return []
+    from reverie.passages import passages
+    return [Span(start, end, FIRST, PRIVATE) for start, end in passages(text)]
+
+
+def _personal(text: str, policy: Policy) -> list[Span]:
+    """What is private or personal in a text."""
+    spans = _private(text)
+    if policy.personal != "off":
         if compiled(r"[0-9][0-9 -]{9}").search(text):
             spans.extend(personal_spans(text, PERSONAL))
         if compiled(r"[A-Z][A-Z][0-9][0-9][ A-Z0-9]{11}").search(text):
             spans.extend(iban_spans(text))
-    if contact == "mask":
+    if policy.contact != "off":
         spans.extend(personal_spans(text, CONTACT))
-    return _merged(_outside_marks(text, spans)) if spans else []
+    return spans
 
 
 def _outside_marks(text: str, spans: list[Span]) -> list[Span]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from functools import lru_cache
 from itertools import pairwise
 
@@ -20,6 +21,8 @@ _STAND_IN = r"""(?ix) ^(?: <.*> | \[.*\] | \{\{.*\}\} | \{[\w.]*\} | \$\{.*  | \
     )$"""
 _REFERENCE = r"""(?x) ^(?:
         [A-Za-z_$][\w$.:>?-]*(?:\(\)?|\[|\([\w.]*|\([\w.,\ =]*\))[;,)]?  # get_token()  os.environ[  input(
+      | [A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*(?:\([^()\s]{0,40}\))?){0,8}
+        \.[A-Za-z_$][\w$]*\([^()\s]{0,40}\)?[;,)]{0,3}  # z.string().min(8)
       | [A-Za-z_$][A-Za-z_$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][A-Za-z_$]*)+  # self.token  config::secret
       | (?:self|this|process\.env|os\.environ|env|secrets|vars|settings|config|request|args|var|local|module
          |data)\..*
@@ -53,9 +56,11 @@ _MEASURE = (
     r"|ms|kb|mb|px|k|x|s|h|d|m)\w*(?:-\w+)*|\d{4}-\d\d-\d\d.*|\d+%|\d+(?:st|nd|rd|th)|#\d+"
     r"|\w+\.(?:py|js|ts|go|rs|md|json|ya?ml|toml|txt|env|sh))$"
 )
+FEW_DIGITS = 3  # and more: no name in code
+LONGEST = 32    # characters of what may be a measure: "4h…" can begin a long random string too
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def compiled(pattern: str) -> re.Pattern[str]:
     """The expression, compiled at its first use: an import pays for none of them."""
     return re.compile(pattern, re.ASCII)
@@ -83,7 +88,7 @@ def is_prose(value: str) -> bool:
 
 def is_measure(value: str) -> bool:
     """Whether it names a thing that has a number in it: `sha256`, `24-hour`, `v1.2.3`, `main.py`."""
-    return bool(compiled(_MEASURE).match(value))
+    return len(value) < LONGEST and bool(compiled(_MEASURE).match(value))
 
 
 def is_varied(secret: str) -> bool:
@@ -112,3 +117,32 @@ def is_random(value: str) -> bool:
         return not compiled(_SLUG).match(value) and not is_measure(value)
     turns = sum(a.islower() and b.isupper() for a, b in pairwise(value))
     return value.isascii() and len(value) >= 20 and turns * 5 >= len(value)
+
+
+def decoded(secret: str) -> str:
+    """What base64 says; empty where it is none, or not text."""
+    try:
+        text = b64decode(secret + "=" * (-len(secret) % 4), validate=True).decode()
+    except ValueError:
+        return ""
+    return text if text.replace("\n", "").replace("\0", "").isprintable() else ""
+
+
+def holds_private_key(secret: str) -> bool:
+    """Whether it is a PEM block in base64, as in a kubeconfig, and not a certificate."""
+    return "PRIVATE KEY" in decoded(secret[:80])
+
+
+def is_login(secret: str) -> bool:
+    """Whether it is `user:password` in base64, or random."""
+    return bool(compiled(r"^[\w.@$+-]+:.").match(decoded(secret))) or (len(secret) >= 20 and is_random(secret))
+
+
+def is_strong(secret: str) -> bool:
+    """Letters of both cases with digits: what nobody writes by chance behind a name and a colon."""
+    return any(map(str.isupper, secret)) and any(map(str.islower, secret)) and any(map(str.isdigit, secret))
+
+
+def is_strong_and_random(secret: str) -> bool:
+    """The same, woven together with more digits than a name has."""
+    return is_strong(secret) and is_random(secret) and sum(map(str.isdigit, secret)) >= FEW_DIGITS

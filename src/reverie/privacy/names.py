@@ -37,6 +37,7 @@ WIDE_NAMES: Mapping[str, Family] = dict.fromkeys(
      "hasło", "şifre", "lösenord", "كلمة السر", "كلمة المرور", "סיסמה", "पासवर्ड", "mật khẩu"),
     "password",
 )  # fmt: skip
+LABELS = frozenset((*NAMES, *WIDE_NAMES))    # "password": "Passwort" is a label in another language
 _WITH_PASS = tuple(row for row in NAMES.items() if "pass" in row[0])
 _WITHOUT_PASS = tuple(row for row in NAMES.items() if "pass" not in row[0])
 
@@ -47,7 +48,7 @@ LOOK = 250  # a bare value this long may go on beyond what `_TAIL` reads of it
 # What may end a name behind the word that tells: DB_PASSWORD_PROD, token2.
 _STAGE = (
     r"(?:[_-]?(?:\d{1,3}|prod|production|dev|staging|test|live|base|value|main|old|new|backup|primary|secondary"
-    r"|raw|plain|plaintext))?"
+    r"|raw|plain|plaintext|data))?"
 )
 _NAME_END = rf"(?i)(?:e?s)?{_STAGE}$"
 # What stands behind a name: the end of it, what joins it to the value, and the value.
@@ -62,9 +63,10 @@ _TAIL = (
                 | =>|:=|={1,3}|:{1,2}|：|＝)
               [ \t]{0,8}(?:[|>][+-]?[ \t]{0,4}\n\s{1,16})?[*]{0,2}[ ]?(?:[bruf@]{1,2}(?=["']))? )
       | (?P<xml> > )
-      | (?P<weak> \s{1,4}(?:for|of|to)\s[\w@.'’ -]{1,40}?\s?(?:is|was|:|=)\s{1,4}
-          | \s{1,4}(?:is|was|are|to|as)(?:\snow)?(?:\sset\sto)?\s?:?\s{1,4}
-          | [ ]?(?:是|は|为|為|を|：)[ ]? | \([ ]?(?=["']) | [ ]?,[ ]?(?=["'])
+      | (?P<weak> \s{1,4}(?:for|of|to|on|in|at)\s[\w@.'’ -]{1,40}?\s?(?:is|was|:|=)\s{1,4}
+          | \s{1,4}(?:is|was|are|to|as|ist|lautet|est|es|é|er|jest)(?:\snow)?(?:\sset\sto)?\s?:?\s{1,4}
+          | [ ]?(?:是|は|为|為|を|：|는|은|—|–)[ ]? | \([ ]?(?=["']) | [ ]?,[ ]?(?=["'])
+          | \s{1,8}value[ ]?=[ ]?(?=["']) | [ ]?\{[^{}]{0,200}?\bdefault[ ]{0,8}=[ ]?(?=["'])
           | ["']?[ ]?,\s{1,20}["']?value["']?[ ]?:[ ]? | \s{1,20}-?[ ]?value[ ]?:[ ]? )
       | (?P<flag> [ ]{1,4} )
     )
@@ -109,7 +111,7 @@ def _is_secret(a: Assigned) -> bool:
 
 def _is_password(a: Assigned) -> bool:
     value = a.value
-    if len(value) < 4 or is_common_variable(value):
+    if len(value) < 4 or is_common_variable(value) or value.lower() in LABELS:
         return False
     if " " in value:
         return a.quoted and not a.weak and not is_prose(value)
@@ -156,7 +158,8 @@ def _assigned(text: str, lower: str, at: int, word: str, family: Family) -> tupl
     before = text[max(0, at - 64) : at]
     stem = before.rstrip(_NAME_CHARS)
     prefix = before[len(stem) :]
-    if found["flag"] is not None and not prefix.startswith("--"):
+    bare = found["flag"] is not None and not prefix.startswith("--")
+    if bare and not (stem.rstrip().endswith(",") and not prefix and word != "pass"):    # "user ann, password …"
         return None
     if found["xml"] is not None and text[end : end + 2] != "</":
         return None
@@ -166,7 +169,7 @@ def _assigned(text: str, lower: str, at: int, word: str, family: Family) -> tupl
         name=prefix + text[at : at + len(word)],
         value=text[start:end],
         quoted=group != "u",
-        weak=found["weak"] is not None and "value" not in found["weak"],
+        weak=bare or (found["weak"] is not None and "value" not in found["weak"]),
         equals="=" in found["sep"] or found["xml"] is not None or found["flag"] is not None,
         ends=not after or after[0] in "\r\n,;&.<#" or after[:2] == " #" or group == "c",
         argument=stem.rstrip("\"' \n").endswith(("(", ",")),

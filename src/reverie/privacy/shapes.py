@@ -1,44 +1,26 @@
 """Secrets that one knows by the shape their issuer gave them: the table `SHAPES` and how it is searched.
 
-A new issuer is a new row here, and a made-up example of it in `bench/privacy/cases.py`.
+A new issuer is a new row of `issued.ISSUED`, or here where its prefix alone does not tell, and a made-up example of it
+in `bench/privacy/cases.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
-from reverie.privacy.lookalikes import compiled, is_random, is_varied, stands_in
+from reverie.privacy.issued import ISSUED
+from reverie.privacy.lookalikes import compiled, holds_private_key, is_random, is_varied, stands_in
+from reverie.privacy.nouns import FREE, Shape, Span
+from reverie.privacy.phrases import PHRASES
+
+__all__ = ["SHAPES", "Shape", "Span", "rows_in", "shape_spans"]
 
 LONG = 16  # no issued token is shorter, and few words are longer
 
 
-class Span(NamedTuple):
-    """A piece of the text to hide. When two overlap, the lower `rank` names the mark."""
-
-    start: int
-    end: int
-    rank: int
-    kind: str
-
-
-class Shape(NamedTuple):
-    """A row: text holding one of `anchors` is searched with `pattern`; group `s`, or all of it, is secret.
-
-    Anchors of a *spoken* row are in lower case and may stand in short words; others stand in one long word.
-    """
-
-    kind: str
-    anchors: tuple[str, ...]
-    pattern: str
-    check: Callable[[str], bool] | None = None
-    spoken: bool = False
-
-
 _B64 = r"[A-Za-z0-9+/]"
-# Begins a word, also after an escaped newline.
-_FREE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-F][0-9A-F]))"
 # The same, asked behind one letter or three: a pattern that begins with letters is searched far faster, and these
 # two are tried on nearly every text.
 _FREE_1, _FREE_3 = (
@@ -66,6 +48,11 @@ SHAPES: tuple[Shape, ...] = (
         spoken=True,
     ),
     Shape("age-key", ("AGE-SECRET-KEY-",), r"AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
+    *(
+        Shape(row.kind, tuple(row.prefixes.split()),
+              rf"{FREE}(?:{'|'.join(map(re.escape, row.prefixes.split()))}){row.rest}", is_varied)
+        for row in ISSUED
+    ),
     Shape("anthropic-key", ("sk-ant-",), r"sk-ant-[a-z0-9]{2,12}-[A-Za-z0-9_-]{20,}", is_varied),
     Shape(
         "openai-key",
@@ -75,7 +62,7 @@ SHAPES: tuple[Shape, ...] = (
     ),
     Shape("openrouter-key", ("sk-or-v1-",), r"sk-or-v1-[A-Za-z0-9]{20,}", is_varied),
     Shape(
-        "openai-key", ("sk-",), rf"{_FREE}sk-(?:[a-z]{{2,6}}-)?(?=[A-Za-z]*\d)[A-Za-z0-9]{{20,}}", is_varied
+        "openai-key", ("sk-",), rf"{FREE}sk-(?:[a-z]{{2,6}}-)?(?=[A-Za-z]*\d)[A-Za-z0-9]{{20,}}", is_varied
     ),
     Shape("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{20,}", is_varied),
     Shape("github-token", ("github_pat_",), r"github_pat_[A-Za-z0-9_]{20,}", is_varied),
@@ -88,7 +75,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape(
         "bitbucket-token",
         ("ATBB", "ATCTT3"),
-        rf"{_FREE}(?:ATBB[A-Za-z0-9]{{28,}}|ATCTT3[A-Za-z0-9_=-]{{60,}})",
+        rf"{FREE}(?:ATBB[A-Za-z0-9]{{28,}}|ATCTT3[A-Za-z0-9_=-]{{60,}})",
         is_varied,
     ),
     Shape("atlassian-token", ("ATATT3",), r"ATATT3[A-Za-z0-9_=-]{40,}", is_varied),
@@ -101,10 +88,10 @@ SHAPES: tuple[Shape, ...] = (
     Shape(
         "aws-access-key",
         ("AKIA", "ASIA", "ABIA", "ACCA"),
-        rf"{_FREE}(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}(?![A-Za-z0-9])",
+        rf"{FREE}(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}(?![A-Za-z0-9])",
         is_varied,
     ),
-    Shape("aws-bedrock-key", ("ABSK",), rf"{_FREE}ABSK[A-Za-z0-9+/]{{40,}}={{0,2}}", is_varied),
+    Shape("aws-bedrock-key", ("ABSK",), rf"{FREE}ABSK[A-Za-z0-9+/]{{40,}}={{0,2}}", is_varied),
     Shape("google-key", ("AIza",), r"AIza[A-Za-z0-9_-]{20,}", is_varied),
     Shape("google-token", ("ya29.",), r"ya29\.[A-Za-z0-9_.-]{20,}", is_varied),
     Shape("google-token", ("GOCSPX-",), r"GOCSPX-[A-Za-z0-9_-]{20,}", is_varied),
@@ -154,7 +141,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape(
         "square-token",
         ("sq0", "EAAA"),
-        rf"(?:sq0[a-z]{{3}}-[A-Za-z0-9_-]{{22,}}|{_FREE}EAAA[A-Za-z0-9_-]{{56,}})",
+        rf"(?:sq0[a-z]{{3}}-[A-Za-z0-9_-]{{22,}}|{FREE}EAAA[A-Za-z0-9_-]{{56,}})",
         is_varied,
     ),
     Shape(
@@ -172,14 +159,14 @@ SHAPES: tuple[Shape, ...] = (
     Shape("npm-token", ("_authtoken",), r"_authToken\s?=\s?\"?(?P<s>[^\s\"$]{10,})", is_varied, spoken=True),
     Shape("pypi-token", ("pypi-",), r"pypi-[A-Za-z0-9_-]{40,}", is_varied),
     Shape("rubygems-key", ("rubygems_",), r"rubygems_[a-f0-9]{40,}", is_varied),
-    Shape("cargo-token", ("cio",), rf"{_FREE}cio[A-Za-z0-9]{{32}}(?![A-Za-z0-9])", is_random),
+    Shape("cargo-token", ("cio",), rf"{FREE}cio[A-Za-z0-9]{{32}}(?![A-Za-z0-9])", is_random),
     Shape("docker-token", ("dckr_",), r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}", is_varied),
-    Shape("huggingface-token", ("hf_", "api_org_"), rf"{_FREE}(?:hf|api_org)_[A-Za-z0-9]{{30,}}", is_varied),
-    Shape("replicate-token", ("r8_",), rf"{_FREE}r8_[A-Za-z0-9]{{30,}}", is_varied),
+    Shape("huggingface-token", ("hf_", "api_org_"), rf"{FREE}(?:hf|api_org)_[A-Za-z0-9]{{30,}}", is_varied),
+    Shape("replicate-token", ("r8_",), rf"{FREE}r8_[A-Za-z0-9]{{30,}}", is_varied),
     Shape("groq-key", ("gsk_",), r"gsk_[A-Za-z0-9]{30,}", is_varied),
     Shape("xai-key", ("xai-",), r"xai-[A-Za-z0-9]{40,}", is_varied),
     Shape("perplexity-key", ("pplx-",), r"pplx-[A-Za-z0-9]{30,}", is_varied),
-    Shape("fireworks-key", ("fw_",), rf"{_FREE}fw_[A-Za-z0-9]{{22,}}", is_random),
+    Shape("fireworks-key", ("fw_",), rf"{FREE}fw_[A-Za-z0-9]{{22,}}", is_random),
     Shape("nvidia-key", ("nvapi-",), r"nvapi-[A-Za-z0-9_-]{40,}", is_varied),
     Shape("tavily-key", ("tvly-",), r"tvly-[A-Za-z0-9-]{20,}", is_varied),
     Shape("langsmith-key", ("lsv2_",), r"lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{8,}", is_varied),
@@ -190,7 +177,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape("databricks-token", ("dapi",), r"dapi[a-f0-9]{32}(?:-\d)?(?![A-Za-z0-9])", is_varied),
     Shape("vault-token", ("hvs.", "hvb.", "hvr."), r"hv[sbr]\.[A-Za-z0-9_-]{20,}", is_varied),
     Shape("terraform-token", (".atlasv1.",), r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}", is_varied),
-    Shape("pulumi-token", ("pul-",), rf"{_FREE}pul-[a-f0-9]{{40}}", is_varied),
+    Shape("pulumi-token", ("pul-",), rf"{FREE}pul-[a-f0-9]{{40}}", is_varied),
     Shape(
         "grafana-token",
         ("glsa_", "glc_"),
@@ -206,9 +193,9 @@ SHAPES: tuple[Shape, ...] = (
         r"https?://(?P<s>[a-f0-9]{32}(?::[a-f0-9]{32})?)@[\w.-]*sentry",
         is_varied,
     ),
-    Shape("twilio-key", ("SK", "AC"), rf"{_FREE}SK[a-f0-9]{{32}}(?![A-Za-z0-9])", is_varied),
+    Shape("twilio-key", ("SK", "AC"), rf"{FREE}SK[a-f0-9]{{32}}(?![A-Za-z0-9])", is_varied),
     Shape("sendgrid-key", ("SG.",), r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}", is_varied),
-    Shape("mailgun-key", ("key-",), rf"{_FREE}key-[a-f0-9]{{32}}(?![A-Za-z0-9])", is_varied),
+    Shape("mailgun-key", ("key-",), rf"{FREE}key-[a-f0-9]{{32}}(?![A-Za-z0-9])", is_varied),
     Shape("mailchimp-key", ("-us",), r"(?<![A-Za-z0-9])[a-f0-9]{32}-us\d{1,2}(?![A-Za-z0-9])", is_varied),
     Shape("brevo-key", ("xkeysib-",), r"xkeysib-[a-f0-9]{40,}-[A-Za-z0-9]{10,}", is_varied),
     Shape("postman-key", ("PMAK-",), r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}", is_varied),
@@ -217,7 +204,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape(
         "notion-token",
         ("ntn_", "secret_"),
-        rf"{_FREE}(?:ntn_[A-Za-z0-9]{{40,}}|secret_(?=[A-Za-z]*\d)[A-Za-z0-9]{{40,}})",
+        rf"{FREE}(?:ntn_[A-Za-z0-9]{{40,}}|secret_(?=[A-Za-z]*\d)[A-Za-z0-9]{{40,}})",
         is_varied,
     ),
     Shape("airtable-token", ("pat",), rf"pat{_FREE_3}[A-Za-z0-9]{{14}}\.[a-f0-9]{{64}}", is_varied),
@@ -236,20 +223,20 @@ SHAPES: tuple[Shape, ...] = (
         spoken=True,
     ),
     Shape(
-        "doppler-token", ("dp.",), rf"{_FREE}dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{{40,}}", is_varied
+        "doppler-token", ("dp.",), rf"{FREE}dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{{40,}}", is_varied
     ),
     Shape("tailscale-key", ("tskey-",), r"tskey-[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{20,}", is_varied),
     Shape(
         "1password-key",
         ("A3-", "ops_eyJ"),
-        rf"(?:{_FREE}A3-[A-Z0-9]{{6}}-(?:[A-Z0-9]{{5,11}}-){{2,4}}[A-Z0-9]{{5}}"
+        rf"(?:{FREE}A3-[A-Z0-9]{{6}}-(?:[A-Z0-9]{{5,11}}-){{2,4}}[A-Z0-9]{{5}}"
         r"|ops_eyJ[A-Za-z0-9+/=_-]{60,})",
         is_varied,
     ),
-    Shape("alibaba-key", ("LTAI",), rf"{_FREE}LTAI[A-Za-z0-9]{{17,22}}(?![A-Za-z0-9])", is_varied),
-    Shape("tencent-key", ("AKID",), rf"{_FREE}AKID[A-Za-z0-9]{{32}}(?![A-Za-z0-9])", is_varied),
+    Shape("alibaba-key", ("LTAI",), rf"{FREE}LTAI[A-Za-z0-9]{{17,22}}(?![A-Za-z0-9])", is_varied),
+    Shape("tencent-key", ("AKID",), rf"{FREE}AKID[A-Za-z0-9]{{32}}(?![A-Za-z0-9])", is_varied),
     Shape("contentful-token", ("CFPAT-",), r"CFPAT-[A-Za-z0-9_-]{40,}", is_varied),
-    Shape("facebook-token", ("EAA",), rf"{_FREE}EAA[A-Za-z0-9]{{60,}}", is_random),
+    Shape("facebook-token", ("EAA",), rf"{FREE}EAA[A-Za-z0-9]{{60,}}", is_random),
     Shape(
         "jwt",
         ("eyJ",),
@@ -257,76 +244,15 @@ SHAPES: tuple[Shape, ...] = (
         r"eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}",
         is_varied,
     ),
+    Shape("private-key", ("LS0tLS1CRUdJTi",), r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{20,}={0,2}", holds_private_key),
+    Shape("asana-token", ("/",), r"(?<![\w/.-])\d/\d{12,}(?:/\d{12,})?:(?P<s>[a-f0-9]{32})(?![a-f0-9])", is_varied),
+    Shape("azure-devops-token", ("AZDO",), rf"{FREE}[A-Za-z0-9]{{76}}AZDO[A-Za-z0-9]{{4}}(?![A-Za-z0-9])"),
     Shape(
-        "password-hash",
-        ("$2a$", "$2b$", "$2y$", "$argon2", "$6$", "$5$", "$y$"),
-        r"\$(?:2[aby]\$\d\d\$[./A-Za-z0-9]{53}|argon2id?\$[^\s\"']{40,}|[56y]\$[^\s\"':]{30,})",
+        "rapidapi-key",
+        ("msh",),
+        rf"{FREE}[a-f0-9]{{10}}msh[a-f0-9]{{15}}p1[a-f0-9]{{6}}jsn[a-f0-9]{{12}}(?![A-Za-z0-9])",
     ),
-    Shape(
-        "url-password",
-        ("://",),
-        r"://[^\s/:@\"'<>]{0,64}:(?P<s>[^\s@/\"'<>]{1,256})@(?=[\w\[])",
-        None,
-        spoken=True,
-    ),
-    Shape("url-password", ("://",), r"://(?P<s>[A-Za-z0-9_-]{20,256})@(?=[\w\[])", is_random, spoken=True),
-    Shape(
-        "bearer-token",
-        ("bearer", "token "),
-        r"(?:[Bb]earer|BEARER|[Aa]uthorization:? {0,2}[Tt]oken)\s{1,4}(?P<s>[A-Za-z0-9._~+/=-]{16,})",
-        is_random,
-        spoken=True,
-    ),
-    Shape(
-        "basic-auth",
-        ("basic ",),
-        r"(?i:authorization)[\"'\\]{0,3}\s?[:=,]?\s?[\"'\\]{0,3}Basic (?P<s>[A-Za-z0-9+/_-]{6,}={0,2})",
-        is_varied,
-        spoken=True,
-    ),
-    Shape(
-        "basic-auth",
-        ("basic ",),
-        r"\b[Bb]asic (?P<s>(?=[A-Za-z0-9+/]*\d)[A-Za-z0-9+/]{12,}={0,2})(?![A-Za-z0-9])",
-        is_random,
-        spoken=True,
-    ),
-    Shape(
-        "authorization",
-        ("authorization",),
-        r"(?i:(?:proxy-)?authorization)[\"'\\]{0,3}\s?[:=]\s?[\"'\\]{0,3}"
-        r"(?:[A-Za-z0-9-]{1,20} )?(?P<s>[A-Za-z0-9._~+/=:-]{16,})",
-        is_random,
-        spoken=True,
-    ),
-    Shape(
-        "cookie",
-        ("cookie",),
-        r"(?i:(?:set-)?cookie)[\"'\\]{0,3}\s?[:=]\s?[\"'\\]{0,3}"
-        r"(?P<s>[A-Za-z0-9_.%-]{1,64}=[^\s\"'\\;]{6,}"
-        r"(?:; ?[A-Za-z0-9_.%-]{1,64}(?:=[^\s\"'\\;]*)?)*)",
-        spoken=True,
-    ),
-    Shape(
-        "cli-password",
-        (" -p", " -a"),
-        r"(?:mysql\w*|mariadb\w*|sshpass|docker login|redis-cli)\b"
-        r"[^\n|;&]{0,120}?\s-[pa]\s?[\"']?(?P<s>[^\s\"'-][^\s\"']{3,})",
-        spoken=True,
-    ),
-    Shape(
-        "cli-password",
-        (" -u", "--user"),
-        r"(?:curl|wget)\s[^\n|;]{0,200}?(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,64}:(?P<s>[^\s\"']{2,})",
-        spoken=True,
-    ),
-    Shape("netrc-password", ("login ",), r"\blogin\s+[^\s]{1,64}\s+password\s+(?P<s>\S+)", spoken=True),
-    Shape(
-        "seed-phrase",
-        ("phrase", "mnemonic"),
-        r"(?:phrase|[Mm]nemonic)[\"']?\s?(?::|=|is)\s?[\"']?(?P<s>(?:[a-z]{3,8}[ \n]){11,23}[a-z]{3,8})\b",
-        spoken=True,
-    ),
+    *PHRASES,
 )
 
 

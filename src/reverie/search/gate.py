@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from reverie.kinds import is_talk
+from reverie.kinds import is_talk, unverified
 from reverie.model import Hit, Memory
 from reverie.words import query_terms
 
@@ -124,9 +124,21 @@ class Judge(NamedTuple):
 
 
 def judged(hits: Sequence[Hit], seen: Sequence[Seen], text: str) -> list[Hit]:
-    """The hits with the chance that this turn needs them as score, best first, ties by id."""
+    """The hits with the chance that this turn needs them as score, best first, ties by id. What others wrote is not in
+    the way of the rest: that is judged as if it were not there.
+    """
     if not hits:
         return []
+    firm = [place for place, hit in enumerate(hits) if not unverified(hit.memory)]
+    if 0 < len(firm) < len(hits):
+        found = [*weighed([hits[n] for n in firm], [seen[n] for n in firm], text),
+                 *(hit for hit in weighed(hits, seen, text) if unverified(hit.memory))]
+        return sorted(found, key=lambda hit: (-hit.score, hit.memory.id))
+    return weighed(hits, seen, text)
+
+
+def weighed(hits: Sequence[Hit], seen: Sequence[Seen], text: str) -> list[Hit]:
+    """The same, of hits that are judged together."""
     turn = read(text)
     judge = learned()[all(math.isnan(one.cosine) for one in seen)]
     seen = grown(turn, hits, [one._replace(cosine=clipped(one.cosine, 1.0)) for one in seen])

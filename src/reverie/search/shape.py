@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from reverie.anchors import CHANGED, GONE, outdated, standing
-from reverie.kinds import awaits, holds, is_ripe, kind_of, retention
+from reverie.kinds import awaits, holds, is_ripe, kind_of, retention, unverified
 from reverie.model import Hit, Memory
 from reverie.search.triggers import called
 from reverie.words import folded
@@ -17,6 +17,9 @@ BOUND = 0.25              # how far one prior may move the odds, either way
 RECENT_HOURS = 24.0       # recency boost 1 + 0.25·e^(−hours since last use / 24) (B57, bounded)
 EMOTION = {"low": 1.05, "medium": 1.15, "high": 1.25}
 SAME_SEASON = 1.1         # of what was kept in a time of the same name, such as release-week (B56)
+
+UNVERIFIED = 0.5          # of the odds of what others wrote, which no other prior can make up for
+FEW = 3                   # one in so many memories of a block may be such, and one in any case
 
 OUTDATED = {CHANGED: 0.85, GONE: 1 - BOUND}    # of what was said about code that is not so any more, or not there
 
@@ -50,7 +53,7 @@ def prior(memory: Memory, now: float, season: str = "") -> float:
     product = 1.0
     for factor in factors:
         product *= 1 - BOUND if factor < 1 - BOUND else 1 + BOUND if factor > 1 + BOUND else factor
-    return product
+    return UNVERIFIED * min(1.0, product) if unverified(memory) else product
 
 
 def recency(memory: Memory, now: float) -> float:
@@ -111,12 +114,28 @@ def odds(chance: float) -> float:
 
 def passed(hits: Sequence[Hit], limit: int) -> list[Hit]:
     """Which of some ranked hits surface by themselves, at most `limit`: what a trigger called up, and, if the best of
-    the others reaches `SHOW`, those that stand beside it.
+    the others reaches `SHOW`, those that stand beside it; of what others wrote, few, and behind all else, of which none
+    is held against it.
     """
     others = [hit for hit in hits if not called(hit)]
-    opened = bool(others) and others[0].score >= SHOW
-    kept = others[:gate([odds(hit.score) for hit in others], limit, BESIDE, 0.0)] if opened else []
-    return [*filter(called, hits), *kept][:limit]
+    firm = beside([hit for hit in others if not unverified(hit.memory)])
+    doubtful = [hit for hit in beside(others) if unverified(hit.memory)]
+    return firm_first([*filter(called, hits), *firm, *doubtful], limit)
+
+
+def beside(hits: Sequence[Hit]) -> list[Hit]:
+    """Of some ranked hits the best, if it reaches `SHOW`, and those that stand beside it."""
+    opened = bool(hits) and hits[0].score >= SHOW
+    return list(hits[:gate([odds(hit.score) for hit in hits], len(hits), BESIDE, 0.0)]) if opened else []
+
+
+def firm_first(hits: Sequence[Hit], limit: int) -> list[Hit]:
+    """At most `limit` hits, in order, but what others wrote behind all that somebody stands behind, and few of it."""
+    doubtful = [hit for hit in hits if unverified(hit.memory)]
+    if not doubtful:
+        return list(hits[:limit])
+    firm = [hit for hit in hits if not unverified(hit.memory)]
+    return [*firm, *doubtful[:max(1, limit // FEW)]][:limit]
 
 
 def settled(hits: Sequence[Hit], limit: int, *, automatic: bool) -> list[Hit]:

@@ -35,11 +35,10 @@ from reverie.settle.reading import ANEW, Decision, Reader, Work
 from reverie.store.paging import pages
 
 if TYPE_CHECKING:
-    from reverie.code.anchor import Sights
+    from reverie.code.anchor import Eyes, Sights
     from reverie.code.naming import Words
     from reverie.store import Store
 
-Eyes = dict[str, "Sights"]    # what was seen of each repository, while several memories are looked through
 ADDING = ("remember", "learn", "gather", "extract", "answer", "revise", "mirror", "import")
 LEASE = "code"           # of who parses: the work is done once
 LEASE_SECONDS = 60.0
@@ -108,11 +107,9 @@ def roots_of(space: str, roots: Sequence[str]) -> list[str]:
 
 def found_in(work: Work, root: str, words: Words, eyes: Eyes, said: float) -> list[Anchor]:
     """What words mean in one repository, as far as it looks as it did when they were said."""
-    from reverie.code.anchor import Sights, seen
+    from reverie.code.anchor import eye, seen
     from reverie.code.naming import meant
-    if root not in eyes:
-        eyes[root] = Sights(work.store.code, root, work.now)
-    sights = eyes[root]
+    sights = eye(work.store.code, root, work.now, eyes, work.policy)
     found = meant(work.store.code, root, words, sights.known)
     as_then = [one for one in found if (sight := sights.file(one.path)) and sight.mtime <= said]
     return [anchor for one in as_then if (anchor := seen(sights, one.path, one.symbol, NAMED))]
@@ -142,21 +139,21 @@ def places_seen(work: Work, places: Sequence[str]) -> list[Anchor]:
     """
     if len(places) > MOST:
         raise BadInput(f"A memory is about {MOST} files and symbols at most, not {len(places)}")
-    found = [place_seen(work, place) for place in places]
+    eyes: Eyes = {}
+    found = [place_seen(work, place, eyes) for place in places]
     keep_anchored(work.store, {anchor.root for anchor in found})
     return found
 
 
-def place_seen(work: Work, text: str) -> Anchor:
+def place_seen(work: Work, text: str, eyes: Eyes) -> Anchor:
     """How one file or symbol looks now."""
-    from reverie.code.anchor import Sights, seen
+    from reverie.code.anchor import eye, seen
+    from reverie.store.code import root_of
     path, _, symbol = text.strip().replace("::", ":").partition(":")
     place = (config.here() / Path(path).expanduser()).resolve()
-    root = max((one for one in work.store.code.roots() if place.is_relative_to(one)), key=len, default=None)
-    if root is None:
-        raise NotFound(f"{place} is in no repository that was indexed. Index it: reverie index PATH")
+    root = root_of(work.store.code, place)
     inside, name = place.relative_to(root).as_posix(), symbol.strip().removesuffix("()")
-    sights = Sights(work.store.code, root, work.now)
+    sights = eye(work.store.code, root, work.now, eyes, work.policy)
     sight = sights.file(inside)
     if sight is None:
         raise NotFound(f"{place} is no file that memory may read. Name a file, or a symbol of it: path:Class.method")
@@ -172,14 +169,18 @@ def place_seen(work: Work, text: str) -> Anchor:
 # Looking after
 
 
-def looked_at(work: Work, root: str) -> int:
-    """Hold every anchor of a repository against its index, which is up to date; how many memories that altered."""
+def looked_at(work: Work, root: str) -> None:
+    """Hold every anchor of a repository against its index, which is up to date."""
     from reverie.code.anchor import Sights
-    sights, count = Sights(work.store.code, root, work.now), 0
+    sights = Sights(work.store.code, root, work.now, work.policy)
+
+    def decide(memories: Sequence[Memory]) -> list[Change]:
+        tied = set(work.store.edges([memory.id for memory in memories], ("about",)))
+        return [change for memory in memories for change in looked_after(sights, memory, tied, work.now)]
+
     for page in concerned(work, root):
         for space in sorted({memory.space for memory in page}):
-            count += settled_in(work, sights, space, [memory.id for memory in page if memory.space == space])
-    return count
+            made_so(work, space, [memory.id for memory in page if memory.space == space], decide)
 
 
 def concerned(work: Work, root: str) -> Iterator[list[Memory]]:
@@ -195,21 +196,21 @@ def belongs(anchor: Anchor, memory: Memory, root: str) -> bool:
                                    and config.space_of(Path(root)) in lineage(memory.space))
 
 
-def settled_in(work: Work, sights: Sights, space: str, ids: Sequence[str]) -> int:
-    """Look after some memories of a space, in one transaction; how many that altered."""
-    store = work.store
+def made_so(work: Work, space: str, ids: Sequence[str], decide: Callable[[Sequence[Memory]], list[Change]]) -> None:
+    """Make so what is decided of some memories of a space, in one transaction; anew where they were altered meanwhile.
+
+    Those that somebody alters all the time are left as they are: the next look will see.
+    """
     for _ in range(ANEW):
-        memories, tied = store.get(ids), set(store.edges(ids, ("about",)))
-        made = {memory.id: changes for memory in memories if (changes := looked_after(sights, memory, tied, work.now))}
-        if not made:
-            return 0
-        with store.alone():
-            if store.get(ids) == memories:
-                changes = [change for some in made.values() for change in some]
-                keep_roots(store, changes)
-                store.apply(changes, Event("anchor", space, work.now, payload={"code": told(made)}))
-                return len(made)
-    return 0    # somebody alters these all the time: the next look will see
+        memories = work.store.get(ids)
+        changes = decide(memories)
+        if not changes:
+            return
+        with work.store.alone():
+            if work.store.get(ids) == memories:
+                keep_roots(work.store, changes)
+                work.store.apply(changes, Event("anchor", space, work.now, payload={"code": told(changes)}))
+                return
 
 
 def looked_after(sights: Sights, memory: Memory, tied: set[Edge], now: float) -> list[Change]:
@@ -230,36 +231,33 @@ def present(sights: Sights, memory: Memory) -> list[Anchor]:
             for anchor in anchors_of(memory)]
 
 
-def told(made: dict[str, list[Change]]) -> list[str]:
+def told(changes: Sequence[Change]) -> list[str]:
     """What happened to the code, in words, as an event keeps it."""
-    found = [anchor for some in made.values() for change in some if isinstance(change, Revise)
+    found = [anchor for change in changes if isinstance(change, Revise)
              for anchor in anchors_in(change.fields["details"])]
     return list(dict.fromkeys(f"{anchor.place} {anchor.state or 'holds'}" for anchor in found))[:MOST_TOLD]
 
 
-def first_look(work: Work, root: str) -> int:
+def first_look(work: Work, root: str) -> None:
     """A repository was indexed for the first time: memories of its space that name code of it get their anchors."""
-    home, count = config.space_of(Path(root)), 0
+    home = config.space_of(Path(root))
     eyes: Eyes = {}
+
+    def decide(memories: Sequence[Memory]) -> list[Change]:
+        return [change for memory in memories if speaks_of_code(work, memory) and not anchors_of(memory)
+                for change in anchored(memory, by_its_words(work, memory, [root], eyes, memory.at), work.now)]
+
     for space in sorted(one for one in work.store.stats().spaces if home in lineage(one)):
         for page in pages(work.store, Filter(spaces=(space,), limit=PAGE)):
-            memories = [memory for memory in page if speaks_of_code(work, memory) and not anchors_of(memory)]
-            changes = [change for memory in memories
-                       for change in anchored(memory, by_its_words(work, memory, [root], eyes, memory.at), work.now)]
-            if changes:
-                keep_roots(work.store, changes)
-                with work.store.alone():
-                    if work.store.get([memory.id for memory in memories]) == memories:
-                        work.store.apply(changes, Event("anchor", space, work.now))
-                        count += len(changes)
-    return count
+            made_so(work, space, [memory.id for memory in page], decide)
 
 
 def confirmed(work: Work, anchors: Sequence[Anchor]) -> list[Anchor]:
     """Anchors at what the code is now: what they speak of was found to be so. What is gone is let go of."""
-    from reverie.code.anchor import Sights, seen
-    sights = {root: Sights(work.store.code, root, work.now) for root in {one.root for one in anchors}}
-    found = [seen(sights[one.root], one.path, one.symbol, one.by) for one in anchors]
+    from reverie.code.anchor import eye, seen
+    eyes: Eyes = {}
+    found = [seen(eye(work.store.code, one.root, work.now, eyes, work.policy), one.path, one.symbol, one.by)
+             for one in anchors]
     return [now for now in found if now is not None]
 
 
@@ -278,7 +276,7 @@ def brought_up(work: Work, root: str, holder: str, going: Callable[[], object]) 
     if not Path(root).is_dir() or not store.acquire(LEASE, holder, LEASE_SECONDS, clock.now()):
         return False
     try:
-        mapped(store.code, root, clock.now, working)
+        mapped(store.code, root, clock.now, working, work.policy)
     finally:
         store.release(LEASE, holder)
     return True

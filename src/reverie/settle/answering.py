@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from reverie.model import Add, Event
 from reverie.settle import asking
-from reverie.settle.extracting import MOST_TURNS, OLDEST, ROOM, account, as_memory, spoken
+from reverie.settle.extracting import MOST_TURNS, OLDEST, ROOM, account, as_memory, heard, spoken
 from reverie.settle.gaps import VERB
 from reverie.settle.learning import home_of, known_as
 from reverie.settle.reading import Decision, Reader, Work
@@ -39,7 +39,7 @@ def questions(work: Work, event: Event) -> list[str]:
 
 def found(work: Work, event: Event) -> Decision:
     """What the session answers of its own questions."""
-    if work.llm is None or work.now - event.at > OLDEST or work.settings.is_off(home_of(event)):
+    if work.llm is None or work.now - event.at > OLDEST or work.settings.is_off(home_of(event), event.session):
         return Decision()
     asked = questions(work, event)
     turns = work.store.events(session=event.session, space=event.space, verbs=("turn",), newest=True, limit=MOST_TURNS)
@@ -49,9 +49,11 @@ def found(work: Work, event: Event) -> Decision:
     extracted = asking.answered(work, event, asked, said)
     if extracted is None:
         return Decision(payload={"kept": 0, "questions": len(asked)})
-    memories = {folded(m.text): m for m in (as_memory(work, work.llm, event, item, NAME) for item in extracted.keep)}
+    known = heard(work, event, turns)
+    notes = (as_memory(work, work.llm, event, item, NAME, known) for item in extracted.keep)
+    memories = {folded(memory.text): memory for memory in notes}
     new = [Add(memory) for memory in memories.values() if not known_as(work.store, memory)]
-    return Decision(new, payload={"kept": len(new), "questions": len(asked), **account(extracted.reject)})
+    return Decision(new, payload={"kept": len(new), "questions": len(asked), **account(extracted.reject, work.policy)})
 
 
 READER = Reader(name=NAME, verbs=(ENDED,), verb=NAME, decide=found, ready=may_ask)

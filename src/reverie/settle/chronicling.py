@@ -22,6 +22,7 @@ from reverie.lifecycle.experience import COMMIT
 from reverie.lifecycle.experience.commits import FORMAT, Commit, commits, payload, twin
 from reverie.lifecycle.intake import cleaned, private
 from reverie.model import Event
+from reverie.policy import Policy
 from reverie.settle.reading import Work
 
 GIT = ("git", "--no-pager", "--no-optional-locks", "--no-replace-objects", "-c", "core.fsmonitor=false",
@@ -70,7 +71,7 @@ def entered(work: Work, found: Iterable[Commit], done: Chronicle, space: str) ->
     twins = {twin(event.payload) for event in seen} - {None}
     new: list[Event] = []
     for one in found:
-        event = event_of(one, done.repository, space)
+        event = event_of(one, done.repository, space, work.policy)
         if one.id not in known and twin(event.payload) not in twins:
             new.append(event)
             done = counted(done, one, event)
@@ -137,10 +138,11 @@ def first_line(said: bytes) -> str:
     return next(iter(said.decode("utf-8", "replace").splitlines()), "")
 
 
-def event_of(commit: Commit, repository: str, space: str) -> Event:
+def event_of(commit: Commit, repository: str, space: str, policy: Policy) -> Event:
     """A commit as an event, free of secrets."""
-    told = cleaned(payload(commit, repository, private(commit.message)))
-    told["files"] = [[private(file[0]), *file[1:3], *map(private, file[3:])] for file in told["files"]]
+    told = cleaned(payload(commit, repository, private(commit.message, policy)))
+    told["files"] = [[private(file[0], policy), *file[1:3], *(private(name, policy) for name in file[3:])]
+                     for file in told["files"]]
     return Event(verb=COMMIT, space=space, at=commit.at, payload=told)
 
 

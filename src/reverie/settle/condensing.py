@@ -2,8 +2,8 @@
 
 `condensed` decides and changes nothing: a model that is away, or whose answer is not good enough, leaves what was
 chosen without it (CC-71). `tell` writes down one episode that says in a few lines what left, so that the day's log has
-it; the passages themselves are kept by `leaving`. Facts, preferences and procedures are learned from the turns, as
-always, and so only once.
+it, each line with who said it, and none that addresses the agent; the passages are kept by `leaving`. Facts,
+preferences and procedures are learned from the turns, as always, and so only once.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from reverie.lifecycle.condense.drafting import Condensed, Draft, draft, finishe
 from reverie.lifecycle.condense.lines import LONGEST, Line, is_summary
 from reverie.lifecycle.condense.strategies import wanted
 from reverie.lifecycle.condense.timing import too_early
-from reverie.lifecycle.intake import built
-from reverie.messages import Said, role_of
+from reverie.lifecycle.intake import built, private
+from reverie.lifecycle.planted import planted
+from reverie.messages import Said, said_by
 from reverie.model import Add, Event, Filter
+from reverie.policy import Policy
 from reverie.settle.learning import home_of
 from reverie.window.fitting import Wish, checked
 from reverie.window.lines import cut
@@ -75,23 +77,23 @@ def by_model(made: Draft, about: About, llm: Llm | None) -> Condensed | None:
     return finished(made, lines, llm.name) if lines else None
 
 
-def told(made: Condensed, numbers: Sequence[int]) -> Told | None:
+def told(made: Condensed, numbers: Sequence[int], policy: Policy) -> Told | None:
     """The episode of what left just now; None if nothing can be said of it."""
     now_gone = [numbers[place] for item in made.left for place in item.messages]
-    lines = [line for line in made.lines if line.number in set(now_gone)]
-    return Told(tuple(lines[:TOLD]), (min(now_gone), max(now_gone)), made.by, asked(made)) if lines else None
+    lines = [line for line in made.lines if line.number in set(now_gone) and not planted(line.text)]
+    return Told(tuple(lines[:TOLD]), (min(now_gone), max(now_gone)), made.by, asked(made, policy)) if lines else None
 
 
-def asked(made: Condensed) -> str:
-    """What the user had asked for when what left was said; empty if that is nowhere."""
+def asked(made: Condensed, policy: Policy) -> str:
+    """What the user had asked for when what left was said, not what a tool answered; empty if that is nowhere."""
     first = min(item.messages[0] for item in made.left)
-    before = [text_of(message) for place, message in zip(made.origin, made.messages, strict=True)
-              if place < first and role_of(message) == "user"]
+    before = [one.text for place, message in zip(made.origin, made.messages, strict=True) if place < first
+              for one in said_by(message, place) if one.role == "user"]
     words = [text for text in before if not is_summary(text)]
-    return cut(words[-1], LONGEST) if words else ""
+    return cut(private(words[-1], policy), LONGEST) if words else ""
 
 
-def tell(store: Store, one: Told, compact: Event) -> bool:
+def tell(store: Store, one: Told, compact: Event, policy: Policy) -> bool:
     """Write an episode down, unless one of the same messages is known; whether it was. One transaction.
 
     `compact` is the event by which hosts say that they shorten a context: readers that wait for more take it as the end
@@ -106,6 +108,6 @@ def tell(store: Store, one: Told, compact: Event) -> bool:
         what = f"{one.asked}\nMessages {first} to {last} of this conversation:\n{text}".strip()
         memory = built(clock.new_id(), compact.at, what, space=home, kind="event", at=compact.at,
                        session=compact.session, messages=one.messages, provenance="observed",
-                       details={"condensed": one.by})
+                       details={"condensed": one.by}, policy=policy)
         store.apply([Add(memory)], compact)
     return True

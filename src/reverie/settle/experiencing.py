@@ -22,10 +22,10 @@ NAME = "experience"
 def experienced(work: Work, event: Event) -> Decision:
     """The episode that a recorded event becomes, if it is one."""
     home = project_of(event)
-    outcome = None if work.settings.is_off(home) else episode.outcome_of(event)
+    outcome = None if work.settings.is_off(home, event.session) else episode.outcome_of(event)
     if outcome is None:
         return Decision()
-    memory = stamped(as_memory(home, event, outcome, work.now), season_of(work.store, lineage(home), work.now))
+    memory = stamped(as_memory(home, event, outcome, work), season_of(work.store, lineage(home), work.now))
     lately = work.store.browse(Filter(spaces=(home,), kinds=(outcome.kind,), session=event.session, limit=LATELY))
     known = folded(memory.text) in (folded(one.text) for one in lately)
     return Decision() if known else Decision([Add(memory)])
@@ -37,12 +37,13 @@ def project_of(event: Event) -> str:
     return above if "/" in above and last == event.session else home_of(event)
 
 
-def as_memory(home: str, event: Event, outcome: episode.Outcome, now: float) -> Memory:
+def as_memory(home: str, event: Event, outcome: episode.Outcome, work: Work) -> Memory:
     """An outcome as a memory that names the event it comes from."""
     told = episode.told(outcome.what, outcome.parts)
     details = {**told["details"], "worked": outcome.worked, "event": event.seq}
-    return built(clock.new_id(), now, told["text"], space=home, kind=outcome.kind, at=event.at, session=event.session,
-                 salience=outcome.importance, details=details, provenance="observed")
+    return built(clock.new_id(), work.now, told["text"], space=home, kind=outcome.kind, at=event.at,
+                 session=event.session, salience=outcome.importance, details=details, provenance="observed",
+                 policy=work.policy)
 
 
 READER = Reader(name=NAME, verbs=tuple(episode.EVENTFUL), verb=NAME, decide=experienced)

@@ -1,9 +1,10 @@
 """Where a language model is configured, it reads what was said every twelve turns, when something else is talked
 about, and at the end, and keeps what will be useful in other sessions.
 
-What it says is data: every memory that comes of it is "extracted" (trust 0.7) whatever the answer claims, lies in the
-conversation's own project, and names the messages that it rests on. What was put into the conversation by Reverie is
-not read, what is known already is shown as known. What was weighed and rejected is written down with its reason.
+What it says is data: every memory that comes of it is "extracted" (trust 0.7) whatever the answer claims, or
+"untrusted" where its words stand in what somebody pasted or a tool answered and not in what the user said; it lies in
+the conversation's own project, and names the messages that it rests on. What was put into the conversation by Reverie
+is not read, what is known already is shown as known. What was weighed and rejected is written down with its reason.
 
 A model that is away leaves the cursor where it is; an answer that cannot be read is a failure of that event, and so
 are three answers that did not come in time. Events older than OLDEST are passed over: a model that is switched on
@@ -16,18 +17,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from reverie import clock
+from reverie.lifecycle.experience import TOOL
 from reverie.lifecycle.extract import without_injections
+from reverie.lifecycle.extract.words import parted
 from reverie.lifecycle.feeling import FIELD
 from reverie.lifecycle.intake import built, private
 from reverie.lifecycle.season import season_of, stamped
+from reverie.lifecycle.untrusted import HEARD, PASTED
 from reverie.messages import Said
-from reverie.model import Add, Change, Event, Memory, lineage
+from reverie.model import UNTRUSTED, Add, Change, Event, Memory, lineage
+from reverie.policy import Policy
 from reverie.search import Query, search
 from reverie.settle.asking import about
 from reverie.settle.embedding import embedded
 from reverie.settle.gathering import is_seam
 from reverie.settle.learning import home_of, known_as
 from reverie.settle.reading import Decision, Reader, Work
+from reverie.settle.vouching import Lately, answered, told, vouched
+from reverie.settle.vouching import spoken as spoken_in
 from reverie.words import fingerprint, folded
 
 if TYPE_CHECKING:
@@ -40,6 +47,7 @@ MOST_TURNS = 200         # of one conversation that are read at once
 ROOM = 15_000            # tokens that one window takes, answer and known texts included
 EXAMPLES = 8             # of what was left that are kept; all are counted
 LEFT = "left by the model"
+NOBODY = Lately()
 NAME = "extract"
 
 
@@ -50,7 +58,7 @@ def may_ask(work: Work, _event: Event) -> bool:
 
 def taught(work: Work, event: Event) -> Decision:
     """What the turns since the last time teach, if it is time."""
-    if work.llm is None or work.now - event.at > OLDEST or work.settings.is_off(home_of(event)):
+    if work.llm is None or work.now - event.at > OLDEST or work.settings.is_off(home_of(event), event.session):
         return Decision()
     turns = since_last(work, event)
     if not turns or (event.verb not in ENDINGS and not is_seam(turns)):
@@ -60,21 +68,22 @@ def taught(work: Work, event: Event) -> Decision:
     rejected: list[Rejected] = []
     seen: set[str] = set()
     from reverie.llm.extract import windows, worth_asking
+    known = heard(work, event, turns)
     for window in filter(worth_asking, windows(spoken(turns))):
         extracted = asked(work, work.llm, event, window)
         for item in extracted.keep:
-            memory = stamped(as_memory(work, work.llm, event, item), season)
+            memory = stamped(as_memory(work, work.llm, event, item, known=known), season)
             if folded(memory.text) not in seen and not known_as(work.store, memory):
                 found.append(Add(memory))
             seen.add(folded(memory.text))
         rejected += extracted.reject
-    return Decision(found, payload={"kept": len(found), **account(rejected)})
+    return Decision(found, payload={"kept": len(found), **account(rejected, work.policy)})
 
 
-def account(rejected: Sequence[Rejected]) -> dict[str, Any]:
+def account(rejected: Sequence[Rejected], policy: Policy) -> dict[str, Any]:
     """What was weighed and left: how much, and some examples with the model's reasons."""
-    examples = [{"text": private(one.text), "reason": private(one.reason), "rule": NAME, "message": one.messages[1]}
-                for one in rejected[:EXAMPLES]]
+    examples = [{"text": private(one.text, policy), "reason": private(one.reason, policy), "rule": NAME,
+                 "message": one.messages[1]} for one in rejected[:EXAMPLES]]
     return {"rejected": {LEFT: len(rejected)}, "examples": examples} if rejected else {}
 
 
@@ -96,9 +105,19 @@ def spoken(turns: Sequence[Event]) -> list[Said]:
         places = turn.payload.get("places") or range(start, start + len(messages))
         for place, message in zip(places, messages, strict=True):
             text = without_injections(message.get("text", "")).strip()
-            if message.get("role") in ("user", "assistant") and text:
+            if message.get("role") == "user" and text:
+                own, quoted = parted(text)
+                said.append(Said("user", own, place, quoted=quoted))
+            elif message.get("role") in ("user", "assistant") and text:
                 said.append(Said(message["role"], text, place))
     return said
+
+
+def heard(work: Work, event: Event, turns: Sequence[Event]) -> Lately:
+    """What was said in these turns by the user, and written by others: pasted, or answered by tools meanwhile."""
+    runs = work.store.events(session=event.session, space=event.space, verbs=(TOOL,), newest=True, limit=MOST_TURNS)
+    return told((message for turn in turns for message in spoken_in(turn)),
+                (one for run in runs for one in answered(run)))
 
 
 def asked(work: Work, llm: Llm, event: Event, window: Sequence[Said]) -> Extracted:
@@ -126,13 +145,21 @@ def known_about(work: Work, event: Event, window: Sequence[Said]) -> list[str]:
     return [known for hash, known in hashes.items() if hash in vectors and float(vectors[hash] @ vector) >= KNOWN_LIKE]
 
 
-def as_memory(work: Work, llm: Llm, event: Event, item: Item, rule: str = NAME) -> Memory:
-    """A memory of what the model noted: extracted, whatever it says of itself."""
+def source_of(item: Item, known: Lately) -> str:
+    """The provenance of a note, by where its words stand and not by what the model says of them."""
+    claim = vouched(item.text, item.kind, known)
+    return claim.provenance if claim.provenance == UNTRUSTED else "extracted"
+
+
+def as_memory(work: Work, llm: Llm, event: Event, item: Item, rule: str = NAME, known: Lately = NOBODY) -> Memory:
+    """A memory of what the model noted: extracted or untrusted, whatever it says of itself."""
+    source = source_of(item, known)
     details: dict[str, Any] = {"rule": rule, "model": llm.name, "reason": item.reason}
     details |= {name: dict(value) for name, value in (("data", item.data), (FIELD, item.emotion)) if value}
+    details |= {HEARD: PASTED} if source == UNTRUSTED else {}
     return built(clock.new_id(), work.now, item.text, space=home_of(event), kind=item.kind, title=item.title,
-                 provenance="extracted", at=event.at, session=event.session, messages=item.messages, files=item.files,
-                 salience=item.importance, details=details)
+                 provenance=source, at=event.at, session=event.session, messages=item.messages, files=item.files,
+                 salience=item.importance, details=details, policy=work.policy)
 
 
 READER = Reader(name=NAME, verbs=("turn", *ENDINGS), verb=NAME, decide=taught, ready=may_ask)

@@ -51,7 +51,7 @@ def unanswered(store: Store, settings: Settings, session: str, space: str, query
                window: Sequence[Said]) -> Event | None:
     """The gap that a turn leaves for which nothing was prepared, if it leaves one; `query` is what was searched for."""
     said = [message.text for message in window if message.role == "user"]
-    if settings.is_off(space) or not said or not asks(without_injections(said[-1])):
+    if settings.is_off(space, session) or not said or not asks(without_injections(said[-1])):
         return None
     found = store.words(query.terms, query.spaces, FEW, now=query.now)
     if not found or known(store, query):

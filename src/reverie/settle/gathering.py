@@ -30,7 +30,7 @@ MOST = 400                            # events that are looked at together
 def gathered(work: Work, event: Event) -> Decision:
     """What a stretch of conversation teaches, if this event is where it ends."""
     home = home_of(event)
-    if not event.session or work.settings.is_off(home):
+    if not event.session or work.settings.is_off(home, event.session):
         return Decision()
     before, new = unread(work.store, event)
     if not new or not (event.verb in ENDS or is_seam(new)) or length([*before, *new]) < WORTH:

@@ -37,7 +37,7 @@ def pads_in(store: Store, space: str) -> list[Memory]:
 def followed(work: Work, event: Event) -> Decision:
     """What an event means for the working memory of its conversation."""
     home = home_of(event)
-    if not event.session or work.settings.is_off(home):
+    if not event.session or work.settings.is_off(home, event.session):
         return Decision()
     space = scratch.space_of(home, event.session)
     pads = pads_in(work.store, space)
@@ -47,15 +47,16 @@ def followed(work: Work, event: Event) -> Decision:
     turn = without_injections(turn).strip() if event.verb == "turn" else ""
     if not turn or event.at + 60.0 * scratch.MINUTES <= work.now:
         return Decision()
-    return noted(pads, event, space, turn)
+    return noted(work, pads, event, space, turn)
 
 
-def noted(pads: Sequence[Memory], event: Event, space: str, turn: str) -> Decision:
+def noted(work: Work, pads: Sequence[Memory], event: Event, space: str, turn: str) -> Decision:
     """The user's last words in the scratch pad, with what an agent put there."""
     old = pads[0] if pads else None
     kept = scratch.held_by(old, event.at) if old else scratch.Held()
     at, minutes = max(event.at, kept.at), (kept.until - kept.at) / 60.0 if kept else scratch.MINUTES
-    new = scratch.pad(old.id if old else clock.new_id(), at, space, event.session, kept.content, turn, minutes)
+    new = scratch.pad(old.id if old else clock.new_id(), at, space, event.session, kept.content, turn, minutes,
+                      work.policy)
     if old is None:
         return Decision([Add(new)])
     return Decision([Revise(old.id, scratch.replaced(old, new)), *spare(pads, event.at)], pads)

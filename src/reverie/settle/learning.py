@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from reverie import clock, config
 from reverie.errors import BadInput
-from reverie.kinds import INTENTION
+from reverie.kinds import INTENTION, unverified
 from reverie.lifecycle.appraisal import appraised
 from reverie.lifecycle.extract import Found, Gleaned, Rejected, gleaned
 from reverie.lifecycle.extract.later import Later
@@ -23,7 +23,9 @@ from reverie.lifecycle.intake import built
 from reverie.lifecycle.intention import completed, patterns_for, reminder_of
 from reverie.lifecycle.reconcile import absorbed, altered, covers, may_merge, standing
 from reverie.lifecycle.season import Season, season_of, stamped
+from reverie.lifecycle.untrusted import screened
 from reverie.model import NOTHING, Add, Event, Filter, Memory, lineage
+from reverie.policy import Policy
 from reverie.settle.reading import Decision, Reader, Work
 from reverie.settle.reconciling import families
 from reverie.store import Store
@@ -53,7 +55,7 @@ class Source(NamedTuple):
 def lessons(work: Work, event: Event) -> Decision:
     """What one turn teaches: what the user asked to be remembered and what is not known word for word already."""
     home = home_of(event)
-    if work.settings.is_off(home):
+    if work.settings.is_off(home, event.session):
         return Decision()
     said = said_in(event)
     told = [(role, text) for _, role, text in said]
@@ -79,7 +81,7 @@ def decided(work: Work, found: Gleaned, source: Source, asked: int | None = None
     again: dict[str, tuple[Memory, Memory]] = {}    # before and after
     season = season_of(store, lineage(source.home), now) if found.found else Season()
     for lesson in found.found:
-        memory = stamped(memory_of(lesson, source, now), season)
+        memory = stamped(memory_of(lesson, source, now, work.policy), season)
         if lesson.kind == INTENTION:
             if (planned := planned_at(memory, lesson.later, source.at, work)) is None:
                 rejected.append(Rejected(lesson.text, GONE_BY, lesson.rule, lesson.last))
@@ -133,18 +135,19 @@ def account(kept: int, rejected: Sequence[Rejected], places: Sequence[int]) -> d
     return {"kept": kept, "rejected": dict(Counter(one.reason for one in rejected)), "examples": examples}
 
 
-def memory_of(lesson: Found, source: Source, now: float) -> Memory:
+def memory_of(lesson: Found, source: Source, now: float, policy: Policy) -> Memory:
     """A lesson as a memory. What is about the user goes to the user's own space: it is so in every project."""
     home, tags = source.home, lesson.tags
     feeling = source.felt.get(lesson.last)
     if lesson.personal and home.startswith(f"{config.ME}/"):
         tags = (*tags, f"project:{home.split('/')[1]}")
         home = config.ME
-    return built(clock.new_id(), now, lesson.text, space=home, kind=lesson.kind, provenance=lesson.provenance,
+    made = built(clock.new_id(), now, lesson.text, space=home, kind=lesson.kind, provenance=lesson.provenance,
                  tags=[tag[:64] for tag in tags], at=source.at, session=source.session,
                  speaker="" if lesson.provenance == "observed" else "user", files=lesson.files,
                  triggers=lesson.triggers, messages=(source.places[lesson.first], source.places[lesson.last]),
-                 details=lesson.details | ({FIELD: noted(feeling)} if feeling else {}))
+                 details=lesson.details | ({FIELD: noted(feeling)} if feeling else {}), policy=policy)
+    return screened(made) if lesson.provenance == "observed" else made     # an error is quoted in it
 
 
 def said_in(event: Event) -> list[tuple[int, str, str]]:
@@ -164,11 +167,12 @@ def known_as(store: Store, memory: Memory, asked: int | None = None) -> list[Mem
     """The memories that say the same word for word already, or did until somebody let go of them.
 
     That stands, unless the user `asked` in so many words, in an event after the one that let go (B100). What counts in
-    a space above and is not called up by all that calls this one up does not stand for it.
+    a space above and is not called up by all that calls this one up does not stand for it, nor does what others wrote.
     """
     best = store.words(query_terms(memory.text), lineage(memory.space), 3)
     lately = store.browse(Filter(spaces=lineage(memory.space), kinds=(memory.kind,), active=None, limit=LATELY))
-    same = [m for m in (*store.get([id for id, _ in best]), *lately) if folded(m.text) == folded(memory.text)]
+    same = [m for m in (*store.get([id for id, _ in best]), *lately) if folded(m.text) == folded(memory.text)
+            and unverified(m) <= unverified(memory)]
     found = {one.id: one for one in same if (one.space == memory.space or covers(one, memory) if one.active
                                              else asked is None or let_go(store, one) > asked)}
     return list(found.values())

@@ -2,8 +2,8 @@
 
 The turns themselves are in the log already, and what they teach is learned from there. A passage names the messages it
 is taken from (`reverie show --source` leads there), teaches nothing a second time, is not reconciled, and fades like
-any event. The same passage is kept once, however often a host passes it. What Reverie put into the conversation, and
-lines that stand for what has gone before, are not kept.
+any event; what a tool answered is `untrusted`. The same passage is kept once, however often a host passes it. What
+Reverie put into the conversation, and lines that stand for what has gone before, are not kept.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from reverie import clock
 from reverie.kinds import EXCERPT
 from reverie.lifecycle.extract import without_injections
-from reverie.lifecycle.intake import MOST_TEXT, built, clean
-from reverie.model import Add, Event, Filter
-from reverie.privacy import redact
+from reverie.lifecycle.intake import MOST_TEXT, built, clean, private
+from reverie.lifecycle.untrusted import HEARD, RESULT
+from reverie.model import UNTRUSTED, Add, Event, Filter
+from reverie.policy import USUAL, Policy
+from reverie.privacy import only_private, redact
+from reverie.privacy.calls import is_marked_within, touches
 from reverie.words import fingerprint
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 PIECE, OVERLAP = 1_600, 320      # characters: 400 and 80 tokens (CONSTANTS: chunk / overlap)
 KNOWN = 5_000                    # newest passages of a conversation among which the same one is looked for
+TOOLS = ("tool", "function")     # roles that speak with words of others
 HEADED = 200                     # characters of a tool's call that stand above each passage of its result
 PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)+|\b[\w-]+\.[a-z]{1,5}\b")
 MOST_FILES = 5
@@ -41,32 +45,47 @@ class Gone(NamedTuple):
     task: str = ""
 
 
-def keep(store: Store, gone: Sequence[Gone], space: str, session: str, now: float) -> int:
+class Home(NamedTuple):
+    """Where passages are kept: the conversation's space and name, and what is taken out of a text there."""
+
+    space: str
+    session: str
+    policy: Policy = USUAL
+
+
+def keep(store: Store, gone: Sequence[Gone], home: Home, now: float) -> int:
     """Write down what left, as far as it is not known; how many passages that is. One transaction."""
     if not gone:
         return 0
     with store.alone():
-        before = store.browse(Filter(spaces=(space,), kinds=(EXCERPT,), session=session, active=None, limit=KNOWN))
+        before = store.browse(Filter(spaces=(home.space,), kinds=(EXCERPT,), session=home.session, active=None,
+                                     limit=KNOWN))
         known = {str(memory.details.get("print")) for memory in before}
-        changes = [change for one in gone for change in passages(one, space, session, now, known)]
+        changes = [change for one in gone for change in passages(one, home, now, known)]
         if changes:
             places = sorted({place for one in gone for place in one.messages})
-            store.apply(changes, Event(verb="left", space=space, session=session, at=now, payload={"messages": places}))
+            store.apply(changes, Event(verb="left", space=home.space, session=home.session, at=now,
+                                       payload={"messages": places}))
     return len(changes)
 
 
-def passages(one: Gone, space: str, session: str, now: float, known: set[str]) -> Iterator[Add]:
-    """The passages of one part that are not known yet."""
-    text = redact(clean(without_injections(one.text))[:MOST_TEXT])[0].strip()
-    tool = redact(one.tool)[0][:HEADED]
+def passages(one: Gone, home: Home, now: float, known: set[str]) -> Iterator[Add]:
+    """The passages of one part that are not known yet; none of what is private as a whole, or of a sensitive file."""
+    text = redact(clean(without_injections(one.text))[:MOST_TEXT], home.policy)[0].strip()
+    if only_private(text) or touches(one.text, home.policy) or (one.tool and is_marked_within(text)):
+        return
+    tool = redact(one.tool, home.policy)[0][:HEADED]
     for piece in pieces(text):
         print_of = fingerprint(piece).hex()
         if print_of not in known:
             known.add(print_of)
-            details = {"print": print_of, **({"task": one.task} if one.task else {})}
-            yield Add(built(clock.new_id(), now, f"{tool}\n{piece}" if tool else piece, space=space, kind=EXCERPT,
-                            at=one.at, session=session, speaker=one.role, messages=one.messages,
-                            files=files_of(tool), details=details))
+            theirs = one.role in TOOLS
+            details = {"print": print_of, **({"task": private(one.task, home.policy)} if one.task else {}),
+                       **({HEARD: RESULT} if theirs else {})}
+            yield Add(built(clock.new_id(), now, f"{tool}\n{piece}" if tool else piece, space=home.space,
+                            kind=EXCERPT, at=one.at, session=home.session, speaker=private(one.role, home.policy),
+                            messages=one.messages, files=files_of(tool), details=details,
+                            provenance=UNTRUSTED if theirs else "observed", policy=home.policy))
 
 
 def pieces(text: str) -> Iterable[str]:

@@ -43,7 +43,7 @@ def learned_from(work: Work, transcript: Any, home: str, session: str) -> Learne
     """
     found = listed(transcript)
     said = [one for number, message in enumerate(found) for one in said_by(message, number)]
-    texts = redacted(said)
+    texts = redacted(said, work.policy)
     mark = fingerprint("\n".join(f"{one['role']}\0{one['text']}" for one in texts)).hex()
     session = session or f"transcript-{mark[:12]}"
     lines = [(one.place, text["role"], text["text"]) for one, text in zip(said, texts, strict=True)]

@@ -27,7 +27,7 @@ SHORTLY = 3_600.0            # seconds between two verdicts of one conversation 
 
 def taught(work: Work, event: Event) -> Decision:
     """What one retrieval or one verdict teaches."""
-    if work.settings.is_off(event.space):
+    if work.settings.is_off(event.space, event.session):
         return Decision()
     ids = helpful_lately(work.store, event) if event.verb == "feedback" else listed(event, "ids")
     rejected = listed(event, "rejected")

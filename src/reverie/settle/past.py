@@ -25,6 +25,13 @@ def root_of(space: str, repository: str) -> str:
     return f"{PREFIX}{space} in {repository}"
 
 
+def forgotten(index: FileIndex, repository: str) -> None:
+    """Erase the texts of past tasks in a repository, of all spaces; a plan there lays them anew from the log."""
+    for root in index.roots():
+        if root.startswith(PREFIX) and root.endswith(f" in {repository}"):
+            index.forget(root)
+
+
 def erased(index: FileIndex) -> list[Path]:
     """Erase all texts of past tasks, for they may repeat what was purged; the next plan lays them anew from the log.
 

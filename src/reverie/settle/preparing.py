@@ -70,7 +70,7 @@ def prepare(store: Store, embedder: Embedder | None, settings: Settings, attenti
     then only patterns are held against what tools have said since. Only decides; the caller records it.
     """
     about = focus(window)
-    if not about.text or settings.is_off(space):
+    if not about.text or settings.is_off(space, attention.session):
         return Prepared(render((), now, limit=settings.limit, budget=settings.budget, due=due), last)
     query = Query(text=about.text, context=about.context, spaces=lineage(space), now=now, limit=settings.limit * 4,
                   automatic=True, not_session=attention.session, session_in=attention.spaces)

@@ -9,22 +9,27 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from reverie import clock
 from reverie.errors import StoreError
 from reverie.files import roots, versions
 from reverie.files.index import synced
 from reverie.mirror.files import Folder
+from reverie.model import Filter
 from reverie.settle.filing import indexing
-from reverie.settle.mirroring import known, root_of
+from reverie.settle.mirroring import alone, known, root_of
 from reverie.settle.reading import Work
+from reverie.settle.scrubbing import in_files, own_roots
+from reverie.store import Store
+from reverie.store.passages import CHANCE, Passages
 from reverie.words import folded
 
 PATIENCE = 60.0          # seconds that whoever indexes now is waited for
-CHANCE = 20              # characters; a shorter text may stand in an unrelated line by chance
+EVERY = 1_000_000_000    # memories of a store
 
 
 def unfiled(work: Work, ids: Iterable[str], texts: Iterable[str], now: Callable[[], float]) -> tuple[Path, ...]:
@@ -43,13 +48,39 @@ def unfiled(work: Work, ids: Iterable[str], texts: Iterable[str], now: Callable[
     return (*left, *(() if scrubbed else (Path(index.path),)))
 
 
-def unlaid(work: Work, ids: Iterable[str], texts: Iterable[str]) -> None:
-    """What lies ready for hooks or waits to be taken in, below `<home>/hooks`, and repeats these memories, goes."""
-    repeats = repeating(set(ids), texts)
+def unlaid(work: Work, ids: Iterable[str], texts: Iterable[str]) -> tuple[Path, ...]:
+    """What lies ready for hooks or waits to be taken in, below `<home>/hooks`, and repeats these memories, goes.
+
+    In pages, shared files and logs the texts are blanked. Returns the files that could not be written.
+    """
+    said = list(texts)
+    repeats = repeating(set(ids), said)
     for path in (work.settings.home / "hooks").glob("*/*"):
         with suppress(OSError, ValueError):
-            if repeats(json.dumps(json.loads(path.read_bytes()), ensure_ascii=False).encode("utf-8", "replace")):
+            if repeats("\n".join(strings(json.loads(path.read_bytes()))).encode("utf-8", "replace")):
                 path.unlink()
+    with alone(work.store, clock.now):
+        return tuple(in_files(work, Passages(said), own_roots(work), lambda *_: None, write=True)[1])
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every text in a value of JSON, names of fields too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from value
+        for inner in value.values():
+            yield from strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from strings(inner)
+
+
+def repeated(store: Store, texts: Iterable[str]) -> tuple[str, ...]:
+    """The ids of memories that say one of these texts within their own: somebody was told to remember those too."""
+    said = Passages(list(texts))
+    there = store.browse(Filter(active=None, limit=EVERY))
+    return tuple(sorted(one.id for one in there if said.text(one.text)[1] or said.text(one.title)[1]))
 
 
 def reindexed(work: Work, pages: str | None, ours: Callable[[], bool]) -> None:
@@ -59,13 +90,13 @@ def reindexed(work: Work, pages: str | None, ours: Callable[[], bool]) -> None:
     for root in there:
         index.drop(root, [path for path in index.known(root) if root not in watched or (
             pages is not None and inside(os.path.join(root, path), pages))])    # noqa: PTH118 - names, not places
-    for own in own_roots(work):
+    for own in spaces_indexed(work):
         if own.path in there:
-            synced(index, own, clock.now, lambda *_: None, ours)
+            synced(index, own, clock.now, lambda *_: None, ours, work.policy)
 
 
-def own_roots(work: Work) -> list[roots.Root]:
-    """The mirrors of all spaces that have pages."""
+def spaces_indexed(work: Work) -> list[roots.Root]:
+    """The mirrors of all spaces that have pages, as roots of the index."""
     top = root_of(work.settings, work.store)
     return [roots.own(Folder(top, space).path, space) for space in sorted(known(work.store))] if top else []
 

@@ -18,6 +18,7 @@ from reverie.config import Settings, local_zone
 from reverie.embed import Embedder
 from reverie.errors import Conflict, ModelAway, StoreError
 from reverie.model import NOTHING, Add, Change, Edge, Event, Memory
+from reverie.policy import Policy
 from reverie.store import Store
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ class Work(NamedTuple):
     def model(self) -> str:
         """The identity of the vectors here; empty where there is no embedder."""
         return self.embedder.model if self.embedder else ""
+
+    @property
+    def policy(self) -> Policy:
+        """What is taken out of a text before it is kept."""
+        return self.settings.policy
 
     def zone(self) -> str:
         """The time zone in which times are meant that name none."""

@@ -15,6 +15,7 @@ from reverie.lifecycle.experience import FILE, TASK, TOOL, remedies
 from reverie.lifecycle.experience.deeds import command_of
 from reverie.lifecycle.experience.workflows import SHAPE, Workflow, workflows
 from reverie.lifecycle.intake import built
+from reverie.lifecycle.untrusted import screened
 from reverie.model import Add, Event, Filter, Memory, lineage
 from reverie.settle.experiencing import project_of
 from reverie.settle.reading import Decision, Reader, Work
@@ -28,7 +29,7 @@ NAME = "remedy"
 def remedied(work: Work, event: Event) -> Decision:
     """What one event teaches about errors or about how work goes."""
     home = project_of(event)
-    if work.settings.is_off(home):
+    if work.settings.is_off(home, event.session):
         return Decision()
     if event.verb == TASK:
         return recurring(work, event, home) if went(event.payload) is not None else Decision()
@@ -49,8 +50,8 @@ def counted(work: Work, event: Event, attempt: remedies.Attempt, same: list[Memo
     if same:
         return Decision([remedies.counted(same[0], attempt, work.now)], rests_on=same[:1])
     memory = built(clock.new_id(), work.now, space=project_of(event), at=event.at, session=event.session,
-                   **remedies.told(attempt))
-    return Decision([Add(memory)])
+                   **remedies.told(attempt), policy=work.policy)
+    return Decision([Add(screened(memory))])      # the error is a tool's words
 
 
 def before(work: Work, event: Event) -> list[Event]:
@@ -64,16 +65,17 @@ def recurring(work: Work, event: Event, home: str) -> Decision:
     runs = work.store.happened((TOOL,), space=home, until=event.at, limit=LOOKED_AT)
     known = {tuple(memory.details.get(SHAPE) or ()) for memory in work.store.browse(Filter(
         spaces=(home,), kinds=(procedure.KIND,), having=SHAPE, active=None, limit=MOST_KNOWN))}
-    return Decision([Add(candidate(home, one, work.now)) for one in workflows(runs) if one.shape not in known])
+    return Decision([Add(candidate(home, one, work)) for one in workflows(runs) if one.shape not in known])
 
 
-def candidate(home: str, workflow: Workflow, now: float) -> Memory:
+def candidate(home: str, workflow: Workflow, work: Work) -> Memory:
     """A workflow as a procedure that nobody has approved yet."""
     name = " → ".join(step if len(step) <= 40 else f"{step[:39]}…" for step in workflow.steps)
     told = procedure.described(name[:200], workflow.steps, (), ())
-    return built(clock.new_id(), now, space=home, kind=procedure.KIND, provenance="inferred", at=workflow.last_at,
-                 text=told["text"], title=told["title"],
-                 details={**told["details"], SHAPE: list(workflow.shape), "occasions": workflow.occasions})
+    return built(clock.new_id(), work.now, space=home, kind=procedure.KIND, provenance="inferred",
+                 at=workflow.last_at, text=told["text"], title=told["title"],
+                 details={**told["details"], SHAPE: list(workflow.shape), "occasions": workflow.occasions},
+                 policy=work.policy)
 
 
 READER = Reader(name=NAME, verbs=(TOOL, TASK), verb=NAME, decide=remedied)

@@ -1,7 +1,8 @@
 """Files of memories that a team shares, kept in step with a space: what is new on either side goes to the other.
 
 A file of lines (`mirror.jsonl`) is held against what it said when it was last in step. What somebody altered, added or
-deleted there, such as by `git pull`, is done here as one event, which `undo` takes back; their word holds. What was
+deleted there, such as by `git pull`, is done here as one event, which `undo` takes back; their word holds. What
+they wrote is `untrusted` here, other words for a memory of ours too: it describes and commands nobody. What was
 altered here is written there, lines that say the same to the letter. Only what memories say counts: who used one and
 when alters no file, for a file under version control is not to change because somebody read it.
 
@@ -23,12 +24,13 @@ from reverie.lifecycle.intake import built, rewritten
 from reverie.mirror import jsonl
 from reverie.mirror.merging import doubtful
 from reverie.mirror.swapping import Look, bytes_of, look_of, swapped
-from reverie.model import Add, Change, Event, Filter, Memory, Retire
+from reverie.model import UNTRUSTED, Add, Change, Event, Filter, Memory, Retire
 from reverie.numbers import count
 from reverie.settle.leases import leased
 from reverie.settle.mirroring import QUIET, spaces_of
 from reverie.settle.reading import Work
 from reverie.store import Store
+from reverie.words import short
 
 SHARES = "shares"            # meta: [[space, path], …]
 CURSOR = "shares"            # the last event that the files know of
@@ -178,9 +180,9 @@ def taken_in(work: Work, share: Share, page: jsonl.Page, ours: Mapping[str, Memo
         now_says = jsonl.essence(record)
         if name in ours:
             if now_says != said.get(name) and now_says != jsonl.essence(jsonl.record_of(ours[name], zone)):
-                fields = {key: value for key, value in jsonl.fields_of(record, zone).items()
-                          if key in ("text", "title", "tags")}
-                changes += guarded(partial(rewritten, ours[name], work.now, fields, work.zone), name, shy, troubles)
+                fields = theirs(ours[name], jsonl.fields_of(record, zone))
+                changes += guarded(partial(rewritten, ours[name], work.now, fields, work.zone, work.policy), name, shy,
+                                   troubles)
             continue
         id = ids[name]
         if said.get(name) == now_says:
@@ -188,7 +190,7 @@ def taken_in(work: Work, share: Share, page: jsonl.Page, ours: Mapping[str, Memo
         elif id in known or jsonl.dismissed(record):
             shy.add(name)            # let go here, or put away there: it is not revived, and not taken from the others
         else:
-            changes += guarded(partial(new, id, work.now, share.space, record, zone), name, shy, troubles)
+            changes += guarded(partial(new, id, work, share.space, record, zone), name, shy, troubles)
     dropped = [name for name in said if name in ours and name not in records]
     if dropped and doubtful(len(dropped), len(said), absent):
         troubles.append(f"{share.path}: {len(dropped):,} of {len(said):,} lines are gone. They are written anew; to "
@@ -208,9 +210,21 @@ def guarded(make: Callable[[], Change], name: str, shy: set[str], troubles: list
         return []
 
 
-def new(id: str, now: float, space: str, record: Mapping[str, Any], zone: str) -> Add:
-    """A record as a new memory, with the use that was made of it."""
-    memory = built(id, now, space=space, **jsonl.fields_of(record, zone))
+def theirs(memory: Memory, said: Mapping[str, Any]) -> dict[str, Any]:
+    """What a line says of a memory of ours as the fields to revise. Other words are not those of who said it first."""
+    fields = {name: said[name] for name in ("text", "title", "tags")}
+    if (said["text"], said["title"]) in ((memory.text, memory.title), (memory.text, short(memory.text, jsonl.SHORT))):
+        return fields
+    return {**fields, "provenance": UNTRUSTED, "details": {**memory.details, jsonl.HEARD: jsonl.SHARED}}
+
+
+def new(id: str, work: Work, space: str, record: Mapping[str, Any], zone: str) -> Add:
+    """A record as a new memory, with the use that was made of it. What it claims for itself is on record, no more."""
+    fields = jsonl.fields_of(record, zone)
+    claims = {name: record[name] for name in ("maturity", "confidence") if record.get(name) is not None}
+    details = {**fields["details"], jsonl.HEARD: jsonl.SHARED, **({"claims": claims} if claims else {})}
+    memory = built(id, work.now, space=space, policy=work.policy,
+                   **{**fields, "provenance": UNTRUSTED, "trust": None, "details": details})
     last = jsonl.moment_in(record.get("last_accessed"), zone)
     return Add(memory=memory._replace(access_count=count(record.get("usage_count")), last_accessed_at=last))
 

@@ -4,30 +4,68 @@ from collections.abc import Sequence
 
 from reverie.lifecycle.intake import clean, private
 from reverie.messages import GAP, HEAD, MOST_CHARS, SPARE, TAIL, Said
-from reverie.privacy import redact
+from reverie.policy import USUAL, Policy
+from reverie.privacy import hidden, only_private, redact
+from reverie.privacy.calls import bare_calls, touches
+from reverie.privacy.sensitive import MARK, is_marked, touched_by, without_lines
 
 MOST_ROLE = 32
+ASSISTANT, TOOLS = "assistant", ("tool", "function")
 
 
-def redacted(said: Sequence[Said]) -> list[dict[str, str]]:
-    """Messages as they may be written down."""
-    return [{"role": short_role(message.role), "text": shortened(clean(message.text))} for message in said]
+def redacted(said: Sequence[Said], policy: Policy, before: Sequence[Said] = ()) -> list[dict[str, str]]:
+    """Messages as they may be written down: without secrets, and without what stands in sensitive files.
+
+    What a tool answers is not said to which of the calls before it, so what answers any call that is given such a file
+    goes as a whole, be they in one message or in several on end. `before` are the messages before these.
+    """
+    guarded = asking = False
+    written = []
+    earlier = lately(before)
+    for place, message in enumerate((*earlier, *said), -len(earlier)):
+        text = clean(message.text)
+        if message.role == ASSISTANT:
+            guarded = reads(message, policy) or (asking and guarded)
+            text = bare_calls(text, policy) if guarded else text
+        elif message.role in TOOLS:
+            text = MARK if text and (guarded or is_marked(text)) else without_lines(text, policy)
+        asking = message.role == ASSISTANT
+        if place >= 0:
+            written.append({"role": short_role(message.role, policy), "text": shortened(text, policy)})
+    return written
 
 
-def short_role(role: str) -> str:
+def lately(before: Sequence[Said]) -> Sequence[Said]:
+    """The last calls among some messages, with what answered them."""
+    start = len(before)
+    while start and before[start - 1].role in (ASSISTANT, *TOOLS):
+        start -= 1
+    return before[start:]
+
+
+def reads(message: Said, policy: Policy) -> bool:
+    """Whether a tool that is called in a message is given a sensitive file."""
+    return touches(message.text, policy) or any(touched_by(command, policy) for _, command in message.ran)
+
+
+def short_role(role: str, policy: Policy) -> str:
     """A role as it may be written down."""
-    role = private(role)
+    role = private(role, policy)
     return role if len(role) <= MOST_ROLE else "other"    # a part of it may be half of a secret
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, policy: Policy = USUAL) -> str:
     """A text without secrets, of a long one its beginning and its end. First redacted, then cut.
 
     Of a very long one only the ends are looked at: what then stands next to a cut is left out, as it may be half of a
-    secret.
+    secret. What is private is taken out of the whole text.
     """
+    text = hidden(text)
     if len(text) > MOST_CHARS + 2 * SPARE:
-        head, tail = redact(text[:HEAD + SPARE])[0][:-SPARE], redact(text[-(TAIL + SPARE):])[0][SPARE:]
+        head, tail = redact(text[:HEAD + SPARE], policy)[0], redact(text[-(TAIL + SPARE):], policy)[0]
+        if only_private(head) or only_private(tail):
+            return head if only_private(head) else tail
+        head, tail = head[:-SPARE], tail[SPARE:]
         return head[:HEAD] + GAP + tail[-TAIL:]
-    text = redact(text)[0]
+    text = redact(text, policy)[0]
     return text if len(text) <= MOST_CHARS else text[:HEAD] + GAP + text[-TAIL:]

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from reverie.importing import format_of
-from reverie.importing.nouns import Deed, Item, Reading
+from reverie.errors import BadInput, ExtraMissing
+from reverie.importing import Format, format_of
+from reverie.importing.nouns import Bad, Deed, Item, Reading
 from reverie.importing.plan import Into, Plan, planned
 from reverie.lifecycle.experience import FILE, TOOL
 from reverie.lifecycle.intake import private
 from reverie.mirror.jsonl import ORIGIN
-from reverie.model import Event
+from reverie.model import Add, Event, Filter
 from reverie.settle.reading import Work
 from reverie.store import Store
 
@@ -39,7 +40,7 @@ def taken_along(work: Work, path: Path, system: str, space: str, folders: tuple[
     """Read a file or folder and take in what is new."""
     form, zone, store = format_of(path, system), work.zone(), work.store
     items = list(form.read(path, Reading(zone, folders)))
-    into = Into(form.name, space, work.now, zone, untrusted)
+    into = Into(form.name, space, work.now, zone, untrusted, work.policy)
     seen = store.last_event()
     plan = held_against(store, items, into)
     if dry_run or not (plan.changes or plan.events):
@@ -47,7 +48,7 @@ def taken_along(work: Work, path: Path, system: str, space: str, folders: tuple[
     with store.alone():
         if overtaken(store, plan, seen, space):
             plan = held_against(store, items, into)
-        cause = Event("import", space, work.now, payload={"system": form.name, "from": private(path.name)})
+        cause = Event("import", space, work.now, payload={"system": form.name, "from": private(path.name, work.policy)})
         event = store.apply(plan.changes, cause) if plan.changes else 0
         store.append(plan.events)
         keep_vectors(store, plan)
@@ -64,6 +65,43 @@ def overtaken(store: Store, plan: Plan, seen: int, space: str) -> bool:
     """Whether something of the plan has come in since that event."""
     deeds = store.events(after=seen, verbs=DEEDS, space=space, limit=EVERY) if plan.events else ()
     return any(ORIGIN in event.payload for event in deeds) or bool(store.get(list(plan.hashes)))
+
+
+class Beside(NamedTuple):
+    """What another program remembers, where that program keeps it, beside our own."""
+
+    path: Path
+    done: TakenAlong
+    left: bool               # it was left, for where it would go there is something already
+
+    @property
+    def new(self) -> bool:
+        """Whether anything of it is, or was, not known here."""
+        return bool(self.done.plan.changes or self.done.plan.events)
+
+
+def beside(work: Work, found: Sequence[tuple[Format, Path]], space: str, folders: tuple[Path, ...], *, untrusted: bool,
+           dry_run: bool) -> list[Beside]:
+    """Take along what lies there if nothing is remembered yet where it would go; what would mix is left (X46, CC-88).
+
+    What cannot be read at all is one bad record, and keeps nobody from the others.
+    """
+    def taken(row: Format, path: Path, dry_run: bool) -> TakenAlong:
+        try:
+            return taken_along(work, path, row.name, space, folders, untrusted=untrusted, dry_run=dry_run)
+        except (BadInput, ExtraMissing, OSError) as err:
+            return TakenAlong(row.name, Plan(bad=(Bad(path.name, str(err)),)))
+
+    looks = [(row, path, taken(row, path, True)) for row, path in found]
+    full = [any(work.store.browse(Filter(spaces=(one,), active=None, limit=1)) for one in spaces_of(look.plan))
+            for _, _, look in looks]
+    return [Beside(path, look if dry_run or mixes else taken(row, path, False), mixes)
+            for (row, path, look), mixes in zip(looks, full, strict=True)]
+
+
+def spaces_of(plan: Plan) -> set[str]:
+    """The spaces in which a plan adds memories."""
+    return {one.memory.space for one in plan.changes if isinstance(one, Add)}
 
 
 def deeds_there(store: Store, space: str) -> frozenset[str]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from reverie.errors import UnknownScheme
 from reverie.model import NOTHING, Change, Edge, Event, Filter, Memory, Record
+from reverie.store.scrub import Scrubbed
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -75,7 +76,7 @@ class Talk(NamedTuple):
     events: int
 
 
-class Store(Protocol):
+class Store(Scrubbed, Protocol):
     """Memories, events and edges, and the ways to find them."""
 
     url: str

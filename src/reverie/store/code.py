@@ -11,13 +11,20 @@ Every writing method is one transaction. Any number of threads and processes may
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from reverie.errors import NotFound
 from reverie.store.files import Indexed
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+
+GONE = -2                  # the number of a symbol that is not there any more
+NONE_MOVED: Mapping[str, Mapping[int, int]] = MappingProxyType({})
 
 
 class Symbol(NamedTuple):
@@ -125,14 +132,24 @@ class Size(NamedTuple):
     files: int = 0
     symbols: int = 0
     edges: int = 0
-    resolved: bool = True  # whether the edges are those of the files as they are indexed now
+    resolved: bool = True  # as of `CodeIndex.resolved`
 
 
 class CodeIndex(Protocol):
     """Files of repositories, what they define, and what that is used by."""
 
+    path: str                 # of its database
+
     def roots(self) -> list[str]:
         """The repositories that are indexed."""
+        ...
+
+    def texts(self) -> Iterator[str]:
+        """Every text that is kept."""
+        ...
+
+    def scrub(self) -> bool:
+        """Empty it for good: nothing stands in its files any more. False if another process is reading just now."""
         ...
 
     def known(self, root: str) -> dict[str, Indexed]:
@@ -143,10 +160,12 @@ class CodeIndex(Protocol):
         """Make these the files' symbols and facts. Edges from and to them go until `link` is called."""
         ...
 
-    def amend(self, root: str, files: Sequence[Parsed], gone: Collection[str], linked: Sequence[Linked]) -> None:
+    def amend(self, root: str, files: Sequence[Parsed], gone: Collection[str], linked: Sequence[Linked],
+              moved: Mapping[str, Mapping[int, int]] = NONE_MOVED) -> None:
         """Make these the files' symbols and facts, forget files, and make these the edges of the files that are named.
 
-        Other edges stay: whoever calls knows that they lead where they led before.
+        Other edges stay: whoever calls knows that they lead where they led before, or, in a file that is in `moved`, to
+        the symbol with the number that the old one has there.
         """
         ...
 
@@ -159,7 +178,7 @@ class CodeIndex(Protocol):
         ...
 
     def forget(self, root: str) -> None:
-        """Forget a repository."""
+        """Forget a repository: its words leave the file, too, as far as nobody else reads it just now."""
         ...
 
     def facts(self, root: str, paths: Sequence[str] | None = None) -> dict[str, str]:
@@ -184,6 +203,10 @@ class CodeIndex(Protocol):
 
     def link(self, root: str, linked: Iterable[Linked]) -> None:
         """Make these all the edges of a repository."""
+        ...
+
+    def resolved(self, root: str) -> bool:
+        """Whether the edges of a repository are those of its files as they are indexed now."""
         ...
 
     def size(self, root: str) -> Size:
@@ -261,6 +284,14 @@ class CodeIndex(Protocol):
     def close(self) -> None:
         """Let go of the database."""
         ...
+
+
+def root_of(index: CodeIndex, place: PurePath) -> str:
+    """The innermost indexed repository that a file or folder lies in. Raises NotFound where there is none."""
+    known = [root for root in index.roots() if place.is_relative_to(root)]
+    if not known:
+        raise NotFound(f"{place} is in no repository that was indexed. Index it: reverie index PATH")
+    return max(known, key=len)
 
 
 def joining(symbols: Sequence[Symbol]) -> Iterator[tuple[str, int]]:

@@ -11,7 +11,7 @@ Every writing method is one transaction. Any number of threads and processes may
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -116,6 +116,10 @@ class FileIndex(Protocol):
 
         False if another process is reading just now, so that the journal may still hold something.
         """
+        ...
+
+    def texts(self) -> Iterator[tuple[str, str, str]]:
+        """Every text that is kept, with its root and its file."""
         ...
 
     def words(self, terms: Sequence[str], roots: Sequence[str], limit: int) -> list[tuple[int, float]]:

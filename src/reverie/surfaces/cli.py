@@ -40,10 +40,11 @@ from reverie.surfaces.commands import (
     present,
     remind,
     review,
+    scrub,
     switch,
     trust,
 )
-from reverie.surfaces.desk import Desk, HomeOption, JsonOption, SpaceOption
+from reverie.surfaces.desk import Desk, HomeOption, JsonOption, SandboxOption, SpaceOption
 
 # The first row that fits says how the program ends. 0: done. 130: Ctrl-C.
 EXIT: tuple[tuple[type[BaseException], int, str], ...] = (
@@ -175,15 +176,16 @@ def options(
     home: HomeOption = None,
     place: SpaceOption = None,
     as_json: JsonOption = False,
+    sandbox: SandboxOption = False,
     _version: bool = typer.Option(False, "--version", callback=version, is_eager=True, help="Print the version."),
 ) -> None:
     """Long-term memory for AI agents: what they need to remember pops up at their next turn."""
-    ctx.obj = Desk(home, place, as_json)
+    ctx.obj = Desk(home, place, as_json, sandbox)
 
 
 for room in (
-    keep, present, review, letgo, find, days, files, code, plan, anchors, learn, practice, experience, analysis, remind,
-    trust, along, mirror, night, switch, mcp, play, install,
+    keep, present, review, letgo, scrub, find, days, files, code, plan, anchors, learn, practice, experience, analysis,
+    remind, trust, along, mirror, night, switch, mcp, play, install,
 ):
     room.register(app)
 NAMES = frozenset(str(row.name) for row in app.registered_commands) | {str(row.name) for row in app.registered_groups}

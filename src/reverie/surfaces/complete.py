@@ -30,7 +30,7 @@ def existing(ctx: typer.Context) -> Iterator[Mind | None]:
     import reverie
 
     home = given(ctx, "home")
-    settings = config.load(Path(home) if home else None)
+    settings = config.load(Path(home) if home else None, sandbox=bool(given(ctx, "sandbox")))
     if not settings.store and not (settings.home / "reverie.db").is_file():
         yield None
         return

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reverie import Mind, config
+from reverie import Mind, config, environment
 from reverie.config import Settings
 from reverie.lifecycle.intake import space_meant
 from reverie.surfaces import complete
@@ -36,6 +36,10 @@ SpaceOption = Annotated[
         help="Whose memory: me, me/project, … (default: the project of this folder).",
     ),
 ]
+SandboxOption = Annotated[
+    bool,
+    typer.Option("--sandbox", help="Try things out in a memory apart, empty at first (REVERIE_SANDBOX=1)."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")]
 
@@ -47,12 +51,13 @@ class Desk:
     home: Path | None = None
     place: str | None = None
     json: bool = False
+    sandbox: bool = False
     telling: Telling = field(default_factory=Telling)
 
     @cached_property
     def settings(self) -> Settings:
         """The settings of the home."""
-        return config.load(self.home)
+        return config.load(self.home, sandbox=self.sandbox)
 
     @cached_property
     def space(self) -> str:
@@ -61,10 +66,12 @@ class Desk:
 
     @contextmanager
     def mind(self) -> Iterator[Mind]:
-        """The memory, open; closed at the end, whatever happens."""
+        """The memory, open; closed at the end, whatever happens. Off where an agent's session asks that is off."""
         import reverie
 
-        with self.telling, reverie.open(settings=self.settings, progress=self.telling) as mind:
+        here = environment.session()
+        settings = self.settings._replace(enabled=False) if here in self.settings.off_sessions else self.settings
+        with self.telling, reverie.open(settings=settings, progress=self.telling) as mind:
             yield mind
 
 
@@ -90,7 +97,8 @@ def command(
         ) -> None:
             before = ctx.find_root().obj or Desk()
             function(
-                Desk(home or before.home, place if place is not None else before.place, as_json or before.json),
+                Desk(home or before.home, place if place is not None else before.place, as_json or before.json,
+                     before.sandbox),
                 **rest,
             )
 

@@ -37,7 +37,7 @@ class Notebook:
             raise BadInput(f"Unknown command {name!r}; there are {', '.join(COMMANDS)}")
         run: Callable[..., str] = getattr(self, str(name))
         given = {key: value for key, value in command.items() if key != "command" and value is not None}
-        self.mind.settings.check_on(self.space)
+        self.mind.work.settings.check_on(self.space, self.session)
         with self.mind.store.alone():
             return run(given)
 

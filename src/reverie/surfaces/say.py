@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reverie.model import Memory
 
 TURNERS = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-KEPT = frozenset("\n\t")
+KEPT, JOINERS = frozenset("\n\t"), frozenset("\u200c\u200d")
 
 
 def safe(text: str) -> str:
@@ -33,7 +33,8 @@ def safe(text: str) -> str:
 def _shown(ch: str) -> str:
     if ch in KEPT or (ch.isprintable() and ch not in TURNERS):
         return ch
-    obeyed = ch in TURNERS or unicodedata.category(ch) in ("Cc", "Cs", "Zl", "Zp")
+    obeyed = ch in TURNERS or unicodedata.category(ch) in ("Cc", "Cs", "Zl", "Zp") or (
+        unicodedata.category(ch) == "Cf" and ch not in JOINERS)      # marks that nobody sees, but an agent reads
     return ch.encode("unicode_escape").decode() if obeyed else ch
 
 

@@ -206,10 +206,13 @@ class Worker:
         return self._holds and (work_left(self.mind.work) or chunk_waits(self.mind.work))
 
     def backup(self) -> None:
-        """Today's copy."""
+        """Today's copy; before it, what a purge or a scrub had to leave in the files because somebody was reading."""
         from reverie import backups
+        from reverie.settle import scrubbing
 
         if self.going():
+            if scrubbing.waits(self.mind.work):
+                scrubbing.finished(self.mind.work)
             backups.daily(self.mind.store, self.mind.settings, clock.now())
 
     def tell(self, trouble: str) -> None:

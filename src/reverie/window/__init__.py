@@ -15,12 +15,13 @@ from reverie.window.block import (
     SAID_BY,
     Block,
     age,
-    escaped,
     hinted,
     line,
     render,
 )
+from reverie.window.escape import escaped, harmless
 from reverie.window.tokens import tokens
 
-__all__ = ["EMPTY", "FENCE", "FOOT", "HEAD", "LABEL", "LINE", "SAID_BY", "Block", "age", "escaped", "hinted", "line",
+__all__ = ["EMPTY", "FENCE", "FOOT", "HEAD", "LABEL", "LINE", "SAID_BY", "Block", "age", "escaped", "harmless",
+           "hinted", "line",
            "render", "tokens"]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
 from reverie.messages import named, print_of, role_of
+from reverie.policy import USUAL, Policy
 from reverie.window.items import Item
 from reverie.window.pruning import DOWN, START, Plan, plan, wanted
 from reverie.window.shapes import Known, answers_to, call_ids, items_of, takes_turns, text_of, weight
@@ -36,6 +37,7 @@ class Wish(NamedTuple):
     start: float = START
     down: float = DOWN
     kept: bool = True                                # whether what leaves is kept in memory
+    policy: Policy = USUAL                           # what is taken out of a text before it is written anywhere
 
     @property
     def goal(self) -> int:

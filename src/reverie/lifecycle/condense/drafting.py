@@ -167,8 +167,11 @@ def with_lines(made: Draft, worth: dict[tuple[int, ...], float], session: str) -
     going = made.moved
     own = [item for item in going if not is_summary(item.text)] or going
     numbers = [made.numbers[place] for item in own for place in item.messages]
-    said = {line: worth[item.messages] for item in going for line in lines_of(item, made.numbers[item.messages[0]])}
-    head = head_of(with_earlier(Span(min(numbers), max(numbers), len(numbers)), going), names_in(own), session)
+    policy = made.wish.policy
+    said = {line: worth[item.messages] for item in going
+            for line in lines_of(item, made.numbers[item.messages[0]], policy)}
+    names = names_in(own, policy)
+    head = head_of(with_earlier(Span(min(numbers), max(numbers), len(numbers)), going), names, session)
     count = made.wish.tokenizer.count
     spare = made.room - count(written((), head)) - 2 * OVERHEAD
     if spare < 0:

@@ -10,8 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.lifecycle.extract.words import sentences, without_injections
+from reverie.policy import USUAL, Policy
 from reverie.privacy import redact
-from reverie.window.block import FENCE, FOOT, escaped
+from reverie.privacy.calls import bare_calls, is_marked_within, touches
+from reverie.window.block import FENCE, FOOT
+from reverie.window.escape import escaped
 from reverie.window.gist import is_name
 from reverie.window.items import Item
 from reverie.words import STOP
@@ -44,15 +47,19 @@ def is_summary(text: str) -> bool:
     return (text.startswith(MARK) and text.endswith(FOOT)) or text == NOTE
 
 
-def lines_of(item: Item, number: int) -> Iterator[Line]:
+def lines_of(item: Item, number: int, policy: Policy = USUAL) -> Iterator[Line]:
     """What is said in an item, sentence by sentence; of a summary its lines; of a tool's call what was asked."""
     if is_summary(item.text):
         yield from (Line(int(n), who, text) for n, who, text in LINE.findall(item.text))
         return
     who = "tool" if item.tool else item.type.partition("_")[0]
+    if touches(item.text, policy) or (item.tool and is_marked_within(item.text)):
+        yield Line(number, who, redact(bare_calls(item.tool, policy), policy)[0][:LONGEST])
+        return
     if item.tool:
-        yield Line(number, who, redact(item.tool)[0][:LONGEST])
-    whole = redact(without_injections(item.text))[0]     # before it is cut: half a secret would not be known for one
+        yield Line(number, who, redact(item.tool, policy)[0][:LONGEST])
+    # Before it is cut: half a secret would not be known for one.
+    whole = redact(without_injections(item.text), policy)[0]
     found = [line for line in whole.splitlines() if line.strip()][1 if item.tool else 0:]
     for line in found if len(found) <= MOST_LINES else found[:MOST_LINES // 2] + found[-MOST_LINES // 2:]:
         for sentence in sentences(line[:4 * LONGEST]):
@@ -90,12 +97,12 @@ def with_earlier(span: Span, items: Sequence[Item]) -> Span:
     return span
 
 
-def names_in(items: Sequence[Item]) -> list[str]:
+def names_in(items: Sequence[Item], policy: Policy = USUAL) -> list[str]:
     """The names that were spoken of most: identifiers, files, people; ties by name."""
     often: Counter[str] = Counter()
     for item in items:
         if not is_summary(item.text):
-            often.update(word for word in NAME.findall(item.text[:4_000]) if len(word) <= 40
+            often.update(word for word in NAME.findall(redact(item.text[:4_000], policy)[0]) if len(word) <= 40
                          and is_name(word) and not word[0].isdigit() and word.lower() not in STOP)
     return [name for name, _ in sorted(often.items(), key=lambda one: (-one[1], one[0]))[:NAMED]]
 

@@ -24,6 +24,7 @@ from reverie.lifecycle.episode import went
 from reverie.lifecycle.experience import COMMIT, FILE, TOOL
 from reverie.lifecycle.experience.signature import signature
 from reverie.model import Event
+from reverie.passages import tags_between
 
 OPERATIONS = ("read", "edit", "write", "create", "delete", "rename")
 CHANGING = frozenset(OPERATIONS) - {"read"}
@@ -60,7 +61,8 @@ def some_of(values: Mapping[Any, Any] | Iterable[Any], most: int, depth: int) ->
 def ends(text: str, most: int) -> str:
     """A text, or its first and last part with a mark between them: errors stand at either end."""
     half = most // 2
-    return text if len(text) <= most else f"{text[:half]}\n… {len(text) - 2 * half:,} characters …\n{text[-half:]}"
+    return text if len(text) <= most else f"{text[:half]}\n… {len(text) - 2 * half:,} characters …" + (
+        f"{tags_between(text, half, len(text) - half)}\n{text[-half:]}")
 
 
 class Run(NamedTuple):

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from reverie.kinds import INTENTION
+from reverie.lifecycle.extract.acts import spurned_in
 from reverie.lifecycle.extract.families import replaced_in
 from reverie.lifecycle.extract.fixes import files_of, fixes_in
 from reverie.lifecycle.extract.later import Later, later_in
@@ -189,8 +190,15 @@ def judge(sentence: str, turn: Turn) -> Found | Rejected | None:
             continue
         return Found(capital(what), rule.kind, rule.provenance, rule.name, personal=rule.personal,
                      explicit=rule.explicit,
-                     triggers=triggers_in(what) if rule.kind == "negative" else (), files=files_in(sentence))
+                     triggers=called_by(rule.kind, what), files=files_in(sentence))
     return passing
+
+
+def called_by(kind: str, what: str) -> tuple[str, ...]:
+    """What calls a lesson up: what it forbids, or the program that it sets aside for another."""
+    if kind == "negative":
+        return triggers_in(what)
+    return spurned_in(what) if kind in ("preference", "decision", "correction") else ()
 
 
 def postponed(sentence: str, text: str, rule: Rule, what: str) -> Found | Rejected:

@@ -52,6 +52,17 @@ ACTS = (
     act(r"\b(?:edit|touch|modify|change|write|alter|overwrite)\w*\b.{0,60}?\b(?:under|in|inside|below|within)\s+[`'\"]?"
         r"(?P<path>[\w.@-]+(?:/[\w.@-]+)*/[\w@-]*)", lambda found: edited(found["path"])),
 )
+_SPURNED = re.compile(r"\b(?:never|not|instead of|rather than|don'?t|do not|over|no longer)\s+(?:ever\s+)?"
+                      r"(?:use|using|run|install with)?\s*[`'\"]?(?P<name>[a-z][\w.+-]*)(?!\w)", re.IGNORECASE)
+_PROGRAMS = """
+ansible apt apt-get autopep8 aws az brew bun bundle cargo cmake composer conda curl deno docker docker-compose
+easy_install eslint flake8 gcloud gem gradle grep hg jest jshint kubectl mamba maven mocha mvn mypy nano node
+nodemon nose npm npx pdm pip pip3 pipenv pipx pnpm podman poetry prettier psql pylint pyright pytest python python2
+python3 rake rsync sbt sed ssh svn terraform tofu tox tsc uv vagrant venv vim virtualenv vitest webpack wget yarn
+"""
+PROGRAMS = frozenset(_PROGRAMS.split())
+BESIDE = {"pip": ("pip3 *", "python* -m pip*"), "pip3": ("pip *", "python* -m pip*"), "venv": ("python* -m venv*",)}
+"""Programs that a preference may set aside, and other ways to type them; none that is a verb or a colour too."""
 _FORBIDDEN = re.compile(r"\b(?:never|don'?t|do not|must not|not|no|stop|avoid)\b", re.IGNORECASE)
 _ENDS = re.compile(r"[;—]|,\s*(?:use|but|only|prefer|run)\b|[.!?](?:\s|$)|\b(?:unless|instead|without)\b",
                    re.IGNORECASE)
@@ -74,3 +85,10 @@ def clauses(text: str) -> Iterator[str]:
         end = _ENDS.search(text, match.end())
         place = end.end() if end else len(text)
         yield text[match.end():end.start() if end else None]
+
+
+def spurned_in(text: str) -> tuple[str, ...]:
+    """What meets the programs that a preference sets aside: "always use uv, never pip" when pip is about to run."""
+    names = dict.fromkeys(match["name"].lower().rstrip(".") for match in _SPURNED.finditer(text))
+    return tuple(f"tool:*({command})" for name in names if name in PROGRAMS
+                 for command in (f"{name} *", *BESIDE.get(name, ())))

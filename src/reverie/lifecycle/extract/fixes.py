@@ -70,7 +70,8 @@ _KEEPS = re.compile(r"^git (?:-\S+ )*(?:add|commit|push|tag|stash list|fetch)\b"
 _OF_GIT = re.compile(r"\bgit\b|commit|stash|push|merge|branch|untracked|working (?:tree|directory)|\btag\b",
                      re.IGNORECASE)
 _FAILED = re.compile(
-    r"(?:^|\n)\s*(?:Exit code [1-9]|(?:\S+: )?(?:fatal|panic)\b|Traceback |FAIL(?:ED|URE)?\b|! )|"
+    r"(?:^|\n)\s*(?:Exit code [1-9]|(?:\S+: )?(?:fatal|panic)\b|Traceback |FAIL(?:ED|URE)?\b|! |"
+    r"make(?:\[\d+\])?: \*\*\* )|"
     r"\b(?:command not found|No such file or directory|Permission denied|Connection refused|ModuleNotFoundError|"
     r"ImportError|Unauthorized|ECONNREFUSED|EADDRINUSE|ENOENT|EACCES|not recognized as|cannot find|could not find|"
     r"No module named|BUILD FAILED|Could not|unable to|is not installed|OutOfMemoryError|timed out)\b|"

@@ -6,6 +6,7 @@ a message stands between tags and is left out altogether (CC-61, CC-62).
 """
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from reverie.window import FENCE
@@ -39,6 +40,17 @@ _PASTE_FOLLOWS = re.compile(
     r"this is what|prints?|response|transcript|thread)\b[^:\n]{0,60}:|"
     r"\b(?:log|output|trace|error|content|message|see|pasted?|file|config) below\b.{0,40})\s*$", re.IGNORECASE)
 
+# What stands alone in a line above a part of a ticket; the rest of the message is the ticket.
+_FORM = re.compile(r"^\W{0,4}(?:steps to reproduce|to reproduce|reproduction|expected(?: behaviou?r| results?)?|"
+                   r"actual(?: behaviou?r| results?)?|additional (?:context|information|notes?)|environment|"
+                   r"acceptance criteria|what happened|screenshots?|possible (?:fix|solution)|workaround)\W{0,3}$",
+                   re.IGNORECASE)
+_HEADING = re.compile(r"^#{1,6} \S")
+_OPENED = re.compile(r"</?(?:!doctype|html|head|body|div|span|p|ul|ol|li|table|tr|td|th|h[1-6]|section|article|main|"
+                     r"nav|header|footer|script|style|svg|item|entry|rss|feed|note|\?xml)\b[^<>]{0,300}>",
+                     re.IGNORECASE)
+DOCUMENT = 2              # headings, or tags of a page, from which on a message holds a document
+
 # Lines that programs wrote, wherever they stand.
 _MACHINE = re.compile(
     r"^\s*(?:>|\||\$ |#{1,6} |@@ |diff --git|[-+]{3} |\[?\d{4}-\d\d-\d\d[T ]?\d|\[?\d\d:\d\d:\d\d|"
@@ -66,8 +78,13 @@ def words_of(text: str) -> Words:
     pasting = False
     lines = plain(text).rstrip().split("\n")
     end = len(lines) - 1
+    first, last = document_in(lines)
     for place, line in enumerate(lines):
         if not line.strip():
+            continue
+        if first <= place <= last or _FORM.match(line):
+            pasting = pasting or first > place or place > last
+            quoted += sentences(_OPENED.sub(" ", line).lstrip("> |#"))
             continue
         if pasting or _MACHINE.match(line):
             quoted += sentences(line.lstrip("> |#"))
@@ -77,6 +94,35 @@ def words_of(text: str) -> Words:
         own += mine
         quoted += theirs
     return Words(ends(own), ends(quoted))
+
+
+def parted(text: str) -> tuple[str, str]:
+    """A message in two: the lines in which its writer speaks, and the others, with what is fenced, quoted or pasted.
+    Speech that somebody quotes within a line of their own stays in that line.
+    """
+    own = set(words_of(text).own)
+    mine: list[str] = []
+    theirs: list[str] = []
+    for line in without_injections(text).split("\n"):
+        said = line.replace("’", "'").replace("‘", "'")
+        (mine if not own.isdisjoint(spoken(said)[0]) else theirs).append(line)
+    return "\n".join(mine).strip(), "\n".join(theirs).strip()
+
+
+def unquoted(text: str) -> str:
+    """A text without the speech of others in it."""
+    return _QUOTE.sub(lambda found: found[0] if len(found["within"].split()) < LONG_QUOTE else " ", text)
+
+
+def document_in(lines: Sequence[str]) -> tuple[int, int]:
+    """The first and the last line of a document in a message: from its first of several headings to the end, or from
+    its first tag of a page to its last; (1, 0) where there is none.
+    """
+    headings = [place for place, line in enumerate(lines) if _HEADING.match(line)]
+    if len(headings) >= DOCUMENT:
+        return headings[0], len(lines) - 1
+    tags = [place for place, line in enumerate(lines) for _ in _OPENED.finditer(line)]
+    return (tags[0], tags[-1]) if len(tags) >= DOCUMENT and tags[0] < tags[-1] else (1, 0)
 
 
 def ends(found: list[str]) -> tuple[str, ...]:

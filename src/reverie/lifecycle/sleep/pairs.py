@@ -24,6 +24,7 @@ from reverie.lifecycle.reconcile import (
     may_merge,
     meaning,
     merging,
+    mixed,
     one_family,
     retired,
     worth_a_look,
@@ -107,7 +108,7 @@ def moved(keep: Memory, gone: Memory, edges: Edges) -> list[Change]:
 
 def resembling(view: View, one: Memory, other: Memory, cosine: float) -> Step | None:
     """Two memories that may say the same: an edge for a person to decide, to the nearest only (B110, B123)."""
-    if one.space != other.space or tied(view.edges, one.id, other.id, "resembles", "contradicts", "supersedes"):
+    if apart(one, other) or tied(view.edges, one.id, other.id, "resembles", "contradicts", "supersedes"):
         return None
     old, new, found = verdict(view, one, other, cosine)
     if found.relation not in ("near", "same") or not worth_a_look(old, new, cosine) or enough(view, one, other):
@@ -117,6 +118,11 @@ def resembling(view: View, one: Memory, other: Memory, cosine: float) -> Step | 
     edge = Edge(new.id, "resembles", old.id, round(min(1.0, cosine), 2))
     return Step((Link(edge),), (old.id, new.id), f"may say the same ({cosine:.2f}): {found.why}",
                 (new.id, old.id, "near"))
+
+
+def apart(one: Memory, other: Memory) -> bool:
+    """Whether there is no question between two: they lie in different spaces, or others wrote one of them."""
+    return one.space != other.space or mixed(one, other)
 
 
 def enough(view: View, one: Memory, other: Memory) -> bool:
@@ -139,7 +145,7 @@ def conflicting(view: View, one: Memory, other: Memory, cosine: float) -> Step |
 
     Only within a space: what holds in one project overrides what was said for all, and takes nothing from it.
     """
-    if one.space != other.space or tied(view.edges, one.id, other.id, "contradicts", "supersedes"):
+    if apart(one, other) or tied(view.edges, one.id, other.id, "contradicts", "supersedes"):
         return None
     if cosine < NEAR and beginnings(one.text).isdisjoint(beginnings(other.text)):
         return None
@@ -173,7 +179,7 @@ def inferred(view: View, one: Memory, other: Memory, said: tuple[str, float, str
         return None
     if relation == "relates_to":
         return bound(one, other, why)
-    if one.space != other.space or enough(view, one, other):
+    if apart(one, other) or enough(view, one, other):
         return None
     return Step(tuple(contradicting(other, one, view.now)), (one.id, other.id), why, (other.id, one.id, relation))
 

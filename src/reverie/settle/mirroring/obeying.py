@@ -140,9 +140,9 @@ def wanted(memory: Memory, page: str, wish: Reword) -> dict[str, object]:
 def stated(work: Work, memory: Memory, fields: Mapping[str, object]) -> Revise:
     """The memory as the user states it; what they had corrected before stays their correction."""
     if "text" not in fields:
-        return rewritten(memory, work.now, fields, work.zone)
+        return rewritten(memory, work.now, fields, work.zone, work.policy)
     source = memory.provenance if TRUST[memory.provenance] > TRUST[SAID_SO] else SAID_SO
-    change = rewritten(memory, work.now, {**fields, "provenance": source}, work.zone)
+    change = rewritten(memory, work.now, {**fields, "provenance": source}, work.zone, work.policy)
     return change._replace(fields={**change.fields, "confidence": max(memory.confidence, TRUST[source])})
 
 
@@ -151,7 +151,7 @@ def kept(work: Work, space: str, page: str, fresh: Fresh) -> Obeyed:
     told = fresh.line.time or ("" if day_of(page) == moment(work.now).date() else NOON)
     try:
         plain = built(clock.new_id(), work.now, fresh.line.text, space=space, kind=kind_under(fresh.line.heading),
-                      at=at_of(page, told, work.now), provenance=SAID_SO)
+                      at=at_of(page, told, work.now), provenance=SAID_SO, policy=work.policy)
         memory = equipped(plain, work.now, work.zone)
     except BadInput as err:
         return refusal(page, fresh.block, err)

@@ -35,7 +35,7 @@ def over_code(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
         if not there:
             why = f"{root} is not there, or is being indexed"
             continue
-        sights = Sights(work.store.code, root, work.now)
+        sights = Sights(work.store.code, root, work.now, work.policy)
         for page in concerned(work, root):
             for space in sorted({memory.space for memory in page if memory.space >= at[0]}):
                 mine = {memory.id: memory for memory in page if memory.space == space}

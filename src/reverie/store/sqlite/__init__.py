@@ -21,6 +21,7 @@ from reverie.store import Problem, Stats, Talk
 from reverie.store.sqlite import read, write
 from reverie.store.sqlite.connection import Connections, translated
 from reverie.store.sqlite.migrate import LATEST, migrate, version
+from reverie.store.sqlite.scrub import Scrubbing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +45,7 @@ def open(url: str) -> SqliteStore:
     return SqliteStore(url)
 
 
-class SqliteStore:
+class SqliteStore(Scrubbing):
     """`Store` on SQLite. The protocol's docstrings hold; here is only how."""
 
     def __init__(self, url: str) -> None:

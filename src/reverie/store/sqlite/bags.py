@@ -47,6 +47,14 @@ def read(db: sqlite3.Connection, root: str) -> Bags:
                                                            for name in ("chunk", "term", "times")))
 
 
+def tidy(db: sqlite3.Connection) -> None:
+    """Delete the terms that no file has any more."""
+    entries = np.frombuffer(b"".join(data for (data,) in db.execute("select entries from bag")), ENTRY)
+    used = {int(number) for number in np.unique(entries["term"])}
+    db.executemany("delete from term where id = ?",
+                   [(number,) for (number,) in db.execute("select id from term") if number not in used])
+
+
 def names(db: sqlite3.Connection, root: str, kinds: Collection[str]) -> list[tuple[str, str]]:
     """The names that files define."""
     return db.execute("select f.path, s.name from symbol s join file f on f.num = s.file "

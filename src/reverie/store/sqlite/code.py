@@ -12,7 +12,20 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from zlib import crc32
 
-from reverie.store.code import Bag, Bags, Definition, Edge, Graph, Linked, Parsed, Place, Size, Symbol, joining
+from reverie.store.code import (
+    NONE_MOVED,
+    Bag,
+    Bags,
+    Definition,
+    Edge,
+    Graph,
+    Linked,
+    Parsed,
+    Place,
+    Size,
+    Symbol,
+    joining,
+)
 from reverie.store.sqlite import bags
 from reverie.store.sqlite.derived import Derived
 from reverie.store.sqlite.read import affordable, batches, marks, matching
@@ -30,6 +43,8 @@ STRAYS = """
     where not exists (select 1 from file f where f.num = s.file)
 """
 DEFINITIONS = "select f.path, s.idx, f.language, s.name, s.kind, s.owner, s.parent from file f join"
+TEXTS = ("select path, facts, modules, body from file", "select name, qual, owner, head, type, value from symbol",
+         "select name from edge", "select text from term")
 WHOLE = ("function", "class", "method")
 WAYS = (                # of finding a symbol: the first that finds any answers
     "(s.name = ? or s.qual = ?)",
@@ -42,7 +57,7 @@ class SqliteCode(Derived):
     """The index of code beside one store."""
 
     schema = Path(__file__).with_suffix(".sql")
-    edition = 4            # of facts and queries too
+    edition = 5            # of facts and of queries, too
     emptying = ("insert into words (words) values ('delete-all')", "delete from edge", "delete from rest",
                 "delete from joining", "delete from bag", "delete from term",
                 "delete from symbol", "delete from file", "delete from root")
@@ -70,8 +85,12 @@ class SqliteCode(Derived):
         if self._there():
             with self._connections().writing() as db:
                 db.execute("delete from root where path = ?", (root,))
+                bags.tidy(db)
+                db.execute("insert into words (words) values ('optimize')")    # deleted words leave the segments
+            self._connections().checkpoint()
 
-    def amend(self, root: str, files: Sequence[Parsed], gone: Collection[str], linked: Sequence[Linked]) -> None:
+    def amend(self, root: str, files: Sequence[Parsed], gone: Collection[str], linked: Sequence[Linked],
+              moved: Mapping[str, Mapping[int, int]] = NONE_MOVED) -> None:
         with self._connections().writing() as db:
             for path in gone:
                 drop(db, root, path)
@@ -81,6 +100,8 @@ class SqliteCode(Derived):
             for path, *_ in linked:
                 for table in ("edge", "rest"):
                     db.execute(f"delete from {table} where file = ?", (nums[path],))
+            for path, places in moved.items():
+                renumber(db, nums[path], places)
             link(db, nums, linked)
 
     def link(self, root: str, linked: Iterable[Linked]) -> None:
@@ -92,7 +113,17 @@ class SqliteCode(Derived):
             db.execute("insert into root (path, resolved) values (?, 1) on conflict (path) do update set resolved = 1",
                        (root,))
 
+    def scrub(self) -> bool:
+        self.clear()
+        return self._connections().compact() if self._there() else True
+
     # Reading
+
+    def texts(self) -> Iterator[str]:
+        with self._reading() as db:
+            for sql in TEXTS if db else ():
+                for row in db.execute(sql) if db else ():
+                    yield from filter(None, row)
 
     def roots(self) -> list[str]:
         with self._reading() as db:
@@ -131,15 +162,19 @@ class SqliteCode(Derived):
             sql = "select f.path from rest r join file f on f.num = r.file where r.checksum = ? and f.root = ?"
             return {path for text in on for (path,) in db.execute(sql, (crc32(text.encode()), root))} if db else set()
 
+    def resolved(self, root: str) -> bool:
+        with self._reading() as db:
+            return db is None or not db.execute("select 1 from root where path = ? and not resolved",
+                                                (root,)).fetchone()
+
     def size(self, root: str) -> Size:
         with self._reading() as db:
             if db is None:
                 return Size()
-            row = db.execute("select resolved from root where path = ?", (root,)).fetchone()
             inside = "file in (select num from file where root = ?)"
             files, symbols, edges = (db.execute(f"select count(*) from {table} where {where}", (root,)).fetchone()[0]
                                      for table, where in (("file", "root = ?"), ("symbol", inside), ("edge", inside)))
-            return Size(files, symbols, edges, row is None or bool(row[0]))
+            return Size(files, symbols, edges, self.resolved(root))
 
     def named(self, root: str, name: str, limit: int) -> list[Place]:
         with self._reading() as db:
@@ -268,6 +303,13 @@ def link(db: sqlite3.Connection, nums: Mapping[str, int], linked: Iterable[Linke
                         for e in one.edges))
         db.executemany("insert or ignore into rest (checksum, file) values (?, ?)",
                        ((crc32(text.encode()), nums[one.path]) for text in one.rests_on))
+
+
+def renumber(db: sqlite3.Connection, num: int, places: Mapping[int, int]) -> None:
+    """Let the edges to symbols of a file lead to where these are now: below zero first, so that none meets another."""
+    db.executemany("update edge set symbol = ? where target = ? and symbol = ?",
+                   [(-3 - new, num, old) for old, new in places.items() if old != new])
+    db.execute("update edge set symbol = -3 - symbol where target = ? and symbol < -1", (num,))
 
 
 def changed(db: sqlite3.Connection, root: str) -> None:

@@ -1,4 +1,4 @@
--- The index of code: derived, disposable. Its file's name carries EDITION: another schema is another file.
+-- The index of code: derived, disposable. Its file's name carries its edition: another schema is another file.
 create table root (
     path     text primary key,
     resolved integer not null           -- 0: files have changed since the edges were made

@@ -228,6 +228,21 @@ class Connections:
                 return not busy
         return self.private
 
+    def compact(self) -> bool:
+        """Write the file anew and empty the journal, so that neither gaps in pages nor free ones hold what was erased.
+
+        `secure_delete` blanks a row where it stood last; a copy that SQLite left behind when it moved the row to
+        another page goes only so. False if that was not possible, or others are reading and the journal has to stay.
+        """
+        if self.private:
+            return not self.read_only
+        try:
+            with self._lock:
+                self.writer.execute("vacuum")
+        except sqlite3.Error:
+            return False
+        return self.checkpoint()
+
     def one(self, sql: str, args: Any = ()) -> Any:
         """The first row, or None."""
         with self.reading() as db:

@@ -23,7 +23,7 @@ class Derived:
     """One such database. It is made when something is first written to it."""
 
     schema: ClassVar[Path]
-    edition: ClassVar[int]                   # of the schema and of what is in it: another one begins another file
+    edition: ClassVar[int]                   # of the schema and of what its rows mean: another one is another file
     emptying: ClassVar[tuple[str, ...]]      # statements that leave nothing in its tables
 
     def __init__(self, path: str) -> None:
@@ -34,11 +34,10 @@ class Derived:
 
     @classmethod
     def beside(cls, store: str, what: str) -> Self:
-        """The one of that name which belongs to a store: in the cache beside its database, or in memory like it."""
-        if store == ":memory:":
-            return cls(store)
+        """The one of that name beside a store: in the cache beside the store's own database, or in memory like it."""
         path = Path(store)
-        return cls(str(path.parent / "cache" / f"{path.stem}-{what}-{cls.edition}.db"))
+        return cls(store if store == ":memory:" else str(
+            path.parent / "cache" / f"{path.stem}-{what}-{cls.edition}.db"))
 
     def _forget(self) -> None:
         """Let go of what is held in memory of the file."""

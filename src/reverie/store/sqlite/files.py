@@ -8,7 +8,7 @@ thrown away and begun anew (`derived`): everything in it can be read again from 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,7 +51,7 @@ class SqliteFiles(Derived):
     """The index of files beside one store."""
 
     schema = Path(__file__).with_suffix(".sql")
-    edition = 1            # of `searchable` and `indexable` too
+    edition = 1            # of `searchable` and `indexable`, too
     emptying = EMPTYING
 
     def __init__(self, path: str) -> None:
@@ -95,7 +95,13 @@ class SqliteFiles(Derived):
             db.execute("insert into words (words) values ('optimize')")    # deleted words leave the segments
         with self._lock:
             self._matrix = None
-        return self._connections().checkpoint()
+        return self._connections().compact()
+
+    def texts(self) -> Iterator[tuple[str, str, str]]:
+        with self._reading() as db:
+            if db is not None:
+                yield from db.execute("select f.root, f.path, c.text from chunk c join file f on f.num = c.file")
+                yield from db.execute("select root, path, path from file")
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, np.ndarray]) -> None:
         rows = [(model, hash, part, vector.astype("<f4").tobytes())

@@ -1,4 +1,4 @@
--- The index of files: derived, disposable. Its file's name carries EDITION: another schema is another file.
+-- The index of files: derived, disposable. Its file's name carries its edition: another schema is another file.
 create table file (
     num   integer primary key,
     root  text not null,

@@ -4,29 +4,36 @@ An event is blanked, not emptied: the passage that holds a text that a memory ev
 letter case and white space, and the rest of what was said stays to be learned from. A text of a word or two stands
 in many a turn by chance, so it is only blanked where it is the whole of a value. Of a long text an event may keep only
 the beginning, at the end of a value: that goes too. The turn that a memory was learned
-from is known, so there every sentence that says the same is blanked.
+from is known, so there every sentence that says the same is blanked. Memories that only record what was said and done
+(episodes, the scratch pad) are blanked as events are.
 """
 
 import json
-import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
+from reverie.kinds import KINDS
+from reverie.store.passages import (
+    CHANCE,
+    ENDS,
+    KEPT,
+    PURGED,
+    Passages,
+    in_strings,
+    passages,
+    telling,
+    without_passage,
+    without_sentences,
+)
+from reverie.store.sqlite import scrub
 from reverie.store.sqlite.read import BATCH, marks
 from reverie.store.sqlite.rows import to_column, to_json
 from reverie.store.sqlite.write import DELETE_PENDING, bump
-from reverie.words import folded
 
-PURGED = "[purged]"
-CHANCE = 20          # characters; a shorter text may stand in an unrelated event by chance
-SAME = 0.7           # of a text's words in a sentence of its source: it says the same
 SPOKEN = ("text", "title")
-KEPT = ("role",)     # without it a turn could not be learned from
-
-Beginning = tuple[re.Pattern[str], str]    # finds how a text begins; the whole text, folded
-
+RECORDS = tuple(kind.name for kind in KINDS.values() if kind.type in ("working", "episodic"))
 OWN_EVENTS = """
     select e.seq, e.verb, e.payload from event e
     where e.payload is not null and e.seq in (select seq from change where memory in ({ids}))
@@ -36,9 +43,7 @@ NAMING = """
     where instr(before, :id) > 0 or instr(after, :id) > 0
 """
 FORGET_CHANGE = "update change set before = ?, after = ? where memory = ? and seq = ? and place = ?"
-
-
-
+TOLD = f"select id from memory where kind in ({marks(RECORDS)})"
 
 def purge(db: sqlite3.Connection, ids: Sequence[str]) -> int:
     """Erase memories and everything that repeats their text. No history is kept: that is the point."""
@@ -49,6 +54,7 @@ def purge(db: sqlite3.Connection, ids: Sequence[str]) -> int:
     texts = {text for id in there for text in ever(db, id)}
     blank_sources(db, list(there), texts)
     blank_events(db, set(there), texts)
+    blank_records(db, set(there), texts)
     for id, num in there.items():
         db.execute("delete from change where memory = ?", (id,))
         unname(db, id)
@@ -73,7 +79,7 @@ def ever(db: sqlite3.Connection, id: str) -> set[str]:
     for kept in db.execute("select before, after from change where memory = ? and op <> 'link'", (id,)):
         for values in (json.loads(text) for text in kept if text):
             found.update(value for name in SPOKEN if isinstance(value := values.get(name), str))
-    return {bare for text in found if (bare := text.strip().rstrip(".!?…。"))}
+    return {bare for text in found if (bare := text.strip().rstrip(ENDS))}
 
 
 # Events
@@ -81,15 +87,41 @@ def ever(db: sqlite3.Connection, id: str) -> set[str]:
 
 def blank_events(db: sqlite3.Connection, ids: Collection[str], texts: Collection[str]) -> None:
     """Take texts and ids out of all events that hold them."""
-    begun = [text for text in texts if len(text) > CHANCE]
-    marks_of = [*ids, *filter(None, map(telling, (*texts, *(text[:CHANCE] for text in begun))))]
-    odd = any(not telling(text) for text in texts)
-    clean = partial(blanked, ids=ids, whole={folded(text) for text in texts},
-                    passage=passages(text for text in texts if len(text) >= CHANCE), begun=beginnings(begun))
+    holds = sieve((*ids,), texts)
+    clean = partial(blanked, ids=ids, texts=Passages(texts))
     for seq, payload in db.execute("select seq, payload from event where payload is not null").fetchall():
-        lower = payload.lower()
-        if odd or any(mark in lower for mark in marks_of):
+        if holds(payload):
             rewrite(db, seq, payload, clean)
+
+
+def blank_records(db: sqlite3.Connection, ids: Collection[str], texts: Collection[str]) -> None:
+    """Take texts out of memories that only record what was said and done, and out of notes in `meta`.
+
+    What somebody else was told to remember is another memory, and stays.
+    """
+    holds, clean = sieve((), texts), Passages(texts)
+    told = {id for (id,) in db.execute(TOLD, RECORDS)} - set(ids)
+    for table in scrub.TABLES:
+        if table.name in ("memory", "change", "meta"):
+            for old in scrub.rows(db, table):
+                ours = table.name == "meta" or old[table.named] in told
+                if ours and any(holds(value) for value in old.values() if isinstance(value, str)):
+                    new, kinds = scrub.cleaned(table, old, clean)
+                    if kinds:
+                        scrub.put(db, table, old, new)
+
+
+def sieve(ids: Sequence[str], texts: Collection[str]) -> Callable[[str], bool]:
+    """Whether something written may hold one of the ids or texts: their longest words are quick to look for."""
+    begun = (text[:CHANCE] for text in texts if len(text) > CHANCE)
+    words = [*ids, *filter(None, map(telling, (*texts, *begun)))]
+    odd = any(not telling(text) for text in texts)
+
+    def holds(written: str) -> bool:
+        lower = written.lower()
+        return odd or any(word in lower for word in words)
+
+    return holds
 
 
 def blank_sources(db: sqlite3.Connection, ids: Sequence[str], texts: Collection[str]) -> None:
@@ -120,77 +152,18 @@ def rewrite(db: sqlite3.Connection, seq: int, payload: str, clean: Callable[[Any
         db.execute("update event set payload = ? where seq = ?", (to_json(cleaned), seq))
 
 
-def blanked(value: Any, *, ids: Collection[str], whole: Collection[str], passage: re.Pattern[str] | None,
-            begun: Sequence[Beginning]) -> Any:
+def blanked(value: Any, *, ids: Collection[str], texts: Passages) -> Any:
     """A value without ids and texts: in lists ids are left out, elsewhere they are blanked like texts."""
-    again = partial(blanked, ids=ids, whole=whole, passage=passage, begun=begun)
+    again = partial(blanked, ids=ids, texts=texts)
     if isinstance(value, dict):
         return {name: inner if name in KEPT else again(inner) for name, inner in value.items() if name not in ids}
     if isinstance(value, list):
         return [again(inner) for inner in value if not (isinstance(inner, str) and inner in ids)]
     if not isinstance(value, str):
         return value
-    if folded(value.strip().rstrip(".!?…。")) in whole:
-        return PURGED
     for id in ids:
         value = value.replace(id, PURGED)
-    return without_beginning(begun, without_passage(passage, value))
-
-
-def in_strings(value: Any, clean: Callable[[str], str]) -> Any:
-    """A value with every string in it as `clean` makes it; names of fields stay."""
-    if isinstance(value, dict):
-        return {name: inner if name in KEPT else in_strings(inner, clean) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [in_strings(inner, clean) for inner in value]
-    return clean(value) if isinstance(value, str) else value
-
-
-# Texts
-
-
-def telling(text: str) -> str:
-    """The longest word of a text, which every payload that repeats it holds; empty if it has none."""
-    return max(re.findall(r"\w+", text.lower()), key=len, default="")
-
-
-def passages(texts: Iterable[str]) -> re.Pattern[str] | None:
-    """An expression for any of the texts, the longest first; None for no text."""
-    forms = [r"\s+".join(map(re.escape, text.split())) for text in sorted(texts, key=lambda t: (-len(t), t))]
-    # Whole words: "role" is not in "parole".
-    return re.compile("|".join(rf"(?<!\w){form}(?!\w)" for form in forms), re.IGNORECASE) if forms else None
-
-
-def without_passage(passage: re.Pattern[str] | None, text: str) -> str:
-    """A text with the passages blanked."""
-    return passage.sub(PURGED, text) if passage else text
-
-
-def beginnings(texts: Iterable[str]) -> list[Beginning]:
-    """How texts begin, and the whole of them."""
-    return [(re.compile(r"(?<!\w)" + r"\s+".join(map(re.escape, text[:CHANCE].split())), re.IGNORECASE), folded(text))
-            for text in texts]
-
-
-def without_beginning(begun: Sequence[Beginning], text: str) -> str:
-    """A text without the part at its end that begins one of the texts: it was cut there."""
-    for start, whole in begun:
-        for found in start.finditer(text):
-            if whole.startswith(folded(text[found.start():]).rstrip("…. ")):
-                return text[:found.start()] + PURGED
-    return text
-
-
-def without_sentences(passage: re.Pattern[str] | None, texts: Collection[str], said: str) -> str:
-    """What was said without the passages and the sentences that say the same as one of the texts."""
-    meant = [words for text in texts if len(words := set(re.findall(r"\w+", text.lower()))) > 2]
-    parts = re.split(r"((?<=[.!?。！？])\s+|\n+)", without_passage(passage, said))
-    return "".join(PURGED if any(same(words, part) for words in meant) else part for part in parts)
-
-
-def same(words: set[str], sentence: str) -> bool:
-    """Whether a sentence holds most of the words of a text."""
-    return len(words & set(re.findall(r"\w+", sentence.lower()))) >= SAME * len(words)
+    return texts.text(value)[0]
 
 
 # Other memories

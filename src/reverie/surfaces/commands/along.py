@@ -37,13 +37,14 @@ def register(app: typer.Typer) -> None:
 def import_(
     desk: Desk,
     files: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH…", help="Files of reverie export (“-” is stdin), or another program's memories."),
-    ],
+        list[Path] | None,
+        typer.Argument(metavar="PATH…", help="Files of reverie export (“-” is stdin), or another program's memories. "
+                       "Without one: what programs keep in this project and in your home, where nothing is here yet."),
+    ] = None,
     system: Annotated[
         str,
-        typer.Option("--from", metavar="PROGRAM", help="jcode, zuckerman, aircher, jaato, mem0, claude-code or "
-                     "basic-memory; without it that is found out."),
+        typer.Option("--from", metavar="PROGRAM", help="jcode, zuckerman, aircher, jaato, mem0, claude-code, "
+                     "skills or basic-memory; without it that is found out."),
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Of another program: only tell what would come.")] = False,
     untrusted: Annotated[
@@ -52,6 +53,11 @@ def import_(
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows of an export that are bad.")] = False,
 ) -> None:
     """Take in what export wrote, or what another program remembers. What is there already is left alone."""
+    if not files:
+        if system or skip_bad:
+            raise BadInput("Name what to take in: reverie import PATH")
+        beside(desk, dry_run, untrusted)
+        return
     found = {file: whose(file, system) for file in files}
     others = {file: name for file, name in found.items() if name is not None}
     for file in files if others or dry_run or untrusted else ():
@@ -137,6 +143,24 @@ def along(desk: Desk, files: Mapping[Path, str], dry_run: bool, untrusted: bool)
         say.document({"space": desk.space, "dry_run": dry_run, "imports": told})
     if empty:
         raise typer.Exit(NOTHING)
+
+
+def beside(desk: Desk, dry_run: bool, untrusted: bool) -> None:
+    """Take along what lies where other programs keep it; say what was left, and why."""
+    with desk.mind() as mind:
+        found = mind.import_beside(space=desk.space, untrusted=untrusted, dry_run=dry_run)
+        if not dry_run:
+            hand_over(desk, mind)
+    if desk.json:
+        say.document({"space": desk.space, "dry_run": dry_run, "imports": [
+            {"path": str(one.path), "left": one.left, **as_json(one.done)} for one in found]})
+        return
+    for one in found:
+        tell(one.path, one.done, dry_run or one.left)
+        if one.left:
+            say.note(f"  Left as it is, for there are memories here already. To add them: reverie import {one.path}")
+    if not found:
+        say.tell("No other program keeps memories in this project or in your home. Else: reverie import PATH")
 
 
 def learn_from(desk: Desk, mind: Mind, file: Path, dry_run: bool) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from reverie import clock
 from reverie.errors import BadInput
-from reverie.surfaces import reading, say
+from reverie.surfaces import complete, reading, say
 from reverie.surfaces.commands.find import answer_found
 from reverie.surfaces.commands.keep import answer_kept, hand_over
 from reverie.surfaces.desk import Desk, Limit, command
@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
     for name, function in (("recount", recount), ("episodes", episodes), ("journal", journal)):
         command(app, name, panel=PANEL)(function)
+    command(app, "chain", panel=PANEL, spaced=False)(chain)
 
 
 def recount(
@@ -34,15 +35,33 @@ def recount(
     why: Annotated[str, typer.Option(help="Why.")] = "",
     outcome: Annotated[str, typer.Option(help="What came of it.")] = "",
     task: Annotated[bool, typer.Option("--task", help="It was a piece of work.")] = False,
+    because: Annotated[list[str] | None, typer.Option(metavar="ID", help="What led to it; may be repeated.",
+                                                      autocompletion=complete.ids)] = None,
 ) -> None:
     """Keep what happened: who, what, when, where, why."""
     with desk.mind() as mind:
         kept = mind.recount(
             reading.given_or_stdin(what), who=who, when=reading.moment_before(when, clock.now()), where=where, why=why,
             outcome=outcome, kind="task" if task else "event", space=desk.space, provenance="user_stated",
+            because=because or (),
         )  # fmt: skip
         hand_over(desk, mind)
     answer_kept(desk, [kept], many=False)
+
+
+def chain(
+    desk: Desk,
+    id: Annotated[str, typer.Argument(metavar="ID", autocompletion=complete.ids, help="A memory, mem_….")],
+    limit: Limit = 20,
+) -> None:
+    """What led to a memory, and what came of it, in the order in which it happened."""
+    with desk.mind() as mind:
+        found = mind.chain(id, limit=limit)
+    if desk.json:
+        say.document({"chain": [say.as_json(one) for one in found]})
+        return
+    for one in found:
+        say.tell(f"{'→' if one.id == id else ' '} {one.id}  {say.one_line(one.text, 100)}")
 
 
 def episodes(

@@ -1,5 +1,6 @@
 """Commands that let go and bring back: forget, restore, purge, undo."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -78,11 +79,22 @@ def purge(
             raise typer.Abort
         done = mind.purge([memory.id for memory in there])
     if desk.json:
-        say.document({"purged": done.erased, "unreached": list(map(str, done.unreached))})
+        say.document({"purged": done.erased, "unreached": list(map(str, done.unreached)),
+                      "repeated": list(done.repeated)})
     else:
         say.tell(f"Erased {done.erased} for good.")
+    if done.repeated:
+        say.note(f"Others say it too. To erase them as well: reverie purge {' '.join(done.repeated)}")
     for left in done.unreached:
-        say.note(f"{left} could not be reached and may still hold it. Delete it if so.")
+        say.note(unreached(left, desk.settings.url))
+
+
+def unreached(left: Path, url: str) -> str:
+    """What to do about a file that may still hold what was erased."""
+    if url.endswith(str(left)):
+        return (f"{left} is being read by another process, so its journal still holds it. Once that is done the worker "
+                "clears it by itself, and so does: reverie scrub --yes")  # fmt: skip
+    return f"{left} could not be reached and may still hold it. Delete it if so."
 
 
 def with_wordings(count: int) -> str:

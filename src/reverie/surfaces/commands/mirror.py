@@ -27,23 +27,26 @@ def register(app: typer.Typer) -> None:
 
 def share(
     desk: Desk,
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Such as .jaato/memories.jsonl.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Default: this project's .jaato/memories.jsonl.")
+    ] = None,
+    start: Annotated[bool, typer.Option("--start", help="Keep the file in step from now on.")] = False,
     export: Annotated[bool, typer.Option("--export", help="Only write to the file, once.")] = False,
     take: Annotated[bool, typer.Option("--import", help="Only take in what the file has, once.")] = False,
     stop: Annotated[bool, typer.Option("--stop", help="Keep the file in step no longer; it stays as it is.")] = False,
 ) -> None:
-    """Keep a file of JSON lines in step with a space, so that a team can commit it; without FILE, list them."""
-    if sum((export, take, stop)) > 1:
-        raise BadInput("One of --export, --import and --stop at a time")
+    """Keep a file of JSON lines in step with a space, so that a team can commit it; without any of it, list them."""
+    if sum((start, export, take, stop)) > 1:
+        raise BadInput("One of --start, --export, --import and --stop at a time")
     with desk.mind() as mind:
-        if file is None or stop:
-            if file is not None:
+        if stop or not (file or start or export or take):
+            if stop:
                 mind.unshare(file, space=desk.space)
             paths = mind.shares(space=desk.space)
             if desk.json:
                 say.document({"space": desk.space, "files": paths})
             else:
-                say.tell("\n".join(paths) or f"No file is shared from {desk.space}. Begin: reverie share FILE")
+                say.tell("\n".join(paths) or f"No file is shared from {desk.space}. Begin: reverie share --start")
             return
         done = mind.share(file, space=desk.space, once="export" if export else "import" if take else "")
         hand_over(desk, mind)

@@ -1,15 +1,17 @@
 """Commands for a person to decide: review, about pairs of memories; curate, about single ones."""
 
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from reverie import Mind, clock
+from reverie import Mind, clock, config
 from reverie.anchors import outdated
 from reverie.errors import BadInput
 from reverie.kinds import MATURITIES, maturity
 from reverie.lifecycle.review import DECISIONS, Case
+from reverie.model import Memory
 from reverie.surfaces import complete, reading, say
 from reverie.surfaces.commands import mirror
 from reverie.surfaces.desk import Desk, command
@@ -27,6 +29,7 @@ def register(app: typer.Typer) -> None:
     """Put this command on the command line."""
     command(app, "review", panel=PANEL)(review)
     command(app, "curate", panel=PANEL)(curate)
+    command(app, "promote", panel=PANEL, spaced=False)(promote)
 
 
 def review(
@@ -93,10 +96,31 @@ def curate(
         say.document({"memories": [say.as_json(memory) for memory in waiting]})
         return
     for memory in waiting:
-        why = outdated(memory) or f"{maturity(memory)}, {memory.provenance}"
+        why = outdated(memory) or ", ".join((maturity(memory), memory.provenance, *heard_of(memory)))
         say.tell(f"{memory.id}  {why}: {say.one_line(memory.text, 100)}")
     if not waiting:
         say.tell("Nothing waits for a look.")
+
+
+def heard_of(memory: Memory) -> list[str]:
+    """Where what others wrote comes from, and why somebody should look first."""
+    return [str(memory.details[name]) for name in ("heard_from", "planted") if name in memory.details]
+
+
+def promote(
+    desk: Desk,
+    id: Annotated[str, typer.Argument(metavar="ID", autocompletion=complete.ids, help="The memory, mem_….")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The new page, such as docs/decisions/cache.md.")],
+    by: Annotated[str, typer.Option(help="Who says so.")] = "user",
+    note: Annotated[str, typer.Option(help="Why.")] = "",
+) -> None:
+    """Make a lasting reference of a memory: a page of Markdown with what it says and where it comes from."""
+    with desk.mind() as mind:
+        memory = mind.promote(id, config.here() / file.expanduser(), by=by, note=note)
+    if desk.json:
+        say.document({"memory": say.as_json(memory)})
+    else:
+        say.tell(f"Written: {memory.details['reference']}. {id} is approved and names it.")
 
 
 def decide(desk: Desk, mind: Mind, one: str | None, other: str | None, keep: str, text: str) -> None:

@@ -4,13 +4,17 @@ from typing import Annotated
 
 import typer
 
-from reverie import config
-from reverie.errors import ReverieError
+from reverie import config, environment
+from reverie.errors import BadInput, ReverieError
 from reverie.surfaces import say
 from reverie.surfaces.desk import Desk, command
 
 PANEL = "Look after it"
 Everywhere = Annotated[bool, typer.Option("--everywhere", help="In every space.")]
+Session = Annotated[
+    bool, typer.Option("--session", help="In one conversation: the one named, or the one in which an agent runs this.")
+]
+Name = Annotated[str, typer.Argument(metavar="ID", help="With --session: its name, if it is not the present one.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -20,8 +24,11 @@ def register(app: typer.Typer) -> None:
     command(app, "worker", panel=PANEL, spaced=False, hidden=True)(worker)
 
 
-def off(desk: Desk, everywhere: Everywhere = False) -> None:
-    """Switch memory off in a space and all below it (default: this project)."""
+def off(desk: Desk, name: Name = "", everywhere: Everywhere = False, session: Session = False) -> None:
+    """Switch memory off in a space and all below it (default: this project), or in one conversation."""
+    if session or name:
+        answer_session(desk, meant(name, session), on=False)
+        return
     if everywhere:
         config.save(desk.settings, enabled=False)
     elif desk.space not in desk.settings.off:
@@ -29,8 +36,11 @@ def off(desk: Desk, everywhere: Everywhere = False) -> None:
     answer(desk, everywhere)
 
 
-def on(desk: Desk, everywhere: Everywhere = False) -> None:
-    """Switch memory on again in a space (default: this project)."""
+def on(desk: Desk, name: Name = "", everywhere: Everywhere = False, session: Session = False) -> None:
+    """Switch memory on again in a space (default: this project), or in one conversation."""
+    if session or name:
+        answer_session(desk, meant(name, session), on=True)
+        return
     if everywhere:
         config.save(desk.settings, enabled=True, off=())
     else:
@@ -38,9 +48,34 @@ def on(desk: Desk, everywhere: Everywhere = False) -> None:
     answer(desk, everywhere)
 
 
+def meant(name: str, session: bool) -> str:
+    """The conversation that is meant: the one named, or the one in which this runs."""
+    if not session:
+        raise BadInput(f"{name!r}: name a conversation with --session {name}, a space with --space {name}")
+    if not (found := name or environment.session()):
+        raise BadInput("Which session? No agent has said in which one this runs (Claude Code and Codex say so to the "
+                       "commands they run). Name it: reverie off --session ID; `reverie sessions` lists them")
+    return found
+
+
+def answer_session(desk: Desk, session: str, *, on: bool) -> None:
+    """Switch memory on or off in a conversation, and say how things stand now, read back from the file."""
+    settings = config.switch_session(desk.settings, session, on=on)
+    is_off = settings.is_off(desk.space, session)
+    if desk.json:
+        say.document({"on": not is_off, "session": session, "off_sessions": list(settings.off_sessions)})
+        return
+    say.tell(f"Memory is {'off' if is_off else 'on'} in the session {session}.")
+    if is_off and on:
+        say.note(f"It is off in {desk.space}, or everywhere: reverie on, or reverie on --everywhere")
+    elif is_off:
+        say.note("Nothing of it is kept, learned or brought up from now on, also once it is resumed. What was kept "
+                 f"before stays. Switch it on again with: reverie on --session {session}")
+
+
 def answer(desk: Desk, everywhere: bool) -> None:
     """Say how things stand now, read back from the file."""
-    settings = config.load(desk.home)
+    settings = config.load(desk.settings.home)
     where = "everywhere" if everywhere else f"in {desk.space}"
     is_off = not settings.enabled if everywhere else settings.is_off(desk.space)
     if desk.json:

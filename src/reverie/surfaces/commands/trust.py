@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reverie import clock
+from reverie import clock, environment
 from reverie.errors import BadInput, StoreDamaged
 from reverie.store import Problem, Stats
 from reverie.surfaces import say
@@ -50,7 +50,8 @@ def status(desk: Desk) -> None:
     values: dict[str, Any] = {
         "home": str(desk.settings.home),
         "space": desk.space,
-        "on": not desk.settings.is_off(desk.space),
+        "on": not desk.settings.is_off(desk.space, environment.session()),
+        "off_sessions": list(desk.settings.off_sessions),
         **counted(counts),
         "settling": settler,
         "embedder": desk.settings.embedder,
@@ -89,10 +90,15 @@ def stats(
     desk: Desk,
     tools: Annotated[bool, typer.Option("--tools", help="How the tools of agents did: rates and durations.")] = False,
     days: Annotated[float, typer.Option("--days", min=0, help="Of --tools: over so many days.")] = 7.0,
+    used: Annotated[bool, typer.Option("--used", help="How memories are used, and the most valuable.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Of --used: how many are named, at most.")] = 10,
 ) -> None:
     """How much there is of everything: memories, what was learned and left, spending, sleep."""
     if tools:
         experience.tools(desk, days)
+        return
+    if used:
+        usage(desk, limit)
         return
     from reverie.settle.bedtime import SLEPT_AT
     from reverie.surfaces import language
@@ -112,6 +118,20 @@ def stats(
         say.document(values)
     else:
         stats_page(values, spent)
+
+
+def usage(desk: Desk, limit: int) -> None:
+    """How memories are used, and the most valuable."""
+    with desk.mind() as mind:
+        found = mind.usage(space=desk.space, limit=limit)
+    if desk.json:
+        say.document({**found._asdict(), "best": [say.as_json(memory) for memory in found.best]})
+        return
+    say.tell(f"Of {found.memories:,} memories {found.used:,} were used, {found.uses:,} times in all, {found.lately:,} "
+             f"of them in the last 30 days; {found.confirmed:,} were said or found true again.")
+    for memory in found.best:
+        times = f"used {memory.access_count:,}, said {memory.strength:,}"
+        say.tell(f"{memory.id}  {times}: {say.one_line(memory.text, 90)}")
 
 
 def stats_page(v: dict[str, Any], spent: str) -> None:
@@ -160,6 +180,7 @@ def status_page(v: dict[str, Any]) -> None:
             "home": v["home"],
             "space": v["space"],
             "memory": "on" if v["on"] else "off (reverie on switches it on)",
+            "off in sessions": ", ".join(v["off_sessions"]),
             **amounts(v),
             "settling": "somebody is at it" if v["settling"] else "nobody just now",
             "model": f"{v['embedder']}: {model}",

@@ -5,12 +5,14 @@ under `<home>/hooks` (`places`):
 
     the hook      `once`: lives for some tens of milliseconds. It takes the block that waits for its session, holds
                   what a tool is about to do against the guards, writes down what happened, without secrets, and is
-                  gone. Only the standard library and the lightest of our modules are imported. Once in a session, at
-                  its first prompt, it looks into the store by words (`first`).
+                  gone. Only the standard library and the lightest of our modules are imported. Where a prompt says
+                  something of its own (`topic`), it looks into the store by words (`first`); what was prepared
+                  goes with a prompt that goes on with it.
     the desk      `desk`: a thread of the detached worker. It takes in what hooks wrote, has it learned from, prepares
                   the next block and lays it, and the guards, where the next hook finds them.
 
 Always true: a hook never fails its host. Whatever goes wrong, and after two seconds in any case, it answers `{}`,
 leaves with 0, and writes a line into `trouble.log`. Nothing is written to disk before secrets are taken out of it.
-Nothing waits for the desk: without it, events wait in the spool and first prompts are answered by words.
+What happened is written down before anything is looked for: a store in trouble loses no prompt.
+Nothing waits for the desk: without it, events wait in the spool and prompts are answered by words.
 """

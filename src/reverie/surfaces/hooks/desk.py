@@ -17,22 +17,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reverie import clock
+from reverie import clock, config
 from reverie.attention import Attention, resume
 from reverie.background import Background
 from reverie.conversation import Conversation, Turn
-from reverie.errors import StoreError
-from reverie.kinds import INTENTION
+from reverie.errors import BadInput, StoreError
+from reverie.kinds import INTENTION, unverified
 from reverie.lifecycle import intention
 from reverie.lifecycle.extract.fixes import failed as tells_of_error
 from reverie.messages import Said
-from reverie.model import Filter, lineage
+from reverie.model import Event, Filter, lineage
 from reverie.search import FIRST, urgency
-from reverie.settle.reminding import let_go, waiting
+from reverie.search.shape import surfaces
+from reverie.settle.preparing import focus
+from reverie.settle.reminding import fire, let_go, waiting
 from reverie.surfaces.hooks import happening as kinds
 from reverie.surfaces.hooks.first import holder_of, laid
 from reverie.surfaces.hooks.guards import MOST_ROWS, PATHS, row_of
 from reverie.surfaces.hooks.places import Places, read, write
+from reverie.surfaces.hooks.topic import about
 from reverie.surfaces.hooks.usage import FULL, share
 from reverie.window import EMPTY, FOOT, HEAD, line
 
@@ -64,6 +67,8 @@ class Desk:
     def __init__(self, mind: Mind, now: Callable[[], float] = clock.now) -> None:
         self.mind, self.now = mind, now
         self.room = Places(str(mind.settings.home))
+        self._config = -1.0                            # when config.toml was changed, as it was read last
+        self._reread()
         self._background = Background(mind.store, mind.embedder, mind.settings, now, mind.llm)
         self._attended: dict[str, Attended] = {}
         self._in_hand: set[str] = set()                # events that were taken in and are not written down yet
@@ -76,6 +81,7 @@ class Desk:
 
     def attend(self) -> int:
         """Take in what waits and lay ready what follows from it; how many events there were."""
+        self._reread()
         paths = self._news()[:BATCH]
         for path in paths:
             self._take_in(path)
@@ -106,11 +112,27 @@ class Desk:
         try:
             if event is None:
                 raise ValueError("is no JSON object")
+            if self.mind.settings.is_off(event["space"], event["session"]):
+                self._forgets(event)
+                return
             TAKEN[event["kind"]](self, event)
         except StoreError:
             raise
         except Exception as err:
             self.room.trouble(f"{os.path.basename(path)} was not taken in: {type(err).__name__}: {err}")
+
+    def _reread(self) -> None:
+        """What was switched off meanwhile is so from the next event on, also where it had been written already."""
+        changed = config.changed_at(self.mind.settings)
+        if changed != self._config:
+            with suppress(BadInput):       # somebody is writing it by hand: what was chosen before holds
+                self.mind.settings, self._config = config.switched(self.mind.settings), changed
+
+    def _forgets(self, event: Mapping[str, Any]) -> None:
+        """Memory is off where this happened: nothing of it is taken in, and nothing lies ready there."""
+        with suppress(OSError):
+            os.unlink(self.room.of(event["session"], "block"))
+        self._leave(event["session"])
 
     def _began(self, event: Mapping[str, Any]) -> None:
         one = self._attend(event)
@@ -135,8 +157,20 @@ class Desk:
                 self._record("compact", event, full=round(used, 2))    # extraction does not wait for the compaction
 
     def _shown(self, event: Mapping[str, Any]) -> None:
-        """Something was said before a tool."""
-        self._turn(self._attend(event), event)
+        """Something was said before a tool, or when it failed."""
+        if event.get("agent"):
+            self._to_subagent(event)
+        else:
+            self._turn(self._attend(event), event)
+
+    def _to_subagent(self, event: Mapping[str, Any]) -> None:
+        """What a subagent was told: its context is its own, so it does not count as given to the conversation."""
+        store, space, at = self.mind.store, event["space"], event["at"]
+        session = f"{event['session']}/{event['agent']}"
+        store.append([Event("turn", space, at, session, {"messages": [], "first": 0, "given": list(event["ids"])})])
+        due = store.get(event["due"]) if event["due"] else ()
+        fire(store, due, at, session)
+        let_go(store, due, holder_of(event["session"]))
 
     def _ran(self, event: Mapping[str, Any]) -> None:
         failed = event["kind"] == kinds.TOOL_FAILED or (event["doubtful"] and tells_of_error(event["result"]))
@@ -144,13 +178,16 @@ class Desk:
         self.mind.record_tool(event["tool"], given, event["result"] or None, ok=not failed,
                               error=error if failed else None, duration=event["seconds"],
                               session=event["session"], space=event["space"])  # fmt: skip
+        if event["ids"]:
+            self._shown(event)
 
     def _compacts(self, event: Mapping[str, Any]) -> None:
-        self._record("compact", event)
+        full = event.get("full")
+        self._record("compact", event, **({} if full is None else {"full": round(full, 2)}))
 
     def _ended(self, event: Mapping[str, Any]) -> None:
         self._record("session_end", event)
-        for what in ("json", "block", "shown"):
+        for what in ("json", "block", "shown", "given"):
             with suppress(OSError):
                 os.unlink(self.room.of(event["session"], what))
         self._leave(event["session"])
@@ -158,16 +195,17 @@ class Desk:
     def _record(self, verb: str, event: Mapping[str, Any], **payload: Any) -> None:
         """After all that was said before it."""
         self._written()
-        if not self.mind.settings.is_off(event["space"]):
+        if not self.mind.settings.is_off(event["space"], event["session"]):
             self.mind.record(verb, payload, space=event["space"], session=event["session"])
 
     def _turn(self, one: Attended, event: Mapping[str, Any], *said: Said) -> None:
         """What was said, and what was given with it."""
         conversation, ids = one.conversation, tuple(event["ids"])
-        if ids and conversation.slot and conversation.slot[0].ids == ids:
+        ready = next(iter(conversation.slot), EMPTY)
+        if (taken := not set(ids).isdisjoint(ready.ids)):      # some of it was given: the rest may be prepared again
             conversation.slot.clear()
         due = tuple(self.mind.store.get(event["due"])) if event["due"] else ()
-        self._background.put(Turn(conversation, said, one.count, ids, EMPTY, event["at"], due))
+        self._background.put(Turn(conversation, said, one.count, ids, ready if taken else EMPTY, event["at"], due))
         one.count += len(said)
 
     def _attend(self, event: Mapping[str, Any]) -> Attended:
@@ -212,12 +250,15 @@ class Desk:
     def _lay(self) -> None:
         """The block that waits in each conversation's slot, as a file; what was withdrawn goes."""
         for session, one in self._attended.items():
-            block = next(iter(one.conversation.slot), EMPTY)
+            off = self.mind.settings.is_off(one.conversation.space, session)
+            block = EMPTY if off else next(iter(one.conversation.slot), EMPTY)
             if block is one.laid:
                 continue
             one.laid = block
             path = self.room.of(session, "block")
-            if (ready := laid(block)) is not None and one.conversation.attention.may_give(block, self.now()):
+            said = focus(tuple(one.conversation.window)).text
+            ready = laid(block, about(said, *(memory.text for memory in block.memories)))
+            if ready is not None and one.conversation.attention.may_give(block, self.now()):
                 write(path, ready)
             else:
                 with suppress(OSError):
@@ -240,10 +281,11 @@ class Desk:
             return {"head": HEAD, "foot": FOOT, "rows": [], "fixes": 0}
         reminders = [row_of(one, line(one, now), intention.reminder_of(one).when, reminder=True)
                      for one in waiting(store, space) if one.triggers]  # fmt: skip
-        called = sorted((one for one in store.triggered(seen) if one.kind != INTENTION), key=urgency)
+        called = sorted((one for one in store.triggered(seen) if one.kind != INTENTION and surfaces(one, now)),
+                        key=urgency)
         known = {one.id for one in called}
         filed = [one for one in store.browse(Filter(spaces=seen, without=(INTENTION, *FIRST), limit=ABOUT_FILES))
-                 if one.files and one.id not in known]  # fmt: skip
+                 if one.files and one.id not in known and surfaces(one, now) and not unverified(one)]  # fmt: skip
         rows = [*reminders, *(row_of(one, line(one, now)) for one in (*called, *filed))][:MOST_ROWS]
         lessons = store.browse(Filter(spaces=seen, kinds=("learning",), limit=1))
         return {"head": HEAD, "foot": FOOT, "rows": rows, "fixes": len(lessons)}

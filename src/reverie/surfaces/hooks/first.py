@@ -1,4 +1,5 @@
-"""What a hook does when nothing was laid ready for it: it opens the store itself, once or twice in a session.
+"""What a hook looks for itself, because nothing that lies ready can know it: it opens the store at a prompt that says
+something of its own, when a known error may have come again, and after a compaction.
 
 Only words are asked, within `settings.deadline`. Imports are the lightest that can answer; reminders bring heavy ones
 and are looked for only where there are any.
@@ -6,7 +7,7 @@ and are looked for only where there are any.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from reverie.window import Block
 
 ASKED = 1_200            # characters of a prompt that are searched for, as in `settle.preparing`
+NOTHING: Mapping[str, Any] = {}
 AGAIN = 20               # memories that a session was given lately, or has taught, that are said again
 TURNS = 100              # its newest turns that are looked at for those
 FIXES = 2                # remedies that are named
@@ -32,24 +34,42 @@ def begun(happening: Happening, home: str) -> dict[str, Any]:
     """What holds for a session from its beginning: its space and folder, whether memory is off there."""
     settings = config.load(Path(home))
     folder = Path(happening.cwd) if happening.cwd else config.here()
+    policy = settings.policy
     space = config.space_of(folder)
-    return {"space": space, "root": str(config.work_tree(folder)), "off": settings.is_off(space),
-            "idle": settings.idle, "asked": False}  # fmt: skip
+    return {"space": space, "root": str(config.work_tree(folder)), "off": settings.is_off(space, happening.session),
+            "idle": settings.idle, "asked": False, "personal": policy.personal, "contact": policy.contact,
+            "sensitive": list(policy.sensitive)}  # fmt: skip
 
 
-def by_words(session: str, space: str, text: str, home: str, now: float) -> dict[str, Any] | None:
-    """The block for a session's first prompt: what is due, and what words find."""
+def by_words(session: str, space: str, text: str, home: str, now: float, *, begins: bool = True,
+             ready: Mapping[str, Any] = NOTHING, given: Mapping[str, float] = NOTHING) -> dict[str, Any]:  # fmt: skip
+    """The block for a prompt: what words find, what lay ready and still counts; with the first also what is due.
+
+    Nothing is said again that was `given` lately, though the desk may not have written that down yet.
+    """
     with opened(home) as there:
         if there is None:
-            return None
+            return {}
         from reverie.attention import Attention, resume
         from reverie.opening import opening
 
         store, settings = there
         attention = Attention(session, (space,))
         resume(store, attention, space, now)
-        due = due_for(store, settings, session, space, now)
-        return laid(opening(store, settings, attention, space, text[:ASKED], text, now, due))
+        for id, at in given.items():
+            attention.given((id,), at)
+        blocked, waited = attention.blocked(now), ready.get("due", ())
+        due = [*(due_for(store, settings, session, space, now) if begins else ()),
+               *still(store, waited)]  # fmt: skip
+        besides = still(store, [id for id in ready.get("ids", ()) if id not in blocked and id not in waited])
+        return laid(opening(store, settings, attention, space, text[:ASKED], text, now, due, besides)) or {}
+
+
+def still(store: Store, ids: Sequence[str]) -> list[Hit]:
+    """What lay ready, as far as it still counts."""
+    from reverie.model import Hit
+
+    return [Hit(memory, 0.0, ("prepared",)) for memory in store.get(ids) if memory.active] if ids else []
 
 
 def due_for(store: Store, settings: Settings, session: str, space: str, now: float) -> Sequence[Hit]:
@@ -77,6 +97,7 @@ def again(session: str, space: str, home: str, now: float) -> dict[str, Any]:
         if there is None:
             return {}
         from reverie.model import Filter, Hit, lineage
+        from reverie.search.shape import surfaces
         from reverie.window import render
 
         store, settings = there
@@ -84,24 +105,27 @@ def again(session: str, space: str, home: str, now: float) -> dict[str, Any]:
         given = list(dict.fromkeys(id for turn in turns for id in turn.payload.get("given", ())))[:AGAIN]
         known = [memory for memory in store.get(given) if memory.active]
         taught = store.browse(Filter(spaces=lineage(space), session=session, limit=AGAIN))
-        hits = [Hit(memory, 0.0, ("said again",)) for memory in (*known, *taught)]
+        hits = [Hit(memory, 0.0, ("said again",)) for memory in (*known, *taught) if surfaces(memory, now)]
         return laid(render(hits, now, limit=2 * settings.limit, budget=2 * settings.budget)) or {}
 
 
-def fixes(error: str, space: str, home: str) -> str:
-    """What once made this error go away, in words; empty where nothing is known."""
+def fixes(error: str, space: str, home: str, shown: Container[str] = ()) -> dict[str, Any]:
+    """What once made this error go away, but for what was shown; empty where nothing is known."""
     with opened(home) as there:
         if there is None:
-            return ""
+            return {}
+        from reverie.kinds import is_ripe
         from reverie.lifecycle.experience.remedies import suggestions
         from reverie.model import Filter, lineage
         from reverie.privacy import redact
         from reverie.window import FOOT, HEAD, escaped
 
         lessons = there[0].browse(Filter(spaces=lineage(space), kinds=("learning",), limit=MOST_LEARNED))
-        found = suggestions(redact(error)[0], lessons)[:FIXES]
-        lines = [f"- {escaped(one.memory.text)} ({one.why}) [{escaped(one.memory.id)}]" for one in found]
-        return "\n".join((HEAD, "Known fixes:", *lines, FOOT)) if lines else ""
+        found = suggestions(redact(error, there[1].policy.masking)[0], filter(is_ripe, lessons))[:FIXES]
+        known = [one for one in found if one.memory.id not in shown]
+        lines = [f"- {escaped(one.memory.text)} ({one.why}) [{escaped(one.memory.id)}]" for one in known]
+        return {"text": "\n".join((HEAD, "Known fixes:", *lines, FOOT)),
+                "ids": [one.memory.id for one in known]} if lines else {}  # fmt: skip
 
 
 @contextmanager
@@ -121,14 +145,14 @@ def opened(home: str) -> Iterator[tuple[Store, Settings] | None]:
         store.close()
 
 
-def laid(block: Block) -> dict[str, Any] | None:
-    """A block as it is laid ready for a hook; None for an empty one."""
+def laid(block: Block, about: Sequence[str] = ()) -> dict[str, Any] | None:
+    """A block as it is laid ready for a hook, and what it is `about` (`topic.about`); None for an empty one."""
     from reverie.attention import FRESH_FOR
 
     if not block:
         return None
     return {"text": block.text, "ids": list(block.ids), "due": [memory.id for memory in block.due],
-            "until": block.prepared_at + FRESH_FOR}  # fmt: skip
+            "until": block.prepared_at + FRESH_FOR, "about": list(about)}  # fmt: skip
 
 
 def holder_of(session: str) -> str:

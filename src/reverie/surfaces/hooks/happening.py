@@ -22,6 +22,9 @@ class Happening(NamedTuple):
     seconds: float | None = None       # how long it took
     source: str = ""                   # how a session began ("startup", "resume", "clear", "compact")
     transcript: str = ""               # the host's file of this conversation
+    call: str = ""                     # the host's name of this run of a tool
+    agent: str = ""                    # the subagent that it happens to; empty: the conversation's own agent
+    full: float | None = None          # share of the context that is used, where the host says so
 
 
 def text_in(payload: Mapping[str, Any], *names: str) -> str:

@@ -74,7 +74,7 @@ def from_claude(payload: Mapping[str, Any]) -> Happening | None:
         text_in(payload, *texts.get(kind, ())) or (result if kind == TOOL_FAILED else ""), tool,
         payload.get("tool_input"), result, kind == TOOL_AFTER and isinstance(answered, str),
         milliseconds(payload.get("duration_ms")), text_in(payload, "source"),
-        text_in(payload, "transcript_path"))  # fmt: skip
+        text_in(payload, "transcript_path"), text_in(payload, "tool_use_id"), text_in(payload, "agent_id"))  # fmt: skip
 
 
 def from_cursor(payload: Mapping[str, Any]) -> Happening:
@@ -87,7 +87,8 @@ def from_cursor(payload: Mapping[str, Any]) -> Happening:
     return Happening(
         kind, text_in(payload, "conversation_id", "session_id"), folder, text_in(payload, *texts.get(kind, ())), tool,
         payload.get("tool_input"), "" if tool.lower() in FILE_TOOLS else shown(payload.get("tool_output")), False,
-        milliseconds(payload.get("duration")), "", text_in(payload, "transcript_path"))  # fmt: skip
+        milliseconds(payload.get("duration")), "", text_in(payload, "transcript_path"),
+        full=percent(payload.get("context_usage_percent")))  # fmt: skip
 
 
 def failed(answered: Any) -> bool:
@@ -116,6 +117,12 @@ def shown(answered: Any) -> str:
 def milliseconds(value: Any) -> float | None:
     """Milliseconds as seconds."""
     return value / 1_000 if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def percent(value: Any) -> float | None:
+    """A percentage as a share of 0..1."""
+    known = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 100
+    return value / 100 if known else None
 
 
 def to_claude(event: str, text: str) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """One hook, from stdin to stdout: read what happened, say what is to be said, write down what was said and done.
 
-`answered` is the whole of it. What it needs of the store was laid ready by the desk, so it opens none; where nothing
-was laid ready because the session has only begun, `first` opens it. Time is bounded by a second thread: when PATIENCE
-is over the host has its `{}`, whatever the first one is waiting for.
+`answered` is the whole of it. What it needs of the store was laid ready by the desk, so it opens none; where that
+cannot be, because nobody knew what a prompt would say, `first` opens it. Time is bounded by a second thread: when
+PATIENCE is over the host has its `{}`, whatever the first one is waiting for.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from reverie import clock, environment
+from reverie.policy import USUAL, Policy
 from reverie.surfaces.hooks import happening as kinds
 from reverie.surfaces.hooks.happening import Happening
 from reverie.surfaces.hooks.hosts import HOSTS, MOST_CHARS, heard
@@ -23,10 +24,11 @@ from reverie.surfaces.hooks.places import MOST_WAITING, Places, read, write
 
 PATIENCE, LAST = 2.0, 1.2    # seconds; at the end of a session Claude Code waits for 1.5
 ENDS = (b'"SessionEnd"', b'"sessionEnd"')
-MOST_INPUT = 8_000_000   # bytes of stdin that are looked at; what is longer is not taken in
+MOST_INPUT = 8_000_000   # bytes of stdin that are looked at; of a longer prompt the beginning is taken in
 KEEP, SPARE = 8_000, 20_000    # characters kept of either end of a text; looked at beyond each cut for secrets
 GAP = "\n…\n"
-COMPLAINTS = ("rror", "xception", "ailed", "not found", "No such", "cannot", "denied", "refused", "fatal", "panic")
+COMPLAINTS = ("rror", "xception", "ailed", "not found", "No such", "cannot", "denied", "refused", "fatal", "panic",
+              "***")
 """What stands in an answer that may tell of an error: only then it is worth opening the store."""
 
 
@@ -53,14 +55,17 @@ def main(words: Sequence[str]) -> None:
 
     try:
         waiting = watched(give_up, LAST)
-        given = sys.stdin.buffer.read(MOST_INPUT)
+        given = sys.stdin.buffer.read(MOST_INPUT + 1)
+        while len(given) > MOST_INPUT and sys.stdin.buffer.read(1_000_000):
+            pass    # to the end, or the host meets a broken pipe
         if not any(end in given for end in ENDS):
             waiting.cancel()
             watched(give_up, PATIENCE)
         say(answered(words[0] if words else "", given, room, clock.now()))
     except BaseException as err:
         say({})
-        room.trouble(f"{words[:1]}: {type(err).__name__}: {err}")
+        with suppress(BaseException):
+            room.trouble(f"{words[:1]}: {type(err).__name__}: {err}")
 
 
 def watched(give_up: Callable[[float], None], seconds: float) -> threading.Timer:
@@ -74,7 +79,7 @@ def watched(give_up: Callable[[float], None], seconds: float) -> threading.Timer
 def answered(name: str, given: bytes, room: Places, now: float) -> Mapping[str, Any]:
     """What to answer a host; empty if there is nothing to say."""
     host = HOSTS[name]
-    payload = json.loads(given)
+    payload = json.loads(given) if len(given) <= MOST_INPUT else cut(given, room)
     happening = heard(host, payload)
     if happening is None or not environment.switched_on():
         return {}
@@ -85,8 +90,19 @@ def answered(name: str, given: bytes, room: Places, now: float) -> Mapping[str, 
     if note["idle"] > 0:
         from reverie.surfaces.detached import wake
 
-        wake(room.home, room.lock)
+        with suppress(OSError):
+            wake(room.home, room.lock)
     return host.answer(payload["hook_event_name"], fitting(text)) if text else {}
+
+
+def cut(given: bytes, room: Places) -> Mapping[str, Any]:
+    """What the beginning of something very long tells."""
+    from reverie.surfaces.hooks.overlong import beginning
+
+    payload = beginning(given)
+    room.trouble(f"{payload.get('hook_event_name', 'an event')}: larger than {MOST_INPUT // 1_000_000} MB, "
+                 f"{'only its beginning is' if payload else 'not'} taken in")
+    return payload
 
 
 def noted(happening: Happening, room: Places) -> dict[str, Any]:
@@ -96,8 +112,16 @@ def noted(happening: Happening, room: Places) -> dict[str, Any]:
         from reverie.surfaces.hooks.first import begun
 
         note = begun(happening, room.home) | {"config": altered(room)}
-        write(room.of(happening.session, "json"), note)
+        keep(room, happening.session, note)
     return note
+
+
+def keep(room: Places, session: str, note: dict[str, Any]) -> None:
+    """Write down the note of a session. Where that cannot be, each hook makes it anew: what is known can be read."""
+    try:
+        write(room.of(session, "json"), note)
+    except OSError as err:
+        room.trouble(f"no note is kept: {err}")
 
 
 def altered(room: Places) -> int:
@@ -110,30 +134,52 @@ def altered(room: Places) -> int:
 
 def starting(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
     """A session begins. After a compaction, what it was given and has taught is said again."""
-    given: dict[str, Any] = {}
-    if happening.source == "compact":
+    for what in ("shown", "given") if happening.source != "resume" else ("shown",):
+        with suppress(OSError):
+            os.unlink(room.of(happening.session, what))
+    if happening.source != "compact":
+        return written(happening, note, room, now)
+
+    def look() -> Mapping[str, Any]:
         from reverie.surfaces.hooks.first import again
 
-        given = again(happening.session, note["space"], room.home, now)
-    with suppress(OSError):
-        os.unlink(room.of(happening.session, "shown"))
-    put(happening, note, room, now, given)
-    return str(given.get("text", ""))
+        return again(happening.session, note["space"], room.home, now)
+
+    return with_it(happening, note, room, now, look)
 
 
 def asked(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
-    """The user says something: what the last turn prepared goes with it; with the first, what words find."""
-    block = room.take(happening.session)
-    if block is not None and not (now < block["until"] and counts(block, room)):
-        block = None
-    if block is None and not note["asked"]:
+    """The user says something: what words find goes with it, and what an earlier turn prepared, if it fits."""
+
+    def look() -> Mapping[str, Any]:
+        from reverie.surfaces.hooks.topic import worth_looking
+
+        ready, given = prepared(happening, room, now), room.given(happening.session)
+        quiet = note["asked"] and not worth_looking(happening.text, read(room.guards(note["space"])))
+        if quiet and given.keys().isdisjoint(ready.get("ids", ())):
+            return ready if ready and counts(ready, room) else {}
         from reverie.surfaces.hooks.first import by_words
 
-        block = by_words(happening.session, note["space"], happening.text, room.home, now)
+        return by_words(happening.session, note["space"], happening.text, room.home, now, begins=not note["asked"],
+                        ready=ready, given=given)  # fmt: skip
+
+    text = with_it(happening, note, room, now, look)
     if not note["asked"]:
-        write(room.of(happening.session, "json"), note | {"asked": True})
-    put(happening, note, room, now, block or {})
-    return str((block or {}).get("text", ""))
+        keep(room, happening.session, note | {"asked": True})
+    return text
+
+
+def prepared(happening: Happening, room: Places, now: float) -> Mapping[str, Any]:
+    """What an earlier turn prepared, taken, if it is fresh and this prompt goes on with it; else it waits on."""
+    ready = read(room.of(happening.session, "block"))
+    if not ready or not now < ready["until"]:
+        return {}
+    if not ready["due"]:
+        from reverie.surfaces.hooks.topic import goes_on
+
+        if not goes_on(happening.text, ready.get("about", ())):
+            return {}
+    return room.take(happening.session) or {}
 
 
 def counts(block: Mapping[str, Any], room: Places) -> bool:
@@ -156,29 +202,53 @@ def about_to(happening: Happening, note: dict[str, Any], room: Places, now: floa
 
     if expressions(guards["rows"]):
         reach_packages()
-    met = meeting(guards["rows"], happening.tool, happening.given, room.shown(happening.session), now)
+    shown = room.shown(happening.session, happening.agent)
+    met = meeting(guards["rows"], happening.tool, happening.given, shown, now)
     met = [row for row in met if not row["reminder"] or room.claim(f"{row['id']}-{row['when'] or 0:.0f}")]
     if not met:
         return ""
     ids = [row["id"] for row in met]
-    room.show(happening.session, ids)
+    room.show(happening.session, ids, happening.agent)
     reminders = [row["id"] for row in met if row["reminder"]]
     put(happening._replace(given=None), note, room, now, {"ids": ids, "due": reminders})
     return "\n".join((guards["head"], *(row["line"] for row in met), guards["foot"]))
 
 
 def ran(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
-    """A tool ran: what once made its error go away, if it failed, or may have, and anything is known of errors here."""
-    put(happening, note, room, now, {})
-    error = happening.text or (happening.result if happening.doubtful else "")
-    if not any(sign in error for sign in COMPLAINTS) and happening.kind != kinds.TOOL_FAILED:
-        return ""
-    guards = read(room.guards(note["space"]))
-    if not guards or not guards["fixes"] or not error:
-        return ""
-    from reverie.surfaces.hooks.first import fixes
+    """A tool ran: what once made its error go away, if it failed, or may have, and anything is known of errors here.
 
-    return fixes(error[-KEEP:], note["space"], room.home)
+    Each fix is told once in a session (X40).
+    """
+    happening = decided(happening)
+    error = happening.text or (happening.result if happening.doubtful else "")
+    guards = None
+    if error and (happening.kind == kinds.TOOL_FAILED or any(sign in error for sign in COMPLAINTS)):
+        guards = read(room.guards(note["space"]))
+    if not guards or not guards["fixes"]:
+        return written(happening, note, room, now)
+
+    def look() -> Mapping[str, Any]:
+        from reverie.surfaces.hooks.first import fixes
+
+        found = fixes(error[-KEEP:], note["space"], room.home, room.shown(happening.session, happening.agent))
+        room.show(happening.session, found.get("ids", ()), happening.agent)
+        return found
+
+    return with_it(happening, note, room, now, look)
+
+
+def decided(happening: Happening) -> Happening:
+    """A run of which the host does not say whether it failed, as its own file tells of it."""
+    if not happening.doubtful:
+        return happening
+    from reverie.surfaces.hooks.ending import exit_code
+
+    code = exit_code(happening.transcript, happening.call)
+    if code is None:
+        return happening
+    if code == 0:
+        return happening._replace(doubtful=False)
+    return happening._replace(doubtful=False, kind=kinds.TOOL_FAILED, text=happening.result or f"Exit code {code}")
 
 
 def written(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
@@ -205,38 +275,85 @@ ANSWERS: dict[str, Callable[[Happening, dict[str, Any], Places, float], str]] = 
 }
 
 
-def put(happening: Happening, note: Mapping[str, Any], room: Places, now: float, block: Mapping[str, Any]) -> None:
-    """Have the desk take it in, without secrets: what happened, and what was said with it.
+def with_it(happening: Happening, note: Mapping[str, Any], room: Places, now: float,
+            look: Callable[[], Mapping[str, Any]]) -> str:  # fmt: skip
+    """What `look` finds to say, looked for only once it is written down what happened: trouble with the store loses
+    nothing. Until then the desk waits for it, so that it learns of both at once.
+    """
+    held = put(happening, note, room, now, {}, held=True)
+    found: Mapping[str, Any] = {}
+    try:
+        found = look()
+    except Exception as err:
+        room.trouble(f"nothing could be looked for: {type(err).__name__}: {err}")
+    if happening.kind == kinds.PROMPT and found.get("ids"):
+        room.give(happening.session, found["ids"], now)
+    if held:
+        with suppress(OSError):
+            room.let_go(held, {"ids": list(found.get("ids", ())), "due": list(found.get("due", ()))})
+    return str(found.get("text", ""))
 
-    Where nobody has taken anything in for long, it is dropped, and that is told (CC-47).
+
+def put(happening: Happening, note: Mapping[str, Any], room: Places, now: float, block: Mapping[str, Any], *,
+        held: bool = False) -> str:  # fmt: skip
+    """Have the desk take it in, without secrets: what happened, and what was said with it. Where it lies, or nothing.
+
+    Where nobody has taken anything in for long, or nothing can be written, it is dropped, and that is told (CC-47).
     """
     from reverie.privacy import redact_value
     from reverie.surfaces.detached import lives
 
     if not lives(room.lock) and len(room.waiting()) >= MOST_WAITING:
         room.trouble(f"not written down: {MOST_WAITING:,} events wait, and nobody takes them in. Try: reverie worker")
-        return
-    told = happening._replace(text=kept(happening.text), result=kept(happening.result))._asdict()
-    safe, _ = redact_value({**told, "given": bounded(happening.given)})
+        return ""
+    policy = policy_of(note)
+    if happening.tool:
+        from reverie.privacy.sensitive import Deed, guarded
+
+        deed = guarded(Deed(happening.given, happening.result, happening.text), policy, happening.cwd)
+        happening = happening._replace(given=deed.given, result=deed.result, text=deed.error)
+    told = happening._replace(text=kept(happening.text, policy), result=kept(happening.result, policy))._asdict()
+    safe, _ = redact_value({**told, "given": bounded(happening.given, policy)}, policy)
     assert isinstance(safe, dict)
-    room.put({**safe, "at": now, "space": note["space"], "root": note["root"], "ids": list(block.get("ids", ())),
-              "due": list(block.get("due", ()))})  # fmt: skip
+    event = {**safe, "at": now, "space": note["space"], "root": note["root"], "ids": list(block.get("ids", ())),
+             "due": list(block.get("due", ()))}  # fmt: skip
+    try:
+        return room.put(event, held=held)
+    except OSError as err:
+        room.trouble(f"not written down: {err}")
+        return ""
 
 
-def kept(text: str) -> str:
+def policy_of(note: Mapping[str, Any]) -> Policy:
+    """What is taken out of a text before it is kept, as it was chosen when the note was written.
+
+    A note of an earlier version says nothing of it.
+    """
+    patterns = tuple(note.get("sensitive", ()))
+    if patterns:
+        reach_packages()
+    return Policy(note.get("personal", USUAL.personal), note.get("contact", USUAL.contact), patterns)
+
+
+def kept(text: str, policy: Policy = USUAL) -> str:
     """Both ends of a long text, without secrets: each is looked at beyond its cut, so that none is cut in two."""
-    from reverie.privacy import redact
+    from reverie.privacy import hidden, only_private, redact
 
     if len(text) <= 2 * (KEEP + SPARE):
         return text
-    head, tail = redact(text[: KEEP + SPARE])[0], redact(text[-KEEP - SPARE :])[0]
+    text = hidden(text)
+    if len(text) <= 2 * (KEEP + SPARE):
+        return text
+    head, tail = redact(text[: KEEP + SPARE], policy)[0], redact(text[-KEEP - SPARE :], policy)[0]
+    if only_private(head) or only_private(tail):
+        return head if only_private(head) else tail
     return head[: min(KEEP, len(head) - SPARE)] + GAP + tail[max(SPARE, len(tail) - KEEP) :]
 
 
-def bounded(given: Any) -> Any:
+def bounded(given: Any, policy: Policy = USUAL) -> Any:
     """What a tool is given, without the texts that are files."""
     if not isinstance(given, Mapping):
-        return kept(given) if isinstance(given, str) else None
+        return kept(given, policy) if isinstance(given, str) else None
     return {str(name): value if not isinstance(value, str) or len(value) <= KEEP else "…"
             for name, value in list(given.items())[:20] if isinstance(value, (str, int, float, bool))}  # fmt: skip
 

@@ -7,16 +7,18 @@ They read and write the Markdown pages of the space: `MEMORY.md` for what lasts,
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from mcp.server.mcpserver import Context
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from reverie.errors import BadInput
+from reverie.model import UNTRUSTED
 from reverie.surfaces.mcp.room import Room
 from reverie.surfaces.mcp.told import NOTE
 from reverie.surfaces.mcp.tools import ADDS, ALTERS, READS, Tool
+from reverie.window import harmless
 
 FOUND = 6                # passages (CONSTANTS: results to the agent, C)
 SYNC = 0.5               # seconds that looking for altered files may take before a search
@@ -88,8 +90,8 @@ class Files:
         mind.sync_files(space=space, within=SYNC)
         found = mind.search_files(query, space=space, limit=max_results, mode=self.room.mode())
         return Searched(note=NOTE, results=[
-            Passage(path=one.path, start_line=one.first, end_line=one.last, snippet=one.text, score=round(one.score, 4),
-                    why=list(one.why)) for one in found])
+            Passage(path=one.path, start_line=one.first, end_line=one.last, snippet=harmless(one.text),
+                    score=round(one.score, 4), why=list(one.why)) for one in found])
 
     def memory_get(
         self, path: Annotated[str, Field(description="As memory_search gave it, or MEMORY.md, memory/2026-02-03.md.")],
@@ -99,7 +101,7 @@ class Files:
         """Read a memory file, or some lines of it. Use it after memory_search."""
         found = self.room.mind.read_file(self._whole(path), start=from_, lines=lines, space=self.room.space)
         return Lines(path=found.path, start_line=found.first, end_line=found.last, total_lines=found.total,
-                     text=found.text, note=NOTE)
+                     text=harmless(found.text), note=NOTE)
 
     def memory_save(
         self, content: Annotated[str, Field(description="What happened, was decided or found out today.")],
@@ -107,8 +109,8 @@ class Files:
     ) -> Saved:
         """Save to today's log, memory/YYYY-MM-DD.md: facts, decisions and events of today. It is an episode in memory
         too."""
-        noted = self.room.mind.save_note(content, space=self.room.space,
-                                         session=self.room.conversation(ctx))
+        noted = self.room.mind.save_note(content, space=self.room.space, session=self.room.conversation(ctx),
+                                         **self.room.vouch(content, "event").fields)
         self.room.kept()
         answer = Saved(message="Saved" if noted.path else f"Kept, but on no page: {noted.why}", id=noted.memory.id)
         if noted.path:
@@ -126,8 +128,12 @@ class Files:
         folder = self._folder()
         if folder is None:
             raise BadInput("The Markdown mirror is switched off: there is no MEMORY.md. Set mirror in config.toml")
-        written = self.room.mind.update_file(folder / "MEMORY.md", content, mode, space=self.room.space,
-                                             session=self.room.conversation(ctx))
+        given: dict[str, Any] = {"space": self.room.space, "session": self.room.conversation(ctx)}
+        if (claim := self.room.vouch(content)).provenance == UNTRUSTED:
+            kept = self.room.mind.remember(content, kind="note", **given, **claim.fields)
+            self.room.kept()
+            return Saved(message=f"Kept as a note, and on no page: {claim.why}", id=kept.id)
+        written = self.room.mind.update_file(folder / "MEMORY.md", content, mode, **given, **claim.fields)
         self.room.kept()
         answer = Saved(message="Updated", path=written.path, version=written.version)
         if written.memory:

@@ -74,10 +74,13 @@ class Jcode:
                 "forget": self._forget, "link": self._link, "tag": self._tag}
 
     def _remember(self, given: dict[str, Any]) -> Done:
+        claim = self.room.vouch(given["content"], given["category"])
         kept = self.room.mind.remember(given["content"], kind=given["category"], tags=given["tags"],
-                                       session=given["session"], space=self.room.place(given["scope"], SCOPES))
+                                       session=given["session"], space=self.room.place(given["scope"], SCOPES),
+                                       **claim.fields)
         self.room.kept()
-        return Done(message=f"Remembered in {given['scope']}", id=kept.id)
+        other = f" as a {kept.kind}" if kept.kind != given["category"] else ""
+        return Done(message=". ".join(filter(None, (f"Remembered in {given['scope']}{other}", claim.why))), id=kept.id)
 
     def _recall(self, given: dict[str, Any]) -> Done:
         """For the last thing that was said here, as far as a host told it; else the newest."""

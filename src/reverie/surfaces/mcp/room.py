@@ -6,10 +6,11 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import reverie
-from reverie import clock, config
+from reverie import clock, config, environment
 from reverie.config import ME, Settings
 from reverie.errors import BadInput, NotFound, ReverieError
 from reverie.model import Memory, lineage
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
 
     from reverie import Mind
     from reverie.embed import Embedder
+    from reverie.settle.vouching import Claim
 
 PATIENCE = 1.5           # seconds that the first tool waits for the embedding model; loading it takes half of that
 AGAIN = 300.0            # seconds after which a model that could not be had is tried for once more
+DAY = 86_400.0           # seconds within which a file that was read may have told a model what to remember
+MOST_READ, MOST_FILE = 20, 100_000    # such files, and characters of one
 ASKED = 1_200            # characters of what was said last that are searched for
 WIDE = {"project": False, "user": True, "global": True, "universal": True}    # names of scopes → the user's own space
 
@@ -51,6 +55,8 @@ class Room:
             self._changed = changed
             with suppress(BadInput):       # somebody is writing it by hand: what was chosen before holds
                 self._settings = config.switched(self._settings)
+        if environment.session() in self._settings.off_sessions:     # of the conversation whose host has started this
+            return self._settings._replace(enabled=False)
         return self._settings
 
     @property
@@ -112,6 +118,35 @@ class Room:
             if self._warmth is None or self._warmth.stale:
                 self._warmth = Warmth(embedder)
         return "auto" if self._warmth.felt() else "words"
+
+    def vouch(self, text: str, kind: str = "fact") -> Claim:
+        """Who stands behind what a model asks to keep here: also by prompts that no worker has taken in yet, and by
+        files that were read.
+        """
+        return self.mind.vouch(text, kind, space=self.space, said=self._prompts(), heard=self._files_read())
+
+    def _prompts(self) -> list[str]:
+        """What the user said and hooks have written down, as far as nobody has taken it in."""
+        from reverie.surfaces.hooks.happening import PROMPT
+        from reverie.surfaces.hooks.places import Places, read
+        events = [event for path in Places(str(self.settings.home)).waiting()[-MOST_READ:] if (event := read(path))]
+        return [str(event.get("text", "")) for event in events
+                if event.get("kind") == PROMPT and event.get("space") == self.space]
+
+    def _files_read(self) -> list[str]:
+        """The beginnings of the files that were read here lately, as far as they can be found."""
+        root = config.work_tree(config.here())
+        if config.space_of(root) != self.space:
+            return []
+        since = clock.now() - DAY
+        touched = self.mind.deeds(verbs=("file",), space=self.space, since=since, limit=MOST_READ)
+        found = []
+        for path in {str(one.payload.get("path", "")) for one in touched if one.payload.get("operation") == "read"}:
+            with suppress(OSError, ValueError):
+                if (place := Path(root, path)).is_file():
+                    with place.open(encoding="utf-8", errors="replace") as file:
+                        found.append(file.read(MOST_FILE))
+        return found
 
     def kept(self) -> None:
         """Something was written: have it settled."""

@@ -14,6 +14,7 @@ from reverie.errors import ReverieError
 from reverie.mirror.places import LONG, day_page, moment
 from reverie.surfaces.mcp.room import Room
 from reverie.surfaces.mcp.told import NOTE, told
+from reverie.window import harmless
 
 MARKDOWN = "text/markdown"
 MOST = 20                # memories of the prompt `recall`, and tags that complete its topic
@@ -54,13 +55,13 @@ def furnish(server: MCPServer, room: Room) -> None:
         fields = told(one, room.scope(one, "project", "user"))
         facts = [f"- {name}: {value}" for name, value in fields.items() if name != "text"]
         story = room.mind.explain(id).story
-        return "\n".join((one.text, "", "---", NOTE, "", *facts, "", *story, ""))
+        return "\n".join((fields["text"], "", "---", NOTE, "", *facts, "", *story, ""))
 
     @server.prompt("recall", title="Recall", description="Bring in what memory has on a topic.")
     def recall(topic: str) -> str:
         from reverie.window.block import render
         hits = room.mind.recall(topic, space=room.space, limit=MOST, mode=room.mode())
-        block = render(hits, clock.now(), limit=MOST, budget=BUDGET)
+        block = render(hits, clock.now(), limit=MOST, budget=BUDGET, asked=True)
         return f"On {topic}:\n\n{block.text or 'Memory has nothing on it.'}"
 
     @server.prompt("wrap_up", title="Wrap up", description="Keep what this conversation taught.")
@@ -82,5 +83,5 @@ def page(room: Room, name: str) -> str:
     """A page of this space's Markdown mirror; a line that says so where there is none yet."""
     for folder in () if room.settings.is_off(room.space) else room.mind.folders(space=room.space):
         if folder.own and folder.space == room.space and Path(folder.path, name).is_file():
-            return room.mind.read_file(Path(folder.path, name), space=room.space).text
+            return harmless(room.mind.read_file(Path(folder.path, name), space=room.space).text)
     return f"Nothing is written in {name} of {room.space} yet.\n"

@@ -17,9 +17,10 @@ from reverie.errors import ReverieError
 from reverie.kinds import maturity
 from reverie.mind.fetch import MOST_FETCHED
 from reverie.mirror.jsonl import local
-from reverie.model import Memory
+from reverie.model import TRUST, Memory
 from reverie.surfaces.mcp.room import Room
 from reverie.surfaces.mcp.tools import ADDS, READS, Tool
+from reverie.window import harmless
 
 SCOPES = ("project", "universal")
 MOST_PENDING = 1_000
@@ -114,10 +115,12 @@ class Tags:
             return Stored(status="rejected", error=f"{scope!r} is no scope", allowed_scopes=list(SCOPES))
         mind = self.room.mind
         try:
+            given = (claim := self.room.vouch(content)).fields
+            sure = None if confidence is None else min(TRUST[claim.provenance], max(0.0, confidence))
             kept = mind.remember(
-                content, title=description, tags=tags, space=self.room.place(scope, SCOPES),
-                trust=None if confidence is None else min(1.0, max(0.0, confidence)),
-                details={"evidence": evidence} if evidence else None,
+                content, title=description, tags=tags, space=self.room.place(scope, SCOPES), trust=sure,
+                provenance=given["provenance"],
+                details={**given.get("details", {}), **({"evidence": evidence} if evidence else {})},
                 session=self.room.conversation(ctx))
             twin = mind.twin(kept.id)
         except ReverieError as err:
@@ -159,7 +162,8 @@ class Tags:
                       message=f"{len(tags)} tags" if tags else "Nothing is stored yet")
 
     def _record(self, memory: Memory) -> Record:
-        return Record(id=memory.id, description=memory.title, content=memory.text, tags=list(memory.tags),
+        return Record(id=memory.id, description=harmless(memory.title), content=harmless(memory.text),
+                      tags=list(memory.tags),
                       stored=local(memory.at, self.room.zone), usage_count=memory.access_count,
                       maturity=maturity(memory), confidence=round(memory.confidence, 4),
                       scope=self.room.scope(memory, *SCOPES))

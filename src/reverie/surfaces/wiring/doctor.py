@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from reverie import clock
+from reverie import clock, environment
 from reverie.config import Settings
 from reverie.errors import BadInput, ReverieError
 from reverie.surfaces.detached import lives
@@ -22,8 +23,10 @@ from reverie.surfaces.wiring.targets import NAMES, Place, files
 from reverie.window import age
 
 PROBE = 5.0              # seconds that a hook may take when it is tried
+LEAST_FREE = 20_000_000  # bytes of its disk; the store's journal may take as many before it is folded in
 MANY = 200               # events that wait; more say that no worker comes
 LATELY = 7 * 86_400.0    # seconds for which trouble is told
+NAMED = 3                # sessions that are switched off which are named
 TURNS = 500              # newest turns among which the last one with a memory is looked for
 
 
@@ -46,9 +49,17 @@ def of_memory(settings: Settings, space: str) -> Iterator[Finding]:
 
     if settings.is_off(space):
         yield Finding(False, f"Memory is off in {space}.", "Switch it on: reverie on, or reverie on --everywhere")
+    here = environment.session()
+    if here and here in settings.off_sessions:
+        yield Finding(False, f"Memory is off in this session ({here}).", "Switch it on: reverie on --session")
+    elif settings.off_sessions:
+        named = ", ".join(settings.off_sessions[-NAMED:])
+        yield Finding(True, f"Memory is off in {len(settings.off_sessions)} sessions, the last ones: {named}.",
+                      "Switch one on: reverie on --session ID")  # fmt: skip
     if not os.access(settings.home if settings.home.exists() else settings.home.parent, os.W_OK):
         yield Finding(False, f"{settings.home} cannot be written.", "Give yourself the right to, or set REVERIE_HOME")
         return
+    yield from of_disk(settings.home)
     try:
         with reverie.open(settings=settings._replace(embedder="none", llm="")) as mind:
             stats, now = mind.stats(), clock.now()
@@ -61,6 +72,10 @@ def of_memory(settings: Settings, space: str) -> Iterator[Finding]:
                 yield Finding(True, f"Nothing has surfaced in the last {len(turns)} turns.", "Most turns need nothing.")
             else:
                 yield Finding(True, "No turn of an agent has reached Reverie yet.")
+            for one in mind.import_beside(space=space, dry_run=True):
+                if one.new:
+                    yield Finding(True, f"{one.done.system} keeps memories in {one.path} that are not here.",
+                                  f"Take them along: reverie import{f' {one.path}' * one.left}")  # fmt: skip
             failed = [one for one in mind.store.events(verbs=("failed",), newest=True, limit=100)
                       if now - one.at < LATELY]  # fmt: skip
             if failed:
@@ -72,6 +87,14 @@ def of_memory(settings: Settings, space: str) -> Iterator[Finding]:
                               "Try: reverie settle")  # fmt: skip
     except ReverieError as err:
         yield Finding(False, f"The memory cannot be opened: {err}", "Try: reverie verify --repair")
+
+
+def of_disk(home: Path) -> Iterator[Finding]:
+    """Whether there is room to write."""
+    free = shutil.disk_usage(home if home.exists() else home.parent).free
+    if free < LEAST_FREE:
+        yield Finding(False, f"The disk of {home} is full: {free // 1_000_000} MB are left.",
+                      "Make room. Until then what is known is said, and what happens is not written down.")  # fmt: skip
 
 
 def of_hosts(settings: Settings, project: Path) -> Iterator[Finding]:

@@ -1,0 +1,1 @@
+"""Planted instructions: how many get authority in memory, and how many honest wishes are lost."""

@@ -1,0 +1,98 @@
+"""Texts that are erased, found again in other texts: whole, as a passage, or cut off at the end.
+
+Letter case and white space make no difference. A text of a word or two stands in many a sentence by chance, so it is
+only blanked where it is the whole of a value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from json import dumps
+from typing import Any
+
+from reverie.words import folded
+
+PURGED = "[purged]"
+CHANCE = 20          # characters; a shorter text may stand in an unrelated event by chance
+SAME = 0.7           # of a text's words in a sentence of its source: it says the same
+ENDS = ".!?…。"
+KEPT = ("role",)     # without it a turn could not be learned from
+
+Beginning = tuple[re.Pattern[str], str]    # finds how a text begins; the whole text, folded
+
+
+class Passages:
+    """Blanks these texts in others, as `store.scrub.Cleans` asks for it."""
+
+    def __init__(self, texts: Collection[str]) -> None:
+        bare = {text.strip().rstrip(ENDS) for text in texts} - {""}    # with a full stop behind it or not
+        self.whole = {folded(text) for text in bare}
+        self.passage = passages(text for text in bare if len(text) >= CHANCE)
+        self.begun = beginnings([text for text in sorted(bare) if len(text) > CHANCE])
+
+    def text(self, text: str) -> tuple[str, tuple[str, ...]]:
+        """A text without them, and whether any was there."""
+        if folded(text.strip().rstrip(ENDS)) in self.whole:
+            return PURGED, ("purged",)
+        clean = without_beginning(self.begun, without_passage(self.passage, text))
+        return (clean, ("purged",)) if clean != text else (text, ())
+
+    def value(self, value: Any) -> tuple[Any, tuple[str, ...]]:
+        """The same of every string in a value of JSON."""
+        clean = in_strings(value, lambda text: self.text(text)[0])
+        return (clean, ("purged",)) if clean != value else (value, ())
+
+
+def in_strings(value: Any, clean: Callable[[str], str]) -> Any:
+    """A value with every string in it as `clean` makes it; names of fields stay."""
+    if isinstance(value, dict):
+        return {name: inner if name in KEPT else in_strings(inner, clean) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [in_strings(inner, clean) for inner in value]
+    return clean(value) if isinstance(value, str) else value
+
+
+def telling(text: str) -> str:
+    """The longest word of a text, which every payload that repeats it holds; empty if it has none."""
+    return max(re.findall(r"\w+", text.lower()), key=len, default="")
+
+
+def passages(texts: Iterable[str]) -> re.Pattern[str] | None:
+    """An expression for any of the texts, the longest first; None for no text."""
+    written = {form for text in texts for form in (text, dumps(text, ensure_ascii=False)[1:-1])}    # also within JSON
+    forms = [r"\s+".join(map(re.escape, text.split())) for text in sorted(written, key=lambda t: (-len(t), t))]
+    # Whole words: "role" is not in "parole".
+    return re.compile("|".join(rf"(?<!\w){form}(?!\w)" for form in forms), re.IGNORECASE) if forms else None
+
+
+def without_passage(passage: re.Pattern[str] | None, text: str) -> str:
+    """A text with the passages blanked."""
+    return passage.sub(PURGED, text) if passage else text
+
+
+def beginnings(texts: Iterable[str]) -> list[Beginning]:
+    """How texts begin, and the whole of them."""
+    return [(re.compile(r"(?<!\w)" + r"\s+".join(map(re.escape, text[:CHANCE].split())), re.IGNORECASE), folded(text))
+            for text in texts]
+
+
+def without_beginning(begun: Sequence[Beginning], text: str) -> str:
+    """A text without the part at its end that begins one of the texts: it was cut there."""
+    for start, whole in begun:
+        for found in start.finditer(text):
+            if whole.startswith(folded(text[found.start():]).rstrip("…. ")):
+                return text[:found.start()] + PURGED
+    return text
+
+
+def without_sentences(passage: re.Pattern[str] | None, texts: Collection[str], said: str) -> str:
+    """What was said without the passages and the sentences that say the same as one of the texts."""
+    meant = [words for text in texts if len(words := set(re.findall(r"\w+", text.lower()))) > 2]
+    parts = re.split(r"((?<=[.!?。！？])\s+|\n+)", without_passage(passage, said))
+    return "".join(PURGED if any(same(words, part) for words in meant) else part for part in parts)
+
+
+def same(words: set[str], sentence: str) -> bool:
+    """Whether a sentence holds most of the words of a text."""
+    return len(words & set(re.findall(r"\w+", sentence.lower()))) >= SAME * len(words)

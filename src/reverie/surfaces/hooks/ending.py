@@ -1,0 +1,37 @@
+"""How a command ended, where the host tells a hook only what it printed: read from the end of the host's own file.
+
+Codex writes each command's exit code there before it asks the hook. The format is the host's own and may change: what
+cannot be read is not known, and then the words of the answer are all there is.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+TAIL = 256_000           # bytes of the file that are looked at
+
+
+def exit_code(transcript: str, call: str) -> int | None:
+    """The code that a command ended with; None where the file does not say."""
+    if not transcript or not call:
+        return None
+    try:
+        with open(transcript, "rb") as file:
+            file.seek(max(0, file.seek(0, 2) - TAIL))
+            lines = file.read().splitlines()
+    except OSError:
+        return None
+    name = json.dumps(call).encode("ascii")
+    return next((code for line in reversed(lines) if name in line and b'"exit_code"' in line
+                 and (code := code_in(line, call)) is not None), None)  # fmt: skip
+
+
+def code_in(line: bytes, call: str) -> int | None:
+    """The code in a line, if it is about that call."""
+    try:
+        row: Any = json.loads(line)
+        item = row["payload"]["item"]
+        code = item["exit_code"] if item["id"] == call else None
+    except (ValueError, KeyError, TypeError):
+        return None
+    return code if isinstance(item, Mapping) and isinstance(code, int) else None
