@@ -66,13 +66,13 @@ def replaced(settings: Settings) -> list[Path]:
     return sorted(folder(settings).glob("before-*.db"), reverse=True)
 
 
-def before(store: Store, settings: Settings, now: float) -> Path:
-    """Keep what is there now, because a backup is about to take its place."""
+def restore(store: Store, settings: Settings, source: Path, now: float) -> Path:
+    """Go back to a backup. Returns the copy of what was there until now; a refused backup makes none."""
     name = f"before-{stamp(now, '%Y%m%d-%H%M%S')}"
     folder(settings).mkdir(parents=True, exist_ok=True)
-    path = next(one for n in count(1) if not (one := folder(settings) / f"{name}-{n}.db").exists())
-    store.backup(path)
-    return path
+    kept = next(one for n in count(1) if not (one := folder(settings) / f"{name}-{n}.db").exists())
+    store.put_back(source, kept)
+    return kept
 
 
 def purge(settings: Settings, store: Store, ids: Sequence[str]) -> tuple[Path, ...]:

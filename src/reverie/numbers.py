@@ -4,6 +4,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+HIGHEST = 2**53 - 1    # a whole number that every reader of JSON and every database can hold
+
 
 def fraction(value: object, otherwise: T) -> float | T:
     """A number from 0 to 1; `otherwise` for what is none, such as NaN, "0.5" or True."""
@@ -12,5 +14,5 @@ def fraction(value: object, otherwise: T) -> float | T:
 
 
 def count(value: object, least: int = 0) -> int:
-    """A whole number from `least`; what is none counts as that."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > least else least
+    """A whole number from `least` to `HIGHEST`; what is none counts as the least."""
+    return min(value, HIGHEST) if isinstance(value, int) and not isinstance(value, bool) and value > least else least

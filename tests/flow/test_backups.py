@@ -1,6 +1,8 @@
 """Daily copies: what is erased for good is erased there too, and what cannot be reached is said (X20, CC-4, A106)."""
 
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 
 import pytest
@@ -9,6 +11,7 @@ import reverie
 from reverie import backups
 from reverie.config import Settings
 from reverie.errors import ReverieError
+from reverie.model import Add, Event, Memory
 from reverie.testing import NOON, SPACE, memory
 
 
@@ -130,3 +133,58 @@ def test_purging_reaches_what_a_backup_replaced(home, tmp_path):
     home.restore_backup(copy)
     home.purge(gone)
     assert holding(home.settings.home, b"xylophone") == set()
+
+
+def test_what_is_written_while_a_backup_comes_back_is_in_one_of_the_two(home, tmp_path):
+    """A115, CC-6: an acknowledged write of another process stands in the store or in the copy of what was there."""
+    home.remember("It was there.", space=SPACE)
+    copy = home.backup(tmp_path / "copy.db")
+    many = [(f"m{number}", "x" * 400) for number in range(5_000)]
+    home.store.apply([Add(memory=fact(id, text)) for id, text in many], Event("remember", SPACE, NOON))
+    writers = [writing(home.settings.home, name) for name in "ab"]
+    for writer in writers:
+        assert writer.stdout.readline()
+    kept = [home.restore_backup(copy) for _ in range(3)]
+    for writer in writers:
+        writer.stdin.close()
+    told = set()
+    for writer in writers:
+        with writer.stdout:
+            told |= set(writer.stdout.read().split())
+        assert writer.wait(60) == 0
+    found = set()
+    for file in (*kept, home.settings.home / "reverie.db"):
+        with closing(sqlite3.connect(file)) as db:
+            found |= {id for id, in db.execute("select id from memory")}
+    assert len(told) > 10
+    assert told - found == set()
+
+
+def test_a_refused_backup_makes_no_copy(home, tmp_path):
+    """A115: nothing was replaced, so nothing is kept."""
+    (tmp_path / "a.txt").write_text("no database at all, but long enough to look at " * 20)
+    with pytest.raises(ReverieError):
+        home.restore_backup(tmp_path / "a.txt")
+    assert backups.replaced(home.settings) == []
+
+
+WRITER = """
+import select, sys, reverie
+from reverie.config import Settings
+with reverie.open(sys.argv[1] + "/reverie.db", settings=Settings(home=sys.argv[1], embedder="none")) as mind:
+    number = 0
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        number += 1
+        print(mind.remember(f"writer {sys.argv[2]} tells fact {number}", space="me/p").id, flush=True)
+"""
+
+
+def writing(folder, name):
+    """A process that remembers until its stdin is closed and tells each memory that it was told is kept."""
+    return subprocess.Popen([sys.executable, "-c", WRITER, str(folder), name], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, text=True)
+
+
+def fact(id, text):
+    """A memory."""
+    return Memory(id=id, text=text, space=SPACE, at=NOON, created_at=NOON, updated_at=NOON)

@@ -1,5 +1,6 @@
 """Export, import, backup, verify: what goes out comes in again (CC-90, A115, X20)."""
 
+import errno
 import json
 import sqlite3
 from contextlib import closing
@@ -54,7 +55,7 @@ def test_importing_twice_adds_nothing(full, tmp_path):
     run(full, "export", str(tmp_path / "all.jsonl"))
     run(tmp_path / "new", "import", str(tmp_path / "all.jsonl"))
     again = run(tmp_path / "new", "import", str(tmp_path / "all.jsonl"), "--json")
-    assert {"new": {}, "left_out": 0, "bad": []} == json.loads(again.stdout)
+    assert {"new": {}, "left_out": 0, "unknown": {}, "bad": []} == json.loads(again.stdout)
 
 
 def test_export_does_not_overwrite(full, tmp_path):
@@ -76,7 +77,7 @@ def test_export_does_not_overwrite(full, tmp_path):
     ('{"type":"reverie","version":1}\n{"type":"memory","id":"mem_1"}\n', "row 2 cannot be taken in: text is missing"),
     ('{"type":"reverie","version":1}\nnot json\n', "line 2 is not JSON"),
     ('{"type":"reverie","version":1}\n{"type":"memory","id":"m","text":"x","space":"me","at":NaN,"created_at":1,'
-     '"updated_at":1}\n', "at must be a number"),
+     '"updated_at":1}\n', "at must be a moment"),
     ('{"type":"reverie","version":1}\n{"type":"memory","id":"m","text":"x","space":"a//b","at":1,"created_at":1,'
      '"updated_at":1}\n', "is not a space"),
     ('{"type":"reverie","version":1}\n{"type":"edge","src":"a","rel":"likes","dst":"b","weight":1}\n', "relation"),
@@ -152,10 +153,41 @@ def test_imported_text_passes_the_secret_filter(full, tmp_path):
         assert all("redacted" in m.details for m in mind.browse(space="me/a"))
 
 
-def test_rows_of_a_kind_that_we_do_not_know_are_passed_over(tmp_path):
+HEAD = '{"type":"reverie","version":1}\n'
+ROW = {"type": "memory", "id": "mem_1", "text": "It is here.", "space": "me/a", "at": 5.0}
+
+
+def test_what_a_later_version_wrote_is_passed_over_and_named(tmp_path):
+    """CC-9: rows of a kind that we do not know, and fields of a memory that we have no place for."""
     file = tmp_path / "f.jsonl"
-    file.write_text('{"type":"reverie","version":1}\n\n{"type":"dream","of":"later"}\n')
-    assert "Nothing new" in run(tmp_path / "new", "import", str(file)).stdout
+    file.write_text(HEAD + '\n{"type":"dream","of":"later"}\n' + json.dumps({**ROW, "mood": 1}) + "\n")
+    told = run(tmp_path / "new", "import", str(file))
+    assert "New: 1 memory." in told.stdout
+    assert 'row type "dream" (1), field "mood" (1)' in told.stderr
+    again = json.loads(run(tmp_path / "new", "import", str(file), "--json").stdout)
+    assert again["unknown"] == {'row type "dream"': 1, 'field "mood"': 1}
+
+
+@pytest.mark.parametrize("field", [{"id": "../../etc"}, {"id": "a\nb"}, {"strength": 10**30}, {"access_count": 10**30},
+                                   {"at": 10**30}, {"at": 1e300}, {"expires_at": -(10**30)}])
+def test_a_row_that_no_store_can_hold_is_named(tmp_path, field):
+    """CC-9: an id that is none, a number or a time without end: said with its row, and the others can be had."""
+    file = tmp_path / "f.jsonl"
+    file.write_text(HEAD + json.dumps({**ROW, "id": "mem_2"} | field) + "\n" + json.dumps(ROW) + "\n")
+    assert "row 2 cannot be taken in" in run(tmp_path / "new", "import", str(file), code=2).stderr
+    done = json.loads(run(tmp_path / "new", "import", str(file), "--skip-bad", "--json").stdout)
+    assert (done["new"], [bad["row"] for bad in done["bad"]]) == ({"memory": 1}, [2])
+
+
+def test_nobody_waits_for_an_import_to_be_read(home):
+    """CC-12: rows may come as slowly as they like; others write between them."""
+    with opened(home.settings.home) as other:
+        def slowly():
+            yield {"type": "reverie", "version": 1}
+            yield ROW
+            other.remember("Meanwhile.", space="me/a")
+        assert home.import_(slowly()).new == {"memory": 1}
+    assert home.stats().memories == 2
 
 
 def test_import_asks_for_the_header():
@@ -194,3 +226,13 @@ def test_a_newer_store_is_left_alone(full):
         db.execute("pragma user_version = 999")
         db.commit()
     assert "Upgrade" in run(full, "list", code=9).stderr
+
+
+def test_a_full_disk_has_its_own_exit_code(full, monkeypatch):
+    """A115: whether the store meets it or a file that is written."""
+    from reverie.surfaces import lines
+
+    def full_disk(*_):
+        raise OSError(errno.ENOSPC, "No space left on device", "x.jsonl")
+    monkeypatch.setattr(lines, "to_file", full_disk)
+    assert "No space left on device: x.jsonl" in run(full, "export", "x.jsonl", code=8).stderr

@@ -7,13 +7,28 @@ import pytest
 
 from reverie import importing
 from reverie.errors import BadInput
-from reverie.importing import texts
+from reverie.importing import jaato as jaato_files
+from reverie.importing import jcode as jcode_files
+from reverie.importing import plan, texts
 from reverie.importing.jcode import stem_of
 from reverie.kinds import kind_of
 from reverie.model import Filter
 from reverie.testing import memory
-from tests.helpers import crowd, invoked, turn
-from tests.others import JAATO, MAKERS, ONE, SECRET, TWO, aircher, jaato, jcode_flat, jcode_graph, put, zuckerman
+from tests.helpers import crowd, invoked, opened, turn
+from tests.others import (
+    JAATO,
+    MAKERS,
+    ONE,
+    SECRET,
+    TWO,
+    ZUCKERMAN,
+    aircher,
+    jaato,
+    jcode_flat,
+    jcode_graph,
+    put,
+    zuckerman,
+)
 
 SPACE = "me/p"
 
@@ -261,7 +276,7 @@ def test_mem0_keeps_times_and_metadata(tmp_path, mind):
     """B108: times with their zone, categories as tags, relations as facts; a record without a memory is named."""
     done = mind.import_from(MAKERS["mem0"](tmp_path), space=SPACE)
     one = everything(mind)["892db2ae-06d9-49e5-8b3e-585ef9b85b8e"]
-    assert (one.text, one.tags, one.details["source"]) == ("Is allergic to peanuts", ("health",), "chat")
+    assert (one.text, one.tags, one.details["metadata"]["source"]) == ("Is allergic to peanuts", ("health",), "chat")
     assert one.at == pytest.approx(1772118497.512031)
     assert "ann works at techcorp" in [one.text for one in everything(mind).values()]
     assert [bad.where for bad in done.plan.bad] == ["mem0.json, line 28"]
@@ -419,3 +434,330 @@ def test_a_page_is_cut_at_bullets_and_paragraphs():
     assert [(one.line, one.heading, one.text) for one in texts.passages(page)] == [
         (3, "A", "one\ntwo"), (6, "A", "b1\n  more\n\n  still"), (10, "A", "b2"), (12, "A", "after"),
         (14, "A", "```\n- code\n\n# no\n```")]
+
+
+def records(tmp_path, *some, name="memories.jsonl"):
+    """A file of jaato's with such records."""
+    lines = [json.dumps({**JAATO, "maturity": "raw", "scope": "project"} | one) for one in some]
+    return put(tmp_path / name, "\n".join(lines) + "\n")
+
+
+def test_nobody_waits_for_files_to_be_read_and_cleaned(home, tmp_path, monkeypatch):
+    """CC-12: while records are planned others write, and a dry run writes nothing at all."""
+    path = records(tmp_path, {})
+    with opened(home.settings.home) as other:
+        def slow(found, into):
+            other.remember("Meanwhile.", space=SPACE)
+            return memory_of(found, into)
+        memory_of = plan.memory_of
+        monkeypatch.setattr(plan, "memory_of", slow)
+        assert home.import_from(path, space=SPACE, dry_run=True).plan.kinds == {"fact": 1}
+        assert home.import_from(path, space=SPACE).plan.kinds == {"fact": 1}
+    assert home.stats().memories == 3
+
+
+def test_what_somebody_else_takes_in_meanwhile_is_known(home, tmp_path, monkeypatch):
+    """CC-12: two imports of one file at a time bring it once."""
+    path = records(tmp_path, {})
+    with opened(home.settings.home) as other:
+        def late(found, into):
+            monkeypatch.setattr(plan, "memory_of", memory_of)
+            other.import_from(path, space=SPACE)
+            return memory_of(found, into)
+        memory_of = plan.memory_of
+        monkeypatch.setattr(plan, "memory_of", late)
+        done = home.import_from(path, space=SPACE)
+    assert (done.plan.kinds, done.plan.known, home.stats().memories) == ({}, 1, 1)
+
+
+def test_a_number_without_end_is_cut(tmp_path, mind):
+    """CC-9: it loses neither its record nor the others."""
+    mind.import_from(records(tmp_path, {"usage_count": 10**30}), space=SPACE)
+    graph = jcode_graph()
+    graph["memories"][ONE] |= {"strength": 10**30, "access_count": 10**30}
+    mind.import_from(put(tmp_path / "0.json", json.dumps(graph)), space=SPACE)
+    assert len(everything(mind)) == 3
+    assert mind.verify() == []
+
+
+def test_somebody_elses_file_says_nothing_to_the_user_and_of_its_use(tmp_path, mind):
+    """X37, X49: no line of it reaches the user's own space, and how often it was used is not believed."""
+    mind.import_from(records(tmp_path, {"scope": "universal", "usage_count": 900}), space=SPACE, untrusted=True)
+    one = everything(mind)[JAATO["id"]]
+    assert (one.space, one.access_count, one.last_accessed_at) == (SPACE, 0, None)
+
+
+def test_a_part_and_then_the_whole(tmp_path, mind):
+    """A115: what came earlier steps back for what comes now, with its link; the second time nothing is new."""
+    whole, part = jcode_graph(), jcode_graph()
+    del part["memories"][ONE], part["edges"]
+    whole["edges"] = {}
+    part["memories"][TWO] |= {"active": True, "superseded_by": None}
+    file = put(tmp_path / "0.json", json.dumps(part))
+    mind.import_from(file, space=SPACE)
+    put(file, json.dumps(whole))
+    done = mind.import_from(file, space=SPACE)
+    one, two = everything(mind)[ONE], everything(mind)[TWO]
+    assert (two.active, two.superseded_by, done.plan.links) == (False, one.id, 1)
+    assert [(e.src, e.dst) for e in mind.store.edges([one.id], ("supersedes",))] == [(one.id, two.id)]
+    assert mind.import_from(file, space=SPACE).event == 0
+    mind.undo(done.event)
+    assert [everything(mind)[name].active for name in (ONE, TWO)] == [False, True]
+    assert mind.verify() == []
+
+
+def test_what_is_otherwise_there_than_here_is_said(tmp_path, mind):
+    """B108: a record that was altered in its file, and one that was taken back here, with the way back."""
+    mind.import_from(records(tmp_path, {}), space=SPACE)
+    done = mind.import_from(records(tmp_path, {"content": "Something else."}), space=SPACE)
+    assert done.plan.remarks == ("1 of those that were there say something else in their file; here they stay as they "
+                                 "are: memories.jsonl, line 1",)
+    mind.forget(everything(mind)[JAATO["id"]].id)
+    remark, = mind.import_from(records(tmp_path, {}), space=SPACE).plan.remarks
+    assert f"reverie restore {everything(mind)[JAATO['id']].id}" in remark
+
+
+@pytest.mark.parametrize("name", ["claude-code", "basic-memory"])
+def test_links_are_not_followed_and_broken_pages_are_named(tmp_path, mind, name):
+    """B108, CC-9: what lies elsewhere stays there; a folder that is called as a page loses nothing."""
+    folder = MAKERS[name](tmp_path / "theirs")
+    pages = folder / "memory" if name == "claude-code" else folder
+    (pages / "link.md").symlink_to(put(tmp_path / "private.md", "---\npermalink: x\n---\n\nA private matter.\n"))
+    (pages / "dangling.md").symlink_to(tmp_path / "nothing.md")
+    (pages / "aaa.md").mkdir()
+    put(tmp_path / "elsewhere" / "b.md", "A private matter.")
+    (pages / "below").symlink_to(tmp_path / "elsewhere")
+    done = mind.import_from(folder, space=SPACE)
+    assert not [one for one in everything(mind).values() if "private" in one.text]
+    assert sum(done.plan.kinds.values()) >= 3
+    assert ["link.md" in remark and "dangling.md" in remark for remark in done.plan.remarks] == [True]
+    assert [bad.where for bad in done.plan.bad] == ["aaa.md"]
+
+
+def broken(records, commas=False):
+    """Records of a store on one line, the second of which is cut, or each with a comma too many."""
+    some = [json.dumps(one) for one in records]
+    some = [f"{one[:-1]},}}" for one in some] if commas else [some[0], some[1][:40], *some[2:]]
+    return '{"memories":[' + ",".join(some) + "]}"
+
+
+def test_one_broken_record_on_a_line_of_many(tmp_path, mind):
+    """SEED-FORMATS §2.4: those after it come in as well, and it is named."""
+    file = put(tmp_path / "prospective.json", broken(zuckerman_records("prospective")))
+    done = mind.import_from(file, space=SPACE)
+    assert sorted(everything(mind)) == [one["id"] for one in zuckerman_records("prospective") if one["id"][-1] in "35"]
+    assert len(done.plan.bad) == 1
+
+
+def test_a_comma_too_many_is_no_matter(tmp_path, mind):
+    """SEED-FORMATS §2.4: before a closing bracket; within a text it stays."""
+    some = zuckerman_records("prospective")
+    some[0]["intention"] = "Write [a,] and {b,}"
+    done = mind.import_from(put(tmp_path / "prospective.json", broken(some, commas=True)), space=SPACE)
+    assert (len(everything(mind)), done.plan.bad) == (3, ())
+    assert everything(mind)[some[0]["id"]].text == "Write [a,] and {b,}"
+
+
+def zuckerman_records(type):
+    """Made-up records of a type, each for itself."""
+    return json.loads(json.dumps(ZUCKERMAN[type]))
+
+
+def zuckermans(tmp_path, mind, type, *records):
+    """What records of a type come to, by their ids, and the plan."""
+    some = [{"createdAt": 1770144000000, "type": type, **one} for one in records]
+    done = mind.import_from(put(tmp_path / f"{type}.json", json.dumps({"memories": some})), space=SPACE)
+    return everything(mind), done.plan
+
+
+def test_zuckermans_triggers(tmp_path, mind):
+    """C37, SEED-FORMATS §2.3: a path is no expression, flags are kept, and one that is none loses no procedure."""
+    said = {"a": "/etc/hosts", "b": "/usr/bin", "c": "/a.b/s", "d": "/([a-z/", "e": "/README/g"}
+    found, plan = zuckermans(tmp_path, mind, "procedural", *(
+        {"id": id, "pattern": id * 3, "action": "x", "trigger": trigger} for id, trigger in said.items()))
+    assert {id: found[id].triggers for id in said} == {
+        "a": ("/etc/hosts",), "b": ("/usr/bin",), "c": ("re:(?s)a.b",), "d": (), "e": ("re:README",)}
+    assert (found["d"].details["trigger"], found["e"].details["trigger"]) == ("/([a-z/", "/README/g")
+    assert ["is no regular expression" in one for one in plan.remarks] == [True]
+
+
+def test_zuckermans_feelings_about_one_thing(tmp_path, mind):
+    """C47: the first is on it with its context, the second stands beside it, tied to it."""
+    put(tmp_path / "z" / "stores" / "semantic.json", json.dumps({"memories": [{"id": "s", "fact": "It is slow"}]}))
+    put(tmp_path / "z" / "stores" / "emotional.json", json.dumps({"memories": [
+        {"id": f"m{place}", "targetMemoryId": "s", "tag": {"emotion": name, "intensity": "low"}, "context": why}
+        for place, (name, why) in enumerate([("joy", "It was green"), ("fear", "It was red")])]}))
+    mind.import_from(tmp_path / "z", "zuckerman", space=SPACE)
+    found = everything(mind)
+    assert found["s"].details["emotion"] == {"name": "joy", "intensity": "low", "why": "It was green"}
+    assert (found["m1"].text, found["m1"].details["emotion"]["name"]) == ("It was red", "fear")
+    assert [one.dst for one in mind.store.edges([found["m1"].id], ("relates_to",))] == [found["s"].id]
+
+
+def test_zuckermans_blocks_are_taken_apart(tmp_path, mind):
+    """C90, SEED-FORMATS §2.2 and §6: facts with confidence, events with when and why, kinds by heading."""
+    put(tmp_path / "MEMORY.md", "\n\n---\n\n[2026-02-03T18:40:00.000Z]\n\n**Fact**: Editor font is Iosevka\n"
+        "**Category**: preferences\n**Confidence**: 0.9\n\n\n---\n\n[2026-02-04T18:40:00.000Z]\n\n## Preferences\n"
+        "- likes tea\n- likes cats\n\n## Decisions\n- use Hugo\n")
+    put(tmp_path / "memory" / "2026-02-03.md", "\n\n---\n\n[2026-02-03T23:40:00.000Z]\n\n**Event**: Deployed\n"
+        "**When**: 2026-02-03T23:39:00.000Z\n**What**: The shop, version 2\n**Why**: release\n")
+    mind.import_from(tmp_path, "zuckerman", space=SPACE)
+    found = {one.text: one for one in everything(mind).values()}
+    assert {text: one.kind for text, one in found.items()} == {
+        "Editor font is Iosevka": "fact", "likes tea": "preference", "likes cats": "preference",
+        "use Hugo": "decision", "Deployed (The shop, version 2). Why: release.": "event"}
+    assert (found["Editor font is Iosevka"].confidence, found["Editor font is Iosevka"].tags) == (0.9, ("preferences",))
+    event = found["Deployed (The shop, version 2). Why: release."]
+    assert (event.at, event.details["why"]) == (1770161940.0, "release")
+
+
+def test_zuckermans_later_records(tmp_path, mind):
+    """C41, SEED-FORMATS §2.4: what stands in metadata is understood, the rest kept under its own name."""
+    found, _ = zuckermans(tmp_path, mind, "prospective", {
+        "id": "p", "content": "Buy milk", "metadata": {"triggerTime": 1800000000000, "maturity": "validated"}})
+    assert (found["p"].text, found["p"].details["when"]) == ("Buy milk", 1800000000.0)
+    assert (found["p"].details["metadata"], "maturity" in found["p"].details) == ({"maturity": "validated"}, False)
+
+
+def test_zuckermans_ties_and_times(tmp_path, mind):
+    """C19, C87, SEED-FORMATS check 4: related memories, what contradicts, when it happened; odd times are named."""
+    found, plan = zuckermans(tmp_path, mind, "episodic", {"id": "a", "event": "A"}, {
+        "id": "b", "event": "B", "context": {"when": 1700000000000}, "relatedMemories": ["a"]}, {
+        "id": "c", "event": "C", "createdAt": float("nan"), "timestamp": 253402300799000}, {
+        "id": "d", "event": "D", "createdAt": "2026-02-03T18:40:00Z"})
+    assert [one.dst for one in mind.store.edges([found["b"].id], ("relates_to",))] == [found["a"].id]
+    assert (found["b"].at, found["d"].at) == (1700000000.0, 1770144000.0)
+    assert ["createdAt is no time" in plan.remarks[0], "timestamp is no time" in plan.remarks[1]] == [True, True]
+    found, _ = zuckermans(tmp_path, mind, "semantic", {"id": "e", "fact": "E"}, {
+        "id": "f", "fact": "F", "relationships": [{"type": "contradicts", "targetId": "e"}]})
+    assert [one.dst for one in mind.store.edges([found["f"].id], ("contradicts",))] == [found["e"].id]
+    found, _ = zuckermans(tmp_path, mind, "prospective", {"id": "g", "intention": "G", "status": "cancelled"})
+    assert (found["g"].active, found["g"].retired_why) == (False, "cancelled")
+    assert not [one for one in found.values() if "zone" in one.details["imported_from"]]
+
+
+def test_what_mem0_says_of_a_memory_approves_nothing(tmp_path, mind):
+    """X37: metadata are anybody's; they stand under their own name."""
+    mind.import_from(put(tmp_path / "m.json", json.dumps([
+        {"id": "a", "memory": "It is so", "metadata": {"maturity": "validated", "emotion": 5}}])), "mem0", space=SPACE)
+    details = everything(mind)["a"].details
+    assert (details["metadata"], details.keys() & {"maturity", "emotion"}) == (
+        {"maturity": "validated", "emotion": 5}, set())
+
+
+def test_a_jcode_file_that_was_cut_gives_what_is_whole(tmp_path, mind):
+    """CC-90, SEED-FORMATS §1.1: with no copy beside it, or one that is older by the name of its migration."""
+    text = json.dumps(jcode_graph())
+    file = put(tmp_path / "0123456789abcdef.json", text[:text.index('"unheard_of"')])
+    done = mind.import_from(file, space=SPACE)
+    assert (everything(mind).keys(), "1 of its entries are whole" in done.plan.bad[0].why) == ({ONE}, True)
+    put(tmp_path / "0123456789abcdef.json.bak", json.dumps(jcode_flat()))
+    done = mind.import_from(file, space=SPACE)
+    assert "0123456789abcdef.json.bak was taken instead" in done.plan.remarks[0]
+    assert "mem_1767000000000_1" in everything(mind)
+
+
+def test_jcode_loses_no_word(tmp_path, mind):
+    """A115: categories as they were spelled, when it was altered, what else the queue says; odd values are named."""
+    graph = jcode_graph()
+    graph["memories"][ONE] |= {"category": {"custom": "Team Rule"}, "tags": ["git", 5]}
+    graph["edges"][ONE].append({"target": TWO, "kind": "contradicts", "weight": float("nan")})
+    done = mind.import_from(put(tmp_path / "0.json", json.dumps(graph)), space=SPACE)
+    one = everything(mind)[ONE]
+    assert (one.kind, one.details["category"], one.updated_at) == ("team-rule", "Team Rule", 1769932800.0)
+    assert ["tags" in done.plan.remarks[0], "weight" in done.plan.remarks[1]] == [True, True]
+    home = MAKERS["jcode"](tmp_path / "jcode")
+    put(home / "ambient" / "queue.json", json.dumps([
+        {"id": "s", "context": "Since Monday", "task_description": "Look at it", "git_branch": "main",
+         "target": {"kind": "session", "session_id": "x"}, "created_at": "2026-02-01T10:00:00Z"}]))
+    mind.import_from(home, space=SPACE)
+    assert everything(mind)["s"].details["jcode"] == {
+        "context": "Since Monday", "git_branch": "main", "target": {"kind": "session", "session_id": "x"}}
+
+
+def test_jaato_loses_no_word(tmp_path, mind):
+    """X35, X43, CC-85: long descriptions, who took it over, what was learned from it; raw ones wait for approval."""
+    put(tmp_path / "memories.jsonl", json.dumps({**JAATO, "description": "D" * 500, "maturity": "escalated",
+                                                 "escalated_to": "ref-7", "tags": [None, "a"]}) + "\n")
+    put(tmp_path / "raw" / "r.json", json.dumps({**JAATO, "id": "r", "maturity": "raw", "timestamp": "soon"}))
+    put(tmp_path / "references" / "a.json", json.dumps({
+        "id": "ref-7", "name": "n", "description": "d", "type": "learned", "content": "Learned content",
+        "lineage": {"source_memory_ids": [JAATO["id"]]}}))
+    put(tmp_path / "curated.jsonl", json.dumps({**JAATO, "id": "l", "content": "Größe"}, ensure_ascii=False).encode(
+        "latin-1"))
+    done = mind.import_from(tmp_path, "jaato", space=SPACE)
+    found = everything(mind)
+    one = found[JAATO["id"]]
+    assert (one.details["description"], one.details["escalated_to"], one.tags) == ("D" * 500, "ref-7", ("a",))
+    assert "r" in [m.details["imported_from"]["id"] for m in mind.pending(space=SPACE)]
+    assert [e.dst for e in mind.store.edges([found["ref-7"].id], ("derived_from",))] == [one.id]
+    said = " ".join(done.plan.remarks)
+    assert ("tags is no list" in said, "timestamp is no time" in said, "not UTF-8" in said) == (True, True, True)
+    assert ("zone" in one.details["imported_from"], "zone" in found["r"].details["imported_from"]) == (True, False)
+
+
+def test_what_nothing_could_be_read_of_ends_with_an_error(tmp_path):
+    """CC-9: the records are named, and a script can tell; also where the answer is JSON."""
+    file = put(tmp_path / "semantic.json", '{"memories": [{"id": "a"}]}')
+    out = run(tmp_path / "home", "import", str(file), "--space", SPACE, code=2)
+    assert "fact is missing" in out.stderr
+    told = run(tmp_path / "home", "import", str(file), "--space", SPACE, "--json", code=2)
+    assert len(json.loads(told.stdout)["imports"][0]["bad"]) == 1
+
+
+def test_a_file_that_nobody_knows_is_called_that(tmp_path):
+    """B108: neither an export nor anything else; of a folder of projects it is said how each is taken."""
+    file = put(tmp_path / "notes.txt", "Hello.\n")
+    for more in ([], ["--dry-run"], ["--untrusted"]):
+        said = run(tmp_path / "home", "import", str(file), *more, code=2).stderr
+        assert f"{file} is no export of Reverie, nor does it look like anything of jcode" in said
+    assert "There is no file" in run(tmp_path / "home", "import", f"{file}.x", "--dry-run", code=2).stderr
+    MAKERS["claude-code"](tmp_path / "projects" / "-home-ann-shop")
+    said = run(tmp_path / "home", "import", str(tmp_path / "projects"), code=2).stderr
+    assert f"reverie import {tmp_path / 'projects' / '-home-ann-shop'} --space me/NAME" in said
+
+
+def test_a_file_is_parsed_once(tmp_path, monkeypatch):
+    """B108: its beginning tells whose it is; of what is known no text is looked through for secrets again."""
+    read, made = [], []
+    text_in, memory_of = texts.text_in, plan.memory_of
+
+    def reading(path):
+        read.append(path)
+        return text_in(path)
+
+    def making(found, into):
+        made.append(found)
+        return memory_of(found, into)
+    for module in (jcode_files, jaato_files):
+        monkeypatch.setattr(module, "text_in", reading)
+    monkeypatch.setattr(plan, "memory_of", making)
+    for file in (put(tmp_path / "0.json", json.dumps(jcode_graph())), records(tmp_path, {})):
+        run(tmp_path / "home", "import", str(file), "--space", SPACE)
+    assert (len(read), len(made)) == (2, 3)
+    run(tmp_path / "home", "import", str(file), "--space", SPACE)
+    assert (len(read), len(made)) == (3, 3)
+
+
+def test_a_zone_is_recorded_where_it_was_assumed(tmp_path, mind):
+    """SEED-FORMATS §6: naive times are meant in the machine's zone, and it is said; others say it themselves."""
+    for name in ("aircher", "jaato", "jcode", "mem0"):
+        mind.import_from(MAKERS[name](tmp_path / name), space=SPACE)
+    zones = {name: {"zone" in one.details["imported_from"] for one in everything(mind).values()
+                    if one.details["imported_from"]["system"] == name} for name in ("aircher", "jaato", "jcode")}
+    assert zones == {"aircher": {True}, "jaato": {True}, "jcode": {False}}
+
+
+def test_a_store_elsewhere_is_not_followed(tmp_path, mind):
+    """B108: neither a database nor a page nor a store, of whatever program, behind a link within the folder."""
+    real = aircher(tmp_path / "real", "sqlite")
+    (tmp_path / "a" / "data").mkdir(parents=True)
+    (tmp_path / "a" / "data" / "episodic.db").symlink_to(real / "data" / "episodic.db")
+    with pytest.raises(BadInput):
+        mind.import_from(tmp_path / "a", "aircher", space=SPACE)
+    for name, file in (("jaato", "memories.jsonl"), ("zuckerman", "MEMORY.md"), ("jcode", "memory/global.json")):
+        there = MAKERS[name](tmp_path / f"{name}-real")
+        put(tmp_path / name / file, "").unlink()
+        (tmp_path / name / file).symlink_to(there / file)
+        done = mind.import_from(tmp_path / name, name, space=SPACE)
+        assert (done.plan.kinds, [file in remark for remark in done.plan.remarks]) == ({}, [True])

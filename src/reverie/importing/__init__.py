@@ -71,8 +71,16 @@ def format_of(path: Path, name: str = "") -> Format:
         return FORMATS[NAMES.index(name)]
     found = detect(path)
     if found is None:
-        raise BadInput(f"{path} does not look like anything of {', '.join(NAMES)}. If it is, say which with --from")
+        raise BadInput(f"{path} does not look like anything of {', '.join(NAMES)}. If it is, say which with --from"
+                       f"{projects_in(path)}")
     return found
+
+
+def projects_in(path: Path) -> str:
+    """How to take along all projects of Claude Code, where that is what was meant: each has a space of its own."""
+    found = sorted(one.parent.parent.name for one in path.glob("*/memory/MEMORY.md"))
+    return (f". It holds {len(found):,} projects of Claude Code ({', '.join(found[:3])}, …), and each belongs into a "
+            f"space of its own: reverie import {path / found[0]} --space me/NAME, and so on") if found else ""
 
 
 def lying(user: Path, project: Path) -> list[tuple[Format, Path]]:

@@ -25,7 +25,9 @@ from reverie.importing.nouns import (
     texts,
     without_none,
     words,
+    zoneless,
 )
+from reverie.importing.texts import own
 from reverie.lifecycle.episode import told
 from reverie.lifecycle.experience import deeds
 from reverie.numbers import count, fraction
@@ -53,7 +55,8 @@ def fits(path: Path) -> bool:
 def file_of(path: Path) -> Path | None:
     """The database."""
     if path.is_dir():
-        return next((path / place for place in PLACES if (path / place).is_file()), None)
+        files, _ = own(path, [path / place for place in PLACES])
+        return next((file for file in files if file.is_file()), None)
     return path if path.is_file() else None
 
 
@@ -118,7 +121,7 @@ def task(values: Mapping[str, Any], _key: str, where: str, zone: str) -> Found:
     ended = moment(values.get("completed_at"), zone)
     done = told(required(values, "description"), {"outcome": outcome})
     return Found(key=f"task:{required(values, 'task_id')}", text=done["text"], where=where,
-                 at=when(values, "started_at", zone),
+                 at=when(values, "started_at", zone), local=zoneless(values.get("started_at")),
                  fields={"kind": "task", "session": words(values.get("session_id")), "provenance": "observed",
                          "files": texts(plain(values.get("files_touched"))),
                          "details": {**done["details"], **without_none(
@@ -131,6 +134,7 @@ def pattern(values: Mapping[str, Any], key: str, where: str, zone: str) -> Found
     data, type = plain(values.get("pattern_data")), required(values, "pattern_type")
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, sort_keys=True)
     return Found(key=key, text=f"{type}: {text}", where=where, at=moment(values.get("first_seen"), zone),
+                 local=zoneless(values.get("first_seen")),
                  state={"strength": count(values.get("observed_count"), 1)},
                  fields=without_none(kind="observation", tags=[type], provenance="inferred",
                                      trust=fraction(values.get("confidence"), None)))

@@ -12,8 +12,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reverie.importing.nouns import Found, Item, Reading, Tie, kind_named, moment, texts, without_none, words
-from reverie.importing.texts import Passage, frontmatter, left_out, page_in, passages, print_of
+from reverie.errors import BadInput
+from reverie.importing.nouns import (
+    Bad,
+    Found,
+    Item,
+    Reading,
+    Remark,
+    Tie,
+    kind_named,
+    moment,
+    texts,
+    without_none,
+    words,
+    zoneless,
+)
+from reverie.importing.texts import Passage, frontmatter, left_out, own, page_in, passages, print_of, sensitive
 from reverie.kinds import KINDS
 
 OBSERVATION = re.compile(r"\[([^\[\]()]{1,64})\]\s+(\S.*)", re.DOTALL)
@@ -42,16 +56,25 @@ class Note(NamedTuple):
 
 def fits(path: Path) -> bool:
     """Whether notes with a permalink, or with observations, lie here."""
-    files = sorted(path.rglob("*.md"))[:50] if path.is_dir() else [path] if path.suffix == ".md" else []
-    return any("permalink" in (note := note_of(file, file.name)).head or note.observations for file in files)
+    files = own(path, sorted(path.rglob("*.md")))[0] if path.is_dir() else [path] if path.suffix == ".md" else []
+    return any("permalink" in (note := note_of(file, file.name)).head or note.observations
+               for file in [one for one in files if one.is_file()][:50])
 
 
 def read(path: Path, reading: Reading) -> Iterator[Item]:
     """Every note with its observations and relations."""
-    root, files = (path, sorted(path.rglob("*.md"))) if path.is_dir() else (path.parent, [path])
-    yield from left_out(files)
-    notes = [note_of(file, file.relative_to(root).as_posix()) for file in files
-             if not any(part.startswith(".") for part in file.relative_to(root).parts)]
+    root = path if path.is_dir() else path.parent
+    files, links = own(root, sorted(path.rglob("*.md")) if path.is_dir() else [path])
+    notes = []
+    for name, file in ((file.relative_to(root).as_posix(), file) for file in files):
+        try:
+            if not any(part.startswith(".") for part in name.split("/")):
+                notes.append(note_of(file, name))
+        except (BadInput, OSError) as err:
+            yield Bad(name, str(err))
+    yield from sensitive(files)
+    if links:
+        yield Remark(left_out(links))
     known = {name.lower(): note.permalink for note in notes for name in (note.permalink, note.title)}
     for note in notes:
         yield from memories(note, known, reading)
@@ -80,21 +103,23 @@ def written(one: Passage) -> str:
 
 def memories(note: Note, known: dict[str, str], reading: Reading) -> Iterator[Found]:
     """The memories of a note."""
-    at = moment(note.head.get("created") or note.head.get("date"), reading.zone)
+    created = note.head.get("created") or note.head.get("date")
+    at, local = moment(created, reading.zone), zoneless(created)
     listed = note.head.get("tags")
     tags = [tag.lstrip("#") for tag in (listed.replace(",", " ").split() if isinstance(listed, str) else texts(listed))]
     ties = [Tie("relates_to", known[to.lower()], 0.5) for _, to in note.relations
             if to.lower() in known and known[to.lower()] != note.permalink]
     yield Found(
         key=note.permalink, text=f"{note.title}\n\n{note.prose}" if note.prose else note.title,
-        where=f"{note.file}, line {note.line}", at=at, seen=note.seen, ties=tuple(dict.fromkeys(ties)),
+        where=f"{note.file}, line {note.line}", at=at, seen=note.seen, local=local,
+        ties=tuple(dict.fromkeys(ties)),
         fields=without_none(kind=kind_named(note.head.get("type")), title=note.title, tags=tags,
                             provenance="extracted", details=without_none(
                                 relations=[f"{rel} {to}" for rel, to in note.relations])))
     for line, category, text in note.observations:
         yield Found(
             key=f"{note.permalink}#{print_of(f'{category} {text}')}", text=text, where=f"{note.file}, line {line}",
-            at=at, seen=note.seen, ties=(Tie("relates_to", note.permalink, TO_NOTE),),
+            at=at, seen=note.seen, local=local, ties=(Tie("relates_to", note.permalink, TO_NOTE),),
             fields={"kind": kind_of_category(category), "title": note.title, "provenance": "extracted",
                     "tags": list(dict.fromkeys([*TAG.findall(text), *tags])), "details": {"category": category}})
 

@@ -11,8 +11,31 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from reverie.importing.nouns import PROJECT, USER, Found, Item, Reading, Tie, mapping, moment, words
-from reverie.importing.texts import frontmatter, kind_under, left_out, page_in, passages, print_of
+from reverie.errors import BadInput
+from reverie.importing.nouns import (
+    PROJECT,
+    USER,
+    Bad,
+    Found,
+    Item,
+    Reading,
+    Remark,
+    Tie,
+    mapping,
+    moment,
+    words,
+    zoneless,
+)
+from reverie.importing.texts import (
+    frontmatter,
+    kind_under,
+    left_out,
+    own,
+    page_in,
+    passages,
+    print_of,
+    sensitive,
+)
 
 INDEX = "MEMORY.md"
 TYPES = {"user": "knowledge", "feedback": "preference", "project": "fact", "reference": "note"}
@@ -35,17 +58,27 @@ def folder_of(path: Path) -> Path | None:
 def read(path: Path, reading: Reading) -> Iterator[Item]:
     """Every page, and what the index says besides."""
     folder = folder_of(path) or path
-    pages = [file for file in sorted(folder.rglob("*.md")) if file.name != INDEX] if folder.is_dir() else [path]
-    yield from left_out([*pages, *([folder / INDEX] if (folder / INDEX).is_file() else [])])
-    topics = [one for file in pages if (one := topic(
-        file, file.relative_to(folder).as_posix() if folder.is_dir() else file.name, reading)) is not None]
+    root = folder if folder.is_dir() else path.parent
+    files, links = own(root, sorted(folder.rglob("*.md")) if folder.is_dir() else [path])
+    yield from sensitive(files)
+    topics = []
+    for file in files:
+        if file.name == INDEX:
+            continue
+        try:
+            if (one := topic(file, file.relative_to(root).as_posix(), reading)) is not None:
+                topics.append(one)
+        except (BadInput, OSError) as err:
+            yield Bad(file.relative_to(root).as_posix(), str(err))
     known = {Path(one.key.partition("#")[0]).stem: one.key for one in topics}
     for one in topics:
         others = (known.get(name.strip()) for name in WIKI.findall(one.text))
         yield one._replace(ties=tuple(Tie("relates_to", key, 0.5) for key in dict.fromkeys(others)
                                       if key and key != one.key))
-    if (index := folder / INDEX).is_file():
-        yield from rest_of(index, folder)
+    if (index := root / INDEX) in files:
+        yield from rest_of(index, root)
+    if links:
+        yield Remark(left_out(links))
 
 
 def topic(file: Path, name: str, reading: Reading) -> Found | None:
@@ -57,8 +90,9 @@ def topic(file: Path, name: str, reading: Reading) -> Found | None:
     meta = mapping(head.get("metadata"))
     type = words(head.get("type")) or words(meta.get("type"))
     title = words(head.get("description")) or words(head.get("name"))
-    at = moment(head.get("modified") or meta.get("modified"), reading.zone)
-    return Found(key=f"{name}#{print_of(text)}", text=text, where=f"{name}, line {line}", at=at,
+    modified = head.get("modified") or meta.get("modified")
+    return Found(key=f"{name}#{print_of(text)}", text=text, where=f"{name}, line {line}",
+                 at=moment(modified, reading.zone), local=zoneless(modified),
                  seen=file.stat().st_mtime, scope=USER if type == "user" else PROJECT,
                  fields={"kind": TYPES.get(type, "note"), "title": title or file.stem, "tags": [type] if type else [],
                          "provenance": "extracted"})

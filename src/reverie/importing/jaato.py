@@ -6,18 +6,33 @@ comes. Of one that stands in several files the one that was used or written last
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from reverie.errors import BadInput
-from reverie.importing.nouns import PROJECT, USER, Bad, Found, Item, Reading, Remark, mapping, words
-from reverie.importing.texts import text_in
+from reverie.importing.nouns import (
+    PROJECT,
+    USER,
+    Bad,
+    Found,
+    Item,
+    Reading,
+    Remark,
+    Tie,
+    mapping,
+    not_understood,
+    texts,
+    without_none,
+    words,
+    zoneless,
+)
+from reverie.importing.texts import head_of, left_out, own, text_in
 from reverie.mirror import jsonl
 from reverie.numbers import count
 
-STAMPS = ("source_agent", "generated_by", "curated_by")     # kept as they stand beside ours, which are read of them
+STAMPS = ("source_agent", "generated_by", "curated_by", "escalated_to")    # kept as they stand, too
+REFERENCES = "references"
 UNIVERSAL = "universal"
 
 
@@ -27,17 +42,18 @@ def fits(path: Path) -> bool:
         return bool(files_of(path))
     if path.suffix != ".jsonl":
         return False
-    first = next((line for line in lines(path) if not line.why), None)
+    first = next((line for line in jsonl.read(head_of(path).encode("utf-8", "replace")).lines if not line.why), None)
     return first is not None and {"description", "timestamp"} <= first.record.keys()
 
 
 def files_of(path: Path) -> list[Path]:
-    """The files of a store, older generations first."""
+    """The files of a store, older generations first, and what was learned from them."""
     if path.is_file():
         return [path]
     homes = [path, path / ".jaato", path / "memories", path / ".jaato" / "memories"]
     found = [file for home in homes for file in
-             (home / "memories.jsonl", *sorted((home / "raw").glob("*.json")), home / "curated.jsonl")]
+             (home / "memories.jsonl", *sorted((home / "raw").glob("*.json")), home / "curated.jsonl",
+              *sorted((home / REFERENCES).glob("*.json")))]
     return [file for file in found if file.is_file()]
 
 
@@ -45,10 +61,7 @@ def lines(file: Path) -> tuple[jsonl.Line, ...]:
     """The records of a file; one in `raw` is a record by itself, over as many lines as it likes."""
     text = text_in(file)
     if file.suffix == ".json":
-        try:
-            text = json.dumps(json.loads(text))
-        except (ValueError, RecursionError):
-            text = text.replace("\n", " ")
+        text = text.replace("\n", " ")      # no text of JSON holds a line's end
     return jsonl.read(text.encode("utf-8", "replace")).lines
 
 
@@ -56,14 +69,20 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
     """Every record, each once."""
     best: dict[str, Found] = {}
     twice = 0
-    for file in files_of(path):
+    files, links = own(path, files_of(path)) if path.is_dir() else ([path], ())
+    for file in files:
         name = file.relative_to(path).as_posix() if path.is_dir() else file.name
-        for number, line in enumerate(lines(file), start=1):
+        try:
+            found = lines(file)
+        except BadInput as err:
+            yield Bad(name, str(err))
+            continue
+        for number, line in enumerate(found, start=1):
             where = f"{name}, line {number}"
             try:
                 if line.why:
                     raise BadInput(line.why)
-                one = memory(line.record, where, reading.zone)
+                one = (reference if file.parent.name == REFERENCES else memory)(line.record, where, reading.zone)
             except (BadInput, TypeError, ValueError) as err:
                 yield Bad(where, str(err))
                 continue
@@ -72,17 +91,35 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
     yield from best.values()
     if twice:
         yield Remark(f"{twice:,} stood there more than once; of each the one that was used or written last was taken")
+    if links:
+        yield Remark(left_out(links))
+
+
+def reference(record: Mapping[str, Any], where: str, zone: str) -> Found:
+    """Something that was learned from memories there, and from which."""
+    lineage = mapping(record.get("lineage"))
+    at = jsonl.moment_in(lineage.get("curated_at"), zone)
+    return Found(
+        key=str(record["id"]), text=str(record["content"]), where=where, at=at,
+        local=zoneless(lineage.get("curated_at")), scope=USER if record.get("scope") == UNIVERSAL else PROJECT,
+        ties=tuple(Tie("derived_from", to) for to in texts(lineage.get("source_memory_ids"))),
+        fields={"kind": "knowledge", "title": words(record.get("description")) or words(record.get("name")),
+                "tags": texts(record.get("tags")), "provenance": "extracted", "details": without_none(
+                    lineage=dict(lineage), name=words(record.get("name")), mode=words(record.get("mode")))})
 
 
 def memory(record: Mapping[str, Any], where: str, zone: str) -> Found:
     """One record. What somebody put away there comes in put away."""
-    fields = jsonl.fields_of(record, zone)
+    fields = jsonl.fields_of({**record, "tags": texts(record.get("tags"))}, zone)
+    if record.get("maturity") == "raw":      # nobody has looked at it there: it waits here, too (X43, CC-85)
+        fields["provenance"] = "inferred"
     at = fields.pop("at")
     stamps = {name: record[name] for name in STAMPS if record.get(name)}
     details = {name: value for name, value in fields.pop("details").items() if name != jsonl.ORIGIN}
     gone = jsonl.dismissed(record)
     return Found(
-        key=str(record["id"]), text=fields.pop("text"), where=where, at=at,
+        key=str(record["id"]), text=fields.pop("text"), where=where, at=at, local=zoneless(record.get("timestamp")),
+        odd=not_understood(record, zone, times=("timestamp", "last_accessed"), lists=("tags",)),
         scope=USER if record.get("scope") == UNIVERSAL else PROJECT,
         fields={**fields, "session": words(record.get("source_session")) or words(
             mapping(record.get("generated_by")).get("session_id")), "details": {**details, **stamps}},

@@ -2,7 +2,8 @@
 
 A folder holds one file for the user and one for each project, named by a hash of the project's path that cannot be
 inverted. Taken are the user's and those of the folders that `Reading` names; the others are told, and can be named one
-by one. Where a file cannot be read, jcode's own copy beside it (`.bak`) is (CC-90; SEED-FORMATS §1).
+by one. Where a file cannot be read, jcode's own copies beside it (`.bak`, `.json.bak`) are, and without one the entries
+of it that are whole (CC-90; SEED-FORMATS §1).
 """
 
 from __future__ import annotations
@@ -25,21 +26,29 @@ from reverie.importing.nouns import (
     kind_named,
     mapping,
     moment,
+    not_understood,
     required,
     texts,
     without_none,
     words,
+    zoneless,
 )
-from reverie.importing.texts import json_in
+from reverie.importing.texts import head_of, json_in, left_out, own, parsed, record_at, text_in
 from reverie.model import Reinforcement
 from reverie.numbers import count, fraction
 
 STEM = re.compile(r"[0-9a-f]{16}")
+GRAPH = re.compile(r'"graph_version"\s*:')
+FLAT = re.compile(r'\{\s*"entries"\s*:\s*\[')
+ENTRY = ('"id"', '"category"', '"content"')
+MEMORY = re.compile(r'"[^"\\]+"\s*:\s*(?=\{\s*"id"\s*:)|[\[,]\s*(?=\{\s*"id"\s*:)')    # where an entry begins
 TRUSTED = {"high": "user_stated", "medium": "observed", "low": "inferred"}
 BETWEEN = ("relates_to", "supersedes", "contradicts")
 TOGETHER = 0.3               # weight of a link between what was extracted together
+WEAK = 0.01                  # weight of a link whose own is 0 or none
 MOST_TOGETHER = 8            # of such links from one memory
 PRIORITIES = {"Low": 0.25, "Normal": 0.5, "High": 0.75}
+BESIDES = ("context", "additional_context", "git_branch", "working_dir", "target")    # of an item of the queue
 USUAL_MODEL = "minilm-l6-v2"
 
 
@@ -49,23 +58,19 @@ def fits(path: Path) -> bool:
         return (path / "memory" / "global.json").is_file() or (path / "memory" / "projects").is_dir()
     if path.suffix not in (".json", ".bak"):
         return False
-    try:
-        value = json_in(path)
-    except BadInput:
-        return (path.stem == "global" or STEM.fullmatch(path.stem) is not None) and path.with_suffix(".bak").is_file()
-    return is_store(value) or is_entries(value)
+    head = head_of(path).lstrip()
+    if GRAPH.search(head) or FLAT.match(head) or (head.startswith("[") and all(name in head for name in ENTRY)):
+        return True
+    if head.startswith("{") and head.rstrip().endswith("}"):    # it was seen whole
+        return False
+    named = path.stem == "global" or STEM.fullmatch(path.stem) is not None
+    return (named and bool(spares(path))) or (head.startswith("{") and GRAPH.search(text_in(path)) is not None)
 
 
-def is_store(value: Any) -> bool:
-    """A graph or a flat file."""
-    return isinstance(value, dict) and ("graph_version" in value or (
-        isinstance(value.get("entries"), list) and all(isinstance(one, dict) for one in value["entries"])))
-
-
-def is_entries(value: Any) -> bool:
-    """An export: a bare list of entries."""
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and {
-        "id", "category", "content"} <= value[0].keys()
+def spares(file: Path) -> list[Path]:
+    """jcode's own copies of a file, the newest first."""
+    return [copy for copy in (file.with_suffix(".bak"), file.with_name(f"{file.name}.bak"))
+            if copy.is_file() and copy != file]
 
 
 def read(path: Path, reading: Reading) -> Iterator[Item]:
@@ -74,38 +79,64 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
         yield from of_file(path, path.name, USER if path.stem == "global" else PROJECT, reading)
         return
     wanted = {stem_of(str(folder)) for folder in reading.folders}
-    yield from of_file(path / "memory" / "global.json", "memory/global.json", USER, reading)
+    places = [path / "memory" / "global.json", *(
+        file for folder in ("memory/projects", "notes") for file in sorted((path / folder).glob("*.json"))),
+        path / "ambient" / "queue.json"]
+    files, links = own(path, places)
     others = []
-    for folder in ("memory/projects", "notes"):
-        for file in sorted((path / folder).glob("*.json")):
-            if file.stem in wanted:
-                yield from of_file(file, f"{folder}/{file.name}", PROJECT, reading)
-            else:
-                others.append(f"{folder}/{file.name}")
+    for file in files:
+        name = file.relative_to(path).as_posix()
+        if file.name == "queue.json":
+            yield from queue(file, reading)
+        elif file.name == "global.json" or file.stem in wanted:
+            yield from of_file(file, name, USER if file.name == "global.json" else PROJECT, reading)
+        else:
+            others.append(name)
     if others:
         yield Remark(f"Not of this folder, and left out: {', '.join(others)}. Run this in the project that such a file "
                      "belongs to, or name the file")
-    yield from queue(path / "ambient" / "queue.json", reading)
+    if links:
+        yield Remark(left_out(links))
 
 
 def of_file(file: Path, name: str, scope: str, reading: Reading) -> Iterator[Item]:
-    """The memories of one file, or of the copy beside it."""
-    spare = file.with_suffix(".bak")
-    if not file.is_file() and not spare.is_file():
-        return
+    """The memories of one file, or of a copy beside it, or what of it is whole."""
+    text, why = "", ""
     try:
-        value = json_in(file)
+        text = text_in(file) if file.is_file() else ""
+        if text:
+            yield from of_value(parsed(text), name, scope, reading)
+            return
+        why = "it is empty or not there"
     except BadInput as err:
-        if not spare.is_file():
-            yield Bad(name, str(err))
-            return
-        yield Remark(f"{name} cannot be read ({err}); its copy {spare.name} was taken instead")
+        why = str(err)
+    copies, links = own(file.parent, spares(file))
+    for copy in copies:
         try:
-            value, name = json_in(spare), str(PurePosixPath(name).with_suffix(".bak"))
-        except BadInput as worse:
-            yield Bad(name, str(worse))
-            return
-    yield from of_value(value, name, scope, reading)
+            value = json_in(copy)
+        except BadInput:
+            continue
+        yield Remark(f"{name} cannot be read ({why}); its copy {copy.name} was taken instead")
+        yield from of_value(value, str(PurePosixPath(name).with_name(copy.name)), scope, reading)
+        return
+    if links:
+        yield Remark(left_out(links))
+    if text or file.is_file():
+        whole = whole_in(text)
+        yield Bad(name, f"{why}. {len(whole):,} of its entries are whole and were taken, without links")
+        yield from of_value(whole, name, scope, reading)
+
+
+def whole_in(text: str) -> list[Any]:
+    """The entries of a file that was cut or altered, as far as each is whole."""
+    found, at = [], 0
+    while begun := MEMORY.search(text, at):
+        try:
+            value, at = record_at(text, begun.end())
+            found.append(value)
+        except (ValueError, RecursionError):
+            at = begun.end()
+    return [one for one in found if isinstance(one, dict) and "content" in one]
 
 
 def of_value(value: Any, name: str, scope: str, reading: Reading) -> Iterator[Item]:
@@ -137,16 +168,22 @@ def memory(entry: Mapping[str, Any], where: str, scope: str, edges: Mapping[str,
         "strength": count(entry.get("strength"), 1), "access_count": count(entry.get("access_count")),
         "reinforcements": tuple(reinforcements(entry.get("reinforcements"), zone))}
     if updated is not None:
-        state["last_accessed_at"] = updated if state["access_count"] else None
+        state |= {"updated_at": updated, "last_accessed_at": updated if state["access_count"] else None}
     if (sure := fraction(entry.get("confidence"), None)) is not None:
         state["confidence"] = sure
     gone = entry.get("active") is False
     if gone:
         state |= {"retired_at": updated or at or 0.0, "retired_why": "superseded" if entry.get("superseded_by") else
                   "forgotten"}
+    kind = kind_named(named)
+    odd = [*not_understood(entry, zone, times=("created_at", "updated_at"), lists=("tags",)),
+           *(["a link's weight is no number from 0 to 1; it counts as weak"] if odd_weights(key, edges) else [])]
     return Found(
-        key=key, text=required(entry, "content"), where=where, at=at, scope=scope,
-        fields=without_none(kind=kind_named(named), tags=tags, session=words(entry.get("source")),
+        key=key, text=required(entry, "content"), where=where, at=at, scope=scope, odd=tuple(odd),
+        local=zoneless(entry.get("created_at")),
+        fields=without_none(kind=kind, tags=tags,
+                            details=without_none(category=words(named) if named != kind else ""),
+                            session=words(entry.get("source")),
                             provenance=TRUSTED.get(words(entry.get("trust")), "observed")),
         state=state, newer=words(entry.get("superseded_by")) if gone else "", ties=tuple(ties(key, edges)),
         vectors=vectors(entry))
@@ -166,7 +203,7 @@ def ties(key: str, edges: Mapping[str, Any]) -> Iterator[Tie]:
     together = 0
     for edge in map(mapping, edges.get(key) or ()):
         rel, to = words(edge.get("kind")), words(edge.get("target"))
-        weight = fraction(edge.get("weight"), 1.0) or 0.01
+        weight = fraction(edge.get("weight", 1.0), WEAK) or WEAK
         if rel == "derived_from":     # there it ties all that was extracted together
             together += 1
             rel, weight = "relates_to", TOGETHER
@@ -175,6 +212,11 @@ def ties(key: str, edges: Mapping[str, Any]) -> Iterator[Tie]:
         if rel in BETWEEN and to:
             best[rel, to] = max(weight, best.get((rel, to), 0.0))
     yield from (Tie(rel, to, weight) for (rel, to), weight in best.items())
+
+
+def odd_weights(key: str, edges: Mapping[str, Any]) -> bool:
+    """Whether a link of a memory has a weight that is none."""
+    return any(fraction(mapping(edge).get("weight", 1.0), None) is None for edge in edges.get(key) or ())
 
 
 def vectors(entry: Mapping[str, Any]) -> dict[str, list[float]]:
@@ -199,13 +241,16 @@ def queue(file: Path, reading: Reading) -> Iterator[Item]:
         where = f"{name}, item {place}"
         try:
             text = words(one.get("task_description")) or required(one, "context")
+            more = {name: one[name] for name in BESIDES if one.get(name) and one[name] != text}
+            odd = not_understood(one, reading.zone, times=("created_at", "scheduled_for"), lists=("relevant_files",))
             yield Found(
-                key=required(one, "id"), text=text, where=where, at=moment(one.get("created_at"), reading.zone),
+                key=required(one, "id"), text=text, where=where, odd=odd, local=zoneless(one.get("created_at")),
+                at=moment(one.get("created_at"), reading.zone),
                 scope=USER, fields=without_none(
                     kind="intention", session=words(one.get("created_by_session")),
                     files=texts(one.get("relevant_files")),
                     details=without_none(when=moment(one.get("scheduled_for"), reading.zone),
-                                         priority=PRIORITIES.get(words(one.get("priority")), 0.5))))
+                                         priority=PRIORITIES.get(words(one.get("priority")), 0.5), jcode=more)))
         except (BadInput, TypeError, ValueError) as err:
             yield Bad(where, str(err))
 

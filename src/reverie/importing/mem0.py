@@ -11,8 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from reverie.errors import BadInput
-from reverie.importing.nouns import Bad, Found, Item, Reading, mapping, moment, required, texts, without_none, words
-from reverie.importing.texts import opening, pieces, print_of, text_in
+from reverie.importing.nouns import (
+    Bad,
+    Found,
+    Item,
+    Reading,
+    mapping,
+    moment,
+    not_understood,
+    required,
+    texts,
+    without_none,
+    words,
+    zoneless,
+)
+from reverie.importing.texts import head_of, opening, pieces, print_of, text_in
 
 LISTS = ("results", "memories")
 KINDS = {"preference": "preference", "preferences": "preference", "user_preferences": "preference"}
@@ -22,7 +35,7 @@ def fits(path: Path) -> bool:
     """Whether the first record of this file is one of mem0's."""
     if path.suffix != ".json" or not path.is_file():
         return False
-    text = text_in(path)
+    text = head_of(path)
     name = next((name for name in LISTS if opening(text, name) >= 0), "")
     first = next(iter(pieces(text, name)), None) if name else None
     return first is not None and isinstance(first.value, dict) and isinstance(first.value.get("memory"), str)
@@ -56,11 +69,13 @@ def memory(record: Mapping[str, Any], where: str, zone: str) -> Found:
                  if name in KINDS), "fact")
     updated = moment(record.get("updated_at"), zone)
     return Found(key=required(record, "id"), text=required(record, "memory"), where=where,
-                 at=moment(record.get("created_at"), zone), state={} if updated is None else {"updated_at": updated},
+                 at=moment(record.get("created_at"), zone), local=zoneless(record.get("created_at")),
+                 odd=not_understood(record, zone, times=("created_at", "updated_at", "expiration_date"),
+                                    lists=("categories",)), state={} if updated is None else {"updated_at": updated},
                  fields=without_none(
                      kind=kind, tags=categories, provenance="extracted", session=words(record.get("run_id")),
                      speaker=words(record.get("actor_id")) or words(record.get("user_id")),
-                     expires_at=moment(record.get("expiration_date"), zone), details=dict(meta)))
+                     expires_at=moment(record.get("expiration_date"), zone), details=without_none(metadata=dict(meta))))
 
 
 def relation(record: Mapping[str, Any]) -> str | None:

@@ -6,12 +6,11 @@ where. It never writes into the source and stops at nothing: a record that canno
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from reverie.errors import BadInput
 from reverie.lifecycle.intake import FARTHEST, KIND
@@ -19,6 +18,7 @@ from reverie.mirror.jsonl import moment_in
 from reverie.model import NOTHING
 
 PROJECT, USER = "project", "user"     # scopes: the space that is imported into, or the user's own above it
+MOST_NUMBER = 1e300      # beyond it arithmetic ends
 
 
 class Tie(NamedTuple):
@@ -43,6 +43,8 @@ class Found(NamedTuple):
     newer: str = ""                       # the name of the record that it stepped back for
     ties: tuple[Tie, ...] = ()
     vectors: Mapping[str, Sequence[float]] = NOTHING    # by the name of the model
+    local: bool = False                   # its times name no zone: they were meant in that of `Reading`
+    odd: tuple[str, ...] = ()             # what it says that cannot be used, such as "created_at is no time"
 
 
 class Deed(NamedTuple):
@@ -101,22 +103,58 @@ def mapping(value: object) -> Mapping[str, Any]:
 
 
 def moment(value: object, zone: str) -> float | None:
-    """Seconds since 1970 from ISO 8601 (without a zone in `zone`), a date, or seconds or milliseconds."""
+    """Seconds since 1970 from ISO 8601 (without a zone in `zone`), a date, or seconds or milliseconds. None for what is
+    none, or lies beyond the year 5138, whichever way it is written.
+    """
     if isinstance(value, date):         # YAML makes them of what looks like one
         value = value.isoformat()
     if isinstance(value, str) and value:
-        return moment_in(value, zone)
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
-        seconds = value / 1000 if value >= FARTHEST else float(value)
-        return seconds if seconds < FARTHEST else None
+        seconds = moment_in(value, zone)
+        return seconds if seconds is not None and abs(seconds) < FARTHEST else None
+    if is_number(value) and value >= 0:
+        return bounded(value / 1000 if value >= FARTHEST else float(value))
     return None
 
 
 def millis(value: object) -> float | None:
-    """Seconds since 1970 from milliseconds."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
-        return value / 1000 if value / 1000 < FARTHEST else None
-    return None
+    """Seconds since 1970 from milliseconds; a text is ISO 8601 in UTC, as JavaScript writes moments."""
+    if isinstance(value, str):
+        return moment(value, "UTC")
+    return bounded(value / 1000) if is_number(value) and value >= 0 else None
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether it is a finite number that can be counted with."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MOST_NUMBER
+
+
+def bounded(seconds: float) -> float | None:
+    """A moment that is not too far."""
+    return seconds if seconds < FARTHEST else None
+
+
+def zoneless(value: object) -> bool:
+    """Whether a moment names no zone, so that one had to be assumed."""
+    if isinstance(value, datetime):
+        return value.tzinfo is None
+    try:
+        return isinstance(value, date) or (isinstance(value, str) and datetime.fromisoformat(value).tzinfo is None)
+    except ValueError:
+        return False
+
+
+def not_understood(record: Mapping[str, Any], zone: str, *, times: Sequence[str] = (), lists: Sequence[str] = (),
+                   ) -> tuple[str, ...]:
+    """Which of some times of a record are none, and which of some lists hold no texts."""
+    return (*(f"{name} is no time: {record[name]!r:.40}" for name in times
+              if record.get(name) not in (None, "") and moment(record[name], zone) is None),
+            *(f"{name} is no list of texts" for name in lists
+              if record.get(name) not in (None, "", []) and len(texts(record[name])) < len_of(record[name])))
+
+
+def len_of(value: object) -> int:
+    """How much there is of a list; what is none counts as one."""
+    return len(value) if isinstance(value, (list, tuple)) else 1
 
 
 def required(record: Mapping[str, Any], name: str) -> str:

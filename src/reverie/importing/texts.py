@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +17,16 @@ from reverie.privacy.sensitive import is_marked
 from reverie.words import fingerprint
 
 MOST_BYTES = 1 << 30         # of one file
-_COMMA = re.compile(r",(\s*[\]}])")
+HEAD = 1 << 16               # bytes that tell whose a file is
+WINDOW = 1 << 16             # characters of one record in which commas are mended
+_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
 _BULLET = re.compile(r"(?:[-*+]|\d+[.)])\s+")
 _HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*$")
 _FRONT = re.compile(r"\A---\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 _FENCE = re.compile(r"```|~~~")
 _BETWEEN = re.compile(r"[\s,]*")
-_RECORD = re.compile(r"\n\s*\{")
+_RECORD = re.compile(r'[\n,]\s*(?=\{\s*")')
+_DECODER = json.JSONDecoder()
 _RULE = re.compile(r"(?:[-*_]\s*){3,}$")
 
 
@@ -33,9 +37,40 @@ def text_in(path: Path) -> str:
             raise BadInput(f"{path.name} is larger than a gigabyte")
         data = path.read_bytes()
     except OSError as err:
-        raise BadInput(f"{path} cannot be read: {err.strerror}") from err
+        raise BadInput(f"{path.name} cannot be read: {err.strerror}") from err
+    return decoded(data)
+
+
+def head_of(path: Path) -> str:
+    """How the text of a file begins; nothing of what is no file or cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return decoded(file.read(HEAD))
+    except OSError:
+        return ""
+
+
+def decoded(data: bytes) -> str:
+    """Bytes as text; what is no text there becomes �."""
     code = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     return data.decode(code, "replace").replace("\r\n", "\n")
+
+
+def own(root: Path, files: Iterable[Path]) -> tuple[list[Path], tuple[str, ...]]:
+    """Those files that lie in a folder by themselves, and the names of those that a link leads to: a link may lead
+    anywhere, and nobody who imports a folder means what lies outside of it.
+    """
+    kept, links = list[Path](), list[str]()
+    for file in files:
+        parts = file.relative_to(root).parts
+        linked = any(root.joinpath(*parts[:place]).is_symlink() for place in range(1, len(parts) + 1))
+        (links.append("/".join(parts)) if linked else kept.append(file))
+    return kept, tuple(links)
+
+
+def left_out(links: Sequence[str]) -> str:
+    """That links were not followed."""
+    return f"Links are not followed; left out: {', '.join(links)}"
 
 
 def page_in(path: Path) -> str:
@@ -47,11 +82,12 @@ def page_in(path: Path) -> str:
     return "" if is_marked(text) else hidden(text, keep_lines=True)
 
 
-def left_out(files: Iterable[Path]) -> Iterator[Remark]:
+def sensitive(files: Iterable[Path]) -> Iterator[Remark]:
     """What is to be said of pages that are sensitive."""
     for file in files:
-        if is_marked(text_in(file)):
-            yield Remark(f"{file.name} says that it is sensitive: nothing of it was taken in")
+        with suppress(BadInput):      # who reads it says what is wrong with it
+            if is_marked(text_in(file)):
+                yield Remark(f"{file.name} says that it is sensitive: nothing of it was taken in")
 
 
 def json_in(path: Path) -> Any:
@@ -67,7 +103,7 @@ def parsed(text: str) -> Any:
         raise BadInput("it is nested too deeply") from err
     except ValueError as err:
         try:
-            return json.loads(_COMMA.sub(r"\1", text))
+            return json.loads(mended(text))
         except ValueError:
             line = getattr(err, "lineno", 1)
             raise BadInput(f"line {line} is not JSON: {getattr(err, 'msg', err)}") from err
@@ -86,18 +122,44 @@ def pieces(text: str, name: str) -> Iterator[Piece]:
     at = opening(text, name)
     if at < 0:
         raise BadInput(f'there is no list "{name}" in it')
-    decoder = json.JSONDecoder()
+    line, counted = 1, 0
     while (at := _BETWEEN.match(text, at).end()) < len(text) and text[at] != "]":  # type: ignore[union-attr]
-        line = text.count("\n", 0, at) + 1
+        line, counted = line + text.count("\n", counted, at), at
         try:
-            value, at = decoder.raw_decode(text, at)
+            value, at = record_at(text, at)
             yield Piece(line, value)
         except (ValueError, RecursionError) as err:
             yield Piece(line, None, f"it is not JSON: {getattr(err, 'msg', 'nested too deeply')}")
-            again = _RECORD.search(text, at + 1)      # the next one that begins on a line of its own
-            if again is None:
-                return
-            at = again.end() - 1
+            at = next_whole(text, at + 1)
+
+
+def mended(text: str) -> str:
+    """JSON without commas before a closing bracket; a blank stands for each, so that every place stays where it is."""
+    return _COMMA.sub(lambda found: found[1] or " ", text)
+
+
+def record_at(text: str, at: int) -> tuple[Any, int]:
+    """The JSON value that begins at a place, and where it ends. ValueError for none."""
+    try:
+        return _DECODER.raw_decode(text, at)
+    except ValueError:
+        part = text[at:at + WINDOW]
+        if (better := mended(part)) == part:
+            raise
+        value, end = _DECODER.raw_decode(better)
+        return value, at + end
+
+
+def next_whole(text: str, at: int) -> int:
+    """Where the next record begins that is whole, and has a name or a line of its own; else the text's end."""
+    for found in _RECORD.finditer(text, at):
+        try:
+            value, _ = record_at(text, found.end())
+        except (ValueError, RecursionError):
+            continue
+        if "id" in value or "\n" in found[0]:
+            return found.end()
+    return len(text)
 
 
 def opening(text: str, name: str) -> int:

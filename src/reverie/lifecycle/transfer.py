@@ -4,16 +4,20 @@ An imported text passes the same filter as any other: what `remember` would take
 named in `details["redacted"]`. Clean rows pass unaltered, so that a round trip loses nothing (CC-90). A text
 that was altered loses its vector, which was made from the text before.
 
-Nothing is half taken in: the first row that cannot be used raises BadInput with its number, and the store,
-which reads from here within one transaction, keeps nothing of the file. Who would rather have the rest passes a
-`LeftOut`: then bad rows are left out, counted and named there, and with a memory go its edges and what calls it a
-successor, so that what was taken in is whole by itself (CC-9).
+Nothing is half taken in: the first row that cannot be used raises BadInput with its number before anything is written.
+Who would rather have the rest passes a `LeftOut` that skips: then bad rows are left out, counted and named there, and
+with a memory go its edges and what calls it a successor, so that what was taken in is whole by itself (CC-9).
+
+Reading, checking and redaction happen before anybody has to wait: what is accepted lies in a temporary file, nameless
+where the system allows it, until one transaction takes it in. A file may come as slowly as it likes.
 """
 
 import json
-import math
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from tempfile import SpooledTemporaryFile
 from typing import Any, NamedTuple
 
 from reverie.errors import BadInput
@@ -29,6 +33,7 @@ from reverie.lifecycle.intake import (
     unit,
 )
 from reverie.model import RELATIONS, TRUST, UNTRUSTED, Event, Memory, Revise
+from reverie.numbers import HIGHEST
 from reverie.policy import USUAL, Policy
 from reverie.privacy import only_private, redact_value
 from reverie.privacy.sensitive import without_contents
@@ -56,6 +61,9 @@ LISTS = ("tags", "files", "triggers", "conflicts_with")
 KNOWN = frozenset(Memory._fields)
 
 
+ID = re.compile(r"[A-Za-z0-9][\w.:-]{0,127}")    # of a memory: it becomes part of names of files and of links
+TIMES = (-62_135_596_800, 253_402_300_800)       # seconds since 1970 of the years 1 to 9999, which a calendar can hold
+IN_MEMORY = 8 << 20    # characters of accepted rows; what is more waits on the disk
 NAMED = 20    # bad rows that are named one by one; a file of them would bury what matters
 UNUSABLE = (BadInput, KeyError, TypeError, ValueError, AttributeError, RecursionError)
 
@@ -73,6 +81,7 @@ class Imported(NamedTuple):
     new: Mapping[str, int]             # how many of each type were not there before
     left_out: int = 0                  # rows that could not be taken in
     bad: tuple[BadRow, ...] = ()       # the first 20 of them
+    unknown: Mapping[str, int] = {}    # what we have no place for, such as 'row type "dream"', and how often
 
 
 class Filtered(NamedTuple):
@@ -84,9 +93,11 @@ class Filtered(NamedTuple):
 
 @dataclass(slots=True)
 class LeftOut:
-    """The rows of one import that were left out."""
+    """What of one import was left out."""
 
+    skips: bool = True                                              # else the first bad row ends the import
     count: int = 0
+    unknown: Counter[str] = field(default_factory=Counter)          # types of rows and fields of a later version
     bad: list[BadRow] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)                      # memories among them
     successors: dict[str, str] = field(default_factory=dict)        # of the memories that came in: id → superseded_by
@@ -116,15 +127,16 @@ def accepted(rows: Iterable[Row | BadInput], left_out: LeftOut | None = None, po
     """The rows after the header, checked and without secrets. A BadInput stands for a row that could not be read."""
     incoming = enumerate(rows, start=1)
     header(next(incoming, (1, {}))[1])
+    left_out = left_out or LeftOut(skips=False)
     filtered = Filtered(policy, set())
     for number, row in incoming:
         try:
-            taken = checked(row, filtered)
-            if taken is not None and left_out is not None:
+            taken = checked(row, filtered, left_out.unknown)
+            if taken is not None and left_out.skips:
                 taken = left_out.passed(taken)
         except UNUSABLE as err:
             why = f"{err.args[0]} is missing" if isinstance(err, KeyError) else str(err)
-            if left_out is None:
+            if not left_out.skips:
                 raise BadInput(f"row {number} cannot be taken in: {why}") from err
             left_out.note(number, row, why)
             continue
@@ -132,25 +144,37 @@ def accepted(rows: Iterable[Row | BadInput], left_out: LeftOut | None = None, po
             yield taken
 
 
-def checked(row: Row | BadInput, filtered: Filtered) -> Row | None:
+def checked(row: Row | BadInput, filtered: Filtered, unknown: Counter[str]) -> Row | None:
     """One row as it may come in; None for one that is not needed."""
     if isinstance(row, BadInput):
         raise row
-    return CHECKS.get(row.get("type", ""), ignored)(row, filtered)
+    type = row.get("type", "")
+    if type not in CHECKS:
+        unknown[f'row type "{clean_text(type, filtered.policy)[:40]}"'] += 1
+        return None
+    if type == "memory":
+        unknown.update(f'field "{clean_text(name, filtered.policy)[:40]}"' for name in row.keys() - KNOWN - {"type"})
+    return CHECKS[type](row, filtered)
 
 
 def taken_in(store: Store, rows: Iterable[Row | BadInput], now: float, *, skip_bad: bool,
              policy: Policy = USUAL) -> Imported:
-    """Load what is accepted, in one transaction. Who names a successor that was left out stays retired without one."""
-    left_out = LeftOut()
-    with store.alone():
-        new = store.load(accepted(rows, left_out if skip_bad else None, policy))
-        lone = [m for m in store.get(left_out.orphans()) if m.superseded_by and not store.get([m.superseded_by])]
-        changes = [Revise(id=one.id, fields={"superseded_by": None, "updated_at": now}) for one in lone]
-        if changes:
-            store.apply(changes, Event(verb="import", space=lone[0].space, at=now))
+    """Check all rows, then load them in one transaction. Who names a successor that was left out stays retired
+    without one.
+    """
+    left_out = LeftOut(skips=skip_bad)
+    with SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8") as waiting:
+        for row in accepted(rows, left_out, policy):
+            waiting.write(json.dumps(row) + "\n")
+        waiting.seek(0)
+        with store.alone():
+            new = store.load(map(json.loads, waiting))
+            lone = [m for m in store.get(left_out.orphans()) if m.superseded_by and not store.get([m.superseded_by])]
+            changes = [Revise(id=one.id, fields={"superseded_by": None, "updated_at": now}) for one in lone]
+            if changes:
+                store.apply(changes, Event(verb="import", space=lone[0].space, at=now))
     refused = new.pop("refused", 0)      # an edge to a memory that is in neither place, for instance
-    return Imported(new, left_out.count + refused, tuple(left_out.bad))
+    return Imported(new, left_out.count + refused, tuple(left_out.bad), dict(left_out.unknown))
 
 
 def header(row: Row | BadInput) -> None:
@@ -169,6 +193,8 @@ def header(row: Row | BadInput) -> None:
 def memory(row: Row, filtered: Filtered) -> Row:
     """A memory as `remember` would have let it in."""
     name = text_of(row, "id")
+    if not ID.fullmatch(name):
+        raise BadInput(f"{clean_text(name, filtered.policy)[:80]!r} is no id of a memory")
     row = {key: value for key, value in row.items() if key in KNOWN} | {"type": "memory"}
     checked_text(row["text"])
     checked_space(row["space"])
@@ -229,8 +255,7 @@ def event(row: Row, filtered: Filtered) -> Row:
     checked_space(row["space"])
     told = without_contents(row.get("payload") or {}, filtered.policy)
     payload, _ = redact_value(cleaned(dict(told)), filtered.policy)
-    if not isinstance(row["seq"], int) or isinstance(row["seq"], bool) or row["seq"] < 1:
-        raise BadInput("seq must be a number from 1")
+    count_of(row, "seq", 1)
     return {
         "type": "event",
         "seq": row["seq"],
@@ -289,13 +314,8 @@ def vector(row: Row, filtered: Filtered) -> Row | None:
 
 def cursor(row: Row, _filtered: Filtered) -> Row:
     """How far a reader had come."""
-    if not isinstance(row["seq"], int) or row["seq"] < 0:
-        raise BadInput("seq must be a number")
+    count_of(row, "seq", 0)
     return {"type": "cursor", "name": text_of(row, "name"), "seq": row["seq"]}
-
-
-def ignored(_row: Row, _filtered: Filtered) -> None:
-    """A row of a type that we do not know."""
 
 
 CHECKS: dict[str, Callable[[Row, Filtered], Row | None]] = {
@@ -331,13 +351,13 @@ def texts_of(row: Row, key: str) -> None:
 def count_of(row: Row, key: str, least: int) -> None:
     """A field that must be a whole number, if it is there."""
     value = row.get(key, least)
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise BadInput(f"{key} must be a whole number from {least}")
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= HIGHEST:
+        raise BadInput(f"{key} must be a whole number from {least} to {HIGHEST:,}")
 
 
 def number_of(row: Row, key: str) -> float:
-    """A field that must be a finite number; left as it is, so that it comes back the same."""
+    """A field that must be a moment; left as it is, so that it comes back the same."""
     value: float = row[key]
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise BadInput(f"{key} must be a number")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not TIMES[0] <= value < TIMES[1]:
+        raise BadInput(f"{key} must be a moment of the years 1 to 9999, in seconds since 1970")
     return value

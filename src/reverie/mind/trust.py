@@ -181,8 +181,7 @@ class Trusting(Base):
         if not path.is_file():
             raise NotFound(f"There is no file {source}")
         self._flush()
-        kept = backups.before(self.store, self.settings, self._now())
-        self.store.put_back(path)
+        kept = backups.restore(self.store, self.settings, path, self._now())
         problems(self.work, True)
         return kept
 

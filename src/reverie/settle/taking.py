@@ -1,7 +1,9 @@
 """Taking along what another program remembers: read, plan, and make it so, in one transaction and one event.
 
 All that needs the store is here; what is decided is decided in `importing.plan`. Memories and links are one event of
-the verb "import", which `undo` takes back; deeds are appended to the log as what they are.
+the verb "import", which `undo` takes back; deeds are appended to the log as what they are. Nobody waits while files are
+read and texts are cleaned: that is done when the transaction begins, which only looks whether somebody else took in the
+same meanwhile.
 """
 
 from __future__ import annotations
@@ -37,12 +39,15 @@ def taken_along(work: Work, path: Path, system: str, space: str, folders: tuple[
                 dry_run: bool) -> TakenAlong:
     """Read a file or folder and take in what is new."""
     form, zone, store = format_of(path, system), work.zone(), work.store
-    items = list(form.read(path, Reading(zone, folders)))    # before anybody has to wait
+    items = list(form.read(path, Reading(zone, folders)))
     into = Into(form.name, space, work.now, zone, untrusted, work.policy)
-    if dry_run:
-        return TakenAlong(form.name, held_against(store, items, into))
+    seen = store.last_event()
+    plan = held_against(store, items, into)
+    if dry_run or not (plan.changes or plan.events):
+        return TakenAlong(form.name, plan)
     with store.alone():
-        plan = held_against(store, items, into)
+        if overtaken(store, plan, seen, space):
+            plan = held_against(store, items, into)
         cause = Event("import", space, work.now, payload={"system": form.name, "from": private(path.name, work.policy)})
         event = store.apply(plan.changes, cause) if plan.changes else 0
         store.append(plan.events)
@@ -53,7 +58,13 @@ def taken_along(work: Work, path: Path, system: str, space: str, folders: tuple[
 def held_against(store: Store, items: Sequence[Item], into: Into) -> Plan:
     """What of the items is new to the store, and what becomes of it."""
     done = deeds_there(store, into.space) if any(isinstance(item, Deed) for item in items) else frozenset[str]()
-    return planned(items, into, lambda ids: {one.id for one in store.get(ids)}, done)
+    return planned(items, into, lambda ids: {one.id: one for one in store.get(ids)}, done)
+
+
+def overtaken(store: Store, plan: Plan, seen: int, space: str) -> bool:
+    """Whether something of the plan has come in since that event."""
+    deeds = store.events(after=seen, verbs=DEEDS, space=space, limit=EVERY) if plan.events else ()
+    return any(ORIGIN in event.payload for event in deeds) or bool(store.get(list(plan.hashes)))
 
 
 class Beside(NamedTuple):

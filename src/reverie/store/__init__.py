@@ -342,10 +342,11 @@ class Store(Scrubbed, Protocol):
         """A consistent copy while others go on writing. Refuses to overwrite."""
         ...
 
-    def put_back(self, source: Path) -> None:
-        """Hold what a backup held, all of it or none, while others go on; who copied what was here first keeps it.
+    def put_back(self, source: Path, kept: Path) -> None:
+        """Hold what a backup held, all of it or none, while others go on.
 
-        Raises BadInput for what is no backup, StoreDamaged for a damaged one; then nothing is altered.
+        What was here until then is copied to `kept`, and nobody writes in between: nothing is in neither. Raises
+        BadInput for what is no backup, StoreDamaged for a damaged one; then nothing is altered and nothing is copied.
         """
         ...
 

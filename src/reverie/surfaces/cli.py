@@ -6,6 +6,7 @@ line on stderr and an exit code from `EXIT`, never a traceback; what nobody fore
 `--help` and completion are quick.
 """
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -113,7 +114,9 @@ def failed(err: Exception, words: list[str]) -> int:
 
 
 def judged(err: Exception, words: list[str]) -> tuple[int, str]:
-    """(exit code, message) of an error."""
+    """(exit code, message) of an error. A full disk is one whoever meets it, the store or a file."""
+    if isinstance(err, OSError) and err.errno in (errno.ENOSPC, errno.EDQUOT):
+        return next(number for kind, number, _ in EXIT if kind is errors.StoreFull), plain(err)
     if hasattr(err, "format_message"):  # usage, as Typer (or the Click inside it) sees it
         verb = next((f"{word} " for word in words if word in NAMES), "")
         return getattr(err, "exit_code", 2), f"{err.format_message()} Try: reverie {verb}--help"

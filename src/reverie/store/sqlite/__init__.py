@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -332,11 +332,11 @@ class SqliteStore(Scrubbing):
         finally:
             half.unlink(missing_ok=True)
 
-    def put_back(self, source: Path) -> None:
+    def put_back(self, source: Path, kept: Path) -> None:
         from reverie.store.sqlite.putback import put_back
         if self.path == ":memory:":
             raise BadInput("A store in memory cannot be restored; open one on disk")
-        put_back(self.path, source)
+        put_back(self.path, source, partial(self.backup, kept))
         self._writes += 1
 
     def dump(self, log: bool = True) -> Iterator[dict[str, Any]]:

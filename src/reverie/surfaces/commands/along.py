@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 OURS = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{[^{}]*"type":\s*"reverie"')      # begins an export
 HEAD = 4_096             # bytes that are looked at for it
+TALKS = 1 << 20          # and for a conversation
 NAMED = 20               # bad records that are named one by one
+NOTHING = 2              # how it ends where nothing could be read: as with other input that cannot be used
 CLAUDE = "claude-code"
 TALK = "conversation"    # of Claude Code's: it is learned from
 
@@ -58,6 +60,10 @@ def import_(
         return
     found = {file: whose(file, system) for file in files}
     others = {file: name for file, name in found.items() if name is not None}
+    for file in files if others or dry_run or untrusted else ():
+        place = config.here() / file.expanduser()
+        if found[file] is None and str(file) != "-" and not is_export(place):
+            raise BadInput(nobodys(file) if place.exists() else f"There is no file or folder {file}")
     if others and len(others) < len(found):
         raise BadInput("An export of Reverie and memories of another program, one after the other please")
     if others:
@@ -85,6 +91,13 @@ def whose(file: Path, system: str) -> str | None:
     return found.name if found else None
 
 
+def nobodys(file: Path) -> str:
+    """That a file is nothing we know, and what to do."""
+    from reverie.importing import NAMES
+    return (f"{file} is no export of Reverie, nor does it look like anything of {', '.join(NAMES)}. If it is, say "
+            "which with --from")
+
+
 def is_export(place: Path) -> bool:
     """Whether it begins as an export of Reverie does."""
     if not place.is_file():
@@ -94,11 +107,15 @@ def is_export(place: Path) -> bool:
 
 
 def is_transcript(place: Path) -> bool:
-    """Whether it is a conversation of Claude Code's."""
+    """Whether it is a conversation of Claude Code's, as far as its first whole lines tell."""
     from reverie.surfaces.importers.transcripts import read
 
+    if place.suffix != ".jsonl" or not place.is_file():
+        return False
+    with place.open("rb") as opened:
+        head, more = opened.read(TALKS), opened.read(1)
     try:
-        return place.suffix == ".jsonl" and place.is_file() and read(place.read_bytes()).form == "claude"
+        return read(head[:head.rfind(b"\n") + 1] if more else head).form == "claude"
     except BadInput:
         return False
 
@@ -106,6 +123,7 @@ def is_transcript(place: Path) -> bool:
 def along(desk: Desk, files: Mapping[Path, str], dry_run: bool, untrusted: bool) -> None:
     """Take along what other programs remember; conversations of Claude Code's are learned from."""
     told: list[dict[str, Any]] = []
+    empty = False
     with desk.mind() as mind:
         for file, system in files.items():
             if system == TALK:
@@ -116,12 +134,15 @@ def along(desk: Desk, files: Mapping[Path, str], dry_run: bool, untrusted: bool)
             done = mind.import_from(place, system, space=desk.space, untrusted=untrusted, dry_run=dry_run)
             desk.telling.rest()
             told.append({"path": str(file), **as_json(done)})
+            empty |= bool(done.plan.bad) and not (done.plan.changes or done.plan.events or done.plan.known)
             if not desk.json:
                 tell(file, done, dry_run)
         if not dry_run:
             hand_over(desk, mind)
     if desk.json:
         say.document({"space": desk.space, "dry_run": dry_run, "imports": told})
+    if empty:
+        raise typer.Exit(NOTHING)
 
 
 def beside(desk: Desk, dry_run: bool, untrusted: bool) -> None:
@@ -202,6 +223,7 @@ def exported(desk: Desk, files: Sequence[Path], skip_bad: bool) -> None:
         taken.update(one.new)
     if desk.json:
         say.document({"new": dict(taken), "left_out": sum(one.left_out for _, one in done),
+                      "unknown": dict(sum((Counter(one.unknown) for _, one in done), Counter[str]())),
                       "bad": [{"file": str(file), "row": bad.row, "why": bad.why}
                               for file, one in done for bad in one.bad]})
         return
@@ -221,11 +243,16 @@ def imported(file: Path, mind: Mind, desk: Desk, skip_bad: bool) -> "Imported":
     try:
         return mind.import_(rows, skip_bad=skip_bad)
     except BadInput as err:
-        raise BadInput(f"{file}: {err}. Nothing of this file was taken in") from err
+        known = str(file) == "-" or is_export(config.here() / file.expanduser())
+        more = "" if known else f". {nobodys(file)}"
+        raise BadInput(f"{file}: {err}. Nothing of this file was taken in{more}") from err
 
 
 def tell_left_out(file: Path, one: "Imported") -> None:
-    """Which rows of a file were left out, and why."""
+    """Which rows of a file were left out, and why; and what there was no place for."""
+    if one.unknown:
+        said = ", ".join(f"{what} ({times:,})" for what, times in one.unknown.items())
+        say.note(f"{file}: this Reverie does not know, and left out: {said}. A newer one may have written it.")
     if one.left_out:
         say.note(f"{file}: {one.left_out:,} {plural('row', one.left_out)} left out.")
     for bad in one.bad:
