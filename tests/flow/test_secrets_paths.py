@@ -215,7 +215,7 @@ CALLS = {
     "jcode": [("memory", {"action": "remember", "content": LINES}), ("memory", {"action": "recall", "query": ALL})],
     "files": [("memory_save", {"content": LINES}), ("memory_update", {"content": LINES}),
               ("memory_search", {"query": ALL})],
-    "tags": [("store_memory", {"content": LINES, "description": ALL[:300], "tags": ["x"]})],
+    "tags": [("store_memory", {"content": LINES, "description": ALL[:300], "tags": ["deploy"]})],
     "anthropic": [("memory", {"command": "create", "path": "/memories/a.md", "file_text": LINES}),
                   ("memory", {"command": "insert", "path": "/memories/a.md", "insert_line": 0, "insert_text": LINES})],
 }

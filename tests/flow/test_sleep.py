@@ -18,8 +18,9 @@ from reverie.errors import BadInput, NotFound
 from reverie.lifecycle.sleep import PASSES, SAFE
 from reverie.model import Edge, Event, Filter, Link
 from reverie.settle import LEASE, sleeping, waking
-from reverie.settle.bedtime import NOTE, Outlook, due, outlook, passes_of
+from reverie.settle.bedtime import NOTE, SLEPT_AT, Outlook, due, nap, outlook, passes_of
 from reverie.settle.embedding import embed_waiting
+from reverie.settle.maintaining import CLUSTERS, CLUSTERS_EVERY
 from reverie.settle.sleeping import batches
 from reverie.settle.sleeping.run import ASLEEP
 from reverie.testing import NOON, Clock, memory
@@ -397,6 +398,22 @@ def test_who_lost_the_lease_leaves_the_note_alone(night, monkeypatch):
     slept = sleeping.sleep(night.work, sleeping.Wish(SAFE, going=taken_over), "sleeper_first", night._now)
     assert slept.stopped == "somebody else is settling" and not night.store.meta(NOTE)
     assert {"sleeper_second"} == {night.store.holder(lease, night._now()) for lease in (LEASE, ASLEEP)}
+
+
+def test_clusters_are_found_anew_every_fifty_retrievals(night):
+    """B83: once nobody asks any more, and that is no night: the interval goes on as if nothing had been."""
+    filled_mind(night)
+    night.sleep()
+    clock_of(night).at += 3_600.0
+    slept, clusters = night.store.meta(SLEPT_AT), night.store.cursor(CLUSTERS)
+    night.store.append([Event(verb="prepared", space=SPACE, at=night._now()) for _ in range(CLUSTERS_EVERY - 1)])
+    assert nap(night.work, "worker", night._now, lambda: True) is None
+
+    night.store.append([Event(verb="prepared", space=SPACE, at=night._now())])
+    renewed = nap(night.work, "worker", night._now, lambda: True)
+    assert renewed and [one.name for one in renewed.passes] == ["recluster"]
+    assert night.store.meta(SLEPT_AT) == slept and night.store.cursor(CLUSTERS) > clusters
+    assert nap(night.work, "worker", night._now, lambda: True) is None
 
 
 def test_when_it_is_time(tmp_path):

@@ -1,7 +1,8 @@
 """When to sleep unasked, and the notes that a run leaves: light enough for a process that only looks.
 
 Sleep comes when nobody has taken a turn for a while and something is new: once the last one is long enough ago, or
-earlier if a lot has come (B130–B132, B136). What it does then is `settings.sleep`.
+earlier if a lot has come (B130–B132, B136). What it does then is `settings.sleep`. In between, after every fifty
+retrievals, clusters alone are found anew (B83).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ ACTIVE = ("turn", "remember", "revise", "feedback", "mirror")    # what somebody
 BREATH = 60.0                # seconds without a turn, then
 WORTH = 20                   # new memories below which a night is not worth it
 ATTEMPT = 300.0              # seconds that a run by itself takes at most; the next one goes on there
+RENEWAL = ("recluster",)     # the pass that finds clusters anew
 
 
 class Outlook(NamedTuple):
@@ -35,10 +37,12 @@ class Outlook(NamedTuple):
     since: float             # seconds since the last run
     new: int                 # memories since then
     unfinished: bool         # whether a run stopped half-way
+    asked: bool = False      # whether so much was asked that clusters are due
 
 
 def outlook(store: Store, now: float) -> Outlook:
     """How things stand."""
+    from reverie.settle.maintaining import clusters_due
     last = store.events(verbs=ACTIVE, newest=True, limit=1)
     stats = store.stats()
     count = stats.memories + stats.retired
@@ -46,7 +50,8 @@ def outlook(store: Store, now: float) -> Outlook:
         quiet=now - last[0].at if last else now,
         since=now - float(store.meta(SLEPT_AT) or 0.0),
         new=max(0, count - int(store.meta(SLEPT_COUNT) or 0)),
-        unfinished=run_noted(store) > 0)
+        unfinished=run_noted(store) > 0,
+        asked=clusters_due(store))
 
 
 def due(settings: Settings, look: Outlook) -> bool:
@@ -60,18 +65,30 @@ def due(settings: Settings, look: Outlook) -> bool:
     return (rested and late) or (look.quiet >= BREATH and look.new >= MANY)
 
 
+def renewal_due(settings: Settings, look: Outlook) -> bool:
+    """Whether to find clusters anew now, which is no night: so much was asked of them, and nobody asks just now."""
+    if settings.sleep == "off" or not settings.enabled or not look.asked or look.quiet < BREATH:
+        return False
+    from reverie.lifecycle.sleep.clusters import available
+    return set(RENEWAL) <= set(passes_of(settings)) and available()
+
+
 def coming(settings: Settings, look: Outlook) -> bool:
     """Whether it is only quiet that is wanting: then waiting for it is worth while."""
-    return due(settings, look._replace(quiet=settings.sleep_idle * 60))
+    rested = look._replace(quiet=settings.sleep_idle * 60)
+    return due(settings, rested) or renewal_due(settings, rested)
 
 
 def nap(work: Work, holder: str, now: Callable[[], float], going: Callable[[], bool]) -> Slept | None:
     """Sleep for a while if it is time; None if it is not. A model is asked if `work` has one and `llm_sleep` is set."""
-    if not due(work.settings, outlook(work.store, now())):
+    look = outlook(work.store, now())
+    night = due(work.settings, look)
+    if not night and not renewal_due(work.settings, look):
         return None
     from reverie.settle.asking import advised
     from reverie.settle.sleeping import Wish, sleep
-    wish = Wish(passes_of(work.settings), within=ATTEMPT, yielding=True, patience=0.0, going=going)
+    wish = Wish(passes_of(work.settings) if night else RENEWAL, night=night, within=ATTEMPT, yielding=True,
+                patience=0.0, going=going)
     return sleep(work, advised(work, wish) if work.settings.llm_sleep else wish, holder, now)
 
 

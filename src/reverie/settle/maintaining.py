@@ -6,7 +6,7 @@ it, `verified` and `rejected`) and `feedback` (the user found a memory helpful: 
 helped shortly before in the same conversation).
 
 Clusters are due every fifty retrievals; `clusters_due` counts them in the log, from the cursor CLUSTERS on, which
-whoever renews the clusters moves.
+whoever finds clusters anew moves: `bedtime.nap` asks.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def end(run: Run, slept: Slept) -> None:
         store.append([Event("slept", SPACELESS, run.now(), payload={
             "run": run.number, "went_through": {done.name: done.skipped or done.steps for done in slept.passes}})])
         store.set_meta(NOTE, "")
-        if run.wish.yielding or set(SAFE) <= set(run.wish.passes):    # single passes are no night
+        if run.wish.night or set(SAFE) <= set(run.wish.passes):    # single passes are no night
             store.set_meta(SLEPT_AT, repr(run.work.now))
             store.set_meta(SLEPT_COUNT, str(stats.memories + stats.retired))
 

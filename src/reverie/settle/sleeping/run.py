@@ -80,6 +80,7 @@ class Wish(NamedTuple):
     within: float | None = None          # seconds
     afresh: bool = False                 # look at all pairs again, not only at what is new
     yielding: bool = False               # stop as soon as somebody takes a turn
+    night: bool = False                  # the next one is to wait for the interval, whatever was gone through
     patience: float = PATIENCE           # seconds that somebody else who settles is waited for
     merge_text: MergeText | None = None
     name_group: NameGroup | None = None
