@@ -1,6 +1,7 @@
 """Who wrote a memory, who looked at it, and what waits until somebody has (X37)."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -10,11 +11,13 @@ from reverie.kinds import is_ripe
 from reverie.settle.vouching import Claim
 from reverie.surfaces.hooks.places import Places, write
 from reverie.surfaces.hooks.speaking import speaking
+from reverie.surfaces.notebook import Notebook
 from reverie.testing import SPACE, memory
 from tests.helpers import invoked, toy_home
 
 TEXT = "The staging server is heron."
 MODEL = Author("claude-code", "claude-opus", "anthropic")
+CLAIM = Claim("observed", author=MODEL)
 
 
 def kept(mind, text=TEXT, provenance="observed"):
@@ -69,6 +72,26 @@ def test_under_the_policy_being_met_again_is_no_look(clock):
         one = kept(mind, provenance="inferred")
         mind.feedback(one.id, True)
         assert not is_ripe(mind.get(one.id)[0])
+
+
+def test_pages_and_files_of_a_tool_wait_too(tmp_path, clock):
+    """X37: what a model writes to a page of the mirror or under /memories has its author, waits, and keeps no approval
+    over other words."""
+    with memory(tmp_path / "home", now=clock, curate="model") as mind:
+        page = Path(mind.mirror(SPACE)[0].folder, "MEMORY.md")
+        mind.update_file(page, "- The wolf cluster is in Zurich.\n", "append", space=SPACE, **CLAIM.fields)
+        Notebook(mind, SPACE, author=MODEL).run({"command": "create", "path": "/memories/a.md", "file_text": "Zurich"})
+        both = mind.browse(space=SPACE)
+        assert len(both) == 2 and not any(map(is_ripe, both)) and {author_of(one) for one in both} == {MODEL}
+        assert all(is_ripe(mind.curate(one.id, "validated")) for one in both)
+
+        mind.mirror(SPACE)
+        mind.update_file(page, page.read_text("utf-8").replace("Zurich", "Basel"), "replace", space=SPACE,
+                         **CLAIM.fields)
+        Notebook(mind, SPACE, author=MODEL).run(
+            {"command": "str_replace", "path": "/memories/a.md", "old_str": "Zurich", "new_str": "Basel"})
+        now = mind.get([one.id for one in both])
+        assert [(one.text.count("Basel"), is_ripe(one)) for one in now] == [(1, False)] * 2
 
 
 def test_a_policy_that_is_none_is_refused(tmp_path):

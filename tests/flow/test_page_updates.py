@@ -106,3 +106,15 @@ def test_a_page_that_waits_for_an_answer_is_not_replaced(mind):
     written = update(mind, f"- The key is {TOKEN}\n")
     assert written.memory.details["redacted"] and "reverie mirror --yes" in written.why
     assert len(said(mind)) == 21
+
+
+def test_what_is_refused_comes_in_by_no_page(tmp_path, clock):
+    """A108: a line with an id that is reworded goes by the policy like any other text."""
+    with memory(tmp_path / "home", now=clock, contact="refuse") as mind:
+        mind.mirror(SPACE)
+        update(mind, "- Search is Ann's.\n")
+        told = page(mind).read_text("utf-8").replace("Search is Ann's.", "Search is Ann's, ann@example.org.")
+        with pytest.raises(BadInput, match="contact = \"refuse\""):
+            update(mind, told, "replace")
+        mind.settle()
+        assert "ann@example.org" not in "".join(text for text, *_ in said(mind))

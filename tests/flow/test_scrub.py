@@ -48,6 +48,21 @@ def test_a_look_says_where_and_how_many_and_changes_nothing(old, home, clock):
         assert mind.get([old])[0].text.count(SECRET) == 1
 
 
+def test_an_index_of_an_earlier_version_goes(tmp_path, clock):
+    """Nobody reads it any more, and it holds what rules let through then: a look tells it, a scrub removes it."""
+    with memory(tmp_path / "home", now=clock) as mind:
+        left = tmp_path / "home" / "cache" / "reverie-code-1.db"
+        left.parent.mkdir(parents=True, exist_ok=True)
+        left.write_bytes(SECRET.encode())
+        assert [find.name for find in mind.scrub().finds] == [str(left)] and left.exists()
+        assert not mind.scrub(write=True).holds and not left.exists()
+        left.write_bytes(SECRET.encode())
+        (tmp_path / "code").mkdir()
+        (tmp_path / "code" / "a.py").write_text("def f(): pass\n")
+        mind.index_code(tmp_path / "code")
+        assert not left.exists()         # the index that is made takes its place
+
+
 def test_what_is_scrubbed_stands_in_no_file(old, home, clock, tmp_path):
     """A106, A110, CC-89: rows, history, words, indexes, pages, shared files, hooks, logs, backups; then nothing more
     is found, pages and store agree, and what the memory is otherwise stays: id, links, strength, tags."""

@@ -228,6 +228,28 @@ def test_secrets_do_not_come_in(team):
     assert token not in path.read_text() and token not in str(list(ann.export()))
 
 
+def test_what_is_not_taken_in_here_stays_for_the_others(tmp_path, clock):
+    """Lines that are refused, put away, private, or wait for a look here are nobody's to delete, in any round."""
+    path = tmp_path / "team.jsonl"
+    rest: dict[str, object] = {"description": "s", "tags": ["s1"], "timestamp": "2026-03-01T09:15:00"}
+    some: list[tuple[str, dict[str, object]]] = [
+        ("The cache is called redis-7.", {}), ("Ask ann@example.org on search.", {}),
+        ("The deploy host is marten.", {"generated_by": {"kind": "ai", "agent_id": "jaato", "model": "gem"}}),
+        ("Put away.", {"maturity": "dismissed"}), ("<private>all</private>", {})]
+    said = [{"id": f"t{place}", "content": text, **rest, **more} for place, (text, more) in enumerate(some)]
+    write(path, *said)
+    with memory(tmp_path / "ann", now=clock, zone=ZONE, contact="refuse", curate="model") as mind:
+        for _ in range(3):
+            mind.share(path, space=SPACE, trusted=True)
+            mind.settle()
+            assert [line["id"] for line in lines(path)] == [line["id"] for line in said]
+        edited = [{**lines(path)[0], "content": "The cache is redis-8, ask bob@example.org."}, *said[1:]]
+        write(path, *edited)
+        for _ in range(2):
+            mind.share(path, space=SPACE)
+            assert lines(path)[0]["content"] == edited[0]["content"]
+
+
 def test_purge_leaves_nothing_in_the_file(team):
     """What is erased for good leaves shared files too, also if somebody had just altered the line."""
     ann, _, path = team

@@ -13,7 +13,7 @@ from reverie.surfaces.hooks import usage
 from reverie.surfaces.hooks.ending import exit_code
 from reverie.surfaces.hooks.guards import MOST_SAID, calls, may_meet, meeting, row_of
 from reverie.surfaces.hooks.happening import PROMPT, TOOL_AFTER, TOOL_FAILED, TURN_END, Happening
-from reverie.surfaces.hooks.hosts import HOSTS, MOST_CHARS, heard
+from reverie.surfaces.hooks.hosts import HOSTS, MOST_CHARS, heard, shown
 from reverie.surfaces.hooks.once import KEEP, SPARE, bounded, decided, fitting, kept
 from reverie.surfaces.hooks.places import Places, plain, read, write
 from reverie.surfaces.hooks.topic import about, goes_on, worth_looking
@@ -258,3 +258,11 @@ def test_wide_characters_at_every_cut(text, times):
     assert kept(long).encode() and len(kept(long)) <= 2 * (KEEP + SPARE)
     said = fitting(f"<reverie-memory>\n{long}\n- b\n</reverie-memory>")
     assert said.encode() and len(said) <= MOST_CHARS
+
+
+@pytest.mark.parametrize("answered", [
+    {"mode": "content", "filenames": [], "content": "a.py:1:P\n.env:1:P=w"},
+    [{"type": "text", "text": "a.py:1:P"}, {"type": "text", "text": ".env:1:P=w"}]])
+def test_what_a_search_found_keeps_its_lines(answered):
+    """A109, A112: by its lines it is known which of them come from a file that is not looked into."""
+    assert shown(answered) == "a.py:1:P\n.env:1:P=w"

@@ -44,6 +44,7 @@ UNFINISHED = "scrubbing"     # meta: files are still to be written anew
 VERB = "scrub"
 OWNERS = ("config.toml", "installed")    # in the home, and yet the user's
 APART = ("backups", "versions", "cache")
+EARLIER = "earlier-version"    # what is told of an index that nobody reads any more, whatever it holds
 DATABASE = (".db", ".db-wal", ".db-shm", ".db-journal", ".lock")
 
 Progress = Callable[[str, int, int | None], None]
@@ -128,6 +129,8 @@ def in_indexes(work: Work, clean: Cleaner, on: Progress) -> Iterator[Derived]:
             where = root if root.startswith(past.PREFIX) else os.path.join(root, path)    # noqa: PTH118 - only a name
             for kind, times in sorted(kinds.items()):
                 yield Find(what, clean.text(where)[0], kind, times), partial(dropped, index, root, path)
+    for old in (*work.store.files.former(), *work.store.code_chunks.former(), *work.store.code.former()):
+        yield Find("index", str(old), EARLIER), partial(removed, old)
     counts = Counter(kind for text in work.store.code.texts() for kind in clean.text(text)[1])
     for kind, times in sorted(counts.items()):
         yield Find("code", "index", kind, times), partial(thrown_away, work.store.code)
@@ -145,6 +148,12 @@ def held(index: FileIndex, clean: Cleaner) -> dict[tuple[str, str], Counter[str]
 def dropped(index: FileIndex, root: str, path: str) -> list[Path]:
     """Take a file out of an index."""
     index.drop(root, [path])
+    return []
+
+
+def removed(path: Path) -> list[Path]:
+    """Remove what an earlier version left, unread by anybody."""
+    path.unlink(missing_ok=True)
     return []
 
 

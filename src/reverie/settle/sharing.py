@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from reverie.authors import AUTHOR, CURATED, REVIEWER, under
 from reverie.errors import BadInput, ReverieError
-from reverie.kinds import CURATE
+from reverie.kinds import CURATE, is_ripe
 from reverie.lifecycle.intake import built, rewritten
 from reverie.lifecycle.untrusted import PLANTED, screened
 from reverie.mirror import jsonl
@@ -205,7 +205,9 @@ def one_round(work: Work, share: Share, *, writes: bool, takes: bool) -> tuple[S
     if (told := wanted.text.encode()) != page.text.encode() or (writes and data is None):
         look = swapped(path, told, data)
     if look is not None and writes and takes:
-        keep_state(work.store, share, State(look, {id: jsonl.essence(one) for id, one in wanted.records.items()}))
+        agreed = {id: jsonl.essence(one) for id, one in wanted.records.items() if id not in taken.shy}
+        before = {id: state.said[id] for id in taken.shy if id in state.said}
+        keep_state(work.store, share, State(look, {**before, **agreed}))
     counts = {kind: sum(isinstance(one, kind) for one in taken.changes) for kind in (Add, Retire)}
     broken = tuple(f"{path}, line {number}: {why}. It is kept as it is" for number, why in page.broken)
     return Shared(share, counts[Add], len(taken.changes) - sum(counts.values()), counts[Retire], len(wanted.lines),
@@ -220,7 +222,7 @@ def taken_in(work: Work, share: Share, page: jsonl.Page, ours: Mapping[str, Memo
     gone, shy, troubles = set[str](), set[str](), list[str]()
     ids = {name: jsonl.id_for(record, jsonl.moment_in(record.get("timestamp"), zone) or 0.0, share.space)
            for name, record in records.items() if name not in ours}
-    known = {memory.id for memory in work.store.get(list(ids.values()))}
+    known = {memory.id: memory for memory in work.store.get(list(ids.values()))}
     for name, record in records.items():
         now_says = jsonl.essence(record)
         if name in ours:
@@ -231,7 +233,9 @@ def taken_in(work: Work, share: Share, page: jsonl.Page, ours: Mapping[str, Memo
                 changes += guarded(partial(revision, ours[name], work, fields), name, shy, troubles)
             continue
         id = ids[name]
-        if said.get(name) == now_says:
+        if id in known and known[id].active and not is_ripe(known[id]):
+            shy.add(name)            # it waits for a look here: the others keep it
+        elif said.get(name) == now_says:
             gone.add(name)
         elif id in known or jsonl.dismissed(record):
             shy.add(name)            # let go here, or put away there: it is not revived, and not taken from the others

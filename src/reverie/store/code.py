@@ -11,7 +11,7 @@ Every writing method is one transaction. Any number of threads and processes may
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -139,6 +139,10 @@ class CodeIndex(Protocol):
     """Files of repositories, what they define, and what that is used by."""
 
     path: str                 # of its database
+
+    def former(self) -> list[Path]:
+        """Files of earlier editions of it, which nobody reads any more."""
+        ...
 
     def roots(self) -> list[str]:
         """The repositories that are indexed."""

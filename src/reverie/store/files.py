@@ -12,6 +12,7 @@ Every writing method is one transaction. Any number of threads and processes may
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -86,6 +87,10 @@ class FileIndex(Protocol):
     """Files, their chunks, the words in them and their vectors."""
 
     path: str                 # of its database
+
+    def former(self) -> list[Path]:
+        """Files of earlier editions of it, which nobody reads any more."""
+        ...
 
     def roots(self) -> list[str]:
         """The roots of which anything is indexed."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
 from reverie import Mind
+from reverie.authors import UNKNOWN, Author
 from reverie.errors import BadInput, NotFound
 from reverie.kinds import FILE
 from reverie.lifecycle.intake import clean
@@ -29,8 +30,8 @@ COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
 class Notebook:
     """The files of one space."""
 
-    def __init__(self, mind: Mind, space: str, session: str = "") -> None:
-        self.mind, self.space, self.session = mind, space, session
+    def __init__(self, mind: Mind, space: str, session: str = "", author: Author = UNKNOWN) -> None:
+        self.mind, self.space, self.session, self.author = mind, space, session, author
 
     def run(self, command: Mapping[str, Any]) -> str:
         """What a command answers; BadInput or NotFound tell what is wrong with it, in the words models know."""
@@ -61,7 +62,9 @@ class Notebook:
         if self._at(path) or path == ROOT or self._below(path, 1):
             raise BadInput(f"File {path} already exists")
         self._free(path)
-        self.mind.remember(**kept(path, wanted(given, "file_text")), space=self.space, kind=FILE, session=self.session)
+        fields = kept(path, wanted(given, "file_text"))
+        fields["details"] |= self.author.details
+        self.mind.remember(**fields, space=self.space, kind=FILE, session=self.session)
         return f"File created successfully at: {path}"
 
     def str_replace(self, given: Mapping[str, Any]) -> str:
@@ -154,7 +157,7 @@ class Notebook:
 
     def _rewrite(self, memory: Memory, path: str, text: str) -> None:
         fields = kept(path, text)
-        details = {**memory.details, **fields["details"]}
+        details = {**memory.details, **fields["details"], **self.author.details}
         self.mind.revise(memory.id, **{**fields, "details": details})
 
 

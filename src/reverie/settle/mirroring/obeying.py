@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from reverie import clock
+from reverie.authors import AUTHOR, rewritten_by, under
 from reverie.errors import BadInput
 from reverie.kinds import is_talk, kind_of
 from reverie.lifecycle.intake import built, equipped, rewritten
@@ -96,7 +97,8 @@ def one(work: Work, space: str, merged: Merged, wish: Reword, memory: Memory | N
     try:
         fields = wanted(back, page, wish)
         if fields:
-            changes = [*changes, (stated if source["provenance"] == SAID_SO else corrected)(work, back, fields)]
+            changes = [*changes, stated(work, back, fields) if source["provenance"] == SAID_SO
+                       else corrected(work, back, fields, source)]
     except BadInput as err:
         return refusal(page, block, err)
     if not changes:
@@ -153,10 +155,12 @@ def stated(work: Work, memory: Memory, fields: Mapping[str, object]) -> Revise:
     return change._replace(fields={**change.fields, "confidence": max(memory.confidence, TRUST[source])})
 
 
-def corrected(work: Work, memory: Memory, fields: Mapping[str, object]) -> Revise:
+def corrected(work: Work, memory: Memory, fields: Mapping[str, object], source: Mapping[str, Any]) -> Revise:
     """The memory as a tool wants it: whose word it was, it stays."""
-    return rewritten(memory, work.now, {name: value for name, value in fields.items() if name != "provenance"},
-                     work.zone)
+    plain = {name: value for name, value in fields.items() if name != "provenance"}
+    anew = {"details": {**memory.details, **source.get("details", {})}} if AUTHOR in source.get("details", {}) else {}
+    return rewritten(memory, work.now, rewritten_by({**plain, **anew}, memory, work.settings.curate), work.zone,
+                     work.policy)
 
 
 def new(work: Work, space: str, page: str, line: Line, source: Mapping[str, Any]) -> Memory:
@@ -164,7 +168,7 @@ def new(work: Work, space: str, page: str, line: Line, source: Mapping[str, Any]
     told = line.time or ("" if day_of(page) == moment(work.now).date() else NOON)
     plain = built(clock.new_id(), work.now, line.text, space=space, at=at_of(page, told, work.now),
                   policy=work.policy, **{"kind": kind_under(line.heading or usual(page)), **source})
-    return equipped(plain, work.now, work.zone)
+    return under(equipped(plain, work.now, work.zone), work.settings.curate)
 
 
 def kept(work: Work, space: str, page: str, fresh: Fresh, source: Mapping[str, Any]) -> Obeyed:

@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -39,6 +40,13 @@ class Derived:
         return cls(store if store == ":memory:" else str(
             path.parent / "cache" / f"{path.stem}-{what}-{cls.edition}.db"))
 
+    def former(self) -> list[Path]:
+        """Its files of other editions: nobody reads them any more, and they hold what it held then."""
+        path = Path(self.path)
+        family = f"{escape(path.stem.rpartition('-')[0])}-[0-9]*.db*"
+        return [] if self.path == ":memory:" else sorted(
+            one for one in path.parent.glob(family) if not one.name.startswith(path.name))
+
     def _forget(self) -> None:
         """Let go of what is held in memory of the file."""
 
@@ -51,6 +59,9 @@ class Derived:
                 self._opened = None      # not closed: another thread may be reading
                 self._forget()
             if self._opened is None:
+                if not self._there():
+                    for one in self.former():
+                        one.unlink(missing_ok=True)
                 try:
                     self._opened = opened(self.path, self.schema)
                 except StoreDamaged:

@@ -112,6 +112,11 @@ def shown(answered: Any) -> str:
         return "\n".join(filter(None, (text_in(answered, "stdout"), text_in(answered, "stderr"))))
     if answered is None or isinstance(answered, str):
         return answered or ""
+    if isinstance(answered, Mapping) and isinstance(answered.get("content"), str):
+        return text_in(answered, "content")      # what a search found: its lines say of which file they are
+    if isinstance(answered, list) and answered and all(isinstance(one, Mapping) and isinstance(one.get("text"), str)
+                                                       for one in answered):
+        return "\n".join(text_in(one, "text") for one in answered)
     return dumps(answered, ensure_ascii=False)
 
 

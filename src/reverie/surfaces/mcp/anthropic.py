@@ -45,7 +45,7 @@ class Anthropic:
                  "old_str": old_str, "new_str": new_str, "insert_line": insert_line, "insert_text": insert_text,
                  "old_path": old_path, "new_path": new_path}
         session = self.room.conversation(ctx)
-        said = Notebook(self.room.mind, self.room.space, session).run(given)
+        said = Notebook(self.room.mind, self.room.space, session, self.room.author(ctx)).run(given)
         if command == "view":
             return said
         self.room.kept()
