@@ -1,6 +1,7 @@
 """The architecture, as tests: who may import whom, and "only X does Y"."""
 
 import ast
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -176,3 +177,22 @@ def test_a_recall_by_words_loads_nothing_heavy(tmp_path):
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True,
                           env={"REVERIE_HOME": str(tmp_path), "HOME": str(tmp_path)})
     assert done.stdout.split() == []
+
+
+def test_a_prompt_loads_nothing_heavy(tmp_path):
+    """The hook of a prompt looks into the store, and who wrote the prompt waits for its imports."""
+    env = {"REVERIE_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    (tmp_path / "config.toml").write_text('embedder = "toy"\nidle = 0.0\n')
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(tmp_path),
+             "prompt": "Which host is the staging server?"}
+    script = ("import reverie, reverie.config\n"
+              "with reverie.open() as mind:\n"
+              "    space = reverie.config.space_of(reverie.config.here())\n"
+              "    mind.remember('The staging server is called heron.', space=space)")
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, env=env)
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-I", "-S", str(SRC / "surfaces" / "hooks" / "run.py"), "claude-code"],
+        input=json.dumps(event), capture_output=True, text=True, check=True, env=env)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "heron" in done.stdout and {"sqlite3", "reverie.opening"} <= loaded
+    assert set() == loaded & {"numpy", "dataclasses", "inspect", "typer", "rich", "mcp", "tokenizers"}

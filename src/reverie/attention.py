@@ -9,7 +9,6 @@ Sources: jcode design A (state resets) and B (timing); numbers are CONSTANTS, co
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from reverie.model import Event, Filter, Record, lineage
 from reverie.store import Store
@@ -28,19 +27,25 @@ MOST = 2_000              # ids remembered per set
 ECHOES = 50               # newest memories above a project that are looked at for echoes: a fraction of a millisecond
 
 
-@dataclass(slots=True)
 class Attention:
-    """The state of one conversation. Only its companion's background thread and `take` touch it."""
+    """The state of one conversation. Only its companion's background thread and `take` touch it.
 
-    session: str
-    spaces: tuple[str, ...] = ()                                     # its own and its project's: where its memories lie
-    turns: int = 0
-    judged: int | None = None                                        # the last turn on which the judge gave an answer
-    drifting: int = 0                                                # turns in a row that looked like another topic
-    surfaced: OrderedDict[str, float] = field(default_factory=OrderedDict)
-    injected: OrderedDict[str, float] = field(default_factory=OrderedDict)
-    last_given: tuple[frozenset[str], float] = (frozenset(), float("-inf"))
-    last_context: tuple[str, float] = ("", float("-inf"))
+    No dataclass, as in `model`: a hook makes one at every prompt, and waits for its imports.
+    """
+
+    __slots__ = ("drifting", "injected", "judged", "last_context", "last_given", "session", "spaces", "surfaced",
+                 "turns")
+
+    def __init__(self, session: str, spaces: tuple[str, ...] = ()) -> None:
+        self.session = session
+        self.spaces = spaces                                         # its own and its project's: where its memories lie
+        self.turns = 0
+        self.judged: int | None = None                               # the last turn on which the judge gave an answer
+        self.drifting = 0                                            # turns in a row that looked like another topic
+        self.surfaced: OrderedDict[str, float] = OrderedDict()
+        self.injected: OrderedDict[str, float] = OrderedDict()
+        self.last_given: tuple[frozenset[str], float] = (frozenset(), float("-inf"))
+        self.last_context: tuple[str, float] = ("", float("-inf"))
 
     def turn(self) -> None:
         """One more turn; every RESET_TURNS what has surfaced may do so again."""
