@@ -3,6 +3,7 @@
 ReverieError
 ├── BadInput                what the caller passed cannot be used
 │   ├── UnknownScheme
+│   ├── Refused             its owner does not want such a text kept
 │   └── BadTranscript
 ├── NotFound                no such memory or event
 ├── Conflict                the thing changed meanwhile
@@ -36,6 +37,10 @@ class BadInput(ReverieError, ValueError):
 
 class UnknownScheme(BadInput):
     """That address names no backend that Reverie knows."""
+
+
+class Refused(BadInput):
+    """Such a text is not kept: its owner does not want it."""
 
 
 class BadTranscript(BadInput):

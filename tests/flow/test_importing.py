@@ -696,6 +696,16 @@ def test_jaato_loses_no_word(tmp_path, mind):
     assert ("zone" in one.details["imported_from"], "zone" in found["r"].details["imported_from"]) == (True, False)
 
 
+def test_what_is_only_refused_is_no_error(tmp_path):
+    """It was read, and its owner does not want it: named, and the import has done what it should (A108)."""
+    put(tmp_path / "home" / "config.toml", 'embedder = "none"\ncontact = "refuse"\n')
+    file = put(tmp_path / "memories.jsonl", json.dumps(
+        {"id": "mem_1", "content": "Ask ann@example.org.", "description": "Ask", "tags": ["search"],
+         "timestamp": "2026-03-01T09:15:00"}))
+    said = run(tmp_path / "home", "import", str(file), "--from", "jaato", "--space", SPACE).stderr
+    assert 'contact = "refuse"' in said
+
+
 def test_what_nothing_could_be_read_of_ends_with_an_error(tmp_path):
     """CC-9: the records are named, and a script can tell; also where the answer is JSON."""
     file = put(tmp_path / "semantic.json", '{"memories": [{"id": "a"}]}')

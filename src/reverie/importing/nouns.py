@@ -63,6 +63,7 @@ class Bad(NamedTuple):
 
     where: str
     why: str
+    refused: bool = False    # by what its owner wants kept; it could be read
 
 
 class Remark(NamedTuple):

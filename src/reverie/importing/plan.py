@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from reverie.errors import BadInput
+from reverie.errors import BadInput, Refused
 from reverie.importing.nouns import USER, Bad, Deed, Found, Item, Remark
 from reverie.lifecycle.intake import KIND, MOST_TAG, MOST_TAGS, built, cleaned, equipped, private
 from reverie.lifecycle.untrusted import HEARD, THEIRS
@@ -94,7 +94,7 @@ def planned(items: Iterable[Item], into: Into, there: Callable[[Sequence[str]], 
                 case Remark():
                     remarks.append(item.text)
         except UNUSABLE as err:
-            bad.append(Bad(item.where if isinstance(item, (Found, Deed)) else "", str(err)))
+            bad.append(Bad(item.where if isinstance(item, (Found, Deed)) else "", str(err), isinstance(err, Refused)))
     kept, worse = taken(first, into, there)
     plan = Plan(events=tuple(events), known=known, bad=(*bad, *worse), remarks=tuple(remarks))
     return drawn_up(kept, into, plan)
@@ -110,7 +110,7 @@ def taken(first: Mapping[str, Found], into: Into, there: Callable[[Sequence[str]
             before = old.get(ids[key])
             kept[key] = Kept(one, memory_of(one, into)) if before is None else Kept(one, before, new=False)
         except UNUSABLE as err:
-            bad.append(Bad(one.where, str(err)))
+            bad.append(Bad(one.where, str(err), isinstance(err, Refused)))
     return kept, bad
 
 

@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any
 
 from reverie import config
-from reverie.errors import BadInput
+from reverie.errors import BadInput, Refused
 from reverie.kinds import INTENTION
 from reverie.model import TRUST, UNTRUSTED, Memory, Revise
 from reverie.patterns import checked
@@ -168,13 +168,13 @@ def moment_then(value: Moment, what: str = "as_of") -> float | None:
 
 
 def check_kept(found: Iterable[Redaction], policy: Policy) -> None:
-    """BadInput where something was found that the policy refuses to keep at all."""
+    """Refused where something was found that the policy refuses to keep at all."""
     if (policy.personal, policy.contact) == (USUAL.personal, USUAL.contact):
         return
     from reverie.privacy import FAMILIES, refused
     for kind in refused(found, policy):
         name = next(name for name, kinds in FAMILIES.items() if kind in kinds)
-        raise BadInput(f'There is personal data in it ({kind}), and {name} = "refuse" in config.toml says that such a '
+        raise Refused(f'There is personal data in it ({kind}), and {name} = "refuse" in config.toml says that such a '
                        f'text is not kept. Leave it out; {name} = "mask" would keep the text with a mark in its place')
 
 
@@ -193,14 +193,14 @@ def built(id: str, now: float, text: str, *,  # noqa: PLR0913 - the fields of a 
     """A new memory from what a caller passed. Secrets are gone from every field of it; what others wrote has become
     what it may be (`untrusted.disarmed`).
 
-    BadInput where the policy refuses what is in it, or where nothing is in it but what is private.
+    Refused where the policy refuses what is in it, or where nothing is in it but what is private.
     """
     from reverie.privacy import only_private, redact  # not before something is kept: a cold recall needs none of it
     text, redacted = redact(checked_text(text), policy)
     title, more = redact(checked_title(title), policy) if title else ("", ())
     check_kept((*redacted, *more), policy)
     if redacted and only_private(text):
-        raise BadInput("There is nothing to remember: all of the text is private")
+        raise Refused("There is nothing to remember: all of the text is private")
     kept: dict[str, Any] = {}
     if details:
         kept, within = checked_details(details, policy)

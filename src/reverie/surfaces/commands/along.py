@@ -134,7 +134,7 @@ def along(desk: Desk, files: Mapping[Path, str], dry_run: bool, untrusted: bool)
             done = mind.import_from(place, system, space=desk.space, untrusted=untrusted, dry_run=dry_run)
             desk.telling.rest()
             told.append({"path": str(file), **as_json(done)})
-            empty |= bool(done.plan.bad) and not (done.plan.changes or done.plan.events or done.plan.known)
+            empty |= nothing_of(done.plan)
             if not desk.json:
                 tell(file, done, dry_run)
         if not dry_run:
@@ -143,6 +143,11 @@ def along(desk: Desk, files: Mapping[Path, str], dry_run: bool, untrusted: bool)
         say.document({"space": desk.space, "dry_run": dry_run, "imports": told})
     if empty:
         raise typer.Exit(NOTHING)
+
+
+def nothing_of(plan: "Plan") -> bool:
+    """Whether nothing could be read of what there was. What its owner refuses could be."""
+    return not (plan.changes or plan.events or plan.known) and any(not one.refused for one in plan.bad)
 
 
 def beside(desk: Desk, dry_run: bool, untrusted: bool) -> None:
