@@ -373,4 +373,4 @@ def test_a_purged_word_erases_no_unrelated_turn(store, text):
     store.purge([gone.id])
 
     assert store.event(turn).payload == payload
-    assert store.event(whole).payload == {"said": "[purged]"}
+    assert store.event(whole).payload == {"said": "[purged]."}

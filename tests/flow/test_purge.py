@@ -152,6 +152,34 @@ def test_another_memory_that_says_it_is_named_not_altered(tmp_path, mind, clock)
     assert mind.verify() == []
 
 
+def test_pages_and_shared_files_go_on_saying_what_others_were_told(tmp_path, mind, clock):
+    """X20, CC-4: what stays in memory stays on its page and in the team's file, and no mirror takes the blank in."""
+    gone = mind.remember(TEXT, space=SPACE)
+    kept = [mind.remember(text, space=space).id for text, space in (
+        (TEXT, SPACE), (f"{TEXT.upper()}  And mind the step.", SPACE), (TEXT, "me/other"))]
+    told = mind.remember(f"Ann said again: {TEXT}", kind="event", space=SPACE).id
+    team = tmp_path / "team.jsonl"
+    mind.share(team, space=SPACE)
+    theirs = {**json.loads(team.read_text().splitlines()[0]), "id": "their-own"}
+    team.write_text(team.read_text() + json.dumps(theirs) + "\n")
+    mind.mirror()
+    page = mind.settings.mirror_root / SPACE / "MEMORY.md"
+    page.write_text(page.read_text() + f"\nSomebody wrote here: {TEXT} And more.\n")
+    before = {m.id: (m.text, m.provenance) for m in mind.get(kept)}
+    assert mind.purge(gone.id).repeated == tuple(sorted(kept))
+    clock.tick(60)
+    mind.mirror()
+    mind.share(team, space=SPACE)
+    mind.settle()
+    assert {m.id: (m.text, m.provenance) for m in mind.get(kept)} == before
+    blanked = mind.get([told])[0]
+    assert (blanked.text, blanked.provenance) == ("Ann said again: [purged].", "observed")
+    text = page.read_text()
+    assert (text.count(TEXT), text.count(TEXT.upper()), "Somebody wrote here: [purged]" in text) == (1, 1, True)
+    assert json.loads(next(line for line in team.read_text().splitlines() if "their-own" in line)) == theirs
+    assert mind.verify() == []
+
+
 def test_the_command_says_who_else_says_it(tmp_path, clock):
     """X20: on the command line, with what to type."""
     with memory(tmp_path / "home", now=clock) as mind:

@@ -30,6 +30,8 @@ from hypothesis.stateful import (
 from reverie.errors import BadInput, Conflict, NotFound
 from reverie.model import lineage
 from reverie.settle.bedtime import run_noted
+from reverie.settle.mirroring.obeying import ever_said
+from reverie.store.passages import Passages
 from reverie.testing import Clock, memory, said
 from tests.property.fuse import CRASHES, FAILURES, lit
 from tests.property.invariants import everything, reconciled_well
@@ -427,7 +429,11 @@ class Reverie(RuleBasedStateMachine):
         gone = {id, *(memory.id for memory in self.mind.wordings(id))} & self.kept.keys()
         rest = set().union(*(self.ever_said(other) for other in self.kept if other not in gone))
         said = set().union(*map(self.ever_said, gone)) - rest
+        texts = Passages(ever_said(self.mind.store, self.mind.get(sorted(gone))))
         others = {other: {"newer": None} for other, m in self.kept.items() if m["newer"] in gone and other not in gone}
+        for other, m in self.kept.items():
+            if other not in gone and m["kind"] == "event":    # a record of what was said is blanked as the log is
+                others[other] = {**others.get(other, {}), "text": texts.text(m["text"])[0]}
         done = self.does(lambda: self.mind.purge(id), others, removed=tuple(sorted(gone)))
         self.relearn_ties()
         self.last = None

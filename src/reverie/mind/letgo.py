@@ -104,14 +104,14 @@ class LettingGo(Base):
         self._leaving += gone
         self._withdraw()
         work = Work(self.store, self.embedder, self.settings, self._now())
-        left = (*mirroring.erased(work, gone, said, self._now), *purging.unlaid(work, gone, said),
+        repeated = purging.repeated(self.store, said)
+        left = (*mirroring.erased(work, gone, said, self._now), *purging.unlaid(work, gone, said, repeated),
                 *purging.unfiled(work, gone, said, self._now),
                 *sharing.erased(work, gone, [name_of(memory) for memory in memories]),
                 *past_tasks.erased(self.store.code_chunks), *self.store.compact())
         if left:
             self.store.set_meta(UNFINISHED, "yes")
-        return backups.Purged(erased, (*backups.purge(self.settings, self.store, gone), *left),
-                              purging.repeated(self.store, said))
+        return backups.Purged(erased, (*backups.purge(self.settings, self.store, gone), *left), repeated)
 
     def scrub(self, texts: Sequence[str] | str = (), *, write: bool = False, copies: bool = False,
               on: Callable[[str, int, int | None], None] | None = None) -> Scrubbed:

@@ -9,23 +9,27 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from reverie import clock
 from reverie.errors import StoreError
 from reverie.files import roots, versions
 from reverie.files.index import synced
+from reverie.mirror import jsonl
 from reverie.mirror.files import Folder
+from reverie.mirror.pages import Item, ids_in, parse
+from reverie.mirror.swapping import bytes_of
 from reverie.model import Filter
+from reverie.settle import sharing
 from reverie.settle.filing import indexing
 from reverie.settle.mirroring import alone, known, root_of
 from reverie.settle.reading import Work
 from reverie.settle.scrubbing import in_files, own_roots
 from reverie.store import Store
-from reverie.store.passages import CHANCE, Passages
+from reverie.store.passages import CHANCE, KEPT, Passages
 from reverie.words import folded
 
 PATIENCE = 60.0          # seconds that whoever indexes now is waited for
@@ -48,10 +52,12 @@ def unfiled(work: Work, ids: Iterable[str], texts: Iterable[str], now: Callable[
     return (*left, *(() if scrubbed else (Path(index.path),)))
 
 
-def unlaid(work: Work, ids: Iterable[str], texts: Iterable[str]) -> tuple[Path, ...]:
+def unlaid(work: Work, ids: Iterable[str], texts: Iterable[str], kept: Iterable[str]) -> tuple[Path, ...]:
     """What lies ready for hooks or waits to be taken in, below `<home>/hooks`, and repeats these memories, goes.
 
-    In pages, shared files and logs the texts are blanked. Returns the files that could not be written.
+    In pages, shared files and logs the texts are blanked, but not where they stand for a memory that is `kept`, nor on
+    a shared line that is none of ours: a blank there would be taken for what somebody wrote. Returns the files that
+    could not be written.
     """
     said = list(texts)
     repeats = repeating(set(ids), said)
@@ -60,7 +66,66 @@ def unlaid(work: Work, ids: Iterable[str], texts: Iterable[str]) -> tuple[Path, 
             if repeats("\n".join(strings(json.loads(path.read_bytes()))).encode("utf-8", "replace")):
                 path.unlink()
     with alone(work.store, clock.now):
-        return tuple(in_files(work, Passages(said), own_roots(work), lambda *_: None, write=True)[1])
+        clean = Sparing(Passages(said), staying(work.store, {*kept}))
+        return tuple(in_files(work, clean, own_roots(work), lambda *_: None, write=True)[1])
+
+
+Clean = tuple[Any, tuple[str, ...]]    # as it should stand, and the kinds of what was taken out
+
+
+class Sparing(NamedTuple):
+    """Blanks texts wherever they do not stand for one of these memories: in its bullet, under its id."""
+
+    clean: Passages
+    ids: set[str]
+
+    def text(self, text: str) -> Clean:
+        """A page, or any other text; in bullets as in the values of its hidden copy, lest they seem to be edited."""
+        if not ids_in(text):
+            return self.clean.text(text)
+        done: list[Clean] = []
+        prose = ""
+        for block in parse(text, "").blocks:
+            if isinstance(block, Item):
+                done += [self.clean.text(prose), self.bullet(block)]
+            prose = "" if isinstance(block, Item) else prose + block.raw
+        done.append(self.clean.text(prose))
+        return "".join(part for part, _ in done), kinds_of(done)
+
+    def bullet(self, item: Item) -> Clean:
+        """A bullet with what it says blanked, unless it stays."""
+        if item.marked in self.ids:
+            return item.raw, ()
+        said, kinds = self.clean.text(item.line.text)
+        return (item.raw.replace(item.line.text, said), kinds) if kinds and item.line.text in item.raw else (
+            self.clean.text(item.raw))
+
+    def value(self, value: Any) -> Clean:
+        """A value of JSON with all cleaned but what stands under the id of one of these, or holds it as its own."""
+        if isinstance(value, dict):
+            if str(value.get("id")) in self.ids:
+                return value, ()
+            done = {name: (inner, ()) if name in (*KEPT, *self.ids) else self.value(inner)
+                    for name, inner in value.items()}
+            return {name: inner for name, (inner, _) in done.items()}, kinds_of(done.values())
+        if isinstance(value, list):
+            each = [self.value(inner) for inner in value]
+            return [inner for inner, _ in each], kinds_of(each)
+        return self.clean.value(value)
+
+
+def kinds_of(parts: Iterable[Clean]) -> tuple[str, ...]:
+    """The kinds of what was taken out of any of these."""
+    return tuple(dict.fromkeys(kind for _, kinds in parts for kind in kinds))
+
+
+def staying(store: Store, kept: Collection[str]) -> set[str]:
+    """By what names files call the memories that are kept, and those of shared lines that no memory answers for."""
+    there = store.browse(Filter(active=None, limit=EVERY))
+    files = [bytes_of(Path(share.path)) or b"" for share in sharing.shares(store)]
+    shared = {line.id for file in files for line in jsonl.read(file).lines}
+    ours = {jsonl.name_of(memory) for memory in there}
+    return {*kept, *(jsonl.name_of(memory) for memory in there if memory.id in kept), *(shared - ours)} - {""}
 
 
 def strings(value: Any) -> Iterator[str]:

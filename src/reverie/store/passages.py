@@ -33,8 +33,9 @@ class Passages:
 
     def text(self, text: str) -> tuple[str, tuple[str, ...]]:
         """A text without them, and whether any was there."""
-        if folded(text.strip().rstrip(ENDS)) in self.whole:
-            return PURGED, ("purged",)
+        bare = text.strip().rstrip(ENDS)
+        if folded(bare) in self.whole:
+            return text.replace(bare, PURGED), ("purged",)    # what ends it stays, as within other texts
         clean = without_beginning(self.begun, without_passage(self.passage, text))
         return (clean, ("purged",)) if clean != text else (text, ())
 
