@@ -4,16 +4,17 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reverie import Mind
 from reverie.errors import BadInput
-from reverie.settle.scrubbing import Scrubbed
 from reverie.surfaces import say
 from reverie.surfaces.commands.keep import PANEL
 from reverie.surfaces.desk import Desk, command
+
+if TYPE_CHECKING:
+    from reverie.settle.scrubbing import Scrubbed
 
 SHOWN = 5            # places of one sort that are named
 FOUND = 1            # exit code: something holds a secret, still
@@ -40,7 +41,7 @@ def scrub(
     """
     texts = () if text is None else (wanted(text),)
     with desk.mind() as mind:
-        done = looked(desk, mind, texts)
+        done = mind.scrub(texts, on=desk.telling)
         if (done.finds or done.unreached or (copies and done.copies)) and (yes or agreed(desk, done, copies)):
             try:
                 done = mind.scrub(texts, write=True, copies=copies, on=desk.telling)
@@ -68,12 +69,7 @@ def wanted(text: str) -> str:
     return line
 
 
-def looked(desk: Desk, mind: Mind, texts: tuple[str, ...]) -> Scrubbed:
-    """A look, that alters nothing."""
-    return mind.scrub(texts, on=desk.telling)
-
-
-def agreed(desk: Desk, done: Scrubbed, copies: bool) -> bool:
+def agreed(desk: Desk, done: "Scrubbed", copies: bool) -> bool:
     """Whether somebody at a terminal says yes, having seen what there is; elsewhere a look stays a look."""
     if desk.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
@@ -83,7 +79,7 @@ def agreed(desk: Desk, done: Scrubbed, copies: bool) -> bool:
     return typer.confirm(f"Take it out for good{also}? This cannot be undone.", err=True)
 
 
-def report(done: Scrubbed, copies: bool) -> None:
+def report(done: "Scrubbed", copies: bool) -> None:
     """What was found, by kind and by place; what still holds it, and what to do about that."""
     if not done.finds:
         say.tell("Nothing found." if not done.holds else "Nothing found in the memory itself.")
@@ -100,7 +96,7 @@ def report(done: Scrubbed, copies: bool) -> None:
     listed("Being read or written by another process just now; run the same again when it is done", done.unreached)
 
 
-def places(done: Scrubbed) -> Iterable[tuple[str, dict[str, int], list[str]]]:
+def places(done: "Scrubbed") -> Iterable[tuple[str, dict[str, int], list[str]]]:
     """What was found, by sort of place: kinds with their number, and the names of the places."""
     for what in dict.fromkeys(find.what for find in done.finds):
         some = [find for find in done.finds if find.what == what]
@@ -119,7 +115,7 @@ def listed(why: str, paths: Iterable[Path]) -> None:
         say.note(f"  {path}")
 
 
-def as_json(done: Scrubbed) -> dict[str, object]:
+def as_json(done: "Scrubbed") -> dict[str, object]:
     """The same as JSON values."""
     return {"found": [find._asdict() for find in done.finds], "kinds": done.kinds, "written": done.written,
             **{name: list(map(str, getattr(done, name))) for name in ("copies", "yours", "unreached")}}
