@@ -18,7 +18,6 @@ from reverie.importing.nouns import (
     Found,
     Item,
     Reading,
-    Remark,
     Tie,
     kind_named,
     moment,
@@ -27,7 +26,7 @@ from reverie.importing.nouns import (
     words,
     zoneless,
 )
-from reverie.importing.texts import Passage, frontmatter, left_out, own, page_in, passages, print_of, sensitive
+from reverie.importing.texts import Passage, frontmatter, own, page_in, passages, print_of, sensitive
 from reverie.kinds import KINDS
 
 OBSERVATION = re.compile(r"\[([^\[\]()]{1,64})\]\s+(\S.*)", re.DOTALL)
@@ -64,7 +63,7 @@ def fits(path: Path) -> bool:
 def read(path: Path, reading: Reading) -> Iterator[Item]:
     """Every note with its observations and relations."""
     root = path if path.is_dir() else path.parent
-    files, links = own(root, sorted(path.rglob("*.md")) if path.is_dir() else [path])
+    files, linked = own(root, sorted(path.rglob("*.md")) if path.is_dir() else [path])
     notes = []
     for name, file in ((file.relative_to(root).as_posix(), file) for file in files):
         try:
@@ -73,8 +72,7 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
         except (BadInput, OSError) as err:
             yield Bad(name, str(err))
     yield from sensitive(files)
-    if links:
-        yield Remark(left_out(links))
+    yield from linked
     known = {name.lower(): note.permalink for note in notes for name in (note.permalink, note.title)}
     for note in notes:
         yield from memories(note, known, reading)

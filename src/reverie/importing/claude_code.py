@@ -19,23 +19,13 @@ from reverie.importing.nouns import (
     Found,
     Item,
     Reading,
-    Remark,
     Tie,
     mapping,
     moment,
     words,
     zoneless,
 )
-from reverie.importing.texts import (
-    frontmatter,
-    kind_under,
-    left_out,
-    own,
-    page_in,
-    passages,
-    print_of,
-    sensitive,
-)
+from reverie.importing.texts import frontmatter, kind_under, own, page_in, passages, print_of, sensitive
 
 INDEX = "MEMORY.md"
 TYPES = {"user": "knowledge", "feedback": "preference", "project": "fact", "reference": "note"}
@@ -59,7 +49,7 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
     """Every page, and what the index says besides."""
     folder = folder_of(path) or path
     root = folder if folder.is_dir() else path.parent
-    files, links = own(root, sorted(folder.rglob("*.md")) if folder.is_dir() else [path])
+    files, linked = own(root, sorted(folder.rglob("*.md")) if folder.is_dir() else [path])
     yield from sensitive(files)
     topics = []
     for file in files:
@@ -77,8 +67,7 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
                                       if key and key != one.key))
     if (index := root / INDEX) in files:
         yield from rest_of(index, root)
-    if links:
-        yield Remark(left_out(links))
+    yield from linked
 
 
 def topic(file: Path, name: str, reading: Reading) -> Found | None:

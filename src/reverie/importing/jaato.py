@@ -27,7 +27,7 @@ from reverie.importing.nouns import (
     words,
     zoneless,
 )
-from reverie.importing.texts import head_of, left_out, own, text_in
+from reverie.importing.texts import head_of, own, text_in
 from reverie.mirror import jsonl
 from reverie.numbers import count
 
@@ -69,7 +69,7 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
     """Every record, each once."""
     best: dict[str, Found] = {}
     twice = 0
-    files, links = own(path, files_of(path)) if path.is_dir() else ([path], ())
+    files, linked = own(path, files_of(path)) if path.is_dir() else ([path], ())
     for file in files:
         name = file.relative_to(path).as_posix() if path.is_dir() else file.name
         try:
@@ -91,8 +91,7 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
     yield from best.values()
     if twice:
         yield Remark(f"{twice:,} stood there more than once; of each the one that was used or written last was taken")
-    if links:
-        yield Remark(left_out(links))
+    yield from linked
 
 
 def reference(record: Mapping[str, Any], where: str, zone: str) -> Found:

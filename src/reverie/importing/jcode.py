@@ -33,7 +33,7 @@ from reverie.importing.nouns import (
     words,
     zoneless,
 )
-from reverie.importing.texts import head_of, json_in, left_out, own, parsed, record_at, text_in
+from reverie.importing.texts import head_of, json_in, own, parsed, record_at, text_in
 from reverie.model import Reinforcement
 from reverie.numbers import count, fraction
 
@@ -82,7 +82,7 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
     places = [path / "memory" / "global.json", *(
         file for folder in ("memory/projects", "notes") for file in sorted((path / folder).glob("*.json"))),
         path / "ambient" / "queue.json"]
-    files, links = own(path, places)
+    files, linked = own(path, places)
     others = []
     for file in files:
         name = file.relative_to(path).as_posix()
@@ -95,8 +95,7 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
     if others:
         yield Remark(f"Not of this folder, and left out: {', '.join(others)}. Run this in the project that such a file "
                      "belongs to, or name the file")
-    if links:
-        yield Remark(left_out(links))
+    yield from linked
 
 
 def of_file(file: Path, name: str, scope: str, reading: Reading) -> Iterator[Item]:
@@ -110,7 +109,7 @@ def of_file(file: Path, name: str, scope: str, reading: Reading) -> Iterator[Ite
         why = "it is empty or not there"
     except BadInput as err:
         why = str(err)
-    copies, links = own(file.parent, spares(file))
+    copies, linked = own(file.parent, spares(file))
     for copy in copies:
         try:
             value = json_in(copy)
@@ -119,8 +118,7 @@ def of_file(file: Path, name: str, scope: str, reading: Reading) -> Iterator[Ite
         yield Remark(f"{name} cannot be read ({why}); its copy {copy.name} was taken instead")
         yield from of_value(value, str(PurePosixPath(name).with_name(copy.name)), scope, reading)
         return
-    if links:
-        yield Remark(left_out(links))
+    yield from linked
     if text or file.is_file():
         whole = whole_in(text)
         yield Bad(name, f"{why}. {len(whole):,} of its entries are whole and were taken, without links")

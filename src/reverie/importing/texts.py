@@ -56,8 +56,8 @@ def decoded(data: bytes) -> str:
     return data.decode(code, "replace").replace("\r\n", "\n")
 
 
-def own(root: Path, files: Iterable[Path]) -> tuple[list[Path], tuple[str, ...]]:
-    """Those files that lie in a folder by themselves, and the names of those that a link leads to: a link may lead
+def own(root: Path, files: Iterable[Path]) -> tuple[list[Path], tuple[Remark, ...]]:
+    """Those files that lie in a folder by themselves, and what is to be said where a link leads to others: it may lead
     anywhere, and nobody who imports a folder means what lies outside of it.
     """
     kept, links = list[Path](), list[str]()
@@ -65,12 +65,7 @@ def own(root: Path, files: Iterable[Path]) -> tuple[list[Path], tuple[str, ...]]
         parts = file.relative_to(root).parts
         linked = any(root.joinpath(*parts[:place]).is_symlink() for place in range(1, len(parts) + 1))
         (links.append("/".join(parts)) if linked else kept.append(file))
-    return kept, tuple(links)
-
-
-def left_out(links: Sequence[str]) -> str:
-    """That links were not followed."""
-    return f"Links are not followed; left out: {', '.join(links)}"
+    return kept, (Remark(f"Links are not followed; left out: {', '.join(links)}"),) if links else ()
 
 
 def page_in(path: Path) -> str:

@@ -33,7 +33,6 @@ from reverie.importing.texts import (
     Passage,
     head_of,
     kind_under,
-    left_out,
     own,
     page_in,
     passages,
@@ -81,9 +80,8 @@ def stores(folder: Path) -> list[Path]:
 
 def read(path: Path, reading: Reading) -> Iterator[Item]:
     """Everything that is kept there."""
-    files, links = own(path, stores(path)) if path.is_dir() else ([path], ())
-    if links:
-        yield Remark(left_out(links))
+    files, linked = own(path, stores(path)) if path.is_dir() else ([path], ())
+    yield from linked
     records: list[Found] = []
     feelings: list[Found] = []
     for file in files:
@@ -260,10 +258,9 @@ def pages(folder: Path, reading: Reading) -> Iterator[Item]:
     """MEMORY.md and the daily logs: blocks with the moment in brackets, or pages that somebody wrote anew."""
     page = next((folder / name for name in LONG_TERM if (folder / name).is_file()), None)
     days = [file for file in sorted((folder / "memory").glob("*.md")) if DAILY.fullmatch(file.stem)]
-    files, links = own(folder, [*([page] if page else []), *days])
+    files, linked = own(folder, [*([page] if page else []), *days])
     yield from sensitive(files)
-    if links:
-        yield Remark(left_out(links))
+    yield from linked
     for file in files:
         name = file.relative_to(folder).as_posix()
         try:
