@@ -14,7 +14,6 @@ from typing import Any
 
 from reverie.errors import BadInput
 from reverie.importing.nouns import (
-    Bad,
     Deed,
     Found,
     Item,
@@ -23,6 +22,7 @@ from reverie.importing.nouns import (
     moment,
     required,
     texts,
+    usable,
     without_none,
     words,
     zoneless,
@@ -84,10 +84,7 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
 def item(row: TableRow, zone: str) -> Item:
     """What a row comes to."""
     where = f"{row.table}, row {row.number}"
-    try:
-        return READERS[row.table](row.values, f"{row.table}:{row.values.get('id', row.number)}", where, zone)
-    except (BadInput, TypeError, ValueError) as err:
-        return Bad(where, str(err))
+    return usable(where, READERS[row.table], row.values, f"{row.table}:{row.values.get('id', row.number)}", where, zone)
 
 
 def tool(values: Mapping[str, Any], key: str, where: str, zone: str) -> Deed:
@@ -158,5 +155,5 @@ def plain(value: Any) -> Any:
         return value
 
 
-READERS: dict[str, Callable[[Mapping[str, Any], str, str, str], Item]] = {
+READERS: dict[str, Callable[[Mapping[str, Any], str, str, str], Found | Deed]] = {
     "tool_executions": tool, "file_interactions": touched, "task_history": task, "learned_patterns": pattern}

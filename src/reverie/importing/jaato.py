@@ -23,6 +23,7 @@ from reverie.importing.nouns import (
     mapping,
     not_understood,
     texts,
+    usable,
     without_none,
     words,
     zoneless,
@@ -79,12 +80,10 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
             continue
         for number, line in enumerate(found, start=1):
             where = f"{name}, line {number}"
-            try:
-                if line.why:
-                    raise BadInput(line.why)
-                one = (reference if file.parent.name == REFERENCES else memory)(line.record, where, reading.zone)
-            except (BadInput, TypeError, ValueError) as err:
-                yield Bad(where, str(err))
+            one = Bad(where, line.why) if line.why else usable(
+                where, reference if file.parent.name == REFERENCES else memory, line.record, where, reading.zone)
+            if isinstance(one, Bad):
+                yield one
                 continue
             twice += one.key in best
             best[one.key] = max(best.get(one.key, one), one, key=latest)

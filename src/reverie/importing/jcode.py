@@ -29,6 +29,7 @@ from reverie.importing.nouns import (
     not_understood,
     required,
     texts,
+    usable,
     without_none,
     words,
     zoneless,
@@ -149,10 +150,7 @@ def of_value(value: Any, name: str, scope: str, reading: Reading) -> Iterator[It
     edges = mapping(graph.get("edges"))
     for key, entry in entries:
         where = f"{name}, memory {key}"
-        try:
-            yield memory(mapping(entry), where, scope, edges, reading.zone)
-        except (BadInput, TypeError, ValueError) as err:
-            yield Bad(where, str(err))
+        yield usable(where, memory, mapping(entry), where, scope, edges, reading.zone)
 
 
 def memory(entry: Mapping[str, Any], where: str, scope: str, edges: Mapping[str, Any], zone: str) -> Found:
@@ -237,20 +235,20 @@ def queue(file: Path, reading: Reading) -> Iterator[Item]:
         return
     for place, one in enumerate(map(mapping, listed if isinstance(listed, list) else ()), start=1):
         where = f"{name}, item {place}"
-        try:
-            text = words(one.get("task_description")) or required(one, "context")
-            more = {name: one[name] for name in BESIDES if one.get(name) and one[name] != text}
-            odd = not_understood(one, reading.zone, times=("created_at", "scheduled_for"), lists=("relevant_files",))
-            yield Found(
-                key=required(one, "id"), text=text, where=where, odd=odd, local=zoneless(one.get("created_at")),
-                at=moment(one.get("created_at"), reading.zone),
-                scope=USER, fields=without_none(
-                    kind="intention", session=words(one.get("created_by_session")),
-                    files=texts(one.get("relevant_files")),
-                    details=without_none(when=moment(one.get("scheduled_for"), reading.zone),
-                                         priority=PRIORITIES.get(words(one.get("priority")), 0.5), jcode=more)))
-        except (BadInput, TypeError, ValueError) as err:
-            yield Bad(where, str(err))
+        yield usable(where, intention, one, where, reading.zone)
+
+
+def intention(one: Mapping[str, Any], where: str, zone: str) -> Found:
+    """One item of the queue."""
+    text = words(one.get("task_description")) or required(one, "context")
+    more = {name: one[name] for name in BESIDES if one.get(name) and one[name] != text}
+    return Found(
+        key=required(one, "id"), text=text, where=where, local=zoneless(one.get("created_at")),
+        odd=not_understood(one, zone, times=("created_at", "scheduled_for"), lists=("relevant_files",)),
+        at=moment(one.get("created_at"), zone), scope=USER, fields=without_none(
+            kind="intention", session=words(one.get("created_by_session")), files=texts(one.get("relevant_files")),
+            details=without_none(when=moment(one.get("scheduled_for"), zone),
+                                 priority=PRIORITIES.get(words(one.get("priority")), 0.5), jcode=more)))
 
 
 def stem_of(path: str) -> str:

@@ -21,6 +21,7 @@ from reverie.importing.nouns import (
     not_understood,
     required,
     texts,
+    usable,
     without_none,
     words,
     zoneless,
@@ -48,10 +49,8 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
     try:
         for piece in pieces(text, name):
             where = f"{path.name}, line {piece.line}"
-            try:
-                yield Bad(where, piece.why) if piece.why else memory(mapping(piece.value), where, reading.zone)
-            except (BadInput, TypeError, ValueError) as err:
-                yield Bad(where, str(err))
+            yield Bad(where, piece.why) if piece.why else usable(
+                where, memory, mapping(piece.value), where, reading.zone)
     except BadInput as err:
         yield Bad(path.name, str(err))
     if not text.lstrip().startswith("[") and opening(text, "relations") >= 0:

@@ -7,10 +7,10 @@ where. It never writes into the source and stops at nothing: a record that canno
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple, ParamSpec, TypeGuard, TypeVar
 
 from reverie.errors import BadInput
 from reverie.lifecycle.intake import FARTHEST, KIND
@@ -73,6 +73,8 @@ class Remark(NamedTuple):
 
 
 Item = Found | Deed | Bad | Remark
+P = ParamSpec("P")
+Made = TypeVar("Made", Found, Deed, Found | Deed)
 
 
 class Reading(NamedTuple):
@@ -156,6 +158,14 @@ def not_understood(record: Mapping[str, Any], zone: str, *, times: Sequence[str]
 def len_of(value: object) -> int:
     """How much there is of a list; what is none counts as one."""
     return len(value) if isinstance(value, (list, tuple)) else 1
+
+
+def usable(where: str, make: Callable[P, Made], *given: P.args, **more: P.kwargs) -> Made | Bad:
+    """What is made of a record, or why it cannot be used."""
+    try:
+        return make(*given, **more)
+    except (BadInput, TypeError, ValueError) as err:
+        return Bad(where, str(err))
 
 
 def required(record: Mapping[str, Any], name: str) -> str:

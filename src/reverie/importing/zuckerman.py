@@ -26,6 +26,7 @@ from reverie.importing.nouns import (
     not_understood,
     required,
     texts,
+    usable,
     without_none,
     words,
 )
@@ -110,10 +111,7 @@ def of_store(file: Path) -> Iterator[Item]:
             elif type not in READERS:
                 yield Bad(where, f"{type!r} is no type of memory; there are {', '.join(READERS)}")
             else:
-                try:
-                    yield found(record, type, where)
-                except (BadInput, TypeError, ValueError) as err:
-                    yield Bad(where, str(err))
+                yield usable(where, found, record, type, where)
     except BadInput as err:
         yield Bad(file.name, str(err))
     if passing:
