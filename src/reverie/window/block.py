@@ -106,21 +106,26 @@ def render(hits: Sequence[Hit], now: float, *, limit: int, budget: int, due: Seq
     """
     taken: list[Hit] = []
     lines: dict[str, str] = {}
+    said: set[str] = set()
+    headings: set[str] = set()
     left = budget - tokens(HEAD) - tokens(FOOT) - 2
     few, theirs = (limit, left) if asked else (max(1, limit // FEW), left // FEW)
     for hit in sorted((*due, *hits), key=lambda hit: unverified(hit.memory)):
         if len(taken) == limit:
             break
         doubtful = unverified(hit.memory)
-        if not hit.memory.active or folded(hit.memory.text) in {folded(h.memory.text) for h in taken}:
+        words = folded(hit.memory.text)
+        if not hit.memory.active or words in said:
             continue
         text = line(hit.memory, now)
         heading = heading_of(hit.memory)
         cost = tokens(text) + 1
-        if heading not in {heading_of(h.memory) for h in taken}:
+        if heading not in headings:
             cost += tokens(heading) + 2
         if cost <= left and not (doubtful and (few == 0 or cost > theirs)):
             taken.append(hit)
+            said.add(words)
+            headings.add(heading)
             lines[hit.memory.id] = text
             left -= cost
             few, theirs = (few - 1, theirs - cost) if doubtful else (few, theirs)
