@@ -25,16 +25,23 @@ def redacted(said: Sequence[Said], policy: Policy, before: Sequence[Said] = ()) 
     written = []
     earlier = lately(before)
     for place, message in enumerate((*earlier, *said), -len(earlier)):
-        text = clean(news_in(message))
         if message.role == ASSISTANT:
             guarded = reads(message, policy) or (asking and guarded)
-            text = bare_calls(text, policy) if guarded else text
-        elif message.role in TOOLS:
-            text = MARK if text and (guarded or is_marked(text)) else without_lines(text, policy)
         asking = message.role == ASSISTANT
         if place >= 0:
+            text = open_part(message, policy, guarded=guarded)
             written.append({"role": short_role(message.role, policy), "text": shortened(text, policy)})
     return written
+
+
+def open_part(message: Said, policy: Policy, *, guarded: bool) -> str:
+    """What a message says beside what stands in sensitive files; `guarded` if the call at hand is given one."""
+    text = clean(news_in(message))
+    if message.role == ASSISTANT:
+        return bare_calls(text, policy) if guarded else text
+    if message.role not in TOOLS:
+        return text
+    return MARK if text and (guarded or is_marked(text)) else without_lines(text, policy)
 
 
 def news_in(message: Said) -> str:
