@@ -504,6 +504,22 @@ def test_doctor_shows_shared_files_in_conflict(user):
     alone(f"A shared file is not in step: {file}")
 
 
+def test_doctor_says_that_an_index_is_of_an_earlier_version(user):
+    """After an upgrade nobody reads it; indexing again takes its place, and doctor is content."""
+    wired_to(user)
+    home = config.default_home()
+    with opened(home) as mind:
+        mind.remember("The staging server is called heron.", space="me/x")
+        (user / "code").mkdir()
+        (user / "code" / "a.py").write_text("def f(): pass\n")
+        left = home / "cache" / "reverie-code-1.db"
+        left.parent.mkdir(exist_ok=True)
+        left.write_bytes(b"old")
+        assert alone("The index of code is of an earlier version") == "Index each repository again: reverie index"
+        mind.index_code(user / "code")
+    assert all(one["well"] for one in findings())
+
+
 def test_doctor_sees_a_full_disk(user, monkeypatch):
     """Hooks can write neither what happens nor a line in their log: doctor says so."""
     assert "is full" not in told(code=1)

@@ -67,6 +67,17 @@ def test_lines_are_taken_once(text):
         assert once.count("a.py:1:x") == text.count("a.py:1:x") and once.count("\n") == text.count("\n")
 
 
+@pytest.mark.parametrize(("text", "left"), [
+    ("a/.env\n3:key\n4-key\n\nb.py\n1:x = 1", f"a/.env\n{MARK}\n\nb.py\n1:x = 1"),       # rg --heading
+    ("./.env-3-key\n./.env:4:key\n--\nb-1-c.py-3-x", f"./.env:{MARK}\n./.env:{MARK}\n--\nb-1-c.py-3-x"),    # -C 1
+    ("==> a.py <==\nx\n\n==> .env <==\nkey\n\nkey\n==> b <==\ny",
+     f"==> a.py <==\nx\n\n==> .env <==\n{MARK}\n==> b <==\ny"),
+    (".env\na.py\nb.py", ".env\na.py\nb.py"), ("see .env\n1:x", "see .env\n1:x")])         # a list, and prose
+def test_searches_and_heads_of_several_files(text, left):
+    """A search with headings, with lines around what it found, and `head` name the file in their own ways (A109)."""
+    assert without_lines(text, USUAL) == left and without_lines(left, USUAL) == left
+
+
 @pytest.mark.parametrize("text", ["---\nsensitive: true\n---\nx", "---\r\na: 1\r\nSensitive: yes\r\n---\r\n",
                                   "     1\t---\n     2\tsensitive: \"true\"\n", "\ufeff---\n'sensitive': on\n---"])
 def test_front_matter_says_it(text):

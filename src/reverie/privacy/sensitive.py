@@ -53,7 +53,9 @@ _PATCHED = (r"(?m)^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |diff 
             r"(?P<path>.{1,300})$")
 _HUNKS = r"(?ms)^diff --git a/(?P<path>[^\n]{1,300}) b/(?P=path)\n.*?(?=^diff --git |\Z)"    # what git prints of a file
 _PLAIN = r"[\w./~\- :@+,]*"                         # a command that cannot hold a text: neither quotes nor redirection
-_NAMED_LINE = r"(?m)^(?P<path>[^\s:]{1,300}):.*$"   # what grep prints of several files
+_NAMED_LINE = r"(?m)^(?:(?P<path>[^\s:]{1,300}):|(?P<near>[^\s:]{1,300}?)-\d+-).*$"    # as grep prints lines of several
+_HEADED = (r"(?m)^(?:(?P<path>\S{1,300})\n(?:\d+[:\-].*(?:\n|\Z))+"                   # and rg --heading
+           r"|==> (?P<head>.{1,300}) <==\n(?:(?!==> ).*(?:\n|\Z))+)")                   # and head, of several files
 
 
 def is_sensitive(path: str, policy: Policy) -> bool:
@@ -218,9 +220,24 @@ def without_lines(text: Any, policy: Policy) -> Any:
     if "diff --git " in text:
         text = compiled(_HUNKS).sub(
             lambda found: f"{found['path']}: {MARK}\n" if is_sensitive(found["path"], policy) else found[0], text)
-    names = {found["path"] for found in compiled(_NAMED_LINE).finditer(text)}
+    text = compiled(_HEADED).sub(lambda found: without_block(found, policy), text)
+    names = {path_of(found) for found in compiled(_NAMED_LINE).finditer(text)}
     guarded_names = {name for name in names if is_pathlike(name) and is_sensitive(name, policy)}
     if not guarded_names:
         return text
     return compiled(_NAMED_LINE).sub(
-        lambda found: f"{found['path']}:{MARK}" if found["path"] in guarded_names else found[0], text)
+        lambda found: f"{path_of(found)}:{MARK}" if path_of(found) in guarded_names else found[0], text)
+
+
+def path_of(found: re.Match[str]) -> str:
+    """The file that a line, or a block, is of."""
+    return str(found[1] or found[2])
+
+
+def without_block(found: re.Match[str], policy: Policy) -> str:
+    """The lines of one file without what they say if it is sensitive; what follows them stays apart."""
+    name = path_of(found)
+    if not is_pathlike(name) or not is_sensitive(name, policy):
+        return found[0]
+    heading = found[0].partition("\n")[0]
+    return f"{heading}\n{MARK}" + "\n" * found[0].endswith("\n")

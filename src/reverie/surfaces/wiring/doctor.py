@@ -112,6 +112,9 @@ def of_store(mind: Mind, home: Path, space: str) -> Iterator[Finding]:
     if trouble:
         yield Finding(False, f"The last attempt to settle, {age(now - trouble['at'])}, met: {trouble['text']}",
                       "Try: reverie settle")  # fmt: skip
+    if mind.store.code.former():
+        yield Finding(False, "The index of code is of an earlier version, and nothing reads it.",
+                      "Index each repository again: reverie index")  # fmt: skip
     for _, why in stuck(mind.store):
         yield Finding(False, f"A shared file is not in step: {why}")
 
