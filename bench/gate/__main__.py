@@ -16,7 +16,6 @@ import argparse
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from unittest import mock
 
 from bench.common import save, table
@@ -32,7 +31,6 @@ from reverie.search.gate import Seen
 from reverie.settle import preparing
 from reverie.words import query_terms
 
-LOOKS = Path(__file__).with_name("looks.txt")
 COSINES = (0.35, 0.40, 0.45)
 BM25S = (3.0, 4.0, 5.0)
 CLEAN = 0.90
@@ -122,13 +120,6 @@ def report(found: Found, path: str, part: str) -> dict[str, dict[str, dict[str, 
     return result
 
 
-def look() -> None:
-    """Count one more look at the held-out part, with what tells the coefficients apart."""
-    before = len(LOOKS.read_text("utf-8").splitlines()) if LOOKS.exists() else 0
-    with LOOKS.open("a", encoding="utf-8") as looks:
-        looks.write(f"{before + 1}. coefficients with the constant {gate.learned()[0].opens['constant']}\n")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--held-out", action="store_true", help="judge what nothing was fitted on; say so in looks.txt")
@@ -147,7 +138,7 @@ def main() -> None:
                 found |= judge(embedder, args, [Gate("learned, borrowing")], path, held=args.held_out)
         result[path] = report(found, path, part)
     if args.held_out:
-        look()
+        sessions.look(f"coefficients with the constant {gate.learned()[0].opens['constant']}")
         save("gate", result)
     print("\ntargets on held-out sessions: quiet turns left clean 0.90, needed memories surfaced 0.60")
 

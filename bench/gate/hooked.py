@@ -1,10 +1,12 @@
 """When what is needed comes, through hooks: at the turn that needs it, or one later. `python -m bench.gate.hooked`
 
-Hooks cannot wait for the model: what meaning finds for a turn is ready at the next one. Two ways to give it, on the
-labelled sessions of the develop part, by the real path (`opening`, `prepare`) and the hooks' own rules (`hooks.topic`):
+Hooks cannot wait for the model: what meaning finds for a prompt is ready soon after it. Three ways to give it, on the
+labelled sessions, by the real path (`opening`, `prepare`) and the hooks' own rules (`hooks.topic`):
 
     one turn later   words at the first prompt of a session; then what the last turn prepared, whatever is said now
     every prompt     words at each prompt that says something of its own; what was prepared waits for one that goes on
+    and at work      the same, and what was prepared for a prompt comes with the first tool that runs for it: the most
+                     that can be had, for here every turn runs one, and none before it is ready
 
 A turn counts as helped if it had what it needs by then; a quiet turn as clean if it was given nothing.
 """
@@ -30,7 +32,7 @@ from reverie.window import EMPTY
 HEAD = ("quiet", "clean", "needed", "surfaced", "helped", "precision")
 
 
-def hooked(place: Place, embedder: Embedder, *, every: bool) -> Iterator[Shown]:
+def hooked(place: Place, embedder: Embedder, *, every: bool, at_work: bool = False) -> Iterator[Shown]:
     """The labelled turns of a place, in order, and what hooks give with each."""
     store, settings, space = place.mind.store, Settings(home=place.mind.settings.home, deadline=1.0), place.space
     session, attention, now, last, ready, fits, known = "", Attention(""), NOW, None, EMPTY, [""], set[str]()
@@ -60,29 +62,37 @@ def hooked(place: Place, embedder: Embedder, *, every: bool) -> Iterator[Shown]:
         ready = EMPTY if some else ready
         made = prepare(store, embedder, settings, attention, space, case.window, now, last)
         last = made.vector
+        given = block.ids
         if made.block and replaces(made.block, ready, now):
             attention.dropped(ready)
             attention.prepared(made.block, now)
             ready, fits = made.block, about(text, *(memory.text for memory in made.block.memories))
-        known |= set(block.ids)
-        yield Shown(case, block.ids, frozenset(known) & case.needs)
+            if at_work:
+                attention.given(ready.ids, now)
+                given, ready = (*given, *ready.ids), EMPTY
+        known |= set(given)
+        yield Shown(case, given, frozenset(known) & case.needs)
 
 
 def main() -> None:
     """Measure, print, keep."""
-    args = data.arguments(argparse.ArgumentParser(description=__doc__,
-                                                  formatter_class=argparse.RawDescriptionHelpFormatter))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--held-out", action="store_true", help="the other stores; say so in looks.txt")
+    args = data.arguments(parser)
     embedder = stores.remembering(args.cache.absolute())
-    rows: dict[str, list[Shown]] = {"one turn later": [], "every prompt": []}
+    rows: dict[str, list[Shown]] = {"one turn later": [], "every prompt": [], "and at work": []}
     for desk in sessions.desks():
-        if desk.name in sessions.held_out():
+        if (desk.name in sessions.held_out()) != args.held_out:
             continue
         with desk_place(desk, embedder, args.cache.absolute(), args.data) as place:
             for name, shown in rows.items():
-                shown.extend(hooked(place, embedder, every=name == "every prompt"))
+                shown.extend(hooked(place, embedder, every=name != "one turn later",
+                                    at_work=name == "and at work"))
     result = {name: asdict(figures(shown)) for name, shown in rows.items()}
     table([(name, *(row[c] for c in HEAD)) for name, row in result.items()], ("hooks", *HEAD))
-    print(save("gate-hooked", {"part": "develop", **result}))
+    if args.held_out:
+        sessions.look("through hooks")
+    print(save("gate-hooked-held-out" if args.held_out else "gate-hooked", result))
 
 
 if __name__ == "__main__":

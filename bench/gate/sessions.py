@@ -19,6 +19,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).with_name("sessions")
 HELD_OUT = 5
+LOOKS = Path(__file__).with_name("looks.txt")
 DAY = 86_400.0
 
 
@@ -83,6 +84,13 @@ def desks() -> tuple[Desk, ...]:
 def held_out() -> frozenset[str]:
     """The names of the stores that nothing is fitted on."""
     return frozenset(sorted((desk.name for desk in desks()), key=lambda n: sha256(n.encode()).hexdigest())[:HELD_OUT])
+
+
+def look(at: str) -> None:
+    """Count one more look at the held-out part, with what was looked at."""
+    before = len(LOOKS.read_text("utf-8").splitlines()) if LOOKS.exists() else 0
+    with LOOKS.open("a", encoding="utf-8") as looks:
+        looks.write(f"{before + 1}. {at}\n")
 
 
 def agreement() -> dict[str, float]:

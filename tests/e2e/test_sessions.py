@@ -3,6 +3,7 @@
 
 import json
 import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -107,6 +108,18 @@ def test_what_a_turn_prepared_comes_with_one_that_goes_on(agent):
         assert blocks(say(QUIET)) == 0
         given = say("Please go on.")
         assert blocks(given) == 1 and "7443" in given
+
+
+def test_what_meaning_finds_comes_while_the_agent_works(agent):
+    """Prepared while the first tool of a turn runs, it is in the request that brings the tool's answer (CC-40, A62)."""
+    config.save(config.load(agent.home), idle=0.0)          # the tool is the only one who prepares anything
+    run = f"{sys.executable} -m reverie"
+    agent.model.tools = {"Which port": ("Bash", {
+        "command": f"{run} remember '{PORT}' && {run} worker --home '{agent.home}'", "description": "look"})}
+    with session(agent) as say:
+        sent = say("Which port does the staging server listen on?")
+        assert blocks(sent) == 1 and sent.rindex(PORT) > sent.index(f"<{FENCE}>")
+        assert blocks(say("thanks")) == 1
 
 
 def test_a_failed_tool_brings_the_known_fix(agent):

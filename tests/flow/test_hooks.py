@@ -87,14 +87,17 @@ class Host:
         """A block waits for the session."""
         until(lambda: Path(self.room.of(session, "block")).exists())
 
-    def prepares(self, prompt, text, session="s1", **fields):
+    def prepares(self, prompt, text, session="s1", *, said=True, **fields):
         """What somebody keeps after a prompt was answered, and before it is prepared for: a block waits with it."""
         settings = config.load(self.home)
         config.save(settings, idle=0.0)
         self.say(prompt, session)
         memory = self.keep(text, **fields)
         config.save(settings, idle=settings.idle)
-        self.tell("Stop", session, last_assistant_message="I do not know.")
+        if said:
+            self.tell("Stop", session, last_assistant_message="I do not know.")
+        else:
+            self.tell("PreToolUse", session, tool_name="Read", tool_input={})
         self.ready(session)
         return memory
 
@@ -160,6 +163,27 @@ def test_what_a_turn_prepared_is_given_with_the_next(agent):
     agent.settled()
     given = [turn.payload["given"] for turn in agent.events("turn") if turn.payload.get("given")]
     assert 1 == len(given)
+
+
+def test_what_a_prompt_needs_comes_while_it_is_worked_on(agent):
+    """What meaning found for a prompt comes with the first tool that runs for it, once, and never to a subagent; what
+    an earlier prompt left waits for one that goes on (CC-40, CC-43).
+    """
+    listing = {"tool_name": "Bash", "tool_input": {"command": "ls"}}
+    agent.prepares("Which host is the staging server?", HERON, said=False)
+    assert agent.tell("PreToolUse", agent_id="a1", agent_type="Explore", **listing) == ""
+    answers = [agent.tell(event, **listing) for event in ("PreToolUse", "PostToolUse", "PreToolUse")]
+    assert HERON in answers[0] and answers[1:] == ["", ""]
+    agent.settled()
+    assert HERON not in agent.say("And is the staging server up?")
+    given = [turn.payload["given"] for turn in agent.events("turn") if turn.payload.get("given")]
+    assert len(given) == 1
+    agent.prepares("What is the name of the build machine?", "The build machine is named crane.", "s2")
+    assert agent.say("Write a haiku about autumn.", "s2") == agent.tool("ls", "s2") == ""
+    agent.name = "cursor"          # nothing can be said before its tools: what was prepared waits
+    payload = {"hook_event_name": "preToolUse", "conversation_id": "s2", "workspace_roots": [str(agent.project)]}
+    assert agent.raw(json.dumps({**payload, **listing}).encode()) == {}
+    assert Path(agent.room.of("s2", "block")).exists()
 
 
 def test_sessions_do_not_get_each_others_blocks(agent):

@@ -57,6 +57,7 @@ class Attended:
     conversation: Conversation
     count: int = 0                     # messages so far
     full: bool = False                 # its context was found nearly full
+    asked: float = 0.0                 # when its newest prompt came
     laid: object = None                # the block that lies ready, as it was prepared
     closed: bool = False
 
@@ -144,6 +145,7 @@ class Desk:
 
     def _asked(self, event: Mapping[str, Any]) -> None:
         one = self._attend(event)
+        one.asked = event["at"]
         self._turn(one, event, Said("user", event["text"], one.count))
 
     def _ended_turn(self, event: Mapping[str, Any]) -> None:
@@ -257,7 +259,7 @@ class Desk:
             one.laid = block
             path = self.room.of(session, "block")
             said = focus(tuple(one.conversation.window)).text
-            ready = laid(block, about(said, *(memory.text for memory in block.memories)))
+            ready = laid(block, about(said, *(memory.text for memory in block.memories)), one.asked)
             if ready is not None and one.conversation.attention.may_give(block, self.now()):
                 write(path, ready)
             else:

@@ -37,7 +37,7 @@ def begun(happening: Happening, home: str) -> dict[str, Any]:
     policy = settings.policy
     space = config.space_of(folder)
     return {"space": space, "root": str(config.work_tree(folder)), "off": settings.is_off(space, happening.session),
-            "idle": settings.idle, "asked": False, "personal": policy.personal, "contact": policy.contact,
+            "idle": settings.idle, "personal": policy.personal, "contact": policy.contact,
             "sensitive": list(policy.sensitive)}  # fmt: skip
 
 
@@ -148,14 +148,17 @@ def opened(home: str) -> Iterator[tuple[Store, Settings] | None]:
         store.close()
 
 
-def laid(block: Block, about: Sequence[str] = ()) -> dict[str, Any] | None:
-    """A block as it is laid ready for a hook, and what it is `about` (`topic.about`); None for an empty one."""
+def laid(block: Block, about: Sequence[str] = (), asked: float = 0.0) -> dict[str, Any] | None:
+    """A block as it is laid ready for a hook, what it is `about` (`topic.about`), and when the prompt was `asked` that
+    it was prepared for; None for an empty one.
+    """
     from reverie.attention import FRESH_FOR
 
     if not block:
         return None
     return {"text": block.text, "ids": list(block.ids), "due": [memory.id for memory in block.due],
-            "until": block.prepared_at + FRESH_FOR, "about": list(about)}  # fmt: skip
+            "until": block.prepared_at + FRESH_FOR, "about": list(about),
+            "asked": asked if block.prepared_at >= asked else 0.0}  # fmt: skip
 
 
 def holder_of(session: str) -> str:

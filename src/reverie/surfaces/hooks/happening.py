@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 SESSION_START, PROMPT, TURN_END, SESSION_END = "session_start", "prompt", "turn_end", "session_end"
 TOOL_BEFORE, TOOL_AFTER, TOOL_FAILED = "tool_before", "tool_after", "tool_failed"
+AT_WORK = (TOOL_BEFORE, TOOL_AFTER, TOOL_FAILED)
 COMPACT_BEFORE, COMPACT_AFTER = "compact_before", "compact_after"
 
 

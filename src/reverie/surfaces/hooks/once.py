@@ -88,6 +88,8 @@ def answered(name: str, given: bytes, room: Places, now: float) -> Mapping[str, 
         return {}
     room.came(name)
     text = ANSWERS[happening.kind](happening, note, room, now)
+    if happening.kind in kinds.AT_WORK and host.answer(payload["hook_event_name"], "-"):
+        text = "\n".join(filter(None, (text, meanwhile(happening, note, room, now))))
     if text:
         room.came(f"{name}_gave")
     if note["idle"] > 0:
@@ -115,7 +117,8 @@ def noted(name: str, happening: Happening, room: Places) -> dict[str, Any]:
     if note is None or note.get("config") != altered(room) or happening.kind == kinds.SESSION_START:
         from reverie.surfaces.hooks.first import begun
 
-        note = begun(happening, room.home) | {"config": altered(room)}
+        asked = note["asked"] if note and happening.kind != kinds.SESSION_START else 0.0
+        note = begun(happening, room.home) | {"config": altered(room), "asked": asked}
         note |= {"agent": name, "transcript": happening.transcript, "model": happening.model}
         keep(room, happening.session, note)
     elif happening.model not in ("", note.get("model")):
@@ -172,8 +175,7 @@ def asked(happening: Happening, note: dict[str, Any], room: Places, now: float) 
                         ready=ready, given=given)  # fmt: skip
 
     text = with_it(happening, note, room, now, look)
-    if not note["asked"]:
-        keep(room, happening.session, note | {"asked": True})
+    keep(room, happening.session, note | {"asked": now})
     return text
 
 
@@ -199,6 +201,20 @@ def counts(block: Mapping[str, Any], room: Places) -> bool:
     from reverie.surfaces.hooks.first import all_count
 
     return all_count(block["ids"], room.home)
+
+
+def meanwhile(happening: Happening, note: Mapping[str, Any], room: Places, now: float) -> str:
+    """What was prepared for the prompt at hand, once the agent is at work: meaning takes longer than a prompt may wait,
+    and a tool runs before most answers. A subagent's context is its own.
+    """
+    ready = read(room.of(happening.session, "block"))
+    if not ready or happening.agent or ready.get("asked") != note["asked"] or not now < ready["until"]:
+        return ""
+    if not counts(ready, room) or not (taken := room.take(happening.session)):
+        return ""
+    room.give(happening.session, taken["ids"], now)
+    put(Happening(kinds.TOOL_BEFORE, happening.session, happening.cwd), note, room, now, taken)
+    return str(taken["text"])
 
 
 def about_to(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:

@@ -1,7 +1,7 @@
 """The files in which hooks and the desk meet, below `<home>/hooks`.
 
     sessions/<session>.json    its note: which space it is in, whether memory is off there      (written by the hook)
-    sessions/<session>.block   the block that waits for its next prompt                         (by the desk)
+    sessions/<session>.block   the block that waits for its next tool or prompt                 (by the desk)
     sessions/<session>.shown   what was shown before tools and after failures, a line each      (by the hook)
     sessions/<session>.given   what went with its prompts, and when, a line each                (by the hook)
     guards/<space>.json        what to say before a tool runs                                   (by the desk)
