@@ -6,7 +6,7 @@ import random
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 
@@ -15,6 +15,7 @@ from reverie.surfaces.hooks.places import Places, write
 from reverie.testing import SPACE, memory, said
 from tests.helpers import invoked
 from tests.lived import holding
+from tests.property.fuse import lit
 
 TEXT = "The vault word is Zanzibarquartz, it stands on the \"Xyloshelf\" of the Plovergate."
 WORDS = ("Zanzibarquartz", "Xyloshelf", "Plovergate")     # nobody else says them
@@ -178,6 +179,26 @@ def test_pages_and_shared_files_go_on_saying_what_others_were_told(tmp_path, min
     assert (text.count(TEXT), text.count(TEXT.upper()), "Somebody wrote here: [purged]" in text) == (1, 1, True)
     assert json.loads(next(line for line in team.read_text().splitlines() if "their-own" in line)) == theirs
     assert mind.verify() == []
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
+def test_a_crash_while_pages_are_written_hides_none_from_a_purge(tmp_path, clock, failure):
+    """X20, CC-4, CC-47: whatever statement a first mirror dies at, a purge reaches what it wrote until then; and no
+    page is left alone for what was no fault of it.
+    """
+    for statement in range(1, 100):
+        home, pages = tmp_path / str(statement), tmp_path / f"pages{statement}"
+        with memory(home, now=clock, mirror=str(pages)) as mind:
+            kept = mind.remember(TEXT, space=SPACE)
+            with lit(mind.store, statement, failure, False) as fuse, suppress(failure):
+                mind.mirror(SPACE)
+            clock.tick(100)        # the lease of who crashed ends
+            assert (statement, mind.verify()) == (statement, [])
+            mind.purge(kept.id)
+            assert (statement, holding(home, *WORDS), holding(pages, *WORDS)) == (statement, [], [])
+        if fuse.left > 0:      # it was done before
+            break
+    assert 5 < statement < 99
 
 
 def test_the_command_says_who_else_says_it(tmp_path, clock):

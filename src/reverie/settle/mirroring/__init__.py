@@ -103,11 +103,11 @@ def alone(store: Store, now: Callable[[], float]) -> AbstractContextManager[Call
 def attempted(work: Work, root: Path, space: str, order: Order) -> Mirrored:
     """One space; what goes wrong in it, foreseen or not, is written down and told, and stops no other one.
 
-    Only trouble of the store is everybody's: StoreError.
+    Only trouble of the store, or of the whole process, is everybody's: StoreError, MemoryError.
     """
     try:
         return in_step(work, root, space, order)
-    except StoreError:
+    except (StoreError, MemoryError):
         raise
     except Exception as err:    # a page holds whatever people and programs put there
         folder = Folder(root, space)
@@ -121,12 +121,10 @@ def in_step(work: Work, root: Path, space: str, order: Order) -> Mirrored:
     folder = Folder(root, space)
     if work.settings.is_off(space):
         return Mirrored(space, folder.path)
-    done = synced(work, folder, order)
-    if folder.hidden.is_dir():
-        for name, one in ((SPACES, space), (ROOTS, str(root))):
-            if one not in (there := listed(work.store, name)):
-                work.store.set_meta(name, json.dumps(sorted({*there, one})))
-    return done
+    for name, one in ((SPACES, space), (ROOTS, str(root))):    # first: a purge reaches what a crash leaves behind
+        if one not in (there := listed(work.store, name)):
+            work.store.set_meta(name, json.dumps(sorted({*there, one})))
+    return synced(work, folder, order)
 
 
 def due(work: Work, root: Path, altered: Iterable[Record]) -> set[str]:
