@@ -121,6 +121,18 @@ def test_searching_ranks_what_is_indexed_and_appends_the_rest(store):
         "text": "The car is parked behind the house."})]
 
 
+def test_pages_of_a_long_search_do_not_overlap(store):
+    """Beyond the hits that are ranked at first further ones follow, then what the query does not find; each once."""
+    store.batch([PutOp(("users", f"u{n % 3}"), f"k{n}", {"text": f"Tea number {n % 7} of {n % 11}.", "n": n})
+                 for n in range(150)] + [PutOp(("users", "u1"), "other", {"text": "A harbour."})])
+    for wanted in ({}, {"n": {"$gt": 20}}):
+        pages = [item.key for offset in range(0, 160, 20)
+                 for item in store.search(("users",), query="tea number 5", filter=wanted, limit=20, offset=offset)]
+        assert len(pages) == len(set(pages)) == (151 if not wanted else 129)
+    first = store.search(("users", "u2"), query="tea number 5", limit=5)
+    assert {"u2"} == {item.namespace[1] for item in first} and all("5" in item.value["text"] for item in first)
+
+
 @pytest.mark.parametrize(("value", "wanted", "expected"), [
     ({"n": 5}, {"n": {"$gt": 4}}, True), ({"n": 5}, {"n": {"$gt": 5}}, False), ({"n": 5}, {"n": {"$gte": 5}}, True),
     ({"n": 5}, {"n": {"$lt": 6, "$gt": 4}}, True), ({"n": 5}, {"n": {"$lte": 4}}, False),

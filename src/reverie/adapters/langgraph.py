@@ -51,7 +51,8 @@ ITEM = "item"            # the detail that makes a memory an item
 PAGE = 1_000             # memories that are read at once
 NEWEST = 10              # where there are few new ones among those that are known
 NOT_KEPT = "Nothing was kept; give JSON values: texts, finite numbers, booleans, None, and lists and mappings of them"
-RANKED = 1_000           # hits of a search that are ranked; further items follow without a score
+FIRST = 100              # hits of a search that are ranked at first, for most pages end before
+RANKED = 1_000           # … and at most; further items follow without a score
 
 Namespace = tuple[str, ...]
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -103,17 +104,35 @@ class MemoryStore(BaseStore):
         return None if found is None else Item(**shown(found))
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        entries = {entry.memory.id: entry for entry in self._entries(op.namespace_prefix)
-                   if fits(entry.value, op.filter or {})}
-        scores = self._scores(op.query, op.namespace_prefix) if op.query and entries else {}
-        best = [id for id in scores if id in entries and entries[id].indexed]
-        rest = sorted(entries.keys() - set(best), key=lambda id: (-entries[id].memory.updated_at, id))
-        return [SearchItem(**shown(entries[id]), score=scores.get(id) if id in best else None)
-                for id in [*best, *rest][op.offset:op.offset + op.limit]]
+        best = self._ranked(op) if op.query else []
+        rest: list[Entry] = []
+        if len(best) < op.offset + op.limit:
+            known = {entry.memory.id for entry, _ in best}
+            rest = sorted((entry for entry in self._entries(op.namespace_prefix)
+                           if entry.memory.id not in known and fits(entry.value, op.filter or {})),
+                          key=lambda entry: (-entry.memory.updated_at, entry.memory.id))
+        found = [*best, *((entry, None) for entry in rest)][op.offset:op.offset + op.limit]
+        return [SearchItem(**shown(entry), score=score) for entry, score in found]
 
-    def _scores(self, query: str, prefix: Namespace) -> dict[str, float]:
-        hits = self.mind.recall(query, space=self._space, kinds=(FILE,), tags=tags_of(prefix)[-1:], limit=RANKED)
-        return {hit.memory.id: hit.score for hit in hits}
+    def _ranked(self, op: SearchOp) -> list[tuple[Entry, float | None]]:
+        """What the query finds, best first. More than the first hits are asked for only where a page needs them, and
+        follow those, so that pages do not overlap.
+        """
+        tags, found = tags_of(op.namespace_prefix)[-1:], dict[str, tuple[Entry, float | None]]()
+        for many in (FIRST, RANKED):
+            hits = self.mind.recall(op.query or "", space=self._space, kinds=(FILE,), tags=tags, limit=many)
+            entries = [(entry_of(hit.memory), hit.score) for hit in hits if ITEM in hit.memory.details]
+            found |= {entry.memory.id: (entry, score) for entry, score in entries if entry.memory.id not in found
+                      and entry.indexed and below(entry, op.namespace_prefix) and fits(entry.value, op.filter or {})
+                      and self._is_newest(entry)}  # fmt: skip
+            if len(hits) < many or len(found) >= op.offset + op.limit:
+                break
+        return list(found.values())
+
+    def _is_newest(self, entry: Entry) -> bool:
+        """Whether it is what its key stands for."""
+        newest = self._entry(entry.namespace, entry.key)
+        return newest is not None and newest.memory.id == entry.memory.id
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         found = {namespace[:op.max_depth] for namespace in self._index.namespaces()
@@ -156,7 +175,7 @@ class MemoryStore(BaseStore):
         """Every item below a namespace, each key once, newest first."""
         seen = set[tuple[Namespace, str]]()
         for entry in map(entry_of, items(self.mind.store, self._space, prefix)):
-            if entry.namespace[:len(prefix)] == tuple(prefix) and (entry.namespace, entry.key) not in seen:
+            if below(entry, prefix) and (entry.namespace, entry.key) not in seen:
                 seen.add((entry.namespace, entry.key))
                 yield entry
 
@@ -211,6 +230,11 @@ def entry_of(memory: Memory) -> Entry:
     """A memory as an item."""
     item = memory.details[ITEM]
     return Entry(tuple(item["namespace"]), item["key"], item["value"], item["indexed"], memory)
+
+
+def below(entry: Entry, prefix: Namespace) -> bool:
+    """Whether an item is in this namespace or one within it."""
+    return entry.namespace[:len(prefix)] == tuple(prefix)
 
 
 def name_of(namespace: Namespace, key: str) -> str:
