@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from reverie import config
 from reverie.surfaces.detached import lives
 from reverie.surfaces.hooks.places import Places
 from tests.e2e.clients import PATIENCE, client, model, ran, text_of
@@ -18,6 +19,7 @@ from tests.helpers import opened, serving, toy_home, until
 pytestmark = pytest.mark.slow
 TOLD = "Remember this: the staging server of this project is called heron."
 ASKED = "Which host is the staging server?"
+PORT = "The staging server of this project listens on port 7443."
 QUIET = "Write a haiku about autumn leaves."
 FENCE = "reverie-memory"
 ROOT = Path(__file__).parents[2]
@@ -72,15 +74,18 @@ def mind_filter():
 
 @pytest.fixture(params=["claude-code", "codex"])
 def agent(request, tmp_path):
-    asked = []
-    tool = {"claude-code": ("Bash", {"command": "git push --force", "description": "push"}),
-            "codex": ("exec_command", {"cmd": "git push --force"})}[request.param]
+    asked, commands = [], {"push it": "git push --force"}
 
     def answer(sent):
-        return tool if "push it" in text_of(sent) and not ran(sent) else "Understood."
+        command = next((one for prompt, one in commands.items() if prompt in text_of(sent) and not ran(sent)), "")
+        if not command:
+            return "Understood."
+        return ("Bash", {"command": command, "description": "do it"}) if request.param == "claude-code" else (
+            "exec_command", {"cmd": command})
 
     with serving(model(answer, asked)) as url:
         host = Agent(request.param, tmp_path, url, asked)
+        host.commands = commands
         yield host
         until(lambda: not lives(Places(str(host.home)).lock))
         assert not Path(Places(str(host.home)).log).exists()
@@ -112,6 +117,17 @@ def test_a_warning_reaches_the_model_with_the_tools_answer(agent):
     with opened(agent.home) as mind:
         until(lambda: mind.store.events(verbs=("tool",)))
         assert ["git push --force"] == [one.payload["command"] for one in mind.store.events(verbs=("tool",))]
+
+
+def test_what_meaning_finds_comes_while_the_agent_works(agent):
+    """Prepared while the first tool of a turn runs, it is in the request that brings the tool's answer (CC-40, A62)."""
+    agent.reverie("install", agent.name, "--no-mcp", "--yes")
+    config.save(config.load(agent.home), idle=0.0)          # the tool is the only one who prepares anything
+    run = f"{sys.executable} -m reverie"
+    agent.commands["Which port"] = f"{run} remember '{PORT}' && {run} worker --home '{agent.home}'"
+    sent = agent.say("Which port does the staging server listen on?")
+    assert FENCE not in sent[0]
+    assert 1 == sent[-1].count(f"<{FENCE}>") and sent[-1].rindex(PORT) > sent[-1].index(f"<{FENCE}>")
 
 
 def test_the_plugin_works_as_the_settings_do(tmp_path):

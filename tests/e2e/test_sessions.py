@@ -3,7 +3,6 @@
 
 import json
 import subprocess
-import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +13,11 @@ from reverie import config
 from reverie.surfaces.detached import lives
 from reverie.surfaces.hooks.places import Places
 from tests.e2e.clients import PATIENCE, model, text_of
-from tests.e2e.test_hosts import ASKED, FENCE, QUIET, Agent
+from tests.e2e.test_hosts import ASKED, FENCE, PORT, QUIET, Agent
 from tests.helpers import opened, serving, until
 
 pytestmark = pytest.mark.slow
 HERON = "The staging server of this project is called heron."
-PORT = "The staging server of this project listens on port 7443."
 
 
 class Scripted:
@@ -108,18 +106,6 @@ def test_what_a_turn_prepared_comes_with_one_that_goes_on(agent):
         assert blocks(say(QUIET)) == 0
         given = say("Please go on.")
         assert blocks(given) == 1 and "7443" in given
-
-
-def test_what_meaning_finds_comes_while_the_agent_works(agent):
-    """Prepared while the first tool of a turn runs, it is in the request that brings the tool's answer (CC-40, A62)."""
-    config.save(config.load(agent.home), idle=0.0)          # the tool is the only one who prepares anything
-    run = f"{sys.executable} -m reverie"
-    agent.model.tools = {"Which port": ("Bash", {
-        "command": f"{run} remember '{PORT}' && {run} worker --home '{agent.home}'", "description": "look"})}
-    with session(agent) as say:
-        sent = say("Which port does the staging server listen on?")
-        assert blocks(sent) == 1 and sent.rindex(PORT) > sent.index(f"<{FENCE}>")
-        assert blocks(say("thanks")) == 1
 
 
 def test_a_failed_tool_brings_the_known_fix(agent):
