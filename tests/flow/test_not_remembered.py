@@ -17,7 +17,8 @@ from reverie import config
 from reverie.adapters.beside import Beside
 from reverie.errors import BadInput, Disabled
 from reverie.lifecycle.transfer import VERSION
-from reverie.messages import MOST_CHARS, SPARE
+from reverie.messages import MOST_CHARS
+from reverie.passages import SPARE
 from reverie.privacy.sensitive import MARK
 from reverie.settle import LEASE, LEASE_SECONDS
 from reverie.surfaces.detached import lives

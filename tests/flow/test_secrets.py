@@ -3,7 +3,8 @@
 
 import pytest
 
-from reverie.messages import GAP, HEAD, MOST_CHARS, SPARE, TAIL
+from reverie.messages import HEAD, MOST_CHARS, TAIL
+from reverie.passages import GAP, SPARE
 from reverie.settle.spoken import shortened
 from reverie.testing import Counting, memory, said
 
