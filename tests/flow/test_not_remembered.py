@@ -202,6 +202,25 @@ def test_what_is_refused_and_comes_by_itself_is_dropped(way, tmp_path, clock):
     assert holding(home, MAIL) == []
 
 
+def test_what_reminds_is_cleaned_before_it_becomes_a_pattern(tmp_path, clock):
+    """In a pattern dots are escaped, so no rule would know an address there any more (A108, B119)."""
+    with memory(tmp_path / "home", now=clock, contact="mask") as mind:
+        mind.remind("Ask for the keys.", context=PERSONAL, files=[f"{MAIL}/*.md"], commands=[f"mail {MAIL}"],
+                    space=SPACE)
+    assert holding(tmp_path / "home", MAIL.partition("@")[0]) == []
+    with memory(tmp_path / "other", now=clock, contact="refuse") as mind, pytest.raises(BadInput, match="email"):
+        mind.remind("Ask for the keys.", context=PERSONAL, space=SPACE)
+
+
+def test_a_tag_is_found_and_taken_off_as_it_was_given(clock):
+    """Though what is kept of it is a mark (A108)."""
+    with memory(now=clock, contact="mask") as mind:
+        note = mind.remember("The keys are in the safe.", tags=[MAIL, "safe"], space=SPACE)
+        assert [one.id for one in mind.browse(tags=[MAIL], space=SPACE)] == [note.id]
+        assert [hit.memory.id for hit in mind.recall("keys", tags=[MAIL], space=SPACE)] == [note.id]
+        assert mind.tag(note.id, remove=[MAIL]).tags == ("safe",)
+
+
 def test_a_refused_message_leaves_its_place(tmp_path, clock):
     """The log says that there was one and why it is gone; the others of the turn are learned from."""
     with memory(tmp_path, now=clock, embedder="none", contact="refuse") as mind:
