@@ -212,6 +212,16 @@ def test_what_reminds_is_cleaned_before_it_becomes_a_pattern(tmp_path, clock):
         mind.remind("Ask for the keys.", context=PERSONAL, space=SPACE)
 
 
+def test_code_that_changed_since_it_was_indexed_is_shown_masked_too(tmp_path, clock):
+    """It is read anew for the answer (A108)."""
+    with memory(tmp_path / "home", now=clock, contact="mask") as mind:
+        index_code(mind, PERSONAL, tmp_path)
+        file = tmp_path / "repo" / "a.py"
+        file.write_text(file.read_text() + f"# and {MAIL}\n")
+        told = [one.text for one in mind.search_similar("deploy", root=tmp_path / "repo")]
+    assert "[REDACTED:email]" in "".join(told) and MAIL not in "".join(told)
+
+
 def test_a_tag_is_found_and_taken_off_as_it_was_given(clock):
     """Though what is kept of it is a mark (A108)."""
     with memory(now=clock, contact="mask") as mind:
