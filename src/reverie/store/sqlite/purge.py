@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from reverie.kinds import KINDS
-from reverie.store.passages import (
+from reverie.store.erasing import (
     CHANCE,
     ENDS,
     KEPT,
