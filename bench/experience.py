@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.common import percentile, save, table, timed
-from reverie.lifecycle.experience.deeds import Run, tool_payload
+from reverie.lifecycle.experience.deeds import Run, shortened, tool_payload
 from reverie.settle.chronicling import GIT, LOG
 from reverie.testing import SPACE, an_event, memory
 
@@ -28,7 +28,8 @@ def recording(size: int) -> dict[str, Any]:
             mind.record_tool("bash", {"command": "make test"}, answer, duration=1.0, space=SPACE)
 
         def appended() -> None:
-            mind.store.append([an_event("tool", payload=tool_payload(Run("bash", {"command": "make test"}, answer)))])
+            mind.store.append([an_event("tool", payload=shortened(tool_payload(
+                Run("bash", {"command": "make test"}, answer))))])
 
         taken = [timed(queued) for _ in range(RUNS)]
         mind._flush()

@@ -14,6 +14,7 @@ SRC = Path(__file__).parents[1] / "src" / "reverie"
 RANK = {
     "model": 0, "errors": 0, "clock": 0, "environment": 0, "numbers": 0, "passages": 0, "policy": 0,
     "kinds": 1, "config": 1, "words": 1, "messages": 1, "patterns": 1,
+    "everyday": 1.5,    # which words tell what a text is about
     "anchors": 1.5,    # what a memory's details say of code
     "authors": 1.5,    # what they say of who wrote it and who looked at it
     "store": 2, "embed": 2, "llm": 2, "graph": 2, "privacy": 2, "window": 2, "attention": 3,
@@ -179,20 +180,30 @@ def test_a_recall_by_words_loads_nothing_heavy(tmp_path):
     assert done.stdout.split() == []
 
 
+def prompted(text, home):
+    """What the hook of a prompt answers, and the modules that it loads."""
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(home), "prompt": text}
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-I", "-S", str(SRC / "surfaces" / "hooks" / "run.py"), "claude-code"],
+        input=json.dumps(event), capture_output=True, text=True, check=True,
+        env={"REVERIE_HOME": str(home), "HOME": str(home)})
+    return done.stdout, {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+
+
 def test_a_prompt_loads_nothing_heavy(tmp_path):
-    """The hook of a prompt looks into the store, and who wrote the prompt waits for its imports."""
-    env = {"REVERIE_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    """The hook of a prompt looks into the store, and who wrote the prompt waits for its imports. For one that has no
+    words of its own it loads neither the store nor what searches in it: that would be 7 ms.
+    """
     (tmp_path / "config.toml").write_text('embedder = "toy"\nidle = 0.0\n')
-    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(tmp_path),
-             "prompt": "Which host is the staging server?"}
     script = ("import reverie, reverie.config\n"
               "with reverie.open() as mind:\n"
               "    space = reverie.config.space_of(reverie.config.here())\n"
               "    mind.remember('The staging server is called heron.', space=space)")
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, env=env)
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-I", "-S", str(SRC / "surfaces" / "hooks" / "run.py"), "claude-code"],
-        input=json.dumps(event), capture_output=True, text=True, check=True, env=env)
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "heron" in done.stdout and {"sqlite3", "reverie.opening"} <= loaded
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path,
+                   env={"REVERIE_HOME": str(tmp_path), "HOME": str(tmp_path)})
+    said, loaded = prompted("Which host is the staging server?", tmp_path)
+    assert "heron" in said and {"sqlite3", "reverie.opening"} <= loaded
     assert set() == loaded & {"numpy", "dataclasses", "inspect", "typer", "rich", "mcp", "tokenizers"}
+    said, loaded = prompted("thanks, go on", tmp_path)
+    assert json.loads(said) == {} and "reverie.surfaces.hooks.topic" in loaded
+    assert set() == loaded & {"sqlite3", "pathlib", "reverie.search", "reverie.store", "reverie.model"}

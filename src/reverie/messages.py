@@ -17,12 +17,10 @@ from re import compile as compiled
 from typing import Any
 
 from reverie.errors import BadInput
-from reverie.passages import tags_between
+from reverie.passages import GAP, SPARE, tags_between
 
 HEAD, TAIL = 8_000, 16_000     # characters of one message that are kept in the end: its beginning and its end
 MOST_CHARS = HEAD + TAIL
-SPARE = 20_000                 # characters beyond each cut that are looked at for secrets; none is longer
-GAP = "\n…\n"
 DEPTH = 4                      # lists within lists in one message
 LOOK, TAILS = 60, 40           # newest messages that are compared, and prints kept of the turn before
 SHOWN, ARGUMENTS = 300, 12      # characters of one argument of a tool's call that are shown, and how many arguments

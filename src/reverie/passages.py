@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 QUOTES = frozenset("`'\"“”‘’«»")
 LONGEST_TAG = 400        # characters; attributes may take 200 of them
+SPARE = 20_000           # characters beyond a cut that are looked at for secrets; none is longer
+GAP = "\n…\n"            # what stands where something was cut out
 
 
 class Tag(NamedTuple):

@@ -94,7 +94,8 @@ class Recorder:
 
 
 def private_event(event: Event, policy: Policy) -> Event:
-    """An event without secrets, and without what stands in sensitive files."""
+    """An event without secrets, and without what stands in sensitive files; long texts are cut after that."""
+    from reverie.lifecycle.experience.deeds import shortened
     from reverie.privacy import redact_value
     safe, _ = redact_value(cleaned(dict(without_contents(event.payload, policy))), policy)
-    return event._replace(payload=safe)  # type: ignore[arg-type]
+    return event._replace(payload=shortened(safe))  # type: ignore[arg-type]

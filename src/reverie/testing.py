@@ -26,6 +26,7 @@ from reverie.errors import ModelUnavailable
 from reverie.lifecycle.intake import built
 from reverie.mind import Mind
 from reverie.model import Event, Memory
+from reverie.policy import USUAL
 
 if TYPE_CHECKING:
     from reverie.embed import Embedder, Vectors
@@ -64,7 +65,7 @@ def memory(where: str | Path = ":memory:", *, now: Callable[[], float] | None = 
 
 def a_memory(text: str, *, now: float = NOON, **fields: Any) -> Memory:
     """A memory as `remember` would build it, not kept anywhere yet."""
-    return built(fields.pop("id", None) or new_id(), now, text, **{"space": SPACE, **fields})
+    return built(fields.pop("id", None) or new_id(), now, text, **{"space": SPACE, "policy": USUAL, **fields})
 
 
 def an_event(verb: str = "remember", *, at: float = NOON, **fields: Any) -> Event:

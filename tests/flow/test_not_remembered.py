@@ -17,7 +17,8 @@ from reverie import config
 from reverie.adapters.beside import Beside
 from reverie.errors import BadInput, Disabled
 from reverie.lifecycle.transfer import VERSION
-from reverie.messages import MOST_CHARS, SPARE
+from reverie.messages import MOST_CHARS
+from reverie.passages import SPARE
 from reverie.privacy.sensitive import MARK
 from reverie.settle import LEASE, LEASE_SECONDS
 from reverie.surfaces.detached import lives
@@ -199,6 +200,35 @@ def test_what_is_refused_and_comes_by_itself_is_dropped(way, tmp_path, clock):
     """Nobody's turn, tool or import fails for it (A108, B119)."""
     home = through(way, PERSONAL, tmp_path, clock, contact="refuse")
     assert holding(home, MAIL) == []
+
+
+def test_what_reminds_is_cleaned_before_it_becomes_a_pattern(tmp_path, clock):
+    """In a pattern dots are escaped, so no rule would know an address there any more (A108, B119)."""
+    with memory(tmp_path / "home", now=clock, contact="mask") as mind:
+        mind.remind("Ask for the keys.", context=PERSONAL, files=[f"{MAIL}/*.md"], commands=[f"mail {MAIL}"],
+                    space=SPACE)
+    assert holding(tmp_path / "home", MAIL.partition("@")[0]) == []
+    with memory(tmp_path / "other", now=clock, contact="refuse") as mind, pytest.raises(BadInput, match="email"):
+        mind.remind("Ask for the keys.", context=PERSONAL, space=SPACE)
+
+
+def test_code_that_changed_since_it_was_indexed_is_shown_masked_too(tmp_path, clock):
+    """It is read anew for the answer (A108)."""
+    with memory(tmp_path / "home", now=clock, contact="mask") as mind:
+        index_code(mind, PERSONAL, tmp_path)
+        file = tmp_path / "repo" / "a.py"
+        file.write_text(file.read_text() + f"# and {MAIL}\n")
+        told = [one.text for one in mind.search_similar("deploy", root=tmp_path / "repo")]
+    assert "[REDACTED:email]" in "".join(told) and MAIL not in "".join(told)
+
+
+def test_a_tag_is_found_and_taken_off_as_it_was_given(clock):
+    """Though what is kept of it is a mark (A108)."""
+    with memory(now=clock, contact="mask") as mind:
+        note = mind.remember("The keys are in the safe.", tags=[MAIL, "safe"], space=SPACE)
+        assert [one.id for one in mind.browse(tags=[MAIL], space=SPACE)] == [note.id]
+        assert [hit.memory.id for hit in mind.recall("keys", tags=[MAIL], space=SPACE)] == [note.id]
+        assert mind.tag(note.id, remove=[MAIL]).tags == ("safe",)
 
 
 def test_a_refused_message_leaves_its_place(tmp_path, clock):

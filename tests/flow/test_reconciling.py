@@ -13,7 +13,7 @@ import pytest
 from bench.reconcile.data import fifties, restatements
 from bench.reconcile.through import passed
 from reverie.errors import BadInput, Conflict
-from reverie.lifecycle.extract import found_in
+from reverie.lifecycle.extract import gleaned
 from reverie.mind import Mind
 from reverie.settle import LEASE, READERS, one_step, work_left
 from reverie.settle.decided import settled_pairs
@@ -142,7 +142,7 @@ def test_turns_of_talk_are_not_merged(mind):
 def test_what_a_conversation_teaches_twice_is_one_memory(clock):
     """A lesson that a later conversation repeats makes the first one stronger."""
     wish = "Remember that the staging server is called heron"
-    assert found_in(wish)
+    assert gleaned([("user", wish)]).found
     with memory(now=clock) as mind:
         keep(mind, "The staging server is called heron.", provenance="user_stated", session="old")
         with mind.companion(f"{SPACE}/new") as companion:

@@ -9,7 +9,7 @@ import pytest
 
 from reverie import kinds
 from reverie.errors import BadInput, Disabled, NotFound
-from reverie.lifecycle.extract import found_in
+from reverie.lifecycle.extract import gleaned
 from reverie.lifecycle.procedure import record_of
 from reverie.settle import sleeping
 from reverie.testing import SPACE, memory, said
@@ -357,7 +357,7 @@ def test_a_feeling_raises_its_own_memory_alone(mind):
 def test_what_the_user_feels_goes_with_what_they_teach(mind):
     """C50, C114: the memory learned from an angry turn carries it; the one from a calm turn does not."""
     angry, calm = "I told you, never use tabs in this project!", "Always run make lint before you commit."
-    assert found_in(angry) and found_in(calm)
+    assert gleaned([("user", angry)]).found and gleaned([("user", calm)]).found
     mind.learn(said(angry), space=SPACE, session="s1")
     mind.learn(said(calm), space=SPACE, session="s2")
     told = {one.session: one.details.get("emotion", {}).get("name") for one in mind.browse(space=SPACE)}

@@ -3,7 +3,9 @@
 
 import pytest
 
-from reverie.messages import GAP, HEAD, MOST_CHARS, SPARE, TAIL
+from reverie.lifecycle.experience.deeds import MOST_TEXT, MOST_VALUE
+from reverie.messages import HEAD, MOST_CHARS, TAIL
+from reverie.passages import GAP, SPARE
 from reverie.settle.spoken import shortened
 from reverie.testing import Counting, memory, said
 
@@ -51,6 +53,20 @@ def test_secrets_at_a_cut_never_reach_the_disk(tmp_path, clock):
             companion.turn(said(("word " * 30_000)[:at] + f" {SECRET} " + "word " * 20_000))
         assert companion.wait(30)
         assert not on_disk(tmp_path) and not on_disk(tmp_path, SECRET[:12]) and not on_disk(tmp_path, SECRET[-12:])
+
+
+def test_secrets_at_a_cut_of_what_a_tool_answered_never_reach_the_disk(tmp_path, clock):
+    """Nor where a name stands on one side of the cut and its secret on the other (CC-89)."""
+    with memory(tmp_path, now=clock, embedder="none") as mind:
+        for shift in range(0, 140, 20):
+            for most in (MOST_TEXT, MOST_VALUE):
+                head, tail = "w " * ((most // 2 - shift) // 2), " z" * ((most // 2 - shift) // 2)
+                for text in (f"{head} {SECRET} " + "word " * 9_000, "word " * 9_000 + f" password: {SECRET}{tail}"):
+                    mind.record_tool("Bash", {"command": "make", "stdin": text}, text, error=text, space=SPACE)
+                mind.record_task("release", "failure", summary=f"{head} {SECRET} " + "word " * 9_000, space=SPACE)
+        kept = mind.deeds(space=SPACE, limit=100)
+        assert kept and all(len(str(one.payload.get("result", ""))) < MOST_TEXT + 100 for one in kept)
+    assert not on_disk(tmp_path) and not on_disk(tmp_path, SECRET[:12]) and not on_disk(tmp_path, SECRET[-12:])
 
 
 @pytest.mark.parametrize("length", [30_000, 500_000])

@@ -31,7 +31,7 @@ from reverie.errors import BadInput, Conflict, NotFound
 from reverie.model import lineage
 from reverie.settle.bedtime import run_noted
 from reverie.settle.mirroring.obeying import ever_said
-from reverie.store.passages import Passages
+from reverie.store.erasing import Passages
 from reverie.testing import Clock, memory, said
 from tests.property.fuse import CRASHES, FAILURES, lit
 from tests.property.invariants import everything, reconciled_well

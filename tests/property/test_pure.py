@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from reverie.attention import MOST, Attention, overlap, replaces
 from reverie.errors import BadInput
 from reverie.kinds import KINDS, retention
-from reverie.lifecycle.extract import found_in, without_injections
+from reverie.lifecycle.extract import gleaned, without_injections
 from reverie.lifecycle.intake import built, checked_space, checked_tags, clean, cleaned
 from reverie.model import Hit, lineage
 from reverie.patterns import meets, spoken
+from reverie.policy import USUAL
 from reverie.search.shape import BOUND, distinct, gate, prior, settled, shaped, weigh
 from reverie.search.triggers import met
 from reverie.store.sqlite.rows import from_dict, to_dict, to_json, to_memory, to_row
@@ -192,10 +193,10 @@ def test_any_value_becomes_json(value):
 def test_tags_are_stable(tags):
     """Each once, no space around, nothing changes a second time (CC-3, CC-84)."""
     try:
-        found = checked_tags(tags)
+        found = checked_tags(tags, USUAL)
     except BadInput:
         return
-    assert checked_tags(found) == found
+    assert checked_tags(found, USUAL) == found
     assert len(set(found)) == len(found)
     assert all(tag == tag.strip() and tag and tag[0] != "#" for tag in found)
 
@@ -212,7 +213,7 @@ def test_what_is_built_is_built_the_same_again(memory):
     """A memory made of its own fields is the same: revising with what is there changes nothing."""
     again = built(memory.id, NOON, memory.text, space=memory.space, kind=memory.kind, title=memory.title,
                   tags=memory.tags, at=memory.at, speaker=memory.speaker, provenance=memory.provenance,
-                  details=memory.details, trust=memory.trust)
+                  details=memory.details, trust=memory.trust, policy=USUAL)
     assert again == memory
 
 
@@ -287,7 +288,7 @@ def test_any_pattern_meets_any_context(pattern, context):
 @given(st.text(max_size=500))
 def test_extraction_never_fails_and_keeps_words_of_the_user(text):
     """What is found stands in the text; finding does not depend on what is injected (CC-61, CC-62)."""
-    for hit in found_in(text):
+    for hit in gleaned([("user", text)]).found:
         assert hit.text[1:] in text
         assert not math.isnan(len(hit.text))
-    assert found_in(f"{HEAD}\n- {text.replace('<', '')}\n{FOOT}") == []
+    assert gleaned([("user", f"{HEAD}\n- {text.replace('<', '')}\n{FOOT}")]).found == ()

@@ -24,8 +24,11 @@ def test_anything_can_be_bounded(value):
 
 def test_a_snapshot_is_small_whatever_its_size():
     """Long texts keep both ends, long lists and deep values are cut (CC-75, D6)."""
-    text = deeds.bounded("a" * 1_000_000 + "end")
+    once = deeds.bounded("a" * 1_000_000 + "end")
+    assert len(once) < deeds.MOST_VALUE + 2 * deeds.NEAR + 100
+    text = deeds.shortened({"parameters": once})["parameters"]
     assert len(text) < deeds.MOST_VALUE + 100
+    assert "… 998,003 characters …" in text
     assert text.startswith("aaa") and text.endswith("end")
     assert len(deeds.bounded(list(range(10_000)))) == deeds.MOST_ITEMS
     deep: list[object] = []

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.kinds import KINDS
-from reverie.lifecycle.extract import LONGEST, Rejected, found_in, gleaned, without_injections
+from reverie.lifecycle.extract import LONGEST, Rejected, gleaned, without_injections
 from reverie.lifecycle.extract.acts import spurned_in
 from reverie.lifecycle.extract.fixes import fixes_in
 from reverie.lifecycle.extract.rules import REFUSALS, RULES
@@ -15,6 +15,12 @@ from reverie.messages import said_by
 from reverie.model import TRUST
 from reverie.patterns import about_to_run, checked, meets
 from reverie.window import FOOT, HEAD
+
+
+def found_in(text):
+    """What one message of a user asks to be kept, in order."""
+    return list(gleaned([("user", text)]).found)
+
 
 ASKED = {
     "Remember that the staging server is heron.": ("The staging server is heron.", "fact", "user_stated"),

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reverie.everyday import stem
 from reverie.model import Hit
 from reverie.search import gate
-from reverie.search.gate import Seen, judged, learned, read, stem, weight
+from reverie.search.gate import Seen, judged, learned, read, weight
 from reverie.search.shape import SHOW
 from reverie.testing import a_memory
 

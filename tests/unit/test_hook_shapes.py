@@ -8,13 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.lifecycle.extract.fixes import failed as tells_of_error
+from reverie.messages import HEAD
+from reverie.passages import SPARE
 from reverie.patterns import about_to_run, meets
+from reverie.privacy import redact
+from reverie.settle.spoken import shortened
 from reverie.surfaces.hooks import usage
 from reverie.surfaces.hooks.ending import exit_code
 from reverie.surfaces.hooks.guards import MOST_SAID, calls, may_meet, meeting, row_of
 from reverie.surfaces.hooks.happening import PROMPT, TOOL_AFTER, TOOL_FAILED, TURN_END, Happening
 from reverie.surfaces.hooks.hosts import HOSTS, MOST_CHARS, heard, shown
-from reverie.surfaces.hooks.once import KEEP, SPARE, bounded, decided, fitting, kept
+from reverie.surfaces.hooks.once import KEEP, WHOLE, bounded, decided, fitting, kept
 from reverie.surfaces.hooks.places import Places, plain, read, write
 from reverie.surfaces.hooks.topic import about, goes_on, worth_looking
 from reverie.testing import a_memory
@@ -116,10 +120,19 @@ def test_names_of_files_are_safe_and_apart(one, other):
 def test_no_cut_goes_through_a_secret(before, after):
     """Long texts are cut; a secret anywhere in them, also across a cut, is never kept in part (CC-89)."""
     text = "a " * (before // 2) + f"key {SECRET} end" + " b" * (after // 2)
-    from reverie.privacy import redact
     written = redact(kept(text))[0]
-    assert len(kept(text)) <= 2 * (KEEP + SPARE)
+    assert len(kept(text)) <= WHOLE
     assert "aB3dE5gH7jK9mN1p" not in written and "N1p-AA" not in written
+
+
+@pytest.mark.parametrize("cut", [kept, shortened])
+def test_nothing_beside_a_cut_is_kept_however_much_was_hidden_before_it(cut):
+    """Where marks have taken the place of much, what is left beside the cut may still be half of a secret (CC-89)."""
+    gone = len(SECRET) - len(redact(SECRET)[0])
+    for more in range(2 * gone):
+        head = f"token {SECRET}\n" * (HEAD // gone - 1) + f"password: aB3dE5gH7jK9{'mN1p5' * 8}{'x' * more}\n"
+        text = head.ljust(HEAD + SPARE - 20) + SECRET + " z" * 60_000
+        assert SECRET[:12] not in cut(text)
 
 
 def test_blocks_of_one_session_are_never_anothers(tmp_path):
@@ -255,7 +268,7 @@ def test_what_cannot_be_read_is_not_known(tmp_path, content):
 def test_wide_characters_at_every_cut(text, times):
     """Characters of four bytes at the cuts, of what is kept and of what is said (CC-48)."""
     long = text * times
-    assert kept(long).encode() and len(kept(long)) <= 2 * (KEEP + SPARE)
+    assert kept(long).encode() and len(kept(long)) <= WHOLE
     said = fitting(f"<reverie-memory>\n{long}\n- b\n</reverie-memory>")
     assert said.encode() and len(said) <= MOST_CHARS
 

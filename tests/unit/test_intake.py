@@ -8,6 +8,7 @@ import pytest
 from reverie.errors import BadInput
 from reverie.lifecycle.intake import built, checked_kind, checked_space, checked_tags, clean, cleaned, moment
 from reverie.model import TRUST
+from reverie.policy import USUAL
 from reverie.testing import NOON, a_memory
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
@@ -41,7 +42,7 @@ def test_halves_of_characters_and_nul_are_replaced():
 
 def test_tags_are_trimmed_lowered_and_unique():
     """In the order given, without the mark of a hashtag (CC-3, CC-84)."""
-    assert checked_tags([" Rust", "#async", "rust", "", "# #x", "É"]) == ("rust", "async", "x", "é")
+    assert checked_tags([" Rust", "#async", "rust", "", "# #x", "É"], USUAL) == ("rust", "async", "x", "é")
 
 
 @pytest.mark.parametrize("space", ["me", "me/project", "me/my-project_1.2/ses:1", "ünï/日本", "a/" * 15 + "a"])
@@ -84,7 +85,7 @@ def test_trust_follows_provenance():
 
 def test_when_it_happened_and_when_it_was_written():
     """`at` is the caller's, the rest is the clock's (A32, B48)."""
-    memory = built("mem_x", NOON, "x", space="me", at="2001-01-01", messages=[3, 5])
+    memory = built("mem_x", NOON, "x", space="me", at="2001-01-01", messages=[3, 5], policy=USUAL)
 
     assert (memory.at, memory.created_at, memory.updated_at, memory.messages) == (978_307_200.0, NOON, NOON, (3, 5))
 

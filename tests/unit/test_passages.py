@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.lifecycle.experience.deeds import ends
-from reverie.messages import SPARE, text_of
-from reverie.passages import passages, tags
+from reverie.messages import text_of
+from reverie.passages import SPARE, passages, tags
 from reverie.policy import Policy
 from reverie.privacy import hidden, only_private, redact, redact_value
 from reverie.settle.spoken import shortened

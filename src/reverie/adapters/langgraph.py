@@ -40,6 +40,7 @@ from reverie.errors import BadInput
 from reverie.kinds import FILE
 from reverie.lifecycle.intake import MOST_TAG, checked_tags, private, space_meant
 from reverie.model import Filter, Memory
+from reverie.policy import USUAL
 from reverie.store import GENERATION
 from reverie.store.paging import pages
 
@@ -266,7 +267,7 @@ def shown(entry: Entry) -> dict[str, Any]:
 def tags_of(namespace: Namespace) -> tuple[str, ...]:
     """A tag for a namespace and each above it, as far as tags can be that long: users, users.ann."""
     paths = (".".join(namespace[:length + 1]) for length in range(len(namespace)))
-    return checked_tags(path for path in paths if len(path) <= MOST_TAG)
+    return checked_tags((path for path in paths if len(path) <= MOST_TAG), USUAL)    # `_fields` has looked at names
 
 
 def searched(value: Mapping[str, Any], paths: Sequence[str]) -> str:

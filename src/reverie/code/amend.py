@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from reverie.code.facts import OUTSIDE, Facts
+from reverie.code.facts import OUTSIDE, Facts, last_of
 from reverie.code.imports import Modules
 from reverie.code.languages import BY_NAME
 from reverie.code.meaning import EVERY, World, maker, modules
@@ -130,10 +130,10 @@ def kept(less: Facts, more: Facts) -> list[int] | None:
         mentions=[one._replace(scope=place[one.scope]) for one in more.mentions if one.scope in place],
         bindings=[one._replace(scope=place[one.scope]) for one in more.bindings if one.scope in place])
     rest = [one for num, one in enumerate(more.symbols) if num not in place]
-    known = {one.name for one in less.symbols if one.kind == "class"} | {last(one.owner) for one in less.symbols}
+    known = {one.name for one in less.symbols if one.kind == "class"} | {last_of(one.owner) for one in less.symbols}
     classes = {one.name for one in rest if one.kind == "class"}
     alone = all(one.parent == OUTSIDE and not one.owner if one.parent in place else
-                not one.owner or last(one.owner) in classes for one in rest)
+                not one.owner or last_of(one.owner) in classes for one in rest)
     return places if alone and not classes & known and outside(less) == outside(common) else None
 
 
@@ -151,11 +151,6 @@ def added(more: Facts, places: Collection[int]) -> set[str]:
     """The names that may mean something else for what there is more."""
     there = set(places)
     return {EVERY, *(one.name for num, one in enumerate(more.symbols) if num not in there)}
-
-
-def last(qual: str) -> str:
-    """A name without those around it."""
-    return qual.rpartition(".")[2]
 
 
 def led_elsewhere(index: CodeIndex, root: str, name: str, before: Source, after: Source,

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.anchors import CHANGED, GIVEN, GONE, Anchor
 from reverie.code.bodies import excerpt, likeness, node_of, parsed_tree, shape, short
+from reverie.code.facts import last_of
 from reverie.code.languages import language_of
 from reverie.code.parse import parsed
 from reverie.errors import BadInput
@@ -308,11 +309,6 @@ def was_there(anchor: Anchor, path: str, symbol: str) -> bool:
 def akin(one: str, other: str) -> bool:
     """Whether one kind of symbol may become the other by moving."""
     return any(one in group and other in group for group in GROUPS)
-
-
-def last_of(symbol: str) -> str:
-    """The name without those around it."""
-    return symbol.rpartition(".")[2]
 
 
 def followed_file(sights: Sights, anchor: Anchor) -> Anchor | None:

@@ -141,8 +141,7 @@ def caught_up(index: CodeIndex, chunks: FileIndex, root: str, now: Callable[[], 
     return len(stale)
 
 
-def entry_of(root: str, file: Indexed, symbols: Sequence[Symbol], now: float,
-             policy: Policy = USUAL) -> Entry | None:
+def entry_of(root: str, file: Indexed, symbols: Sequence[Symbol], now: float, policy: Policy) -> Entry | None:
     """A file with its chunks; None where it is not what was parsed any more."""
     content = as_it_is(root, file.path, now, policy)
     if content is None or content.hash != file.hash:
@@ -150,7 +149,7 @@ def entry_of(root: str, file: Indexed, symbols: Sequence[Symbol], now: float,
     return Entry(file, () if generated(content.text) else chunked(file.path, clean(content.text), symbols))
 
 
-def as_it_is(root: str, path: str, now: float, policy: Policy = USUAL) -> Content | None:
+def as_it_is(root: str, path: str, now: float, policy: Policy) -> Content | None:
     """A file's bytes and text; None where it cannot be read."""
     try:
         return read(Path(root, path), now, policy)

@@ -55,6 +55,11 @@ class Facts(NamedTuple):
     bindings: Sequence[Binding] = ()
 
 
+def last_of(qual: str) -> str:
+    """A name without those around it."""
+    return qual.rpartition(".")[2]
+
+
 def packed(facts: Facts) -> str:
     """Facts as JSON."""
     return json.dumps(facts, ensure_ascii=False, separators=(",", ":"))

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 WEIGHTS = {"calls": 1.0, "inherits": 1.0, "imports": 0.5, "references": 0.5, "uses": 0.3}
 UP = 0.2                   # to what a symbol stands in
 DOWN = 0.1                 # from a file to each of its symbols, so that a file in focus brings them up
-BUDGET = 1_000             # tokens of a map, unless told otherwise
 TOGETHER = 200             # symbols that are read at once
 HIDDEN = frozenset(("variable", "attribute"))    # they are found by name; a map of them would be a listing
 

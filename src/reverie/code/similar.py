@@ -5,7 +5,7 @@ as a part of the best. While no chunk has a vector, or without a model, BM25 dec
 answers once, with its best part. What has changed since it was indexed is cut up anew before it is told, so that lines
 and text are those of the file as it is.
 
-Always true: ties break by path and line; what is told holds no secrets.
+Always true: ties break by path and line; what is told holds no secrets, nor what the policy takes out.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from reverie.code.chunks import as_it_is, chunked, clean, symbol_of
 from reverie.code.index import facts_of
+from reverie.policy import Policy
 from reverie.search.files import FLOOR, Asked, Candidate, candidates
 from reverie.store.files import Chunk, FileIndex, Found
 
@@ -35,9 +36,9 @@ class Alike(NamedTuple):
     why: tuple[str, ...]
 
 
-def similar(index: FileIndex, asked: Asked, now: float) -> list[Alike]:
+def similar(index: FileIndex, asked: Asked, now: float, policy: Policy) -> list[Alike]:
     """The best chunks of a repository, best first."""
-    files = Present(now)
+    files = Present(now, policy)
     told = (one for score, found in ranked(index, asked) if (one := alike(score, found, files)) is not None)
     return list(islice(once(told), max(0, asked.limit)))
 
@@ -71,8 +72,8 @@ def once(answers: Iterable[Alike]) -> Iterator[Alike]:
 class Present:
     """The files of one answer as they are now, each read, and cut up if it has changed, at most once."""
 
-    def __init__(self, now: float) -> None:
-        self._now = now
+    def __init__(self, now: float, policy: Policy) -> None:
+        self._now, self._policy = now, policy
         self._chunks: dict[tuple[str, str], list[Chunk] | None] = {}
 
     def chunk(self, found: Found) -> Chunk | None:
@@ -88,7 +89,7 @@ class Present:
     def _cut_up(self, found: Found) -> list[Chunk] | None:
         """The chunks of a file that has changed since it was indexed, none of one that is gone; None if it has not."""
         path = found.file.path
-        content = as_it_is(found.root, path, self._now)
+        content = as_it_is(found.root, path, self._now, self._policy)
         if content is None:
             return []
         if content.hash == found.file.hash:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from reverie.errors import BadInput, Refused
 from reverie.importing.nouns import USER, Bad, Deed, Found, Item, Remark
+from reverie.lifecycle.experience.deeds import shortened
 from reverie.lifecycle.intake import KIND, MOST_TAG, MOST_TAGS, built, cleaned, equipped, private
 from reverie.lifecycle.untrusted import HEARD, THEIRS
 from reverie.mirror.jsonl import ORIGIN, id_for
@@ -246,4 +247,4 @@ def deed_of(deed: Deed, into: Into) -> Event:
     origin = {"system": into.system, "id": deed.key}
     safe, _ = redact_value(cleaned({**without_contents(deed.payload, into.policy), ORIGIN: origin}), into.policy)
     return Event(verb=deed.verb, space=into.space, at=deed.at, session=private(deed.session, into.policy),
-                 payload=safe if isinstance(safe, dict) else {ORIGIN: origin})
+                 payload=shortened(safe) if isinstance(safe, dict) else {ORIGIN: origin})

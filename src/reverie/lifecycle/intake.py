@@ -71,7 +71,7 @@ def space_meant(space: str | None) -> str:
     return config.default_space() if space is None else checked_space(space)
 
 
-def private_space(space: str, policy: Policy = USUAL) -> str:
+def private_space(space: str, policy: Policy) -> str:
     """A space to write in. A name that holds a secret cannot be redacted: others would not find it again."""
     from reverie.privacy import redact
     if redact(space, policy)[1]:
@@ -87,7 +87,7 @@ def checked_kind(kind: str) -> str:
     return kind
 
 
-def checked_tags(tags: Iterable[str], policy: Policy = USUAL) -> tuple[str, ...]:
+def checked_tags(tags: Iterable[str], policy: Policy) -> tuple[str, ...]:
     """Tags without spaces around them, lower-case, each once, in the order given."""
     if isinstance(tags, str):
         raise BadInput(f"Tags are a list of words, not the one text {tags!r}")
@@ -105,7 +105,7 @@ def checked_title(title: object) -> str:
     return clean(title)
 
 
-def checked_details(details: object, policy: Policy = USUAL) -> tuple[dict[str, Any], tuple[Redaction, ...]]:
+def checked_details(details: object, policy: Policy) -> tuple[dict[str, Any], tuple[Redaction, ...]]:
     """Named JSON values without secrets, and what was taken out."""
     from json import dumps
 
@@ -189,7 +189,7 @@ def built(id: str, now: float, text: str, *,  # noqa: PLR0913 - the fields of a 
           provenance: str = "observed", files: Iterable[str] = (), triggers: Iterable[str] = (),
           details: Mapping[str, Any] | None = None, messages: tuple[int, int] | None = None,
           valid_from: Moment = None, valid_to: Moment = None, expires_at: Moment = None,
-          trust: float | None = None, salience: float = 0.5, policy: Policy = USUAL) -> Memory:
+          trust: float | None = None, salience: float = 0.5, policy: Policy) -> Memory:
     """A new memory from what a caller passed. Secrets are gone from every field of it; what others wrote has become
     what it may be (`untrusted.disarmed`).
 
@@ -230,7 +230,7 @@ FIELDS = ("text", "title", "kind", "tags", "space", "at", "session", "speaker", 
 
 
 def rewritten(old: Memory, now: float, fields: Mapping[str, Any], zone: Callable[[], str],
-              policy: Policy = USUAL) -> Revise:
+              policy: Policy) -> Revise:
     """Other values for some fields of a memory, checked and cleaned like those of a new one."""
     from reverie.lifecycle.procedure import reworded
     merged = ({name: getattr(old, name) for name in FIELDS} | dict(fields) | rewatched(old, fields)
@@ -297,7 +297,7 @@ def unit(value: float, what: str) -> float:
     return float(value)
 
 
-def private(text: str, policy: Policy = USUAL) -> str:
+def private(text: str, policy: Policy) -> str:
     """A short text without secrets."""
     from reverie.privacy import redact
     return redact(clean(str(text)), policy)[0] if text else ""
@@ -311,7 +311,7 @@ def accepted(text: str, policy: Policy) -> str:
     return kept
 
 
-def names(values: Iterable[str], policy: Policy = USUAL) -> tuple[str, ...]:
+def names(values: Iterable[str], policy: Policy) -> tuple[str, ...]:
     """A list of short texts without secrets, each once."""
     if isinstance(values, str):
         raise BadInput(f"A list of texts is wanted, not the one text {values!r}")

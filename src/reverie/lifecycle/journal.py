@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from reverie.model import Event, Memory
+from reverie.words import short
 
 SHOWN = ("event", "task", "decision", "feeling")    # kinds of which the journal tells
 
@@ -73,6 +74,5 @@ def chat_of(events: Sequence[Event], opening: int) -> Chat:
              for one in event.payload.get("messages") or () if one.get("role") == "user"]
     asked = [text for text in asked if text]
     moments = [event.at for event in events]
-    first = asked[0] if asked else ""
     return Chat(events[0].session, events[0].space, min(moments), max(moments), len(asked),
-                first if len(first) <= opening else first[:opening - 1].rstrip() + "…")
+                short(asked[0], opening) if asked else "")

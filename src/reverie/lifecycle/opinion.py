@@ -6,12 +6,13 @@ Pure: values in, changes out. The opinion is data: it can answer the question on
   if they are to say the same. What the user put right yields to nothing that is weaker.
 - What cannot be decided so stays as it is, or becomes a flag, for a person.
 
-Always true: nothing is erased and no text is altered; every outcome is a row of OUTCOMES.
+Always true: nothing is erased and no text is altered; every outcome is one of `Outcome`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from reverie.lifecycle.alike.compare import Verdict
 from reverie.lifecycle.change import contradicting, superseded
@@ -23,16 +24,16 @@ SURE = 0.7
 """Below this an opinion that two say the same, or have nothing to do with each other, is left to a person: what rules
 need to make one memory of two (reconcile.SURE_BRIDGE). A model that does not say how sure it is counts as 0.5."""
 
-OUTCOMES = {
-    "merged": "they say the same and one stands for both",
-    "superseded": "the newer one took the place of the older",
-    "flagged": "they contradict each other, and a person is asked",
-    "parted": "they have nothing to do with each other, and nobody is asked any more",
-    "left": "for a person to decide, as before",
-}
+Outcome = Literal[
+    "merged",        # they say the same and one stands for both
+    "superseded",    # the newer one took the place of the older
+    "flagged",       # they contradict each other, and a person is asked
+    "parted",        # they have nothing to do with each other, and nobody is asked any more
+    "left",          # for a person to decide, as before
+]
 
 
-def follows(old: Memory, new: Memory, said: Verdict, ties: Sequence[Edge], now: float) -> tuple[str, list[Change]]:
+def follows(old: Memory, new: Memory, said: Verdict, ties: Sequence[Edge], now: float) -> tuple[Outcome, list[Change]]:
     """The outcome, and the changes that make it so. `ties` are the edges that hold the question open."""
     older, newer, undone = untied(old, new, ties)
     if said.relation == "same" and said.confidence >= SURE and (two := stand_in(older, newer)):

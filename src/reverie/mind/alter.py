@@ -40,9 +40,9 @@ class Altering(Base):
         """
         from reverie.lifecycle.usage import confirmed
         old, now = self._one(id), self._now()
-        gone = set(checked_tags(remove))
+        gone = set(checked_tags(remove, self._policy.masking))
         new = checked_tags(add, self._policy)
-        fields = {"tags": checked_tags(t for t in (*old.tags, *new) if t not in gone),
+        fields = {"tags": checked_tags((t for t in (*old.tags, *new) if t not in gone), self._policy.masking),
                   "details": confirmed(old.details, new)}
         if any(getattr(old, name) != value for name, value in fields.items()):
             self._apply([Revise(id=id, fields={**fields, "updated_at": now})], "tag", old.space, now)

@@ -127,7 +127,8 @@ class Coding(Base):
         if not text.strip() or whole(k, "k") <= 0:
             return []
         meaning = {} if mode == "words" else self._meaning(text)
-        return similar(self.store.code_chunks, Asked(text, (home,), k, mode, **meaning), clock.now())
+        return similar(self.store.code_chunks, Asked(text, (home,), k, mode, **meaning), clock.now(),
+                       self._policy)
 
     def map(self, budget: int = 1_000, focus: Sequence[str] = (), *, root: str | Path | None = None) -> Overview:
         """The most important functions and classes of a repository, within so many tokens.

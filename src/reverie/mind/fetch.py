@@ -65,7 +65,7 @@ class Fetching(Base):
         the space is not found. Each one that is returned counts as used.
         """
         spaces, wanted = lineage(self._space(space)), texts([ids] if isinstance(ids, str) else ids, "ids")
-        asked = [tag for tag in checked_tags(tags) if len(tag) >= TAG]
+        asked = [tag for tag in checked_tags(tags, self._policy.masking) if len(tag) >= TAG]
         if not wanted and not asked:
             raise BadInput("Retrieve what? Give ids as hints name them, or tags of two letters or more")
         if self.settings.is_off(spaces[0]):

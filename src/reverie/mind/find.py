@@ -58,7 +58,7 @@ class Finding(Base):
             return []
         now, then = self._now(), moment_then(as_of)
         asked = Query(text=query, context=query, spaces=spaces, now=now, limit=limit, mode=mode, kinds=chosen.kinds,
-                      without=chosen.without, tags=checked_tags(tags), **self._walk(depth),
+                      without=chosen.without, tags=checked_tags(tags, self._policy.masking), **self._walk(depth),
                       floor=self.settings.floor if mode == "dense" else 0.0,
                       season="" if then is not None else season_of(self.store, spaces, now).label,
                       **({} if mode == "words" else self._meaning(query)))
@@ -179,7 +179,7 @@ class Finding(Base):
         """
         chosen = asked_for(typed(types), texts(kinds, "kinds"))
         where = Filter(spaces=lineage(self._space(space)), kinds=chosen.kinds, without=chosen.without,
-                       tags=checked_tags(tags), session=clean(session or ""), active=active,
+                       tags=checked_tags(tags, self._policy.masking), session=clean(session or ""), active=active,
                        limit=0 if chosen.nothing else max(0, whole(limit)), after=clean(after or ""))
         return self.store.browse(where)
 

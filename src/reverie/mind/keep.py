@@ -11,7 +11,7 @@ from reverie.authors import guarded, under
 from reverie.errors import BadInput
 from reverie.kinds import INTENTION
 from reverie.lifecycle.asked import question, texts
-from reverie.lifecycle.intake import FIELDS, Moment, built, equipped, private
+from reverie.lifecycle.intake import FIELDS, Moment, built, equipped, names
 from reverie.lifecycle.season import season_of, stamped
 from reverie.mind.base import Base, alone
 from reverie.model import Add, Change, Filter, Link, Memory, lineage
@@ -132,7 +132,7 @@ class Keeping(Base):
         from reverie.lifecycle import intention
         from reverie.lifecycle.moments import ahead
         # Without secrets before they become patterns, which are escaped: no rule would know one there any more.
-        topics, paths, typed = (tuple(map(private, texts(given, name))) for given, name in (
+        topics, paths, typed = (names(texts(given, name), self._policy) for given, name in (
             ([context] if isinstance(context, str) and context else context or (), "context"),
             (files, "files"), (commands, "commands")))
         triggers = (*texts(more.pop("triggers", ()), "triggers"), *intention.patterns_for(paths, typed, topics))

@@ -14,7 +14,7 @@ from reverie.plan.field import Field
 from reverie.plan.past import Past
 from reverie.plan.task import Task
 from reverie.search.files import FLOOR
-from reverie.words import STOP
+from reverie.words import STOP, short
 
 MOST = 3                 # reasons for one file
 WORDS = 4                # told of one reason
@@ -119,8 +119,7 @@ def done_before(found: Ranked, place: int) -> str:
         return ""
     best = past.done[int(mine[np.argmax(scores[mine])])]
     title = best.text.partition("\n")[0]
-    shown = title if len(title) <= SHORT else title[:SHORT - 1].rstrip() + "…"
-    return f"was changed on {date_of(best.at)} for “{shown}”"
+    return f"was changed on {date_of(best.at)} for “{short(title, SHORT)}”"
 
 
 def busy(past: Past, place: int) -> str:

@@ -29,7 +29,7 @@ from reverie.settle.mirroring import alone, known, root_of
 from reverie.settle.reading import Work
 from reverie.settle.scrubbing import in_files, own_roots
 from reverie.store import Store
-from reverie.store.passages import CHANCE, KEPT, Passages
+from reverie.store.erasing import CHANCE, KEPT, Passages
 from reverie.words import folded
 
 PATIENCE = 60.0          # seconds that whoever indexes now is waited for

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 from reverie.lifecycle.intake import clean, private
-from reverie.messages import GAP, HEAD, MOST_CHARS, SPARE, TAIL, Said
+from reverie.messages import HEAD, MOST_CHARS, TAIL, Said
+from reverie.passages import GAP, SPARE
 from reverie.policy import USUAL, Policy
-from reverie.privacy import hidden, only_private, redact
+from reverie.privacy import hidden, redact
 from reverie.privacy.calls import bare_calls, touches
+from reverie.privacy.cutting import ends
 from reverie.privacy.sensitive import MARK, is_marked, touched_by, without_lines
 from reverie.window import FENCE, without_injections
 
@@ -70,17 +72,9 @@ def short_role(role: str, policy: Policy) -> str:
 
 
 def shortened(text: str, policy: Policy = USUAL) -> str:
-    """A text without secrets, of a long one its beginning and its end. First redacted, then cut.
-
-    Of a very long one only the ends are looked at: what then stands next to a cut is left out, as it may be half of a
-    secret. What is private is taken out of the whole text.
-    """
+    """A text without secrets, of a long one its beginning and its end. First redacted, then cut."""
     text = hidden(text)
     if len(text) > MOST_CHARS + 2 * SPARE:
-        head, tail = redact(text[:HEAD + SPARE], policy)[0], redact(text[-(TAIL + SPARE):], policy)[0]
-        if only_private(head) or only_private(tail):
-            return head if only_private(head) else tail
-        head, tail = head[:-SPARE], tail[SPARE:]
-        return head[:HEAD] + GAP + tail[-TAIL:]
+        return ends(text, policy, HEAD, TAIL)
     text = redact(text, policy)[0]
     return text if len(text) <= MOST_CHARS else text[:HEAD] + GAP + text[-TAIL:]

@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 from unicodedata import normalize
 
 from reverie.authors import UNKNOWN, Author
+from reverie.everyday import everyday, stem
 from reverie.kinds import ANYBODY, USER, kind_of
 from reverie.lifecycle.experience import TOOL
 from reverie.lifecycle.extract.words import parted, sentences, unquoted, words_of
 from reverie.lifecycle.planted import planted
 from reverie.lifecycle.untrusted import HEARD, PASTED
 from reverie.model import UNTRUSTED, Event
-from reverie.search.gate import everyday, stem
 from reverie.store import Store
 from reverie.words import query_terms
 

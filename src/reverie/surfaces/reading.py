@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reverie.errors import BadInput
-from reverie.lifecycle.intake import MOST_TEXT, Moment, checked_tags, clean, moment, moment_then
+from reverie.lifecycle.intake import MOST_TEXT, Moment, clean, moment, moment_then
 from reverie.model import Memory
 
 UNITS = {
@@ -95,7 +95,7 @@ def parsed(page: str) -> dict[str, Any]:
         if name.strip() == "title":
             fields["title"] = value.strip()
         elif name.strip() == "tags":
-            fields["tags"] = checked_tags(value.replace(",", " ").split())
+            fields["tags"] = value.replace(",", " ").split()
     return fields
 
 

@@ -32,6 +32,10 @@ CHANGING = frozenset(OPERATIONS) - {"read"}
 
 MOST_TEXT = 4_000        # characters of an answer or an error that are kept: the first half and the last
 MOST_VALUE = 2_000       # of one parameter
+ANSWERS = ("result", "error")
+NEAR = 4_000             # characters beside each cut that are kept until secrets have been taken out
+CUT = "\ue0f0…"          # stands at such a cut, and in no text of anybody's
+LEFT_OUT = re.compile(r" ([\d,]+) characters …\n?")
 LOOKED_THROUGH = 100_000  # characters of an answer that are looked through for what Reverie put there, before any cut
 MOST_ITEMS, MOST_DEPTH = 50, 5
 
@@ -43,10 +47,32 @@ GIVEN_PATH = ("file_path", "path", "filename", "notebook_path")
 
 
 def ends(text: str, most: int) -> str:
-    """A text, or its first and last part with a mark between them: errors stand at either end."""
+    """A text, or its first and last part with a mark between them: errors stand at either end.
+
+    Each is NEAR longer than will be kept: secrets are taken out later, and no cut may go through one (`shortened`).
+    """
+    wide = most // 2 + NEAR
+    return text if len(text) <= 2 * wide else f"{text[:wide]}\n{CUT} {len(text) - 2 * wide:,} characters …" + (
+        f"{tags_between(text, wide, len(text) - wide)}\n{text[-wide:]}")
+
+
+def shortened(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """A payload as the log keeps it, once it holds no secret: of long texts the ends."""
+    return {name: bounded(value, MOST_TEXT if name in ANSWERS else MOST_VALUE, cut=closer) for name, value in
+            payload.items()}
+
+
+def closer(text: str, most: int) -> str:
+    """The ends of a text without what `ends` kept for longer; what stood beside its cut may be half of a secret."""
     half = most // 2
-    return text if len(text) <= most else f"{text[:half]}\n… {len(text) - 2 * half:,} characters …" + (
-        f"{tags_between(text, half, len(text) - half)}\n{text[-half:]}")
+    start, cut, rest = text.partition(CUT)
+    number = LEFT_OUT.match(rest)
+    if not cut or number is None:
+        return text if len(text) <= most else f"{text[:half]}\n… {len(text) - 2 * half:,} characters …\n{text[-half:]}"
+    start, rest = start.removesuffix("\n"), rest[number.end():]
+    first, last = start[:-NEAR][:half], rest[NEAR:][-half:]
+    gone = int(number[1].replace(",", "")) + len(start) + len(rest) - len(first) - len(last)
+    return f"{first}\n… {gone:,} characters …\n{last}"
 
 
 def news(text: str, most: int) -> str:

@@ -142,11 +142,6 @@ def gleaned(messages: Sequence[tuple[str, str]], *, fixes: bool = True) -> Glean
     return Gleaned(tuple(sorted(found, key=lambda f: f.last)), tuple(rejected), tuple(waiting))
 
 
-def found_in(text: str) -> list[Found]:
-    """Everything in one message of a user that asks to be kept, in order."""
-    return list(from_user(text, 0, Turn()).found)
-
-
 def from_user(text: str, place: int, turn: Turn) -> Gleaned:
     """What one message of the user teaches, sentence by sentence."""
     words = words_of(text)
@@ -332,5 +327,4 @@ def capital(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-__all__ = ["ABOUT", "LONGEST", "SHORTEST", "WORTH", "Found", "Gleaned", "Rejected", "found_in", "gleaned",
-           "without_injections"]
+__all__ = ["ABOUT", "LONGEST", "SHORTEST", "WORTH", "Found", "Gleaned", "Rejected", "gleaned", "without_injections"]

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reverie.lifecycle.extract.signs import files_in
+from reverie.words import short
 
 MOST_STEPS = 3            # things done in between; after more nobody knows which of them it was
 MOST_SPAN = 30            # messages between failure and success
@@ -145,8 +146,7 @@ def error_line(result: str) -> str:
     """The line that says most about an error."""
     lines = [_PREFIX.sub("", line.strip()) for line in result.splitlines() if not _NOISE.match(line)]
     telling = [line for line in lines if _SURROUNDINGS.search(line)] or [line for line in lines if _FAILED.search(line)]
-    line = " ".join((telling or lines or [""])[0].split()).strip("` ")
-    return line if len(line) <= MOST_ERROR else line[:MOST_ERROR - 1].rstrip() + "…"
+    return short((telling or lines or [""])[0].strip("` \t"), MOST_ERROR)
 
 
 def answered(messages: Sequence[tuple[str, str]]) -> Iterator[tuple[int, Call | None, str]]:

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from reverie.kinds import KINDS
-from reverie.store.passages import (
+from reverie.store.erasing import (
     CHANCE,
     ENDS,
     KEPT,
@@ -28,7 +28,7 @@ from reverie.store.passages import (
     without_sentences,
 )
 from reverie.store.sqlite import scrub
-from reverie.store.sqlite.read import BATCH, marks
+from reverie.store.sqlite.read import batches, marks
 from reverie.store.sqlite.rows import to_column, to_json
 from reverie.store.sqlite.write import DELETE_PENDING, bump
 
@@ -128,9 +128,8 @@ def blank_sources(db: sqlite3.Connection, ids: Sequence[str], texts: Collection[
     """Take what says the same out of the turns that the memories were learned from, and texts out of their causes."""
     passage = passages(texts)
     sources = set()
-    for start in range(0, len(ids), BATCH):
-        some = ids[start:start + BATCH]
-        for seq, verb, payload in db.execute(OWN_EVENTS.format(ids=marks(some)), tuple(some)).fetchall():
+    for some in batches(ids):
+        for seq, verb, payload in db.execute(OWN_EVENTS.format(ids=marks(some)), some).fetchall():
             if verb == "learn":
                 sources.add(json.loads(payload).get("event"))
             rewrite(db, seq, payload, lambda value: in_strings(value, partial(without_passage, passage)))

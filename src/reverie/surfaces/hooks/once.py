@@ -25,8 +25,7 @@ from reverie.surfaces.hooks.places import MOST_WAITING, Places, read, write
 PATIENCE, LAST = 2.0, 1.2    # seconds; at the end of a session Claude Code waits for 1.5
 ENDS = (b'"SessionEnd"', b'"sessionEnd"')
 MOST_INPUT = 8_000_000   # bytes of stdin that are looked at; of a longer prompt the beginning is taken in
-KEEP, SPARE = 8_000, 20_000    # characters kept of either end of a text; looked at beyond each cut for secrets
-GAP = "\n…\n"
+KEEP, WHOLE = 8_000, 56_000    # characters kept of either end of a text that has more than WHOLE: 2 (KEEP + SPARE)
 COMPLAINTS = ("rror", "xception", "ailed", "not found", "No such", "cannot", "denied", "refused", "fatal", "panic",
               "***")
 """What stands in an answer that may tell of an error: only then it is worth opening the store."""
@@ -360,18 +359,14 @@ def policy_of(note: Mapping[str, Any]) -> Policy:
 
 
 def kept(text: str, policy: Policy = USUAL) -> str:
-    """Both ends of a long text, without secrets: each is looked at beyond its cut, so that none is cut in two."""
-    from reverie.privacy import hidden, only_private, redact
+    """A text as it is, of a long one both ends, without secrets."""
+    if len(text) <= WHOLE:
+        return text
+    from reverie.privacy import hidden
+    from reverie.privacy.cutting import ends
 
-    if len(text) <= 2 * (KEEP + SPARE):
-        return text
     text = hidden(text)
-    if len(text) <= 2 * (KEEP + SPARE):
-        return text
-    head, tail = redact(text[: KEEP + SPARE], policy)[0], redact(text[-KEEP - SPARE :], policy)[0]
-    if only_private(head) or only_private(tail):
-        return head if only_private(head) else tail
-    return head[: min(KEEP, len(head) - SPARE)] + GAP + tail[max(SPARE, len(tail) - KEEP) :]
+    return ends(text, policy, KEEP, KEEP) if len(text) > WHOLE else text
 
 
 def bounded(given: Any, policy: Policy = USUAL) -> Any:

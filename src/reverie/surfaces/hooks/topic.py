@@ -1,7 +1,7 @@
 """Whether a prompt goes on with what lies ready for it, and whether it has words of its own to look for.
 
 A block was prepared for what was said before. Where the user thanks, or begins something else, it waits: most turns
-need no memory. Words that nearly every working session says (`search.gate.everyday`) tell neither. What this is worth:
+need no memory. Words that nearly every working session says (`everyday`) tell neither. What this is worth:
 `python -m bench.gate.hooked`.
 """
 
@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from reverie.search.gate import everyday, stems_of
+from reverie.everyday import everyday, stems_of
 from reverie.surfaces.hooks.guards import may_meet
 
 LOOKED_AT = 4_000         # characters of a prompt

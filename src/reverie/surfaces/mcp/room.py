@@ -143,11 +143,11 @@ class Room:
     def author(self, ctx: Context | None) -> Author:
         """Who calls: the client as it names itself, and its model where hooks of the same host have told of it (X37).
         """
-        params = ctx.session.client_params if ctx else None
-        client = private(params.client_info.name)[:MOST_NAME] if params else ""
+        params, policy = ctx.session.client_params if ctx else None, self.settings.policy
+        client = private(params.client_info.name, policy)[:MOST_NAME] if params else ""
         from reverie.surfaces.hooks.speaking import speaking
         model = speaking(Places(str(self.settings.home)), client, self.space)
-        return Author(client, private(model)[:MOST_NAME], PROVIDERS.get(model.partition("-")[0], ""))
+        return Author(client, private(model, policy)[:MOST_NAME], PROVIDERS.get(model.partition("-")[0], ""))
 
     def _prompts(self) -> list[str]:
         """What the user said and hooks have written down, as far as nobody has taken it in."""
