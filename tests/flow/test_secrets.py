@@ -3,7 +3,7 @@
 
 import pytest
 
-from reverie.lifecycle.experience.deeds import MOST_TEXT, MOST_VALUE
+from reverie.lifecycle.experience.deeds import MOST_LABEL, MOST_TEXT, MOST_VALUE
 from reverie.messages import HEAD, MOST_CHARS, TAIL
 from reverie.passages import GAP, SPARE
 from reverie.settle.spoken import shortened
@@ -63,6 +63,10 @@ def test_secrets_at_a_cut_of_what_a_tool_answered_never_reach_the_disk(tmp_path,
                 head, tail = "w " * ((most // 2 - shift) // 2), " z" * ((most // 2 - shift) // 2)
                 for text in (f"{head} {SECRET} " + "word " * 9_000, "word " * 9_000 + f" password: {SECRET}{tail}"):
                     mind.record_tool("Bash", {"command": "make", "stdin": text}, text, error=text, space=SPACE)
+                label = "w " * ((MOST_LABEL - shift) // 2) + SECRET + " word" * 3_000
+                mind.record_tool("Bash", {"command": "make"}, "made", task=label, space=SPACE)
+                mind.record_file("a.py", "read", task=label, space=SPACE)
+                mind.record_task(label, "success", space=SPACE)
                 mind.record_task("release", "failure", summary=f"{head} {SECRET} " + "word " * 9_000, space=SPACE)
         kept = mind.deeds(space=SPACE, limit=100)
         assert kept and all(len(str(one.payload.get("result", ""))) < MOST_TEXT + 100 for one in kept)

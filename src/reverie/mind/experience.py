@@ -79,7 +79,7 @@ class Experiencing(Base):
         What is recorded with the same `task` belongs to it. An outcome becomes an episode. Returns at once.
         """
         from reverie.lifecycle.experience import deeds as deed
-        told = {"task": question(task, "task")[:200], "outcome": question(outcome, "outcome")[:100],
+        told = {"task": deed.beginning(question(task, "task")), "outcome": question(outcome, "outcome")[:100],
                 "summary": deed.ends(summary, deed.MOST_VALUE), "error": deed.ends(error, deed.MOST_TEXT)}
         self._hand_over(TASK, lambda: {name: value for name, value in told.items() if value}, space, session)
 

@@ -33,6 +33,7 @@ CHANGING = frozenset(OPERATIONS) - {"read"}
 MOST_TEXT = 4_000        # characters of an answer or an error that are kept: the first half and the last
 MOST_VALUE = 2_000       # of one parameter
 ANSWERS = ("result", "error")
+LABELS, MOST_LABEL = ("tool", "task", "context"), 200    # what tells a deed, and how much of it is kept
 NEAR = 4_000             # characters beside each cut that are kept until secrets have been taken out
 CUT = "\ue0f0…"          # stands at such a cut, and in no text of anybody's
 LEFT_OUT = re.compile(r" ([\d,]+) characters …\n?")
@@ -58,8 +59,8 @@ def ends(text: str, most: int) -> str:
 
 def shortened(payload: Mapping[str, Any]) -> dict[str, Any]:
     """A payload as the log keeps it, once it holds no secret: of long texts the ends."""
-    return {name: bounded(value, MOST_TEXT if name in ANSWERS else MOST_VALUE, cut=closer) for name, value in
-            payload.items()}
+    return {name: label(value) if name in LABELS else bounded(
+        value, MOST_TEXT if name in ANSWERS else MOST_VALUE, cut=closer) for name, value in payload.items()}
 
 
 def closer(text: str, most: int) -> str:
@@ -73,6 +74,17 @@ def closer(text: str, most: int) -> str:
     first, last = start[:-NEAR][:half], rest[NEAR:][-half:]
     gone = int(number[1].replace(",", "")) + len(start) + len(rest) - len(first) - len(last)
     return f"{first}\n… {gone:,} characters …\n{last}"
+
+
+def beginning(text: str) -> str:
+    """A label, or its beginning, NEAR longer than will be kept."""
+    return text if len(text) <= MOST_LABEL + NEAR else text[:MOST_LABEL + NEAR] + CUT
+
+
+def label(text: Any) -> str:
+    """A label as the log keeps it, once it holds no secret."""
+    whole = str(text)
+    return (whole.removesuffix(CUT)[:-NEAR] if whole.endswith(CUT) else whole)[:MOST_LABEL]
 
 
 def news(text: str, most: int) -> str:
@@ -118,10 +130,10 @@ def tool_payload(run: Run) -> dict[str, Any]:
     given = bounded(run.parameters)
     command = next((given[name] for name in GIVEN_COMMAND if isinstance(given.get(name), str)), "") if isinstance(
         given, Mapping) else given if isinstance(given, str) else ""
-    payload = {"tool": str(run.tool)[:200], "command": command, "parameters": given if given != command else None,
+    payload = {"tool": beginning(str(run.tool)), "command": command, "parameters": given if given != command else None,
                "result": bounded(run.result, MOST_TEXT, cut=news), "ok": bool(run.ok),
                "error": bounded(run.error, MOST_TEXT, cut=news),
-               "duration": run.duration, "task": str(run.task)[:200]}
+               "duration": run.duration, "task": beginning(str(run.task))}
     return {name: value for name, value in payload.items() if value not in (None, "", {}, [])}
 
 
@@ -136,7 +148,7 @@ def file_payload(path: str, operation: str, lines: Sequence[int] | None, summary
     if lines is not None and (len(whole) != 2 or not all(isinstance(n, int) for n in whole) or whole[0] > whole[1]):
         raise BadInput(f"lines={lines!r} must be the first and the last line")
     payload = {"path": plain_path(path), "operation": operation, "lines": whole, "summary": ends(summary, MOST_VALUE),
-               "ok": bool(ok), "task": task[:200], "context": context[:200]}
+               "ok": bool(ok), "task": beginning(task), "context": beginning(context)}
     return {name: value for name, value in payload.items() if value not in ("", [])}
 
 
