@@ -1,7 +1,7 @@
 """Texts that are erased, found again in other texts: whole, as a passage, or cut off at the end.
 
 Letter case and white space make no difference. A text of a word or two stands in many a sentence by chance, so it is
-only blanked where it is the whole of a value.
+only blanked where it is the whole of a value, and not where that is the program's own word (`stays`).
 """
 
 from __future__ import annotations
@@ -11,13 +11,19 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from json import dumps
 from typing import Any
 
-from reverie.words import folded
+from reverie.words import UNSPACED, folded
 
 PURGED = "[purged]"
-CHANCE = 20          # characters; a shorter text may stand in an unrelated event by chance
+PURGING = "purging"  # meta: what the store has let go of and files may still hold
+CHANCE = 20          # letters; a shorter text may stand in an unrelated event by chance
+WEIGHT = 2           # letters that a sign counts for where no space parts words: it says more
 SAME = 0.7           # of a text's words in a sentence of its source: it says the same
 ENDS = ".!?…。"
 KEPT = ("role",)     # without it a turn could not be learned from
+OURS = ("event", "space", "session", "kind", "verb", "host", "tool", "outcome")    # names of what programs say
+
+_SIGN = re.compile(f"[{UNSPACED}]")
+_BEFORE, _AFTER = rf"(?<![^\W{UNSPACED}])", rf"(?![^\W{UNSPACED}])"    # whole words: "role" is not in "parole"
 
 Beginning = tuple[re.Pattern[str], str]    # finds how a text begins; the whole text, folded
 
@@ -28,7 +34,7 @@ class Passages:
     def __init__(self, texts: Collection[str]) -> None:
         bare = {text.strip().rstrip(ENDS) for text in texts} - {""}    # with a full stop behind it or not
         self.whole = {folded(text) for text in bare}
-        self.passage = passages(text for text in bare if len(text) >= CHANCE)
+        self.passage = passages(filter(tells, bare))
         self.begun = beginnings([text for text in sorted(bare) if len(text) > CHANCE])
 
     def text(self, text: str) -> tuple[str, tuple[str, ...]]:
@@ -48,10 +54,20 @@ class Passages:
 def in_strings(value: Any, clean: Callable[[str], str]) -> Any:
     """A value with every string in it as `clean` makes it; names of fields stay."""
     if isinstance(value, dict):
-        return {name: inner if name in KEPT else in_strings(inner, clean) for name, inner in value.items()}
+        return {name: inner if stays(name, inner) else in_strings(inner, clean) for name, inner in value.items()}
     if isinstance(value, list):
         return [in_strings(inner, clean) for inner in value]
     return clean(value) if isinstance(value, str) else value
+
+
+def stays(name: str, value: Any) -> bool:
+    """Whether a value of this name is left as it is: it steers a program, and is a short text by chance."""
+    return name in KEPT or (name in OURS and isinstance(value, str) and len(value) < CHANCE)
+
+
+def tells(text: str) -> bool:
+    """Whether a text is so long that it stands nowhere by chance."""
+    return len(text) + (WEIGHT - 1) * len(_SIGN.findall(text)) >= CHANCE
 
 
 def telling(text: str) -> str:
@@ -61,10 +77,16 @@ def telling(text: str) -> str:
 
 def passages(texts: Iterable[str]) -> re.Pattern[str] | None:
     """An expression for any of the texts, the longest first; None for no text."""
-    written = {form for text in texts for form in (text, dumps(text, ensure_ascii=False)[1:-1])}    # also within JSON
-    forms = [r"\s+".join(map(re.escape, text.split())) for text in sorted(written, key=lambda t: (-len(t), t))]
-    # Whole words: "role" is not in "parole".
-    return re.compile("|".join(rf"(?<!\w){form}(?!\w)" for form in forms), re.IGNORECASE) if forms else None
+    written = {form for text in texts for form in (      # also within JSON
+        text, dumps(text, ensure_ascii=False)[1:-1], dumps(text)[1:-1])}
+    forms = [whole(text) for text in sorted(written, key=lambda t: (-len(t), t))]
+    return re.compile("|".join(forms), re.IGNORECASE) if forms else None
+
+
+def whole(text: str) -> str:
+    """An expression for a text, whatever white space parts its words, but not within a longer word."""
+    return (("" if _SIGN.match(text[:1]) else _BEFORE) + r"\s+".join(map(re.escape, text.split()))
+            + ("" if _SIGN.match(text[-1:]) else _AFTER))
 
 
 def without_passage(passage: re.Pattern[str] | None, text: str) -> str:
@@ -74,7 +96,7 @@ def without_passage(passage: re.Pattern[str] | None, text: str) -> str:
 
 def beginnings(texts: Iterable[str]) -> list[Beginning]:
     """How texts begin, and the whole of them."""
-    return [(re.compile(r"(?<!\w)" + r"\s+".join(map(re.escape, text[:CHANCE].split())), re.IGNORECASE), folded(text))
+    return [(re.compile(_BEFORE + r"\s+".join(map(re.escape, text[:CHANCE].split())), re.IGNORECASE), folded(text))
             for text in texts]
 
 

@@ -10,7 +10,7 @@ from is known, so there every sentence that says the same is blanked. Memories t
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,12 +18,13 @@ from reverie.kinds import KINDS
 from reverie.store.passages import (
     CHANCE,
     ENDS,
-    KEPT,
     PURGED,
     Passages,
     in_strings,
     passages,
+    stays,
     telling,
+    tells,
     without_passage,
     without_sentences,
 )
@@ -44,16 +45,18 @@ NAMING = """
 """
 FORGET_CHANGE = "update change set before = ?, after = ? where memory = ? and seq = ? and place = ?"
 TOLD = f"select id from memory where kind in ({marks(RECORDS)})"
+PLACES = ("anchored", "mirror_roots", "mirror_spaces", "shares")    # notes that say where something is, no more
 
-def purge(db: sqlite3.Connection, ids: Sequence[str]) -> int:
-    """Erase memories and everything that repeats their text. No history is kept: that is the point."""
+
+def purge(db: sqlite3.Connection, ids: Sequence[str], more: Collection[str] = ()) -> int:
+    """Erase memories and everything that repeats their text, or one `more`. No history is kept: that is the point."""
     there = {id: num for id in dict.fromkeys(ids)
              if (num := number(db, id)) is not None}
-    if not there:
+    texts = {text for id in there for text in ever(db, id)} | {text for one in more if (text := bare(one))}
+    if not texts:
         return 0
-    texts = {text for id in there for text in ever(db, id)}
     blank_sources(db, list(there), texts)
-    blank_events(db, set(there), texts)
+    blank_events(db, {*ids}, texts)
     blank_records(db, set(there), texts)
     for id, num in there.items():
         db.execute("delete from change where memory = ?", (id,))
@@ -79,7 +82,12 @@ def ever(db: sqlite3.Connection, id: str) -> set[str]:
     for kept in db.execute("select before, after from change where memory = ? and op <> 'link'", (id,)):
         for values in (json.loads(text) for text in kept if text):
             found.update(value for name in SPOKEN if isinstance(value := values.get(name), str))
-    return {bare for text in found if (bare := text.strip().rstrip(ENDS))}
+    return {text for one in found if (text := bare(one))}
+
+
+def bare(text: str) -> str:
+    """A text without what ends it."""
+    return text.strip().rstrip(ENDS)
 
 
 # Events
@@ -99,16 +107,39 @@ def blank_records(db: sqlite3.Connection, ids: Collection[str], texts: Collectio
 
     What somebody else was told to remember is another memory, and stays.
     """
-    holds, clean = sieve((), texts), Passages(texts)
+    clean = Passages(texts)
     told = {id for (id,) in db.execute(TOLD, RECORDS)} - set(ids)
+    for table, old in repeating(db, texts, ("memory", "change", "meta")):
+        if old[table.named] in told or (table.name == "meta" and old["name"] not in PLACES):
+            new, kinds = scrub.cleaned(table, old, clean)
+            if kinds:
+                scrub.put(db, table, old, {**new, "name": old["name"]} if table.name == "meta" else new)
+
+
+def repeating(db: sqlite3.Connection, texts: Collection[str],
+              tables: Collection[str]) -> Iterator[tuple[scrub.Table, dict[str, Any]]]:
+    """The rows of these tables that may hold one of the texts."""
+    holds = sieve((), texts)
     for table in scrub.TABLES:
-        if table.name in ("memory", "change", "meta"):
-            for old in scrub.rows(db, table):
-                ours = table.name == "meta" or old[table.named] in told
-                if ours and any(holds(value) for value in old.values() if isinstance(value, str)):
-                    new, kinds = scrub.cleaned(table, old, clean)
-                    if kinds:
-                        scrub.put(db, table, old, new)
+        if table.name in tables:
+            yield from ((table, old) for old in scrub.rows(db, table)
+                        if any(holds(value) for value in old.values() if isinstance(value, str)))
+
+
+def repeated(db: sqlite3.Connection, texts: Collection[str]) -> set[str]:
+    """The ids of memories that hold one of the texts, or have held it, in whatever field.
+
+    A short one is their text or their title: as a tag, say, it stands there by chance.
+    """
+    said = {text for one in texts if (text := bare(one))}
+    every, long = Passages(said), Passages([text for text in said if tells(text)])
+    found = set()
+    for table, row in repeating(db, said, ("memory", "change")):
+        kept = [row] if table.name == "memory" else [json.loads(row[when]) for when in ("before", "after") if row[when]]
+        if any(every.text(value)[1] for values in kept for name in SPOKEN
+               if isinstance(value := values.get(name), str)) or scrub.cleaned(table, row, long)[1]:
+            found.add(row[table.named])
+    return found
 
 
 def sieve(ids: Sequence[str], texts: Collection[str]) -> Callable[[str], bool]:
@@ -156,7 +187,7 @@ def blanked(value: Any, *, ids: Collection[str], texts: Passages) -> Any:
     """A value without ids and texts: in lists ids are left out, elsewhere they are blanked like texts."""
     again = partial(blanked, ids=ids, texts=texts)
     if isinstance(value, dict):
-        return {name: inner if name in KEPT else again(inner) for name, inner in value.items() if name not in ids}
+        return {name: inner if stays(name, inner) else again(inner) for name, inner in value.items() if name not in ids}
     if isinstance(value, list):
         return [again(inner) for inner in value if not (isinstance(inner, str) and inner in ids)]
     if not isinstance(value, str):
