@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from reverie.store.passages import PURGED
 from reverie.testing import Clock, memory
@@ -45,6 +45,12 @@ class LettingGo(RuleBasedStateMachine):
         self.mind = memory(Path(self.folder.name) / "home", now=self.clock, embedder="none")
         for space in SPACES:
             self.mind.share(self.team(space), space=space)
+
+    @initialize(first=st.lists(st.tuples(said, spaces, st.sampled_from(("fact", "event"))), min_size=4, max_size=8))
+    def begin(self, first):
+        for text, space, kind in first:
+            self.mind.remember(text, space=space, kind=kind)
+        self.in_step()
 
     def teardown(self):
         self.mind.close()
