@@ -5,7 +5,7 @@ newer or write-protected, and damaged files that a repair has put aside. Copies 
 `Mind.backup` are their owner's.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
@@ -75,30 +75,31 @@ def restore(store: Store, settings: Settings, source: Path, now: float) -> Path:
     return kept
 
 
-def purge(settings: Settings, store: Store, ids: Sequence[str]) -> tuple[Path, ...]:
+def purge(settings: Settings, store: Store, ids: Sequence[str], texts: Collection[str]) -> tuple[Path, ...]:
     """Erase memories from the daily copies of a store too. Returns the files that may still hold them.
 
-    A damaged copy, which nobody can erase from, is removed.
+    A copy may know only what was said, and not yet the memory that was made of it: so `texts`. A damaged copy, which
+    nobody can erase from, is removed.
     """
     if store.url != settings.url or settings.store:      # the home's copies are of another one
         return ()
-    return (*unreached([*newest_first(settings), *replaced(settings)], ids), *damaged(settings))
+    return (*unreached([*newest_first(settings), *replaced(settings)], ids, texts), *damaged(settings))
 
 
-def unreached(copies: Iterable[Path], ids: Sequence[str]) -> list[Path]:
+def unreached(copies: Iterable[Path], ids: Sequence[str], texts: Collection[str]) -> list[Path]:
     """Those copies that the memories could not be erased from."""
     left = []
     for path in copies:
         try:
-            purge_one(path, ids)
+            purge_one(path, ids, texts)
         except (ReverieError, OSError):
             left.append(path)
     return left
 
 
-def purge_one(path: Path, ids: Sequence[str]) -> None:
+def purge_one(path: Path, ids: Sequence[str], texts: Collection[str]) -> None:
     """Erase memories from one copy."""
-    alter(path, lambda store: store.purge(ids))
+    alter(path, lambda store: store.purge(ids, texts))
 
 
 def alter(path: Path, change: Callable[[Store], object]) -> None:

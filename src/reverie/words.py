@@ -44,7 +44,7 @@ why will with would wouldn you your yours yourself
 STOP = frozenset(_ENGLISH.split())
 """Words that say how a thing is asked, not what about. Dropped from queries, never from the index."""
 
-_UNSPACED = (
+UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f"
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7ff"
     "\uf900-\ufaff\U00020000-\U0003ffff"
@@ -90,7 +90,7 @@ def _ascii_term() -> re.Pattern[str]:
 @cache
 def _run() -> re.Pattern[str]:
     """A stretch of a script without spaces."""
-    return re.compile(f"[{_UNSPACED}]+")
+    return re.compile(f"[{UNSPACED}]+")
 
 
 @cache
@@ -114,7 +114,7 @@ def _name() -> re.Pattern[str]:
 @cache
 def _wide_name() -> re.Pattern[str]:
     """The same of any script, or a stretch of a script without spaces."""
-    return re.compile(f"(?!\\d)(?:(?![{_UNSPACED}])[\\w{_MARKS}])+|[{_UNSPACED}]+")
+    return re.compile(f"(?!\\d)(?:(?![{UNSPACED}])[\\w{_MARKS}])+|[{UNSPACED}]+")
 
 
 @cache

@@ -167,7 +167,9 @@ def test_pages_and_shared_files_go_on_saying_what_others_were_told(tmp_path, min
     page = mind.settings.mirror_root / SPACE / "MEMORY.md"
     page.write_text(page.read_text() + f"\nSomebody wrote here: {TEXT} And more.\n")
     before = {m.id: (m.text, m.provenance) for m in mind.get(kept)}
-    assert mind.purge(gone.id).repeated == tuple(sorted(kept))
+    purged = mind.purge(gone.id)
+    [heard] = {*purged.repeated} - {*kept}     # the line of a teammate was read first
+    assert mind.get([heard])[0].provenance == "untrusted" and {*kept} < {*purged.repeated}
     clock.tick(60)
     mind.mirror()
     mind.share(team, space=SPACE)

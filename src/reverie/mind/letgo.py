@@ -87,31 +87,16 @@ class LettingGo(Base):
 
         The wordings that were merged into a memory say the same, so they go with it (`wordings` lists them), and
         `erased` counts them. Records of what was said and done (events, episodes, the scratch pad) keep the rest of
-        what they say; other memories that repeat it stay and are named in `repeated`. Cannot be undone. `unreached`
-        names the files of the home that may still hold it.
+        what they say; other memories that repeat it, or ever did, stay and are named in `repeated`. What somebody wrote
+        on pages and in shared files by then is taken in first. Cannot be undone. `unreached` names the files of the
+        home that may still hold it; a purge that was stopped is finished by the worker or the next one.
         """
-        from reverie import backups
-        from reverie.mirror.jsonl import name_of
-        from reverie.settle import mirroring, purging, sharing
-        from reverie.settle import past as past_tasks
-        from reverie.settle.mirroring.obeying import ever_said
-        from reverie.settle.reading import Work
-        from reverie.settle.scrubbing import UNFINISHED
-        memories = (*self._all(ids), *self.wordings(ids))
-        gone = [memory.id for memory in memories]
-        said = ever_said(self.store, memories)
-        erased = self.store.purge(gone)
-        self._leaving += gone
+        from reverie.settle.purging import purged
+        self._flush()
+        gone, done = purged(self.work, lambda: (*self._all(ids), *self.wordings(ids)), self._now)
+        self._leaving += gone.ids
         self._withdraw()
-        work = Work(self.store, self.embedder, self.settings, self._now())
-        repeated = purging.repeated(self.store, said)
-        left = (*mirroring.erased(work, gone, said, self._now), *purging.unlaid(work, gone, said, repeated),
-                *purging.unfiled(work, gone, said, self._now),
-                *sharing.erased(work, gone, [name_of(memory) for memory in memories]),
-                *past_tasks.erased(self.store.code_chunks), *self.store.compact())
-        if left:
-            self.store.set_meta(UNFINISHED, "yes")
-        return backups.Purged(erased, (*backups.purge(self.settings, self.store, gone), *left), repeated)
+        return done
 
     def scrub(self, texts: Sequence[str] | str = (), *, write: bool = False, copies: bool = False,
               on: Callable[[str, int, int | None], None] | None = None) -> Scrubbed:

@@ -161,6 +161,15 @@ class Folder(NamedTuple):
                           f"first line: {claimed(self.space, name)}")
         return Found(page, data, bom, look)
 
+    def owns(self, name: str) -> bool:
+        """Whether a page is ours: it has our first line, and is no link. Of what it holds besides nothing is asked."""
+        path = self.path / name
+        try:
+            mark = None if path.is_symlink() else parse(path.read_bytes().decode("utf-8-sig", "replace"), name).mark
+        except OSError:
+            return False
+        return mark is not None and (mark.space, mark.page) == (self.space, name)
+
     def write(self, found: Found, page: Page) -> Look | None:
         """Replace a page by another; None, and nothing is done, if it is not any longer what was found."""
         path = self.path / page.name

@@ -5,14 +5,19 @@ person's, whatever the program did meanwhile: the store's history keeps the prog
 The comparison is made field by field, so that a new wording by one and a new kind by the other do not clash.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from reverie.mirror.pages import Block, Item, Page, as_prose, ids_in, written
 from reverie.mirror.places import Line
 from reverie.model import NOTHING
+from reverie.privacy import MARK
+from reverie.store.erasing import PURGED
 
 MANY, SHARE, FEW = 10, 0.3, 3    # lines that go without a question: up to 10 and 30 % of the page, or fewer than 3
+
+_BLANK = re.compile(f"{re.escape(PURGED)}|{MARK.pattern}")
 
 Lines = Mapping[str, Line]       # of one page, by the ids of the memories
 
@@ -47,8 +52,11 @@ class Merged(NamedTuple):
         return bool(self.reworded or self.fresh or self.dropped)
 
 
-def merge(base: Lines, page: Page, ours: Lines) -> Merged:
-    """What a person did between `base` and `page`, given that the store now says `ours`."""
+def merge(base: Lines, page: Page, ours: Lines, *, earlier: bool = False) -> Merged:
+    """What a person did between `base` and `page`, given that the store now says `ours`.
+
+    An `earlier` state may have been loaded before something was taken out for good: what stood there is no edit.
+    """
     page = identified(base, page, ours)
     reworded, fresh = [], []
     there, empty = set(), set()
@@ -64,8 +72,10 @@ def merge(base: Lines, page: Page, ours: Lines) -> Merged:
             if not item.line.text.strip():
                 continue
             old = base.get(item.id, ours.get(item.id))
-            if old is None or differing(old, item.line):
-                reworded.append(Reword(item.id, item.line, old))
+            line = item.line._replace(text=old.text) if earlier and old and unblanked(old.text, item.line.text
+                                                                                     ) else item.line
+            if old is None or differing(old, line):
+                reworded.append(Reword(item.id, line, old))
     there |= ids_in(page.text) - empty    # an id that stands elsewhere, in a heading say, was not deleted
     gone = [id for id in (*base, *sorted(empty - base.keys())) if id not in there]
     return Merged(page, tuple(reworded), tuple(fresh), tuple(id for id in gone if id in ours), base)
@@ -76,6 +86,12 @@ def differing(old: Line, new: Line) -> tuple[str, ...]:
     return () if old == new else tuple(
         name for name in Line._fields
         if getattr(new, name) != getattr(old, name) and (name == "text" or getattr(new, name)))
+
+
+def unblanked(text: str, before: str) -> bool:
+    """Whether `before` is this text with something where a purge or a scrub has left its mark."""
+    parts = _BLANK.split(text)
+    return len(parts) > 1 and bool(re.fullmatch(".+".join(map(re.escape, parts)), before, re.DOTALL))
 
 
 def clashes(wish: Reword, ours: Line | None) -> bool:

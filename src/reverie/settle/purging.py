@@ -1,42 +1,122 @@
-"""What is erased for good leaves the index of files and the versions of the mirror's pages too.
+"""What the store has let go of for good leaves the files too: pages, shared files, the index of files, versions, what
+hooks have laid ready, logs, daily copies.
 
-The mirror says what memory says, so its pages are taken out of the index, read anew, and what went is scrubbed from
-the index's file. A version of a page cannot be altered, for its name is its hash: one that repeats what is erased goes
-as a whole. The user's own files, and what they were before, are the user's: their versions are only named.
+What somebody wrote on a page or in a shared file by then was said before: it is taken in first, so that nothing of it
+is taken for the memory's, or blanked. Which memories went is noted in the same transaction in which the store lets go
+of them. The note stays until every file was gone through: whoever is killed in between, or finds another process at
+the files, leaves it to the worker or to the next purge. It goes before the database is written anew.
+
+The mirror says what memory says, so its pages are taken out of the index and read anew. A version of a page cannot be
+altered, for its name is its hash: one that repeats what is erased goes as a whole. The user's own files, and what they
+were before, are the user's: their versions are only named.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reverie import clock
-from reverie.errors import StoreError
+from reverie import backups, clock
+from reverie.errors import StoreBusy, StoreError
 from reverie.files import roots, versions
 from reverie.files.index import synced
+from reverie.kinds import KINDS
 from reverie.mirror import jsonl
 from reverie.mirror.files import Folder
 from reverie.mirror.pages import Item, ids_in, parse
+from reverie.mirror.places import ID
 from reverie.mirror.swapping import bytes_of
-from reverie.model import Filter
-from reverie.settle import sharing
+from reverie.model import Filter, Memory
+from reverie.settle import mirroring, past, sharing
 from reverie.settle.filing import indexing
 from reverie.settle.mirroring import alone, known, root_of
+from reverie.settle.mirroring.obeying import ever_said
+from reverie.settle.mirroring.syncing import Order
 from reverie.settle.reading import Work
-from reverie.settle.scrubbing import in_files, own_roots
+from reverie.settle.scrubbing import UNFINISHED, in_files, own_roots, taken_in
 from reverie.store import Store
-from reverie.store.erasing import CHANCE, KEPT, Passages
+from reverie.store.erasing import PURGING, Passages, stays, tells
 from reverie.words import folded
 
 PATIENCE = 60.0          # seconds that whoever indexes now is waited for
 EVERY = 1_000_000_000    # memories of a store
+RECORDS = tuple(kind.name for kind in KINDS.values() if kind.type in ("working", "episodic"))    # the store blanks them
 
 
-def unfiled(work: Work, ids: Iterable[str], texts: Iterable[str], now: Callable[[], float]) -> tuple[Path, ...]:
+class Gone(NamedTuple):
+    """Memories that the store has let go of."""
+
+    ids: tuple[str, ...]
+    names: tuple[tuple[str, str], ...]    # (space, what it is called in shared files)
+    texts: tuple[str, ...]                # that they ever had
+
+    @classmethod
+    def of(cls, store: Store, memories: Iterable[Memory]) -> Gone:
+        """These, as long as the store has them."""
+        there = tuple(memories)
+        return cls(tuple(one.id for one in there), tuple((one.space, jsonl.name_of(one)) for one in there),
+                   tuple(sorted(ever_said(store, there))))
+
+
+def purged(work: Work, chosen: Callable[[], Iterable[Memory]], now: Callable[[], float]) -> tuple[Gone, backups.Purged]:
+    """Erase for good what is `chosen` once everything that was written by now is taken in; see `Mind.purge`."""
+    finished(work, now)
+    taken_in(work, now)
+    with work.store.alone():
+        gone = Gone.of(work.store, chosen())
+        erased = work.store.purge(gone.ids)
+        note(work.store, [*pending(work.store), gone])
+    left = finished(work, now)
+    return gone, backups.Purged(erased, left, tuple(sorted(work.store.repeated(gone.texts))))
+
+
+def note(store: Store, some: Iterable[Gone]) -> None:
+    """Write down what files may still hold."""
+    store.set_meta(PURGING, json.dumps(there) if (there := [*some]) else "")
+
+
+def pending(store: Store) -> list[Gone]:
+    """What files may still hold."""
+    return [Gone(tuple(ids), tuple((space, name) for space, name in names), tuple(texts))
+            for ids, names, texts in json.loads(store.meta(PURGING) or "[]")]
+
+
+def finished(work: Work, now: Callable[[], float]) -> tuple[Path, ...]:
+    """Take what the store has let go of out of all files. Returns those that may still hold it.
+
+    Where another process is at them for too long, the note stays, and so does what it says.
+    """
+    store, left = work.store, list[Path]()
+    if not (some := pending(store)):
+        return ()
+    try:
+        for gone in some:
+            left += cleaned(work, gone, now)
+    except StoreBusy:
+        return tuple(dict.fromkeys((*left, *own_roots(work), Path(work.settings.home))))
+    with store.alone():
+        note(store, [one for one in pending(store) if one not in some])
+    left += store.compact()
+    if left:
+        store.set_meta(UNFINISHED, "yes")
+    return tuple(dict.fromkeys(left))
+
+
+def cleaned(work: Work, gone: Gone, now: Callable[[], float]) -> list[Path]:
+    """Go through all files once. Returns those that may still hold these."""
+    others = {memory.text.strip() for memory in work.store.get(sorted(work.store.repeated(gone.texts)))}
+    left = [*mirroring.erased(work, gone.ids, {*gone.texts} - others, now),
+            *sharing.erased(work, gone.ids, gone.names, now)]
+    mirroring.mirrored(work, known(work.store), Order(afresh=True, retry=True), now)    # records say less now
+    return [*left, *unlaid(work, gone, others, now), *unfiled(work, gone, now), *past.erased(work.store.code_chunks),
+            *backups.purge(work.settings, work.store, gone.ids, gone.texts)]
+
+
+def unfiled(work: Work, gone: Gone, now: Callable[[], float]) -> tuple[Path, ...]:
     """Erase memories from the index and from versions of pages. Returns files that may still hold them."""
     index, root = work.store.files, work.settings.mirror_root
     pages = None if root is None else os.path.realpath(root)
@@ -48,25 +128,24 @@ def unfiled(work: Work, ids: Iterable[str], texts: Iterable[str], now: Callable[
         scrubbed = False
     events = work.store.events(verbs=(versions.VERB,), limit=versions.MOST)
     left = versions.erase(work.settings.home, events, lambda path: pages is not None and inside(path, pages),
-                          repeating(set(ids), texts))
+                          repeating(gone))
     return (*left, *(() if scrubbed else (Path(index.path),)))
 
 
-def unlaid(work: Work, ids: Iterable[str], texts: Iterable[str], kept: Iterable[str]) -> tuple[Path, ...]:
-    """What lies ready for hooks or waits to be taken in, below `<home>/hooks`, and repeats these memories, goes.
+def unlaid(work: Work, gone: Gone, others: set[str], now: Callable[[], float]) -> tuple[Path, ...]:
+    """What lies ready for hooks, below `<home>/hooks`, and repeats these memories, goes; what waits to be taken in is
+    blanked, as pages and logs are.
 
-    In pages, shared files and logs the texts are blanked, but not where they stand for a memory that is `kept`, nor on
-    a shared line that is none of ours: a blank there would be taken for what somebody wrote. Returns the files that
-    could not be written.
+    Not where a text stands for another memory that is no record, nor on a line of a shared file: a blank there would be
+    taken for what somebody wrote. Returns the files that could not be written.
     """
-    said = list(texts)
-    repeats = repeating(set(ids), said)
-    for path in (work.settings.home / "hooks").glob("*/*"):
+    repeats, laid = repeating(gone), work.settings.home / "hooks"
+    for path in (*laid.glob("sessions/*.block*"), *laid.glob("guards/*")):
         with suppress(OSError, ValueError):
             if repeats("\n".join(strings(json.loads(path.read_bytes()))).encode("utf-8", "replace")):
                 path.unlink()
-    with alone(work.store, clock.now):
-        clean = Sparing(Passages(said), staying(work.store, {*kept}))
+    with alone(work.store, now):
+        clean = Sparing(Passages(gone.texts), staying(work.store), others)
         return tuple(in_files(work, clean, own_roots(work), lambda *_: None, write=True)[1])
 
 
@@ -78,6 +157,7 @@ class Sparing(NamedTuple):
 
     clean: Passages
     ids: set[str]
+    others: set[str]            # texts of memories that repeat it: a line that lost its id may be theirs
 
     def text(self, text: str) -> Clean:
         """A page, or any other text; in bullets as in the values of its hidden copy, lest they seem to be edited."""
@@ -94,7 +174,7 @@ class Sparing(NamedTuple):
 
     def bullet(self, item: Item) -> Clean:
         """A bullet with what it says blanked, unless it stays."""
-        if item.marked in self.ids:
+        if item.marked in self.ids or (not item.marked and item.line.text.strip() in self.others):
             return item.raw, ()
         said, kinds = self.clean.text(item.line.text)
         return (item.raw.replace(item.line.text, said), kinds) if kinds and item.line.text in item.raw else (
@@ -105,13 +185,20 @@ class Sparing(NamedTuple):
         if isinstance(value, dict):
             if str(value.get("id")) in self.ids:
                 return value, ()
-            done = {name: (inner, ()) if name in (*KEPT, *self.ids) else self.value(inner)
-                    for name, inner in value.items()}
+            done = {name: (inner, ()) if name in self.ids or stays(name, inner) else self.line(inner) if ID.fullmatch(
+                name) else self.value(inner) for name, inner in value.items()}
             return {name: inner for name, (inner, _) in done.items()}, kinds_of(done.values())
         if isinstance(value, list):
             each = [self.value(inner) for inner in value]
             return [inner for inner, _ in each], kinds_of(each)
         return self.clean.value(value)
+
+    def line(self, value: Any) -> Clean:
+        """What a hidden copy keeps under an id: its text, then its heading and its time."""
+        if not isinstance(value, list) or not value:
+            return self.value(value)
+        text, kinds = self.value(value[0])
+        return [text, *value[1:]], kinds
 
 
 def kinds_of(parts: Iterable[Clean]) -> tuple[str, ...]:
@@ -119,13 +206,12 @@ def kinds_of(parts: Iterable[Clean]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(kind for _, kinds in parts for kind in kinds))
 
 
-def staying(store: Store, kept: Collection[str]) -> set[str]:
-    """By what names files call the memories that are kept, and those of shared lines that no memory answers for."""
+def staying(store: Store) -> set[str]:
+    """By what names files call the memories that are no records, and those of shared lines."""
     there = store.browse(Filter(active=None, limit=EVERY))
     files = [bytes_of(Path(share.path)) or b"" for share in sharing.shares(store)]
-    shared = {line.id for file in files for line in jsonl.read(file).lines}
-    ours = {jsonl.name_of(memory) for memory in there}
-    return {*kept, *(jsonl.name_of(memory) for memory in there if memory.id in kept), *(shared - ours)} - {""}
+    return {*(memory.id for memory in there if memory.kind not in RECORDS),
+            *(line.id for file in files for line in jsonl.read(file).lines)} - {""}
 
 
 def strings(value: Any) -> Iterator[str]:
@@ -139,13 +225,6 @@ def strings(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from strings(inner)
-
-
-def repeated(store: Store, texts: Iterable[str]) -> tuple[str, ...]:
-    """The ids of memories that say one of these texts within their own: somebody was told to remember those too."""
-    said = Passages(list(texts))
-    there = store.browse(Filter(active=None, limit=EVERY))
-    return tuple(sorted(one.id for one in there if said.text(one.text)[1] or said.text(one.title)[1]))
 
 
 def reindexed(work: Work, pages: str | None, ours: Callable[[], bool]) -> None:
@@ -171,10 +250,10 @@ def inside(path: str, folder: str) -> bool:
     return Path(path).is_relative_to(folder)
 
 
-def repeating(ids: set[str], texts: Iterable[str]) -> Callable[[bytes], bool]:
+def repeating(gone: Gone) -> Callable[[bytes], bool]:
     """Whether a file repeats memories: an id, a text as a passage, a short text as a whole line."""
-    said = {folded(text) for text in texts} - {""}
-    marked, long = [id.encode() for id in ids], [text for text in said if len(text) >= CHANCE]
+    said = {folded(text) for text in gone.texts} - {""}
+    marked, long = [id.encode() for id in gone.ids], [text for text in said if tells(text)]
 
     def repeats(data: bytes) -> bool:
         if any(id in data for id in marked):

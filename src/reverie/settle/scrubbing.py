@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from reverie import clock
 from reverie.config import ME
 from reverie.errors import StoreError
 from reverie.files import versions
@@ -34,6 +35,7 @@ from reverie.settle.mirroring import alone, former, known, mirrored, root_of
 from reverie.settle.mirroring.syncing import Order
 from reverie.settle.reading import Work
 from reverie.store.code import CodeIndex
+from reverie.store.erasing import PURGING
 from reverie.store.files import FileIndex
 from reverie.store.scrub import Cleans, Find
 
@@ -76,13 +78,17 @@ class Scrubbed(NamedTuple):
 def scrubbed(work: Work, clean: Cleaner, now: Callable[[], float], on: Progress, *, write: bool) -> Scrubbed:
     """Go through the store and all that lies beside it; what copies hold is for `backups` to say."""
     store, roots = work.store, own_roots(work)
+    if write:
+        taken_in(work, now)      # else it would come into the store after that was gone through
     pending, yours = waits(work), tuple(users(work, clean))      # asked of the indexes before they forget
     finds = [*in_store(work, clean, on, write=write)]
     derived = list(in_indexes(work, clean, on))
     left: list[Path] = []
     if write and (finds or pending or derived):
         left += indexes_cleaned(work, derived)
-        mirrored(work, known(store), Order(afresh=True, retry=True), now)    # pages say what the store says now
+        mirrored(work, known(store), Order(afresh=True, retry=True), now)    # pages say what the store says now,
+        for share in sharing.shares(store):                                  # and so do shared lines
+            sharing.in_step(work, share)
     with alone(store, now):
         beside, stuck = in_files(work, clean, roots, on, write=write)
     finds += [find for find, _ in derived] + beside
@@ -94,6 +100,15 @@ def scrubbed(work: Work, clean: Cleaner, now: Callable[[], float], on: Progress,
             told = [list(row) for row in Scrubbed(tuple(finds)).kinds.items()]
             store.append([Event(verb=VERB, space=ME, at=now(), payload={"kinds": told})])
     return Scrubbed(tuple(finds), (), yours, tuple(dict.fromkeys(left)), write)
+
+
+def taken_in(work: Work, now: Callable[[], float]) -> None:
+    """What people wrote on pages and in shared files by now is taken in. StoreBusy, and nothing is done, if others are
+    at the pages for too long.
+    """
+    mirrored(work, known(work.store), Order(retry=True), now)
+    for share in sharing.shares(work.store):
+        sharing.in_step(work, share)
 
 
 # The store
@@ -222,25 +237,27 @@ def in_file(path: Path, clean: Cleans, *, write: bool) -> tuple[Counter[str], bo
 def rewritten(data: bytes, clean: Cleans) -> tuple[bytes, Counter[str]]:
     """A file's bytes as they should stand: of JSON its values, of lines of JSON each, else the text."""
     text = data.decode("utf-8", "surrogateescape")
-    whole = parsed(text)
-    if whole is not None:
-        value, kinds = clean.value(whole)
-        return (json.dumps(value).encode() if kinds else data), Counter(kinds)
-    counts = Counter[str]()
-    lines = text.splitlines(keepends=True)
+    lines = text.splitlines(keepends=True) if parsed(text) is None else [text]
     if not any(parsed(line) is not None for line in lines[:50]):
-        new, kinds = clean.text(text)
-        return new.encode("utf-8", "surrogateescape"), Counter(kinds)
+        lines = [text]
+    counts = Counter[str]()
     for place, line in enumerate(lines):
         value = parsed(line)
-        if value is None:
-            lines[place], kinds = clean.text(line)
-        else:
-            told, kinds = clean.value(value)
-            end = line[len(line.rstrip("\r\n")):]
-            lines[place] = json.dumps(told, ensure_ascii=False) + end if kinds else line
-        counts.update(kinds)
+        told, kinds = clean.text(line) if value is None else clean.value(value)
+        if kinds:
+            lines[place] = str(told) if value is None else as_before(told, line)
+            counts.update(kinds)
     return "".join(lines).encode("utf-8", "surrogateescape"), counts
+
+
+def as_before(value: Any, line: str) -> str:
+    """A value as JSON, with letters and with an end as the line has that it takes the place of."""
+    text = json.dumps(value, ensure_ascii=line.isascii())
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:      # half a character, which only JSON can say
+        text = json.dumps(value)
+    return text + line[len(line.rstrip()):]
 
 
 def parsed(text: str) -> Any:
@@ -262,18 +279,28 @@ def own_roots(work: Work) -> list[Path]:
 def ours(work: Work, roots: list[Path]) -> Iterator[Path]:
     """Files that Reverie writes: in the home, and the mirror's pages wherever they are."""
     home = work.settings.home
+    theirs = [*roots, *searched(work)]
     if work.store.url == work.settings.url:
         for path in sorted(home.rglob("*")):
             first = path.relative_to(home).parts[0]
             if first not in (*OWNERS, *APART) and path.is_file() and not path.is_symlink() and not (
-                    path.name.endswith(DATABASE) or ".db.damaged-" in path.name):
+                    path.name.endswith(DATABASE) or ".db.damaged-" in path.name or any(
+                        path.is_relative_to(one) for one in theirs)):
                 yield path
     for root in roots:
         for space in sorted(known(work.store)):
             folder = Folder(root, space)
-            for name in sorted({*folder.state().looks, *folder.days()}):
-                yield folder.path / name
+            looks = folder.state().looks
+            yield from (folder.path / name for name in sorted({*looks, *folder.days()}) if folder.owns(name))
             yield from sorted(folder.hidden.glob("*.json"))
+            yield from folder.halves(looks)
+
+
+def searched(work: Work) -> list[Path]:
+    """Folders of the user's that are searched and lie within the home."""
+    home = work.settings.home.resolve()
+    return [work.settings.home / place.relative_to(home) for root in work.store.files.roots()
+            if (place := Path(root)) != home and place.is_relative_to(home)]
 
 
 # What is not ours, and copies
@@ -302,12 +329,17 @@ def versions_holding(work: Work, clean: Cleaner) -> list[Path]:
 
 
 def waits(work: Work) -> bool:
-    """Whether a scrub or a purge has left files that are to be written anew."""
-    return bool(work.store.meta(UNFINISHED))
+    """Whether a scrub or a purge has left files that are to be written anew, or gone through."""
+    return bool(work.store.meta(UNFINISHED) or work.store.meta(PURGING))
 
 
 def finished(work: Work) -> bool:
     """Write anew what a scrub or a purge had to leave; whether nothing is left."""
+    if work.store.meta(PURGING):
+        from reverie.settle import purging
+        purging.finished(work, clock.now)
+    if work.store.meta(PURGING):
+        return False
     try:
         left = [*work.store.compact(), *(index for index in (work.store.files, work.store.code_chunks)
                                          if not index.scrub())]

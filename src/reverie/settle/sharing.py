@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -343,25 +343,37 @@ def keep_state(store: Store, share: Share, state: State) -> None:
     store.set_meta(f"{VERB}:{share.space}:{share.path}", json.dumps([state.look, state.said]))
 
 
-def erased(work: Work, ids: Iterable[str], names: Sequence[str]) -> tuple[Path, ...]:
-    """Take memories out of every file, whatever was altered there. Returns files that may still hold them."""
-    gone, left = frozenset((*ids, *names)), []
+def erased(work: Work, ids: Collection[str], names: Collection[tuple[str, str]],
+           now: Callable[[], float]) -> tuple[Path, ...]:
+    """Take memories out of every file, whatever was altered there. Returns files that may still hold them.
+
+    `names` are (space, what it is called there): in the files of another space the same name is another memory's.
+    """
+    left = []
     for share in shares(work.store):
-        path = Path(share.path)
-        data = bytes_of(path)
-        page = jsonl.read(data or b"")
-        kept = jsonl.Page(tuple(line for line in page.lines if line.id not in gone))
-        if len(kept.lines) < len(page.lines):
-            try:
-                look = swapped(path, kept.text.encode(), data)
-            except OSError:
-                look = None
-            if look is None:
-                left.append(path)
-            else:
-                before = state_of(work.store, share).said
-                keep_state(work.store, share, State(look, {id: one for id, one in before.items() if id not in gone}))
+        gone = frozenset((*ids, *(name for space, name in names if space == share.space)))
+        try:
+            with leased(work.store, f"{VERB}:{share.path}", now, "another process brings this file in step"):
+                if not without(work.store, share, gone):
+                    left.append(Path(share.path))
+        except (ReverieError, OSError):
+            left.append(Path(share.path))
     return tuple(left)
+
+
+def without(store: Store, share: Share, gone: frozenset[str]) -> bool:
+    """Take these records out of a file; whether that was possible."""
+    path = Path(share.path)
+    data = bytes_of(path)
+    page = jsonl.read(data or b"")
+    kept = jsonl.Page(tuple(line for line in page.lines if line.id not in gone))
+    if len(kept.lines) < len(page.lines):
+        look = swapped(path, kept.text.encode("utf-8", "replace"), data)
+        if look is None:
+            return False
+        before = state_of(store, share).said
+        keep_state(store, share, State(look, {id: one for id, one in before.items() if id not in gone}))
+    return True
 
 
 def plain_path(path: str | Path) -> str:

@@ -10,7 +10,7 @@ transaction: all of it or none, and durable when it returns. Reads see whole tra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -115,12 +115,16 @@ class Store(Scrubbed, Protocol):
         """Move a reader's cursor. Cursors never move back."""
         ...
 
-    def purge(self, ids: Sequence[str]) -> int:
+    def purge(self, ids: Sequence[str], more: Collection[str] = ()) -> int:
         """Erase these memories, their words, vectors, edges and history, and blank their texts and ids in events.
 
-        Every text that a memory ever had is looked for; the rest of an event stays, so that nothing else is lost.
-        The only thing that cannot be undone. Returns how many memories were erased.
+        Every text that a memory ever had is looked for, and `more`; the rest of an event stays, so that nothing else
+        is lost. The only thing that cannot be undone. Returns how many memories were erased.
         """
+        ...
+
+    def repeated(self, texts: Collection[str]) -> set[str]:
+        """The ids of memories that hold one of these texts or have held it: a purge leaves them as they are."""
         ...
 
     def put_vectors(self, model: str, vectors: Mapping[str, np.ndarray], hashes: Mapping[str, bytes]) -> int:

@@ -154,7 +154,8 @@ def laid_out(folder: Folder, copies: Mapping[str, Copy], memories: Sequence[Memo
             ours = {**{id: line for id, line in copy.lines.items() if id not in altered or id in ours}, **ours}
         stamp = copy.stamp if found.blank or not found.page.mark else found.page.mark.stamp
         page = without(found.page, copy.purged(item.marked for item in found.page.items), set())
-        desk[name] = Sheet(found, copy, ours, merge(copy.at(stamp), page, ours)._replace(old=not copy.knows(stamp)))
+        merged = merge(copy.at(stamp), page, ours, earlier=stamp != copy.stamp)
+        desk[name] = Sheet(found, copy, ours, merged._replace(old=not copy.knows(stamp)))
     return desk, troubles
 
 

@@ -9,7 +9,7 @@ A file that cannot be read raises StoreDamaged when it is opened; `repair(url)` 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -102,14 +102,19 @@ class SqliteStore(Scrubbing):
         with self._db.writing() as db:
             write.advance(db, cursor, seq)
 
-    def purge(self, ids: Sequence[str]) -> int:
+    def purge(self, ids: Sequence[str], more: Collection[str] = ()) -> int:
         from reverie.store.sqlite.purge import purge
         with self._db.writing() as db:
-            erased = purge(db, ids)
+            erased = purge(db, ids, more)
             self._writes += 1
         if erased:
             self._db.checkpoint()         # what was erased must not live on in the journal
         return erased
+
+    def repeated(self, texts: Collection[str]) -> set[str]:
+        from reverie.store.sqlite.purge import repeated
+        with self._db.reading() as db:
+            return repeated(db, texts)
 
     def put_vectors(self, model: str, vectors: Mapping[str, np.ndarray], hashes: Mapping[str, bytes]) -> int:
         from reverie.store.sqlite.vectors import put

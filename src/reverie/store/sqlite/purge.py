@@ -10,21 +10,22 @@ from is known, so there every sentence that says the same is blanked. Memories t
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
+from json import dumps
 from typing import Any
 
 from reverie.kinds import KINDS
 from reverie.store.erasing import (
-    CHANCE,
     ENDS,
-    KEPT,
     PURGED,
     Passages,
+    Sieve,
+    beginning,
     in_strings,
-    passages,
+    stays,
     telling,
-    without_passage,
+    tells,
     without_sentences,
 )
 from reverie.store.sqlite import scrub
@@ -38,30 +39,28 @@ OWN_EVENTS = """
     select e.seq, e.verb, e.payload from event e
     where e.payload is not null and e.seq in (select seq from change where memory in ({ids}))
 """
-NAMING = """
-    select memory, seq, place, op, before, after from change
-    where instr(before, :id) > 0 or instr(after, :id) > 0
-"""
 FORGET_CHANGE = "update change set before = ?, after = ? where memory = ? and seq = ? and place = ?"
 TOLD = f"select id from memory where kind in ({marks(RECORDS)})"
+PLACES = ("anchored", "mirror_roots", "mirror_spaces", "shares")    # notes that say where something is, no more
 
-def purge(db: sqlite3.Connection, ids: Sequence[str]) -> int:
-    """Erase memories and everything that repeats their text. No history is kept: that is the point."""
+
+def purge(db: sqlite3.Connection, ids: Sequence[str], more: Collection[str] = ()) -> int:
+    """Erase memories and everything that repeats their text, or one `more`. No history is kept: that is the point."""
     there = {id: num for id in dict.fromkeys(ids)
              if (num := number(db, id)) is not None}
-    if not there:
+    texts = {text for id in there for text in ever(db, id)} | {text for one in more if (text := bare(one))}
+    if not texts:
         return 0
-    texts = {text for id in there for text in ever(db, id)}
     blank_sources(db, list(there), texts)
-    blank_events(db, set(there), texts)
+    blank_events(db, {*ids}, texts)
     blank_records(db, set(there), texts)
     for id, num in there.items():
         db.execute("delete from change where memory = ?", (id,))
-        unname(db, id)
         db.execute("delete from edge where src = ? or dst = ?", (id, id))
         for sql in ("delete from vector where memory = ?", DELETE_PENDING, "delete from words where rowid = ?",
                     "delete from memory where num = ?"):
             db.execute(sql, (num,))
+    unname(db, there.keys())
     db.execute("insert into words (words) values ('optimize')")    # deleted words leave the index's segments
     bump(db)
     return len(there)
@@ -79,7 +78,12 @@ def ever(db: sqlite3.Connection, id: str) -> set[str]:
     for kept in db.execute("select before, after from change where memory = ? and op <> 'link'", (id,)):
         for values in (json.loads(text) for text in kept if text):
             found.update(value for name in SPOKEN if isinstance(value := values.get(name), str))
-    return {bare for text in found if (bare := text.strip().rstrip(ENDS))}
+    return {text for one in found if (text := bare(one))}
+
+
+def bare(text: str) -> str:
+    """A text without what ends it."""
+    return text.strip().rstrip(ENDS)
 
 
 # Events
@@ -87,8 +91,8 @@ def ever(db: sqlite3.Connection, id: str) -> set[str]:
 
 def blank_events(db: sqlite3.Connection, ids: Collection[str], texts: Collection[str]) -> None:
     """Take texts and ids out of all events that hold them."""
-    holds = sieve((*ids,), texts)
-    clean = partial(blanked, ids=ids, texts=Passages(texts))
+    holds = sieve(ids, texts).holds
+    clean = partial(blanked, ids=Sieve((id.lower(), id) for id in ids), texts=Passages(texts))
     for seq, payload in db.execute("select seq, payload from event where payload is not null").fetchall():
         if holds(payload):
             rewrite(db, seq, payload, clean)
@@ -99,44 +103,61 @@ def blank_records(db: sqlite3.Connection, ids: Collection[str], texts: Collectio
 
     What somebody else was told to remember is another memory, and stays.
     """
-    holds, clean = sieve((), texts), Passages(texts)
+    clean = Passages(texts)
     told = {id for (id,) in db.execute(TOLD, RECORDS)} - set(ids)
+    for table, old in repeating(db, texts, ("memory", "change", "meta")):
+        if old[table.named] in told or (table.name == "meta" and old["name"] not in PLACES):
+            new, kinds = scrub.cleaned(table, old, clean)
+            if kinds:
+                scrub.put(db, table, old, {**new, "name": old["name"]} if table.name == "meta" else new)
+
+
+def repeating(db: sqlite3.Connection, texts: Collection[str],
+              tables: Collection[str]) -> Iterator[tuple[scrub.Table, dict[str, Any]]]:
+    """The rows of these tables that may hold one of the texts."""
+    holds = sieve((), texts).holds
     for table in scrub.TABLES:
-        if table.name in ("memory", "change", "meta"):
-            for old in scrub.rows(db, table):
-                ours = table.name == "meta" or old[table.named] in told
-                if ours and any(holds(value) for value in old.values() if isinstance(value, str)):
-                    new, kinds = scrub.cleaned(table, old, clean)
-                    if kinds:
-                        scrub.put(db, table, old, new)
+        if table.name in tables:
+            yield from ((table, old) for old in scrub.rows(db, table)
+                        if any(holds(value) for value in old.values() if isinstance(value, str)))
 
 
-def sieve(ids: Sequence[str], texts: Collection[str]) -> Callable[[str], bool]:
-    """Whether something written may hold one of the ids or texts: their longest words are quick to look for."""
-    begun = (text[:CHANCE] for text in texts if len(text) > CHANCE)
-    words = [*ids, *filter(None, map(telling, (*texts, *begun)))]
-    odd = any(not telling(text) for text in texts)
+def repeated(db: sqlite3.Connection, texts: Collection[str]) -> set[str]:
+    """The ids of memories that hold one of the texts, or have held it, in whatever field.
 
-    def holds(written: str) -> bool:
-        lower = written.lower()
-        return odd or any(word in lower for word in words)
+    A short one is their text or their title: as a tag, say, it stands there by chance.
+    """
+    said = {text for one in texts if (text := bare(one))}
+    every, long = Passages(said), Passages([text for text in said if tells(text)])
+    found = set()
+    for table, row in repeating(db, said, ("memory", "change")):
+        kept = [row] if table.name == "memory" else [json.loads(row[when]) for when in ("before", "after") if row[when]]
+        if any(every.text(value)[1] for values in kept for name in SPOKEN
+               if isinstance(value := values.get(name), str)) or scrub.cleaned(table, row, long)[1]:
+            found.add(row[table.named])
+    return found
 
-    return holds
+
+def sieve(ids: Iterable[str], texts: Collection[str]) -> Sieve:
+    """What tells whether something written may hold one of the ids or texts."""
+    forms = {form for text in texts for form in (text, beginning(text), dumps(text)[1:-1], dumps(
+        text, ensure_ascii=False)[1:-1])}
+    return Sieve([*((id.lower(), id) for id in ids), *((telling(form), form) for form in forms)])
 
 
 def blank_sources(db: sqlite3.Connection, ids: Sequence[str], texts: Collection[str]) -> None:
     """Take what says the same out of the turns that the memories were learned from, and texts out of their causes."""
-    passage = passages(texts)
+    clean = Passages(texts)
     sources = set()
     for some in batches(ids):
         for seq, verb, payload in db.execute(OWN_EVENTS.format(ids=marks(some)), some).fetchall():
             if verb == "learn":
                 sources.add(json.loads(payload).get("event"))
-            rewrite(db, seq, payload, lambda value: in_strings(value, partial(without_passage, passage)))
+            rewrite(db, seq, payload, lambda value: in_strings(value, clean.without))
     for source in sources:
         row = db.execute("select payload from event where seq = ?", (source,)).fetchone()
         if row and row[0]:
-            rewrite(db, source, row[0], lambda value: in_strings(value, partial(without_sentences, passage, texts)))
+            rewrite(db, source, row[0], lambda value: in_strings(value, partial(without_sentences, clean, texts)))
 
 
 def rewrite(db: sqlite3.Connection, seq: int, payload: str, clean: Callable[[Any], Any]) -> None:
@@ -151,16 +172,17 @@ def rewrite(db: sqlite3.Connection, seq: int, payload: str, clean: Callable[[Any
         db.execute("update event set payload = ? where seq = ?", (to_json(cleaned), seq))
 
 
-def blanked(value: Any, *, ids: Collection[str], texts: Passages) -> Any:
+def blanked(value: Any, *, ids: Sieve, texts: Passages) -> Any:
     """A value without ids and texts: in lists ids are left out, elsewhere they are blanked like texts."""
     again = partial(blanked, ids=ids, texts=texts)
     if isinstance(value, dict):
-        return {name: inner if name in KEPT else again(inner) for name, inner in value.items() if name not in ids}
+        return {name: inner if stays(name, inner) else again(inner) for name, inner in value.items()
+                if name not in ids.within(name)}
     if isinstance(value, list):
-        return [again(inner) for inner in value if not (isinstance(inner, str) and inner in ids)]
+        return [again(inner) for inner in value if not (isinstance(inner, str) and inner in ids.within(inner))]
     if not isinstance(value, str):
         return value
-    for id in ids:
+    for id in ids.within(value):
         value = value.replace(id, PURGED)
     return texts.text(value)[0]
 
@@ -168,22 +190,26 @@ def blanked(value: Any, *, ids: Collection[str], texts: Passages) -> Any:
 # Other memories
 
 
-def unname(db: sqlite3.Connection, id: str) -> None:
-    """Take an id that is purged out of the other memories and their history, which can still be undone."""
-    db.execute("update memory set superseded_by = null where superseded_by = ?", (id,))
-    for num, others in db.execute("select num, conflicts_with from memory where instr(conflicts_with, ?) > 0",
-                                  (id,)).fetchall():
-        left = tuple(other for other in json.loads(others) if other != id)
-        db.execute("update memory set conflicts_with = ? where num = ?", (to_column("conflicts_with", left), num))
-    for memory, seq, place, op, *texts in db.execute(NAMING, {"id": id}).fetchall():
+def unname(db: sqlite3.Connection, ids: Collection[str]) -> None:
+    """Take ids that are purged out of the other memories and their history, which can still be undone."""
+    db.executemany("update memory set superseded_by = null where superseded_by = ?", [(id,) for id in ids])
+    gone = Sieve((id.lower(), id) for id in ids)
+    for num, others in db.execute("select num, conflicts_with from memory where conflicts_with <> '[]'").fetchall():
+        if gone.holds(others):
+            left = tuple(other for other in json.loads(others) if other not in ids)
+            db.execute("update memory set conflicts_with = ? where num = ?", (to_column("conflicts_with", left), num))
+    for memory, seq, place, op, *texts in db.execute("select memory, seq, place, op, before, after from change"
+                                                     ).fetchall():
+        named = {id for text in texts if text for id in gone.within(text)}
         key = (memory, seq, place)
-        if op == "link":
+        if named and op == "link":
             db.execute("delete from change where memory = ? and seq = ? and place = ?", key)
-        else:
-            db.execute(FORGET_CHANGE, (*(without(text, id) for text in texts), *key))
+        elif named:
+            db.execute(FORGET_CHANGE, (*(without(text, named) for text in texts), *key))
 
 
-def without(text: str | None, id: str) -> str | None:
-    """Kept values without those that name an id."""
+def without(text: str | None, ids: Collection[str]) -> str | None:
+    """Kept values without those that name one of these."""
     values = json.loads(text) if text else {}
-    return to_json({name: value for name, value in values.items() if id not in to_json(value)}) if values else None
+    return to_json({name: value for name, value in values.items()
+                    if not any(id in to_json(value) for id in ids)}) if values else None
