@@ -114,7 +114,8 @@ def test_a_text_without_a_shape_is_taken_out_wherever_it_stands(tmp_path, home, 
         assert WORDS in (tmp_path / "notes/a.md").read_text()
 
 
-@pytest.mark.parametrize("text", ["", "heron", "   x   ", "session", "User_Stated", "redacted:given"])
+@pytest.mark.parametrize("text", ["", "heron", "   x   ", "session", "User_Stated", "redacted:given", "Reverie",
+                                  "MEMORY.md", "preferences", "remembers in"])
 def test_a_text_that_would_tear_what_is_not_meant_is_refused(mind, text):
     """Too short, or a word that Reverie itself writes; the message says what to do instead, not the text."""
     with pytest.raises(BadInput, match="reverie revise"):

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from reverie.errors import BadInput
+from reverie.kinds import GROUPS
 from reverie.model import OWN_VERBS, RELATIONS, TRUST, Event, Memory
 from reverie.policy import USUAL, Policy
 from reverie.privacy import JSON, redact, redact_value
@@ -23,7 +24,9 @@ GONE = f"[REDACTED:{GIVEN}]"
 NAME = re.compile(r"[a-z_]{1,24}")    # in written JSON, the name of a field of ours: it stays
 SHORTEST = 6                 # characters of such a text: a shorter one stands in unrelated words
 OWN = frozenset((*Memory._fields, *Event._fields, *OWN_VERBS, *RELATIONS, *TRUST, "messages", "message", "payload",
-                 "content", "assistant", "system", "redacted", GIVEN, "arguments", "output", "result", "sessions"))
+                 "content", "assistant", "system", "redacted", GIVEN, "arguments", "output", "result", "sessions",
+                 "reverie mirror", "reverie-memory", "what reverie remembers in", "memory.md",
+                 *(group.lower() for group in GROUPS)))
 
 Kinds = tuple[str, ...]
 
