@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from reverie.store import open_store
 from reverie.testing import SPACE, a_memory, an_event
 from reverie.words import fingerprint
 from tests.contract.test_store import columns, embed, find, keep, vector
+from tests.property.fuse import lit
 
 migrate = import_module("reverie.store.sqlite.migrate")    # the package has a function of this name
 read = import_module("reverie.store.sqlite.read")
@@ -374,3 +375,21 @@ def test_a_purged_word_erases_no_unrelated_turn(store, text):
 
     assert store.event(turn).payload == payload
     assert store.event(whole).payload == {"said": "[purged]."}
+
+
+@pytest.mark.parametrize("where", ["file", "memory"])
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, sqlite3.OperationalError])
+def test_what_a_failed_rollback_left_open_is_rolled_back_before_anything_else(path, where, failure):
+    """Ctrl-C at the very rollback: the store goes on, holds nobody up and shows nothing of what was not committed."""
+    with closing(open_store(f"sqlite:///{path}" if where == "file" else "sqlite:///:memory:")) as store:
+        kept = keep(store, "The staging server is called heron.")
+        for look in (lambda: store.get([kept.id])[0].text, lambda: store.browse(Filter())[-1].text,
+                     lambda: store.verify() or store.get(find(store, "heron"))[0].text):
+            with suppress(KeyboardInterrupt, StoreError), lit(store, 3, failure, False), store.alone():
+                store._db.writer.execute("update memory set text = 'crane'")
+                raise sqlite3.OperationalError("the disk is full")
+            assert look() == kept.text
+            keep(store, "And more.")
+        if where == "file":
+            with closing(sqlite3.connect(path, timeout=1)) as other:
+                other.execute("begin immediate")

@@ -147,6 +147,7 @@ class Connections:
         try:
             if self.private:
                 with self._lock:
+                    self._let_go()
                     yield self.writer
             else:
                 yield self.reader()
@@ -163,6 +164,7 @@ class Connections:
             try:
                 if self.read_only:
                     raise StoreReadOnly
+                self._let_go()
                 self.writer.execute("begin immediate")
                 self._owner = threading.get_ident()
                 yield self.writer
@@ -171,9 +173,16 @@ class Connections:
                 raise translated(err, self.path) from err
             finally:
                 self._owner = 0
-                with suppress(sqlite3.Error):    # what broke the transaction is already on its way up
-                    if self.writer.in_transaction:
-                        self.writer.execute("rollback")
+                try:
+                    self._let_go()
+                finally:
+                    self._let_go()    # Ctrl-C may have come at the very first; others would wait for what stays open
+
+    def _let_go(self) -> None:
+        """Roll back what nobody owns: the transaction that has just failed, or one whose rollback was interrupted."""
+        with suppress(sqlite3.Error):    # what broke the transaction is already on its way up
+            if not self._owner and self.writer.in_transaction:
+                self.writer.execute("rollback")
 
     def extra(self) -> sqlite3.Connection:
         """A further connection for reading, for an owner that locks it itself; in memory, the only one."""
@@ -196,6 +205,8 @@ class Connections:
         """For the owner of an `extra` connection: errors translated and, in memory, nobody else at it meanwhile."""
         try:
             with self._lock if self.private else nullcontext():
+                if self.private:
+                    self._let_go()
                 yield
         except sqlite3.Error as err:
             raise translated(err, self.path) from err
