@@ -16,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from reverie import config
+from reverie.settle.scrubbing import UNFINISHED, finished
 from reverie.surfaces.cli import app
 from reverie.surfaces.hooks.places import Places
 from reverie.surfaces.wiring import entries, trial
@@ -517,6 +518,19 @@ def test_doctor_says_that_an_index_is_of_an_earlier_version(user):
         left.write_bytes(b"old")
         assert alone("The index of code is of an earlier version") == "Index each repository again: reverie index"
         mind.index_code(user / "code")
+    assert all(one["well"] for one in findings())
+
+
+def test_doctor_says_that_a_purge_was_stopped(user):
+    """CC-4: files may still hold what was erased, until the worker has been there."""
+    wired_to(user)
+    home = config.default_home()
+    with opened(home) as mind:
+        mind.remember("The staging server is called heron.", space="me/x")
+        mind.store.set_meta(UNFINISHED, "yes")
+    assert alone("A purge or scrub was stopped") == "Finish it: reverie worker"
+    with opened(home) as mind:
+        assert finished(mind.work)
     assert all(one["well"] for one in findings())
 
 

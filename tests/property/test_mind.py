@@ -29,6 +29,7 @@ from hypothesis.stateful import (
 
 from reverie.errors import BadInput, Conflict, NotFound
 from reverie.model import lineage
+from reverie.settle import purging, scrubbing
 from reverie.settle.bedtime import run_noted
 from reverie.settle.mirroring.obeying import ever_said
 from reverie.store.erasing import Passages
@@ -438,6 +439,9 @@ class Reverie(RuleBasedStateMachine):
         self.relearn_ties()
         self.last = None
         if done:
+            if done[0] is None:      # stopped between the store and the files: it is finished later
+                purging.finished(self.mind.work, self.clock)
+                assert scrubbing.finished(self.mind.work)
             self.purged(id, said)
 
     def purged(self, id, said):

@@ -27,6 +27,7 @@ from reverie.settle.leases import SECONDS, leased
 from reverie.settle.mirroring.syncing import Mirrored, Order, left_alone, synced
 from reverie.settle.reading import Work
 from reverie.store import UNLOGGED, Problem, Store
+from reverie.store.erasing import PURGING
 
 MIRROR = "mirror"            # the lease and the cursor
 QUIET = 1.5                  # seconds that a page must have been left alone (CONSTANTS: watch debounce, 1500 ms)
@@ -196,7 +197,7 @@ def problems(work: Work, repair: bool) -> list[Problem]:
     from reverie.settle.mirroring.checking import WHAT, checked
     root, spaces = root_of(work.settings, work.store), sorted(known(work.store))
     behind = [Problem(WHAT, why) for space in spaces for why in left_behind(work, space)]
-    if root is None or work.store.meta(UNLOGGED):    # then it has not followed yet
+    if root is None or work.store.meta(UNLOGGED) or work.store.meta(PURGING):    # then it has not followed yet
         return behind
     return behind + [problem for space in spaces if not work.settings.is_off(space)
                      for problem in checked(work, Folder(root, space), repair)]

@@ -18,6 +18,7 @@ from reverie import clock, environment
 from reverie.config import Settings
 from reverie.errors import ReverieError, StoreDamaged
 from reverie.mind import Mind
+from reverie.settle import scrubbing
 from reverie.settle.sharing import stuck
 from reverie.surfaces.detached import lives
 from reverie.surfaces.hooks.places import Places
@@ -112,6 +113,9 @@ def of_store(mind: Mind, home: Path, space: str) -> Iterator[Finding]:
     if trouble:
         yield Finding(False, f"The last attempt to settle, {age(now - trouble['at'])}, met: {trouble['text']}",
                       "Try: reverie settle")  # fmt: skip
+    if scrubbing.waits(mind.work):
+        yield Finding(False, "A purge or scrub was stopped: files may still hold what it erased.",
+                      "Finish it: reverie worker")  # fmt: skip
     if mind.store.code.former():
         yield Finding(False, "The index of code is of an earlier version, and nothing reads it.",
                       "Index each repository again: reverie index")  # fmt: skip
