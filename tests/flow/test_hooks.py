@@ -89,6 +89,7 @@ class Host:
 
     def prepares(self, prompt, text, session="s1", *, said=True, **fields):
         """What somebody keeps after a prompt was answered, and before it is prepared for: a block waits with it."""
+        until(lambda: not lives(self.room.lock))       # one that is there would prepare for the prompt at once
         settings = config.load(self.home)
         config.save(settings, idle=0.0)
         self.say(prompt, session)
