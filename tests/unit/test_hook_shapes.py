@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from reverie.lifecycle.extract.fixes import failed as tells_of_error
 from reverie.patterns import about_to_run, meets
 from reverie.surfaces.hooks import usage
+from reverie.surfaces.hooks.cutting import KEEP, SPARE, bounded, fitting, kept
 from reverie.surfaces.hooks.ending import exit_code
 from reverie.surfaces.hooks.guards import MOST_SAID, calls, may_meet, meeting, row_of
 from reverie.surfaces.hooks.happening import PROMPT, TOOL_AFTER, TOOL_FAILED, TURN_END, Happening
 from reverie.surfaces.hooks.hosts import HOSTS, MOST_CHARS, heard, shown
-from reverie.surfaces.hooks.once import KEEP, SPARE, bounded, decided, fitting, kept
+from reverie.surfaces.hooks.once import decided
 from reverie.surfaces.hooks.places import Places, plain, read, write
 from reverie.surfaces.hooks.topic import about, goes_on, worth_looking
 from reverie.testing import a_memory
