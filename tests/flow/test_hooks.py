@@ -388,6 +388,14 @@ def test_a_compaction_is_survived(agent):
     assert HERON in said and "Tuesdays" in said
 
 
+def test_what_a_prompt_needs_comes_though_its_turn_was_compacted(agent):
+    """A compaction in the middle of a turn: the agent is still at work on the same prompt (CC-40)."""
+    agent.prepares("Which host is the staging server?", HERON, said=False)
+    agent.tell("PreCompact", trigger="auto")
+    assert HERON not in agent.tell("SessionStart", source="compact")
+    assert HERON in agent.tool("ls")
+
+
 def test_a_context_that_fills_up_is_read_before_it_is_shortened(agent, tmp_path):
     """From 80 % on, told by the transcript alone; once, not with every turn."""
     transcript = tmp_path / "t.jsonl"

@@ -125,7 +125,8 @@ def noted(name: str, happening: Happening, room: Places) -> dict[str, Any]:
     if note is None or note.get("config") != altered(room) or happening.kind == kinds.SESSION_START:
         from reverie.surfaces.hooks.first import begun
 
-        asked = note["asked"] if note and happening.kind != kinds.SESSION_START else 0.0
+        begins = happening.kind == kinds.SESSION_START and happening.source != "compact"
+        asked = note["asked"] if note and not begins else 0.0
         note = begun(happening, room.home) | {"config": altered(room), "asked": asked}
         note |= {"agent": name, "transcript": happening.transcript, "model": happening.model}
         keep(room, happening.session, note)
@@ -216,7 +217,7 @@ def meanwhile(happening: Happening, note: Mapping[str, Any], room: Places, now: 
     and a tool runs before most answers. A subagent's context is its own.
     """
     ready = read(room.of(happening.session, "block"))
-    if not ready or happening.agent or ready.get("asked") != note["asked"] or not now < ready["until"]:
+    if not ready or happening.agent or not ready.get("asked") == note["asked"] != 0 or not now < ready["until"]:
         return NOTHING
     taken = room.take(happening.session) or NOTHING
     if not counts(taken, room):
