@@ -1,6 +1,16 @@
-"""`python -m reverie` is `reverie`."""
+"""The program `reverie`, also as `python -m reverie`: Ctrl-C while it still loads ends it as quietly as later."""
 
-from reverie.surfaces.cli import main
+import sys
+
+
+def main() -> None:
+    """Load the command line and run it."""
+    try:
+        from reverie.surfaces.cli import main as run
+    except KeyboardInterrupt:
+        sys.exit(130)
+    run()
+
 
 if __name__ == "__main__":
     main()

@@ -152,7 +152,7 @@ def host_folder(variable: str, name: str) -> Path:
 
 def load(home: Path | None = None, *, sandbox: bool = False) -> Settings:
     """Settings of a home, or of its sandbox: the environment over config.toml over the defaults."""
-    usual = Path(environment.usual_home())
+    usual = home if home and not environment.has_home() else Path(environment.usual_home())
     home = sandboxed((home or usual).expanduser().absolute(), sandbox)
     own = home == usual or (home / "cache" / "models").is_dir()
     # 90 MB are fetched once for a machine, not once for every home.

@@ -4,6 +4,7 @@ memory is off.
 The half of `config` that a hook has time for: `config` brings `pathlib`, which costs a fifth of a hook.
 """
 
+import errno
 import os
 
 SANDBOX = ".sandbox"    # the folder in a home that stands in for it while things are tried out
@@ -38,8 +39,22 @@ def sandboxed(home: str, asked: bool = False) -> str:
 
 
 def usual_home() -> str:
-    """`REVERIE_HOME`, or `~/.reverie`, as an absolute path."""
-    return os.path.abspath(os.path.expanduser(os.environ.get("REVERIE_HOME") or "~/.reverie"))
+    """`REVERIE_HOME`, or `~/.reverie`, as an absolute path. OSError for a user who has no home folder: else each
+    working directory would get a folder named `~`, and a memory of its own.
+    """
+    if not has_home():
+        raise OSError(errno.ENOENT, "This user has no home folder for memory to live in. Set REVERIE_HOME, or HOME")
+    return os.path.abspath(named_home())
+
+
+def has_home() -> bool:
+    """Whether it can be told where the usual home is: not for users whom the system does not know, as in containers."""
+    return not named_home().startswith("~")
+
+
+def named_home() -> str:
+    """What the environment calls the usual home."""
+    return os.path.expanduser(os.environ.get("REVERIE_HOME") or "~/.reverie")
 
 
 SESSIONS = ("REVERIE_SESSION", "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID")    # ours first; what hosts give commands

@@ -181,11 +181,30 @@ def test_spaces_are_kept_apart(answer, kept):
     assert [mine] == [m["id"] for m in answer("list")["memories"]]
 
 
+@pytest.mark.parametrize("words, said", [
+    (("undo", "999"), "There is no event 999. Try: reverie undo"),
+    (("snooze", "mem_nope", "3d"), "There is no memory with the id mem_nope. Try: reverie reminders"),
+])
+def test_what_is_not_there_is_answered_with_where_to_look(run, words, said):
+    """What lists the ids that the command takes (A104)."""
+    assert run(*words, code=1).stderr == f"reverie: {said}\n"
+
+
+@pytest.mark.parametrize("words, said", [
+    (("recal",), "No such command 'recal'. Did you mean 'recall'? Try: reverie --help"),
+    ((), "Name a command. Try: reverie --help"),
+    (("forget",), "Missing argument 'ID…'. Try: reverie forget --help"),
+])
+def test_usage_is_told_in_sentences(run, words, said):
+    """What is wrong, and where to read what is right (A104)."""
+    assert run(*words, space=False, code=2).stderr.endswith(f"reverie: {said}\n")
+
+
 @pytest.mark.parametrize("command", ["show", "history", "explain", "forget", "restore", "feedback", "edit"])
 def test_an_unknown_id_is_not_found(run, command):
     """Exit code 1, one line, and under --json a document all the same."""
     result = run(command, "mem_nope", *(["--title", "x"] if command == "edit" else []), code=1)
-    assert result.stderr.startswith("reverie: There is no memory with the id mem_nope")
+    assert result.stderr == "reverie: There is no memory with the id mem_nope. Try: reverie list\n"
     assert len(result.stderr.strip().splitlines()) == 1
 
 

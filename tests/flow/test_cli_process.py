@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from reverie.__main__ import main as program
 from tests.helpers import opened, toy_home, until
 
 
@@ -56,6 +58,26 @@ def test_ctrl_c_while_remembering_lines(home):
     assert (code, "Traceback" in err, "Interrupted" in err) == (130, False, True)
     with opened(home) as mind:
         assert mind.stats().memories >= 400 and [] == mind.verify()
+
+
+def test_ctrl_c_while_it_still_loads(monkeypatch):
+    """Before there is a command: 130, and nothing of Python's."""
+    class Loading:
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+    monkeypatch.setitem(sys.modules, "reverie.surfaces.cli", Loading())
+    with pytest.raises(SystemExit, match="130"):
+        program()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that takes nothing")
+@pytest.mark.parametrize("words", [("kinds",), ("kinds", "--json")])
+def test_where_stdout_takes_no_more_it_is_said_once(home, words):
+    """One line and the code of a full disk; Python adds nothing at its end."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "reverie", *words], env=environment(home), stdout=full,
+                              stderr=subprocess.PIPE, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (8, b"reverie: No space left on device\n")
 
 
 def test_ctrl_c_while_importing(home, tmp_path):

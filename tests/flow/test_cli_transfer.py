@@ -40,6 +40,13 @@ def rows_of(home):
     return [row for row in rows if row["type"] != "reverie"]
 
 
+def test_a_dash_is_stdout(full, tmp_path, monkeypatch):
+    """As without a name; no file is called so."""
+    monkeypatch.chdir(tmp_path)
+    assert run(full, "export", "-", "--state").stdout == run(full, "export", "--state").stdout
+    assert not (tmp_path / "-").exists()
+
+
 def test_a_round_trip_loses_nothing(full, tmp_path):
     """CC-90, A113: export, import into an empty store: identical memories, tags, links, vectors, events."""
     run(full, "export", str(tmp_path / "all.jsonl"))

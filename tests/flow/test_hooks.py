@@ -228,6 +228,40 @@ def test_what_was_forgotten_meanwhile_is_not_given(agent):
     assert agent.say("Please go on.") == ""
 
 
+def test_what_was_forgotten_is_not_given_though_another_worker_lives(agent):
+    """The one that laid a block ready takes back what does not count; of what its successor finds, nobody does (CC-19).
+    """
+    memory = agent.prepares("Which host is the staging server?", HERON, said=False)
+    os.kill(int(workers(agent.home)[0]), signal.SIGKILL)
+    until(lambda: not lives(agent.room.lock))
+    with opened(agent.home) as mind:
+        mind.forget(memory.id)
+    agent.say("Hello there!", session="s2")
+    until(lambda: lives(agent.room.lock))
+    assert agent.tool("ls") == agent.tool("ls") == ""
+
+
+def test_one_answer_says_nothing_twice(agent):
+    """A warning that meaning found for the prompt, and that this tool calls for: one line, and none with the next tool
+    (CC-43).
+    """
+    agent.prepares("Which host is the staging server?", "Never force-push to the staging server.", said=False,
+                   kind="negative", triggers=["tool:Bash(git push*)"])
+    until(lambda: "force-push" in agent.guards())
+    assert agent.tool("git push --force").count("Never force-push") == 1
+    assert agent.tool("git push --force") == ""
+
+
+def test_what_lay_ready_when_memory_was_off_is_for_an_earlier_prompt(agent):
+    """Somebody asked something else in between, and memory was not told of it (CC-40, A114)."""
+    agent.prepares("Which host is the staging server?", HERON, said=False)
+    settings = config.load(agent.home)
+    config.save(settings, enabled=False)
+    assert agent.say("Write a haiku about autumn.") == ""
+    config.save(settings, enabled=True)
+    assert agent.tool("ls") == ""
+
+
 def test_a_worker_takes_back_what_is_forgotten(agent):
     """While a worker lives, it sees what others alter."""
     memory = agent.prepares("Which host is the staging server?", HERON)
@@ -355,6 +389,14 @@ def test_a_compaction_is_survived(agent):
     assert HERON in said and "Tuesdays" in said
 
 
+def test_what_a_prompt_needs_comes_though_its_turn_was_compacted(agent):
+    """A compaction in the middle of a turn: the agent is still at work on the same prompt (CC-40)."""
+    agent.prepares("Which host is the staging server?", HERON, said=False)
+    agent.tell("PreCompact", trigger="auto")
+    assert HERON not in agent.tell("SessionStart", source="compact")
+    assert HERON in agent.tool("ls")
+
+
 def test_a_context_that_fills_up_is_read_before_it_is_shortened(agent, tmp_path):
     """From 80 % on, told by the transcript alone; once, not with every turn."""
     transcript = tmp_path / "t.jsonl"
@@ -411,6 +453,19 @@ def test_a_home_that_cannot_be_had_fails_nobody(agent, tmp_path):
                         "cwd": str(agent.project)}).encode()
     for home in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/none")):
         assert agent.raw(given, env={"REVERIE_HOME": str(home)}, complains=True) == {}
+
+
+def test_a_user_without_a_home_folder_is_answered(agent):
+    """No HOME and nobody who knows this user, as in containers: {}, a word on stderr, no folder named `~` (CC-48)."""
+    code = ("import pwd, runpy, sys\npwd.getpwuid = {}.__getitem__\nsys.argv[1:] = ['claude-code']\n"
+            f"runpy.run_path({launcher()!r}, run_name='__main__')")
+    env = {name: value for name, value in os.environ.items() if name not in ("HOME", "REVERIE_HOME")}
+    given = json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": "hi", "session_id": "s1",
+                        "cwd": str(agent.project)}).encode()
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], input=given, capture_output=True, env=env,
+                          cwd=agent.project, check=False)
+    assert (done.returncode, json.loads(done.stdout)) == (0, {})
+    assert b"REVERIE_HOME" in done.stderr and not (agent.project / "~").exists()
 
 
 def test_a_missing_home_is_made(agent, tmp_path):

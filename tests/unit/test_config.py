@@ -31,6 +31,15 @@ def test_the_environment_wins(tmp_path, monkeypatch):
     assert (settings.offline, settings.deadline, settings.budget) == (False, 1.0, 100)
 
 
+def test_a_user_without_a_home_folder_names_one(tmp_path, monkeypatch):
+    """As in containers: there is no usual home then, and one that is named is enough (A114)."""
+    monkeypatch.delenv("REVERIE_HOME", raising=False)
+    monkeypatch.setattr("os.path.expanduser", str)
+    with pytest.raises(OSError, match="Set REVERIE_HOME"):
+        load()
+    assert load(tmp_path / "named") == Settings(home=tmp_path / "named")
+
+
 @pytest.mark.parametrize("text", ["limit = 'five'", "colour = 1", "limit = ", "home = '/x'", "limit = true",
                                   "off = [1]", "deadline = '1'", "\x00"])
 def test_a_bad_file_names_itself(tmp_path, text):

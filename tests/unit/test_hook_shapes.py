@@ -14,11 +14,12 @@ from reverie.patterns import about_to_run, meets
 from reverie.privacy import redact
 from reverie.settle.spoken import shortened
 from reverie.surfaces.hooks import usage
+from reverie.surfaces.hooks.cutting import KEEP, WHOLE, bounded, fitting, kept
 from reverie.surfaces.hooks.ending import exit_code
 from reverie.surfaces.hooks.guards import MOST_SAID, calls, may_meet, meeting, row_of
 from reverie.surfaces.hooks.happening import PROMPT, TOOL_AFTER, TOOL_FAILED, TURN_END, Happening
 from reverie.surfaces.hooks.hosts import HOSTS, MOST_CHARS, heard, shown
-from reverie.surfaces.hooks.once import KEEP, WHOLE, bounded, decided, fitting, kept
+from reverie.surfaces.hooks.once import decided
 from reverie.surfaces.hooks.places import Places, plain, read, write
 from reverie.surfaces.hooks.topic import about, goes_on, worth_looking
 from reverie.testing import a_memory

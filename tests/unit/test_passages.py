@@ -11,7 +11,7 @@ from reverie.passages import SPARE, passages, tags
 from reverie.policy import Policy
 from reverie.privacy import hidden, only_private, redact, redact_value
 from reverie.settle.spoken import shortened
-from reverie.surfaces.hooks.once import kept
+from reverie.surfaces.hooks.cutting import kept
 
 PLANTED = "zyxquokka4711"
 WAYS = [("<private>", "</private>"), ("<PRIVATE>", "</Private>"), ('<private reason="mine">', "</private >"),

@@ -63,6 +63,8 @@ EXIT: tuple[tuple[type[BaseException], int, str], ...] = (
     (OSError, 12, "a file could not be read or written"),
 )
 INTERRUPTED, UNFORESEEN = 130, 70
+LISTS = {"undo": "undo", "done": "reminders", "cancel": "reminders", "snooze": "reminders"}
+"""What lists the ids that a command takes, where it is not `list`."""
 
 EPILOG = (
     "Exit codes: 0 done; "
@@ -107,8 +109,12 @@ def gone() -> int:
 def failed(err: Exception, words: list[str]) -> int:
     """Say what went wrong; the code to leave with."""
     code, text = judged(err, words)
-    if "--json" in words:
-        say.document({"error": {"type": type(err).__name__, "message": text, "exit": code}})
+    try:
+        if "--json" in words:
+            say.document({"error": {"type": type(err).__name__, "message": text, "exit": code}})
+        sys.stdout.flush()
+    except OSError:  # it is stdout that takes no more: Python would say so once more
+        gone()
     say.complain(text)
     return code
 
@@ -118,14 +124,22 @@ def judged(err: Exception, words: list[str]) -> tuple[int, str]:
     if isinstance(err, OSError) and err.errno in (errno.ENOSPC, errno.EDQUOT):
         return next(number for kind, number, _ in EXIT if kind is errors.StoreFull), plain(err)
     if hasattr(err, "format_message"):  # usage, as Typer (or the Click inside it) sees it
-        verb = next((f"{word} " for word in words if word in NAMES), "")
-        return getattr(err, "exit_code", 2), f"{err.format_message()} Try: reverie {verb}--help"
+        said = err.format_message() or "Name a command"
+        said = said if said.endswith((".", "?", "!")) else f"{said}."
+        return getattr(err, "exit_code", 2), " ".join(filter(None, (said, "Try: reverie", verb_of(words), "--help")))
+    if isinstance(err, errors.NotFound) and "reverie " not in str(err):
+        return 1, f"{err}. Try: reverie {LISTS.get(verb_of(words), 'list')}"
     for kind, number, _ in EXIT:
         if isinstance(err, kind):
             return number, plain(err)
     if type(err).__name__ == "Abort":
-        return INTERRUPTED, "Stopped."
+        return INTERRUPTED, "Stopped: nobody said yes. Where nobody can be asked, --yes says it."
     return UNFORESEEN, f"{type(err).__name__}: {err}. This is a bug in Reverie.{recorded(err)}"
+
+
+def verb_of(words: Sequence[str]) -> str:
+    """The command that was called; empty where there was none."""
+    return next((word for word in words if word in NAMES), "")
 
 
 def plain(err: BaseException) -> str:

@@ -65,6 +65,11 @@ def ready(settings: Settings) -> bool:
     return name == "toy" or (name == "openai" and not settings.offline)
 
 
+def unfetched(settings: Settings) -> bool:
+    """Whether vectors are wanted of a model that is not on this machine: no worker and no hook fetches it."""
+    return settings.embedder.partition(":")[0] == "minilm" and not ready(settings)
+
+
 def run(mind: Mind, idle: float, holder: str = "", lock: int | None = None) -> Settled:
     """Settle until nothing has come for `idle` seconds, or until told to stop. Returns what was done.
 

@@ -165,7 +165,11 @@ def beside(desk: Desk, dry_run: bool, untrusted: bool) -> None:
         if one.left:
             say.note(f"  Left as it is, for there are memories here already. To add them: reverie import {one.path}")
     if not found:
-        say.tell("No other program keeps memories in this project or in your home. Else: reverie import PATH")
+        from reverie.importing import FORMATS
+
+        known = ", ".join(row.name for row in FORMATS if row.user or row.project)
+        say.tell(f"None of {known} keeps memories in this project or in your home. What others keep, name: "
+                 "reverie import PATH, for instance ~/.claude/projects/PROJECT of Claude Code")
 
 
 def learn_from(desk: Desk, mind: Mind, file: Path, dry_run: bool) -> None:

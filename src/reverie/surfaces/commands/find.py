@@ -260,7 +260,7 @@ def show(
                 say.tell()
             views.memory(memory, clock.now())
     if missing:
-        raise NotFound(f"There is no memory with the id {', '.join(missing)}. reverie list shows what there is")
+        raise NotFound(f"There is no memory with the id {', '.join(missing)}")
 
 
 def history(desk: Desk, id: Id) -> None:

@@ -3,6 +3,7 @@
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -49,12 +50,15 @@ def install(desk: Desk, host: Host, project: Project = False, yes: Yes = False, 
     if agreed(desk, edits, yes=yes, diff=diff):
         ledger.wire(edits)
     answer(desk, host, edits, f"{NAMES[host]} is wired already.", f"{NAMES[host]} is wired. {AFTERWARDS[host]}")
-    from reverie.surfaces.worker import ready
+    from reverie.surfaces.worker import unfetched
 
     if desk.json:
         return
-    if not ready(desk.settings):
+    if unfetched(desk.settings):
         say.note("Until `reverie settle` has fetched the model, words decide what comes up.")
+    if not no_mcp and find_spec("mcp") is None:
+        say.note("Its MCP server needs the package mcp, and does not start without: pip install 'reverie[mcp]'. "
+                 "Memory comes by the hooks all the same; --no-mcp leaves the server out.")  # fmt: skip
     if project and not no_mcp and not shutil.which("reverie"):
         say.note("The project's MCP server is the command `reverie`, which is not on your path. Install Reverie with "
                  "pipx or uv tool, or add its folder to PATH.")  # fmt: skip

@@ -3,16 +3,19 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from reverie import clock, environment
-from reverie.errors import BadInput, StoreDamaged
+from reverie.errors import BadInput, ModelUnavailable, StoreDamaged
 from reverie.store import Problem, Stats
 from reverie.surfaces import say
 from reverie.surfaces.commands import experience
 from reverie.surfaces.desk import Desk, command
+
+if TYPE_CHECKING:
+    from reverie import Mind
 
 PANEL = "Look after it"
 FAILED = ("failed",)
@@ -177,7 +180,8 @@ def status_page(v: dict[str, Any]) -> None:
     """Status for people."""
     from reverie.surfaces import show
 
-    model = "there" if v["model_present"] else "fetched when it is first needed" if v["embedder"] != "none" else "none"
+    missing = "not here yet: reverie settle fetches it, or the next recall" if v["embedder"] != "none" else "none"
+    model = "there" if v["model_present"] else missing
     show.facts(
         {
             "home": v["home"],
@@ -259,13 +263,14 @@ def salvage(desk: Desk) -> list[Problem]:
 
 def export(
     desk: Desk,
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; none is stdout.")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; none, or -, is stdout.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     state: Annotated[bool, typer.Option("--state", help="Only memories, links, vectors: to compare.")] = False,
 ) -> None:
     """Write everything as JSON Lines: memories, links, history, vectors."""
     from reverie.surfaces import lines
 
+    file = None if str(file) == "-" else file
     if file is not None and file.exists() and not force:
         raise BadInput(f"{file} exists already. Choose another name, or use --force")
     with desk.mind() as mind:
@@ -310,13 +315,14 @@ def backup(
 
 
 def settle(desk: Desk) -> None:
-    """Embed and learn what is waiting, now."""
+    """Embed and learn what is waiting, now. Fetches the embedding model, if that is not there yet."""
     from reverie.settle import settled
     from reverie.surfaces.commands.mirror import not_in_step
 
     with desk.mind() as mind:
         done = settled(lambda: mind.work, clock.new_id("settler"), desk.telling)
         left_alone = not_in_step(mind)
+        missed = "" if done.trouble else fetched(desk, mind)
     if desk.json:
         say.document({**done._asdict(), "shares": left_alone})
     else:
@@ -324,8 +330,20 @@ def settle(desk: Desk) -> None:
             f"Embedded {done.embedded:,}, learned {done.learned:,}; {done.waiting:,} left to embed"
             f"{f'; {done.failed} events could not be learned from' if done.failed else ''}."
         )
-    for why in filter(None, (done.trouble, *left_alone.values())):
+    for why in filter(None, (done.trouble, missed, *left_alone.values())):
         say.note(why)
+
+
+def fetched(desk: Desk, mind: "Mind") -> str:
+    """Have the embedding model on this machine, though no text waits for it yet; why not, where that cannot be."""
+    from reverie.surfaces.worker import unfetched
+
+    if mind.embedder is not None and unfetched(desk.settings):
+        try:
+            mind.embedder.embed(["."])
+        except ModelUnavailable as err:
+            return str(err)
+    return ""
 
 
 def llm(

@@ -18,14 +18,15 @@ from typing import Any
 from reverie import clock, environment
 from reverie.policy import USUAL, Policy
 from reverie.surfaces.hooks import happening as kinds
+from reverie.surfaces.hooks.cutting import KEEP, bounded, fitting, kept
 from reverie.surfaces.hooks.happening import Happening
-from reverie.surfaces.hooks.hosts import HOSTS, MOST_CHARS, heard
+from reverie.surfaces.hooks.hosts import HOSTS, heard
 from reverie.surfaces.hooks.places import MOST_WAITING, Places, read, write
 
 PATIENCE, LAST = 2.0, 1.2    # seconds; at the end of a session Claude Code waits for 1.5
 ENDS = (b'"SessionEnd"', b'"sessionEnd"')
 MOST_INPUT = 8_000_000   # bytes of stdin that are looked at; of a longer prompt the beginning is taken in
-KEEP, WHOLE = 8_000, 56_000    # characters kept of either end of a text that has more than WHOLE: 2 (KEEP + SPARE)
+NOTHING: Mapping[str, Any] = {}
 COMPLAINTS = ("rror", "xception", "ailed", "not found", "No such", "cannot", "denied", "refused", "fatal", "panic",
               "***")
 """What stands in an answer that may tell of an error: only then it is worth opening the store."""
@@ -40,12 +41,17 @@ def script() -> None:
 def main(words: Sequence[str]) -> None:
     """Answer the host named by the first word, or in time with nothing."""
     once = threading.Lock()
-    room = Places(environment.home())
 
     def say(value: Mapping[str, Any]) -> None:
         if once.acquire(blocking=False):
             with suppress(OSError):
                 os.write(1, json.dumps(value).encode("ascii") + b"\n")
+
+    try:
+        room = Places(environment.home())
+    except OSError as err:     # there is no folder whose log could tell
+        os.write(2, f"reverie: {err.strerror}\n".encode("ascii", "backslashreplace"))
+        return say({})
 
     def give_up(seconds: float) -> None:
         say({})
@@ -84,11 +90,14 @@ def answered(name: str, given: bytes, room: Places, now: float) -> Mapping[str, 
         return {}
     note = noted(name, happening, room)
     if note["off"]:
+        if happening.kind == kinds.PROMPT:     # what lies ready was prepared for an earlier one
+            room.take(happening.session)
         return {}
     room.came(name)
-    text = ANSWERS[happening.kind](happening, note, room, now)
-    if happening.kind in kinds.AT_WORK and host.answer(payload["hook_event_name"], "-"):
-        text = "\n".join(filter(None, (text, meanwhile(happening, note, room, now))))
+    at_work = happening.kind in kinds.AT_WORK and host.answer(payload["hook_event_name"], "-")
+    ready = meanwhile(happening, note, room, now) if at_work else NOTHING
+    text = ANSWERS[happening.kind](happening, note | {"told": ready.get("ids", ())}, room, now)
+    text = "\n".join(filter(None, (ready.get("text", ""), text)))
     if text:
         room.came(f"{name}_gave")
     if note["idle"] > 0:
@@ -116,7 +125,8 @@ def noted(name: str, happening: Happening, room: Places) -> dict[str, Any]:
     if note is None or note.get("config") != altered(room) or happening.kind == kinds.SESSION_START:
         from reverie.surfaces.hooks.first import begun
 
-        asked = note["asked"] if note and happening.kind != kinds.SESSION_START else 0.0
+        begins = happening.kind == kinds.SESSION_START and happening.source != "compact"
+        asked = note["asked"] if note and not begins else 0.0
         note = begun(happening, room.home) | {"config": altered(room), "asked": asked}
         note |= {"agent": name, "transcript": happening.transcript, "model": happening.model}
         keep(room, happening.session, note)
@@ -167,7 +177,7 @@ def asked(happening: Happening, note: dict[str, Any], room: Places, now: float) 
         ready, given = prepared(happening, room, now), room.given(happening.session)
         quiet = note["asked"] and not worth_looking(happening.text, read(room.guards(note["space"])))
         if quiet and given.keys().isdisjoint(ready.get("ids", ())):
-            return ready if ready and counts(ready, room) else {}
+            return ready if counts(ready, room) else {}
         from reverie.surfaces.hooks.first import by_words
 
         return by_words(happening.session, note["space"], happening.text, room.home, now, begins=not note["asked"],
@@ -192,28 +202,29 @@ def prepared(happening: Happening, room: Places, now: float) -> Mapping[str, Any
 
 
 def counts(block: Mapping[str, Any], room: Places) -> bool:
-    """Whether all of a block still counts. A worker takes back what does not; without one the store is asked."""
-    from reverie.surfaces.detached import lives
-
-    if lives(room.lock):
-        return True
+    """Whether there is something in a block, and all of it counts. The store is asked: a worker takes back what does
+    not, but not at once, and not what another worker laid ready.
+    """
+    if not block:
+        return False
     from reverie.surfaces.hooks.first import all_count
 
     return all_count(block["ids"], room.home)
 
 
-def meanwhile(happening: Happening, note: Mapping[str, Any], room: Places, now: float) -> str:
+def meanwhile(happening: Happening, note: Mapping[str, Any], room: Places, now: float) -> Mapping[str, Any]:
     """What was prepared for the prompt at hand, once the agent is at work: meaning takes longer than a prompt may wait,
     and a tool runs before most answers. A subagent's context is its own.
     """
     ready = read(room.of(happening.session, "block"))
-    if not ready or happening.agent or ready.get("asked") != note["asked"] or not now < ready["until"]:
-        return ""
-    if not counts(ready, room) or not (taken := room.take(happening.session)):
-        return ""
+    if not ready or happening.agent or not ready.get("asked") == note["asked"] != 0 or not now < ready["until"]:
+        return NOTHING
+    taken = room.take(happening.session) or NOTHING
+    if not counts(taken, room):
+        return NOTHING
     room.give(happening.session, taken["ids"], now)
     put(Happening(kinds.TOOL_BEFORE, happening.session, happening.cwd), note, room, now, taken)
-    return str(taken["text"])
+    return taken
 
 
 def about_to(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
@@ -227,7 +238,9 @@ def about_to(happening: Happening, note: dict[str, Any], room: Places, now: floa
         reach_packages()
     shown = room.shown(happening.session, happening.agent)
     met = meeting(guards["rows"], happening.tool, happening.given, shown, now)
-    met = [row for row in met if not row["reminder"] or room.claim(f"{row['id']}-{row['when'] or 0:.0f}")]
+    room.show(happening.session, [row["id"] for row in met if row["id"] in note["told"]], happening.agent)
+    met = [row for row in met if row["id"] not in note["told"]
+           and (not row["reminder"] or room.claim(f"{row['id']}-{row['when'] or 0:.0f}"))]  # fmt: skip
     if not met:
         return ""
     ids = [row["id"] for row in met]
@@ -356,35 +369,6 @@ def policy_of(note: Mapping[str, Any]) -> Policy:
     if patterns:
         reach_packages()
     return Policy(note.get("personal", USUAL.personal), note.get("contact", USUAL.contact), patterns)
-
-
-def kept(text: str, policy: Policy = USUAL) -> str:
-    """A text as it is, of a long one both ends, without secrets."""
-    if len(text) <= WHOLE:
-        return text
-    from reverie.privacy import hidden
-    from reverie.privacy.cutting import ends
-
-    text = hidden(text)
-    return ends(text, policy, KEEP, KEEP) if len(text) > WHOLE else text
-
-
-def bounded(given: Any, policy: Policy = USUAL) -> Any:
-    """What a tool is given, without the texts that are files."""
-    if not isinstance(given, Mapping):
-        return kept(given, policy) if isinstance(given, str) else None
-    return {str(name): value if not isinstance(value, str) or len(value) <= KEEP else "…"
-            for name, value in list(given.items())[:20] if isinstance(value, (str, int, float, bool))}  # fmt: skip
-
-
-def fitting(text: str) -> str:
-    """The text within what a host takes: whole lines, and the fence closed."""
-    if len(text) <= MOST_CHARS:
-        return text
-    lines = text.splitlines()
-    while len(lines) > 2 and sum(map(len, lines)) + len(lines) > MOST_CHARS:
-        del lines[-2]
-    return "\n".join(lines)[:MOST_CHARS]
 
 
 def reach_packages() -> None:

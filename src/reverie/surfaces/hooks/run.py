@@ -14,7 +14,9 @@ def complain(err: BaseException) -> None:
     """A line in the log, as `places.Places.trouble` writes it."""
     import time
 
-    home = os.path.abspath(os.path.expanduser(os.environ.get("REVERIE_HOME") or "~/.reverie"))
+    home = os.path.expanduser(os.environ.get("REVERIE_HOME") or "~/.reverie")
+    if home.startswith("~"):
+        return
     try:
         os.makedirs(os.path.join(home, "hooks"), 0o700, exist_ok=True)
         with open(os.path.join(home, "hooks", "trouble.log"), "a") as log:

@@ -36,6 +36,7 @@ from reverie.surfaces.wiring.found import (
     wirings,
 )
 from reverie.surfaces.wiring.targets import NAMES, Place, mcp_server
+from reverie.surfaces.worker import unfetched
 from reverie.window import age
 
 LEAST_FREE = 20_000_000  # bytes of its disk; the store's journal may take as many before it is folded in
@@ -70,6 +71,9 @@ def of_memory(settings: Settings, space: str) -> Iterator[Finding]:
         yield Finding(False, f"The memory cannot be opened: {err}", "Try: reverie verify --repair")
     except (ReverieError, OSError) as err:
         yield Finding(False, f"The memory cannot be opened: {err}")
+    if unfetched(settings):
+        yield Finding(settings.offline, "The embedding model is not on this machine: only words find what comes up.",
+                      "Fetch it, once (90 MB): reverie settle")  # fmt: skip
 
 
 def of_switches(settings: Settings, space: str) -> Iterator[Finding]:
@@ -92,7 +96,8 @@ def of_switches(settings: Settings, space: str) -> Iterator[Finding]:
 def of_store(mind: Mind, home: Path, space: str) -> Iterator[Finding]:
     """What the store itself tells."""
     stats, now = mind.stats(), clock.now()
-    yield Finding(True, f"The memory in {home} holds {stats.memories:,} memories.")
+    many = "1 memory" if stats.memories == 1 else f"{stats.memories:,} memories"
+    yield Finding(True, f"The memory in {home} holds {many}.")
     turns = mind.store.events(verbs=("turn",), newest=True, limit=TURNS)
     given = next((turn for turn in turns if turn.payload.get("given")), None)
     if given:
@@ -192,8 +197,8 @@ def of_work(settings: Settings) -> Iterator[Finding]:
     elif waiting > MANY and not worker:
         yield Finding(False, f"{waiting:,} events wait, and nobody takes them in.", "Take them in: reverie worker")
     else:
-        who = "a worker is at it" if worker else "the next hook starts one"
-        yield Finding(True, f"{waiting:,} events wait; {who}.")
+        who = "a worker is at it" if worker else "the next hook starts a worker"
+        yield Finding(True, f"{'No event waits' if not waiting else f'{waiting:,} events wait'}; {who}.")
     lately = [line for line in lines_of(Path(room.log)) if told_at(line) > clock.now() - LATELY]
     if lately:
         yield Finding(False, f"Hooks met trouble {len(lately)} times in the last week, the last time "
