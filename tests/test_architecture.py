@@ -203,7 +203,7 @@ def test_a_prompt_loads_nothing_heavy(tmp_path):
                    env={"REVERIE_HOME": str(tmp_path), "HOME": str(tmp_path)})
     said, loaded = prompted("Which host is the staging server?", tmp_path)
     assert "heron" in said and {"sqlite3", "reverie.opening"} <= loaded
-    assert set() == loaded & {"numpy", "dataclasses", "inspect", "typer", "rich", "mcp", "tokenizers"}
+    assert set() == loaded & {"numpy", "dataclasses", "inspect", "typer", "rich", "mcp", "tokenizers", "site", "base64"}
     said, loaded = prompted("thanks, go on", tmp_path)
     assert json.loads(said) == {} and "reverie.surfaces.hooks.topic" in loaded
     assert set() == loaded & {"sqlite3", "pathlib", "reverie.search", "reverie.store", "reverie.model"}

@@ -283,6 +283,16 @@ def test_a_warning_comes_before_the_tool_once(agent):
     assert "Never force-push." in agent.tool("git push -f")
 
 
+def test_a_warning_whose_trigger_is_an_expression_comes_too(agent):
+    """It is met with a package, which is reached only then: hooks begin without any (B61)."""
+    agent.keep("Never force-push.", kind="negative", triggers=["re:git\\s+push\\b.*--force"])
+    agent.tell("SessionStart", source="startup")
+    until(agent.guards)
+    assert agent.tool("git status") == ""
+    assert "Never force-push." in agent.tool("git  push origin --force")
+    assert not Path(agent.room.log).exists()
+
+
 def test_a_preference_is_told_when_it_is_about_to_be_broken(agent):
     """Said once, it comes up with a prompt that names what it sets aside, and before the command that would use it;
     not at quiet turns (A62, B61).

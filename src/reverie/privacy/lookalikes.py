@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from base64 import b64decode
+from binascii import a2b_base64
 from functools import lru_cache
 from itertools import pairwise
 
@@ -122,7 +122,7 @@ def is_random(value: str) -> bool:
 def decoded(secret: str) -> str:
     """What base64 says; empty where it is none, or not text."""
     try:
-        text = b64decode(secret + "=" * (-len(secret) % 4), validate=True).decode()
+        text = a2b_base64(secret + "=" * (-len(secret) % 4), strict_mode=True).decode()
     except ValueError:
         return ""
     return text if text.replace("\n", "").replace("\0", "").isprintable() else ""

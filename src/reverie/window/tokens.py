@@ -6,12 +6,11 @@ vocabulary gives a `Tokenizer` of their own.
 """
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 from reverie.errors import BadInput
-
-WIDE = re.compile(r"[\u2e80-\U0003ffff]+")
 
 
 class Tokenizer(Protocol):
@@ -25,8 +24,13 @@ def tokens(text: str) -> int:
     """About how many tokens a text takes: a quarter of its characters, scripts without spaces nearly one each."""
     if text.isascii():
         return -(-len(text) // 4)
-    wide = sum(map(len, WIDE.findall(text)))
+    wide = sum(map(len, _wide().findall(text)))
     return -(-(len(text) - wide) // 4) + wide
+
+
+@cache
+def _wide() -> re.Pattern[str]:
+    return re.compile(r"[^\x00-\u2e7f]+")     # from the first radical of CJK on; said the other way it takes 2 ms
 
 
 class Quarter:

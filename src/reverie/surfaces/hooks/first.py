@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from reverie import config
 from reverie.surfaces.hooks.happening import Happening
-from reverie.surfaces.hooks.once import reach_packages
 
 if TYPE_CHECKING:
     from reverie.config import Settings
@@ -134,7 +133,6 @@ def fixes(error: str, space: str, home: str, shown: Container[str] = ()) -> dict
 @contextmanager
 def opened(home: str) -> Iterator[tuple[Store, Settings] | None]:
     """The store of a home and its settings; None where there is no store yet."""
-    reach_packages()
     settings = config.load(Path(home))
     if not settings.store and not (Path(home) / "reverie.db").is_file():
         yield None

@@ -7,7 +7,7 @@ once at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from reverie.patterns import EXPRESSION, TOOL, Scene, about_to_run, meets
@@ -72,8 +72,3 @@ def file_of(given: Any) -> str:
 def about(name: str, path: str) -> bool:
     """Whether a memory's file is the one at a path: the same, or the end of it."""
     return bool(name) and bool(path) and (path == name or path.endswith("/" + name.removeprefix("./")))
-
-
-def expressions(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a row has a regular expression: these need a package from outside."""
-    return any(one.strip().startswith(EXPRESSION) for row in rows for one in row["triggers"])

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reverie import clock, environment
 from reverie.policy import USUAL, Policy
@@ -22,6 +22,9 @@ from reverie.surfaces.hooks.cutting import KEEP, bounded, fitting, kept
 from reverie.surfaces.hooks.happening import Happening
 from reverie.surfaces.hooks.hosts import HOSTS, heard
 from reverie.surfaces.hooks.places import MOST_WAITING, Places, read, write
+
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
 
 PATIENCE, LAST = 2.0, 1.2    # seconds; at the end of a session Claude Code waits for 1.5
 ENDS = (b'"SessionEnd"', b'"sessionEnd"')
@@ -40,6 +43,8 @@ def script() -> None:
 
 def main(words: Sequence[str]) -> None:
     """Answer the host named by the first word, or in time with nothing."""
+    if sys.flags.no_site:
+        sys.meta_path.append(Packages)
     once = threading.Lock()
 
     def say(value: Mapping[str, Any]) -> None:
@@ -232,10 +237,8 @@ def about_to(happening: Happening, note: dict[str, Any], room: Places, now: floa
     guards = read(room.guards(note["space"]))
     if not guards or not guards["rows"]:
         return ""
-    from reverie.surfaces.hooks.guards import expressions, meeting
+    from reverie.surfaces.hooks.guards import meeting
 
-    if expressions(guards["rows"]):
-        reach_packages()
     shown = room.shown(happening.session, happening.agent)
     met = meeting(guards["rows"], happening.tool, happening.given, shown, now)
     room.show(happening.session, [row["id"] for row in met if row["id"] in note["told"]], happening.agent)
@@ -365,15 +368,23 @@ def policy_of(note: Mapping[str, Any]) -> Policy:
 
     A note of an earlier version says nothing of it.
     """
-    patterns = tuple(note.get("sensitive", ()))
-    if patterns:
-        reach_packages()
-    return Policy(note.get("personal", USUAL.personal), note.get("contact", USUAL.contact), patterns)
+    return Policy(note.get("personal", USUAL.personal), note.get("contact", USUAL.contact),
+                  tuple(note.get("sensitive", ())))
 
 
-def reach_packages() -> None:
-    """Put the site packages on the path, where they were left out for speed."""
-    if sys.flags.no_site:
+class Packages:
+    """Puts the site packages on the path, where they were left out for speed, once one is asked for: most hooks need
+    none. The last of the finders, so what is asked for here stands nowhere else.
+    """
+
+    @classmethod
+    def find_spec(cls, name: str, path: object = None, _target: object = None) -> ModuleSpec | None:
+        """Where a package is; what is within one is found where that is."""
+        if path is not None or name in sys.stdlib_module_names or cls not in sys.meta_path:
+            return None
+        sys.meta_path.remove(cls)
         import site
+        from importlib.util import find_spec
 
         site.main()
+        return find_spec(name)

@@ -6,6 +6,7 @@ nothing to say, and the log says why: with the standard library alone, for nothi
 `reverie doctor`, it fails instead.
 """
 
+import gc
 import os
 import sys
 
@@ -26,6 +27,7 @@ def complain(err: BaseException) -> None:
         pass
 
 
+gc.disable()    # a process of some milliseconds has no garbage to look for
 try:
     sys.path.append(os.sep.join(__file__.split(os.sep)[:-4]))  # at the end: nothing there is to shadow the library
     from reverie.surfaces.hooks.once import main

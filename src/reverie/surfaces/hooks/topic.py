@@ -14,11 +14,11 @@ from reverie.surfaces.hooks.guards import may_meet
 
 LOOKED_AT = 4_000         # characters of a prompt
 MOST_ABOUT = 300          # words of what a block is about
-GOES_ON = re.compile(
+GOES_ON = (
     r"\W*(?:(?:and|ok|okay|yes|yep|please|now|then|so|just)\W+)*"
     r"(?:go on|go ahead|continue|proceed|carry on|keep going|tell me more|what else|and|and (?:now|then)|"
-    r"weiter|mach weiter|contin[uú]a|sigue|继续|続けて|繼續)(?:\W+(?:please|then|now|with (?:it|that)|bitte))*\W*",
-    re.IGNORECASE)  # fmt: skip
+    r"weiter|mach weiter|contin[uú]a|sigue|继续|続けて|繼續)(?:\W+(?:please|then|now|with (?:it|that)|bitte))*"
+    r"\W*")  # fmt: skip
 """How somebody asks for more of the same and says nothing else."""
 
 
@@ -34,7 +34,8 @@ def about(*texts: str) -> list[str]:
 
 def goes_on(text: str, known: Collection[str]) -> bool:
     """Whether a prompt goes on with what these words are about: it shares one, or asks for more of the same."""
-    return not own_words(text).isdisjoint(known) or GOES_ON.fullmatch(text[:LOOKED_AT]) is not None
+    return not own_words(text).isdisjoint(known) or bool(
+        re.fullmatch(GOES_ON, text[:LOOKED_AT], re.IGNORECASE))
 
 
 def worth_looking(text: str, guards: Mapping[str, Any] | None) -> bool:
