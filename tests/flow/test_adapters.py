@@ -15,7 +15,9 @@ import pytest
 from reverie.adapters.beside import Beside, Conversations, messages_of
 from reverie.errors import StoreFull
 from reverie.mind import Mind
+from reverie.model import Hit
 from reverie.testing import SPACE, memory
+from reverie.window import render
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "adapters"
 NEEDS = {"any_loop": "reverie", "openai_agents": "agents", "langgraph": "langgraph.store.base",
@@ -556,6 +558,19 @@ def test_what_is_known_of_a_tool_reaches_an_openai_agent(home):
     asyncio.run(start())
     assert "on Fridays" not in str(model.read[0]) and "on Fridays" in str(model.read[1][-1])
     assert "on Fridays" not in str(model.read[2]) and "pip install pyyaml" in str(model.read[2][-1])
+
+
+def test_what_was_told_before_a_tool_is_not_in_a_block_that_was_prepared_meanwhile(home):
+    """CC-43: nothing is said twice, though a block may be prepared while a tool is warned of; the rest of it stays."""
+    told = home.remember("Never run make deploy on Fridays.", kind="negative", triggers=["make deploy"], space=SPACE)
+    other = home.remember("The staging server is called heron.", space=SPACE)
+    with Beside(home, SPACE, session="b") as beside:
+        both = render([Hit(told, 0.9, ("a",)), Hit(other, 0.8, ("b",))], home.work.now, limit=5, budget=500)
+        assert beside._untold(both) == both
+        assert "on Fridays" in beside.warned("run", {"command": "make deploy"})
+        left = beside._untold(both)
+        assert left.ids == (other.id,) and "on Fridays" not in left.text and "heron" in left.text
+        assert not beside._untold(render([Hit(told, 0.9, ("a",))], home.work.now, limit=5, budget=500))
 
 
 def test_a_guarded_tool_of_an_openai_agent_is_warned_of_before_it_runs(home):

@@ -87,7 +87,17 @@ class Beside:
             if (companion := self._caught_up()) is None:
                 self._missed.append(messages)
                 return EMPTY
-            return self.spared(EMPTY, lambda: companion.turn(messages))
+            return self.spared(EMPTY, lambda: self._untold(companion.turn(messages)))
+
+    def _untold(self, block: Block) -> Block:
+        """A block without what was told before a tool meanwhile: it may have been prepared at the same time."""
+        if self._told.isdisjoint(block.ids):
+            return block
+        settings, due = self.mind.settings, {memory.id for memory in block.due}
+        hits = [Hit(memory, 0.0, why) for memory, why in zip(block.memories, block.why, strict=True)
+                if memory.id in due or memory.id not in self._told]
+        left = render(hits, self.mind.work.now, limit=settings.limit, budget=settings.budget)
+        return left._replace(prepared_at=block.prepared_at, due=block.due) if left else EMPTY
 
     def heed(self, messages: Sequence[Any]) -> None:
         """These messages are kept and learned from; nothing is given for them."""
