@@ -94,6 +94,9 @@ years of work: what is common is stored, what is endless is not. A conversation 
 UNASKED = tuple(row.name for row in KINDS.values() if row.type == "working")
 """Kinds that are found only by who asks for them: one conversation's scratch pad is no answer to anybody else."""
 
+RECORDS = tuple(row.name for row in KINDS.values() if row.type in ("working", "episodic"))
+"""Kinds that only record what was said and done: a purge blanks in them what it erases, as in the log."""
+
 # Read by people top-down: what must not be overlooked comes first (CC-49).
 GROUPS = ("Corrections", "Never do", "To do", "Facts", "Preferences", "Decisions", "Entities", "Procedures",
           "Learnings", "Earlier in this conversation", "What happened", "Feelings", "Now", "Notes")

@@ -24,7 +24,7 @@ from reverie import backups, clock
 from reverie.errors import StoreBusy, StoreError
 from reverie.files import roots, versions
 from reverie.files.index import synced
-from reverie.kinds import KINDS
+from reverie.kinds import RECORDS
 from reverie.mirror import jsonl
 from reverie.mirror.files import Folder
 from reverie.mirror.pages import Item, ids_in, parse
@@ -44,7 +44,6 @@ from reverie.words import folded
 
 PATIENCE = 60.0          # seconds that whoever indexes now is waited for
 EVERY = 1_000_000_000    # memories of a store
-RECORDS = tuple(kind.name for kind in KINDS.values() if kind.type in ("working", "episodic"))    # the store blanks them
 
 
 class Gone(NamedTuple):

@@ -86,9 +86,7 @@ def scrubbed(work: Work, clean: Cleaner, now: Callable[[], float], on: Progress,
     left: list[Path] = []
     if write and (finds or pending or derived):
         left += indexes_cleaned(work, derived)
-        mirrored(work, known(store), Order(afresh=True, retry=True), now)    # pages say what the store says now,
-        for share in sharing.shares(store):                                  # and so do shared lines
-            sharing.in_step(work, share)
+        taken_in(work, now, afresh=True)    # pages and shared lines say what the store says now
     with alone(store, now):
         beside, stuck = in_files(work, clean, roots, on, write=write)
     finds += [find for find, _ in derived] + beside
@@ -102,11 +100,11 @@ def scrubbed(work: Work, clean: Cleaner, now: Callable[[], float], on: Progress,
     return Scrubbed(tuple(finds), (), yours, tuple(dict.fromkeys(left)), write)
 
 
-def taken_in(work: Work, now: Callable[[], float]) -> None:
-    """What people wrote on pages and in shared files by now is taken in. StoreBusy, and nothing is done, if others are
-    at the pages for too long.
+def taken_in(work: Work, now: Callable[[], float], *, afresh: bool = False) -> None:
+    """What people wrote on pages and in shared files by now is taken in, and these say what the store says; `afresh`:
+    all of it. StoreBusy, and nothing is done, if others are at the pages for too long.
     """
-    mirrored(work, known(work.store), Order(retry=True), now)
+    mirrored(work, known(work.store), Order(afresh=afresh, retry=True), now)
     for share in sharing.shares(work.store):
         sharing.in_step(work, share)
 

@@ -53,19 +53,18 @@ class Passages:
     """Blanks these texts in others, as `store.scrub.Cleans` asks for it."""
 
     def __init__(self, texts: Collection[str]) -> None:
-        bare = {text.strip().rstrip(ENDS) for text in texts} - {""}    # with a full stop behind it or not
-        self.whole = {folded(text) for text in bare}
-        forms = {form for text in bare if tells(text) for form in (      # also within JSON
-            text, dumps(text, ensure_ascii=False)[1:-1], dumps(text)[1:-1])}
-        self.passages = Sieve((telling(form), form) for form in forms)
-        self.begun = Sieve((telling(beginning(text)), text) for text in bare if len(text) > CHANCE)
+        some = {bare(text) for text in texts} - {""}    # with a full stop behind it or not
+        self.whole = {folded(text) for text in some}
+        written = {form for text in some if tells(text) for form in forms(text)}
+        self.passages = Sieve((telling(form), form) for form in written)
+        self.begun = Sieve((telling(beginning(text)), text) for text in some if len(text) > CHANCE)
         self.found: dict[str, re.Pattern[str]] = {}
 
     def text(self, text: str) -> tuple[str, tuple[str, ...]]:
         """A text without them, and whether any was there."""
-        bare = text.strip().rstrip(ENDS)
-        if folded(bare) in self.whole:
-            return text.replace(bare, PURGED), ("purged",)    # what ends it stays, as within other texts
+        said = bare(text)
+        if folded(said) in self.whole:
+            return text.replace(said, PURGED), ("purged",)    # what ends it stays, as within other texts
         clean = self.without_beginning(self.without(text))
         return (clean, ("purged",)) if clean != text else (text, ())
 
@@ -73,7 +72,6 @@ class Passages:
         """The same of every string in a value of JSON."""
         clean = in_strings(value, lambda text: self.text(text)[0])
         return (clean, ("purged",)) if clean != value else (value, ())
-
 
     def without(self, text: str) -> str:
         """A text with the passages blanked, the longest first."""
@@ -103,6 +101,16 @@ def present(sieve: Sieve, text: str, begun: int | None = None) -> list[str]:
         return []
     written = folded(text)
     return [one for one in some if folded(one[:begun]) in written]
+
+
+def bare(text: str) -> str:
+    """A text without what ends it."""
+    return text.strip().rstrip(ENDS)
+
+
+def forms(text: str) -> tuple[str, ...]:
+    """A text as it is, and as JSON writes it."""
+    return text, dumps(text, ensure_ascii=False)[1:-1], dumps(text)[1:-1]
 
 
 def in_strings(value: Any, clean: Callable[[str], str]) -> Any:

@@ -12,16 +12,16 @@ import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
-from json import dumps
 from typing import Any
 
-from reverie.kinds import KINDS
+from reverie.kinds import RECORDS
 from reverie.store.erasing import (
-    ENDS,
     PURGED,
     Passages,
     Sieve,
+    bare,
     beginning,
+    forms,
     in_strings,
     stays,
     telling,
@@ -34,7 +34,6 @@ from reverie.store.sqlite.rows import to_column, to_json
 from reverie.store.sqlite.write import DELETE_PENDING, bump
 
 SPOKEN = ("text", "title")
-RECORDS = tuple(kind.name for kind in KINDS.values() if kind.type in ("working", "episodic"))
 OWN_EVENTS = """
     select e.seq, e.verb, e.payload from event e
     where e.payload is not null and e.seq in (select seq from change where memory in ({ids}))
@@ -79,11 +78,6 @@ def ever(db: sqlite3.Connection, id: str) -> set[str]:
         for values in (json.loads(text) for text in kept if text):
             found.update(value for name in SPOKEN if isinstance(value := values.get(name), str))
     return {text for one in found if (text := bare(one))}
-
-
-def bare(text: str) -> str:
-    """A text without what ends it."""
-    return text.strip().rstrip(ENDS)
 
 
 # Events
@@ -140,9 +134,8 @@ def repeated(db: sqlite3.Connection, texts: Collection[str]) -> set[str]:
 
 def sieve(ids: Iterable[str], texts: Collection[str]) -> Sieve:
     """What tells whether something written may hold one of the ids or texts."""
-    forms = {form for text in texts for form in (text, beginning(text), dumps(text)[1:-1], dumps(
-        text, ensure_ascii=False)[1:-1])}
-    return Sieve([*((id.lower(), id) for id in ids), *((telling(form), form) for form in forms)])
+    written = {form for text in texts for form in (beginning(text), *forms(text))}
+    return Sieve([*((id.lower(), id) for id in ids), *((telling(form), form) for form in written)])
 
 
 def blank_sources(db: sqlite3.Connection, ids: Sequence[str], texts: Collection[str]) -> None:

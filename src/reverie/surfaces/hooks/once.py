@@ -101,7 +101,7 @@ def answered(name: str, given: bytes, room: Places, now: float) -> Mapping[str, 
     room.came(name)
     at_work = happening.kind in kinds.AT_WORK and host.answer(payload["hook_event_name"], "-")
     ready = meanwhile(happening, note, room, now) if at_work else NOTHING
-    text = ANSWERS[happening.kind](happening, note | {"told": ready.get("ids", ())}, room, now)
+    text = ANSWERS[happening.kind](happening, note | {"told": ready["ids"]} if ready else note, room, now)
     text = "\n".join(filter(None, (ready.get("text", ""), text)))
     if text:
         room.came(f"{name}_gave")
@@ -241,8 +241,9 @@ def about_to(happening: Happening, note: dict[str, Any], room: Places, now: floa
 
     shown = room.shown(happening.session, happening.agent)
     met = meeting(guards["rows"], happening.tool, happening.given, shown, now)
-    room.show(happening.session, [row["id"] for row in met if row["id"] in note["told"]], happening.agent)
-    met = [row for row in met if row["id"] not in note["told"]
+    told = note.get("told", ())
+    room.show(happening.session, [row["id"] for row in met if row["id"] in told], happening.agent)
+    met = [row for row in met if row["id"] not in told
            and (not row["reminder"] or room.claim(f"{row['id']}-{row['when'] or 0:.0f}"))]  # fmt: skip
     if not met:
         return ""
