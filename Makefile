@@ -13,7 +13,8 @@ run: $(READY)            ## set up, then show Reverie at work on real input
 test: $(READY)           ## set up, then run every test
 	REVERIE_TEST_CACHE=$(CURDIR)/$(MODEL)/cache $(BIN)/python -m pytest
 
-check: $(READY)          ## lint, types, architecture
+check: $(READY)          ## format, lint, types, architecture
+	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_architecture.py

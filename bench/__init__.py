@@ -1,1 +1,3 @@
-"""Benchmarks. Never imported by the package; every figure stands beside a baseline of the same run."""
+"""Benchmarks. Never imported by the package; every figure stands beside a baseline of
+the same run.
+"""

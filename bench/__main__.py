@@ -1,21 +1,54 @@
-"""Every benchmark, one after the other: `python -m bench`, or `make bench`. Results are files in bench/results."""
+"""Every benchmark, one after the other: `python -m bench`, or `make bench`. Results are files in
+bench/results.
+"""
 
 import subprocess
 import sys
 
-SUITES = ("bench.latency", "bench.scale", "bench.retrieval.run", "bench.ablation", "bench.gate", "bench.privacy",
-          "bench.untrusted", "bench.reconcile", "bench.extraction", "bench.appraisal", "bench.sleep", "bench.mirror",
-          "bench.files",
-          "bench.llm", "bench.window", "bench.condense", "bench.errors", "bench.experience", "bench.analytics",
-          "bench.code", "bench.code_large", "bench.similar", "bench.anchors",
-          "bench.hooks", "bench.mcp")
+SUITES = (
+    "bench.latency",
+    "bench.scale",
+    "bench.retrieval.run",
+    "bench.ablation",
+    "bench.gate",
+    "bench.privacy",
+    "bench.untrusted",
+    "bench.reconcile",
+    "bench.extraction",
+    "bench.appraisal",
+    "bench.sleep",
+    "bench.mirror",
+    "bench.files",
+    "bench.llm",
+    "bench.window",
+    "bench.condense",
+    "bench.errors",
+    "bench.experience",
+    "bench.analytics",
+    "bench.code",
+    "bench.code_large",
+    "bench.similar",
+    "bench.anchors",
+    "bench.hooks",
+    "bench.mcp",
+)
 
 
 def main() -> int:
     """Each in a process of its own, so that none disturbs the next; the first failure ends it."""
     cache = sys.argv[1:]
-    takes_cache = {"bench.latency", "bench.retrieval.run", "bench.ablation", "bench.gate", "bench.reconcile",
-                   "bench.llm", "bench.files", "bench.window", "bench.condense", "bench.similar"}
+    takes_cache = {
+        "bench.latency",
+        "bench.retrieval.run",
+        "bench.ablation",
+        "bench.gate",
+        "bench.reconcile",
+        "bench.llm",
+        "bench.files",
+        "bench.window",
+        "bench.condense",
+        "bench.similar",
+    }
     for suite in SUITES:
         print(f"\n== {suite}", flush=True)
         command = [sys.executable, "-m", suite, *(cache if suite in takes_cache else [])]

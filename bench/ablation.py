@@ -1,11 +1,13 @@
 """What each stage of search is worth: cascade, priors, gate, diversity. `python -m bench.ablation`
 
-Every stage is taken away by itself and the rest is the full path of `recall`; figures are of every second question of
-each set. A cascade needs edges, and the sets have none, so they come from use: the other half of the
-questions is asked, what came up is written down as `prepared` events, and `settle` makes links and tags of them as it
-does for everybody. Twice: `given`, the block that the gate lets through; `judged`, the evidence among the first twenty,
-which is what a judge that never errs would have shown. Baseline of every row: the full path at depth 0 on the same
-edges. The gate's rows are a block that nobody asked for: what is shown of the evidence, and how many memories that is.
+Every stage is taken away by itself and the rest is the full path of `recall`; figures are of every
+second question of each set. A cascade needs edges, and the sets have none, so they come from use:
+the other half of the questions is asked, what came up is written down as `prepared` events, and
+`settle` makes links and tags of them as it does for everybody. Twice: `given`, the block that the
+gate lets through; `judged`, the evidence among the first twenty, which is what a judge that never
+errs would have shown. Baseline of every row: the full path at depth 0 on the same edges. The gate's
+rows are a block that nobody asked for: what is shown of the evidence, and how many memories that
+is.
 """
 
 import argparse
@@ -30,8 +32,11 @@ LIMIT, SHOWN = 10, 5
 EDGES = ("none", "given", "judged")
 AS_IT_IS: dict[str, dict[str, Any]] = {"full": {}}
 CASCADES: dict[str, dict[str, Any]] = {
-    "depth 0": {}, "depth 1": {"depth": 1}, "depth 2": {"depth": 2},
-    "gate, depth 0": {"automatic": True}, "gate, depth 1": {"automatic": True, "depth": 1},
+    "depth 0": {},
+    "depth 1": {"depth": 1},
+    "depth 2": {"depth": 2},
+    "gate, depth 0": {"automatic": True},
+    "gate, depth 1": {"automatic": True, "depth": 1},
     "gate, depth 2": {"automatic": True, "depth": 2},
 }
 STAGES = {"priors off": ("prior", lambda *_: 1.0), "diversity off": ("distinct", list)}
@@ -40,9 +45,20 @@ STAGES = {"priors off": ("prior", lambda *_: 1.0), "diversity off": ("distinct",
 def asked(mind: reverie.Mind, question: str, **how: Any) -> list[Hit]:
     """What a question finds, as `recall` asks it."""
     now = mind._now()
-    return search(mind.store, Query(**{
-        "text": question, "context": question, "spaces": lineage(stores.SPACE), "now": now, "limit": LIMIT,
-        **mind._meaning(question), **how}))
+    return search(
+        mind.store,
+        Query(
+            **{
+                "text": question,
+                "context": question,
+                "spaces": lineage(stores.SPACE),
+                "now": now,
+                "limit": LIMIT,
+                **mind._meaning(question),
+                **how,
+            }
+        ),
+    )
 
 
 @contextmanager
@@ -57,24 +73,40 @@ def copied(mind: reverie.Mind, embedder: Embedder) -> Iterator[reverie.Mind]:
             other.store.close()
 
 
-def used(mind: reverie.Mind, questions: Sequence[data.Question], ids: dict[str, str], judged: bool) -> None:
+def used(
+    mind: reverie.Mind, questions: Sequence[data.Question], ids: dict[str, str], judged: bool
+) -> None:
     """Ask these and let settle learn from what came up."""
     events = []
     for question in questions:
         if judged:
             gold = {ids[source] for source in question.gold if source in ids}
-            shown = [hit.memory.id for hit in asked(mind, question.text, limit=20) if hit.memory.id in gold]
+            shown = [
+                hit.memory.id
+                for hit in asked(mind, question.text, limit=20)
+                if hit.memory.id in gold
+            ]
         else:
-            shown = [hit.memory.id for hit in asked(mind, question.text, limit=SHOWN, automatic=True)]
+            shown = [
+                hit.memory.id for hit in asked(mind, question.text, limit=SHOWN, automatic=True)
+            ]
         more = {"verified": shown} if judged else {}
-        events.append(Event(verb="prepared", space=stores.SPACE, session=question.id, at=mind._now(),
-                            payload={"ids": shown, "asked": snippet(question.text), **more}))
+        events.append(
+            Event(
+                verb="prepared",
+                space=stores.SPACE,
+                session=question.id,
+                at=mind._now(),
+                payload={"ids": shown, "asked": snippet(question.text), **more},
+            )
+        )
     mind.store.append(events)
     mind.settle()
 
 
-def measured(mind: reverie.Mind, questions: Sequence[data.Question], ids: dict[str, str],
-             **how: Any) -> list[dict[str, float]]:
+def measured(
+    mind: reverie.Mind, questions: Sequence[data.Question], ids: dict[str, str], **how: Any
+) -> list[dict[str, float]]:
     """Every measure for every question."""
     published = {memory: source for source, memory in ids.items()}
     rows = []
@@ -84,8 +116,9 @@ def measured(mind: reverie.Mind, questions: Sequence[data.Question], ids: dict[s
     return rows
 
 
-def ablated(name: str, root: Path | None, embedder: Embedder, cache: Path,
-            tell: Callable[[str], None]) -> dict[str, dict[str, float]]:
+def ablated(
+    name: str, root: Path | None, embedder: Embedder, cache: Path, tell: Callable[[str], None]
+) -> dict[str, dict[str, float]]:
     """Every row of one set: means over every second question."""
     dataset = data.load(name, root)
     rows: dict[str, list[dict[str, float]]] = {}
@@ -100,31 +133,49 @@ def ablated(name: str, root: Path | None, embedder: Embedder, cache: Path,
                     used(mind, first, ids, edges == "judged")
                 counts[edges] = counts.get(edges, 0) + mind.stats().edges
                 for label, how in (CASCADES if edges != "none" else AS_IT_IS).items():
-                    rows.setdefault(f"{edges}: {label}", []).extend(measured(mind, second, ids, **how))
+                    rows.setdefault(f"{edges}: {label}", []).extend(
+                        measured(mind, second, ids, **how)
+                    )
                 for label, (stage, without) in STAGES.items():
                     with patch.object(shape, stage, without):
                         rows.setdefault(f"{edges}: {label}", []).extend(measured(mind, second, ids))
                 if edges == "none":
-                    rows.setdefault("none: gate", []).extend(measured(mind, second, ids, automatic=True))
+                    rows.setdefault("none: gate", []).extend(
+                        measured(mind, second, ids, automatic=True)
+                    )
         original.store.close()
         tell(f"{name} {corpus}: {len(second)} questions")
     keys = ("recall@10", "mrr", "shown")
-    return {label: {key: sum(one[key] for one in some) / len(some) for key in keys}
-            | {"n": float(len(some)), "edges": counts[label.partition(":")[0]]} for label, some in rows.items()}
+    return {
+        label: {key: sum(one[key] for one in some) / len(some) for key in keys}
+        | {"n": float(len(some)), "edges": counts[label.partition(":")[0]]}
+        for label, some in rows.items()
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sets", nargs="+", default=list(data.SETS))
     args = data.arguments(parser)
     embedder = stores.remembering(args.cache.absolute())
     results = {}
     for name in args.sets:
-        results[name] = ablated(name, args.data, embedder, args.cache.absolute(), lambda line: print(line, flush=True))
-        table([(label, row["recall@10"], row["mrr"], row["shown"], row["n"], row["edges"])
-               for label, row in results[name].items()], (name, "recall@10", "MRR", "shown", "questions", "edges"))
+        results[name] = ablated(
+            name, args.data, embedder, args.cache.absolute(), lambda line: print(line, flush=True)
+        )
+        table(
+            [
+                (label, row["recall@10"], row["mrr"], row["shown"], row["n"], row["edges"])
+                for label, row in results[name].items()
+            ],
+            (name, "recall@10", "MRR", "shown", "questions", "edges"),
+        )
     save("ablation", results)
-    print("\ntarget: at depth 0 and without edges not lower than before; a depth that gains nothing is not the default")
+    print(
+        "\ntarget: at depth 0 and without edges not lower than before; a depth that gains nothing is not the default"
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""`python -m bench.analytics`: what it costs to ask a million tool runs in SQL, by DuckDB and by SQLite's own JSON.
+"""`python -m bench.analytics`: what it costs to ask a million tool runs in SQL, by DuckDB and by
+SQLite's own JSON.
 
-The same aggregate (runs, failures and mean duration by tool) three ways in one run: SQLite over the log with
-`json_extract`; DuckDB from nothing, which is to copy the log into memory and answer (what `reverie sql` does); and
-DuckDB once more over the copy (`mind.analysis`). Then a heavier question, percentiles by tool and day, in DuckDB alone
-and in SQLite, which has no percentile, by sorting in Python.
+The same aggregate (runs, failures and mean duration by tool) three ways in one run: SQLite over the
+log with `json_extract`; DuckDB from nothing, which is to copy the log into memory and answer (what
+`reverie sql` does); and DuckDB once more over the copy (`mind.analysis`). Then a heavier question,
+percentiles by tool and day, in DuckDB alone and in SQLite, which has no percentile, by sorting in
+Python.
 """
 
 import random
@@ -44,11 +46,27 @@ def a_run(rng: random.Random, n: int) -> Any:
     """A run of a tool as agents make them: a command, some lines of an answer."""
     ok = rng.random() < 0.9
     tool = rng.choice(TOOLS)
-    given = ({"command": f"make target-{n % 997}", "timeout": 60} if tool == "bash"
-             else {"file_path": f"src/m{n % 3_000}.py"})
-    return an_event("tool", at=NOON + 10.0 * n, session=f"s{n // 200}", payload=tool_payload(Run(
-        tool, given, "a line of the answer\n" * rng.randrange(1, 12), ok, None if ok else f"Error: bad row {n}",
-        rng.expovariate(1.0), f"task {n // 50}")))
+    given = (
+        {"command": f"make target-{n % 997}", "timeout": 60}
+        if tool == "bash"
+        else {"file_path": f"src/m{n % 3_000}.py"}
+    )
+    return an_event(
+        "tool",
+        at=NOON + 10.0 * n,
+        session=f"s{n // 200}",
+        payload=tool_payload(
+            Run(
+                tool,
+                given,
+                "a line of the answer\n" * rng.randrange(1, 12),
+                ok,
+                None if ok else f"Error: bad row {n}",
+                rng.expovariate(1.0),
+                f"task {n // 50}",
+            )
+        ),
+    )
 
 
 def percentiles(db: sqlite3.Connection) -> list[tuple[str, str, float | None]]:
@@ -72,21 +90,37 @@ def main() -> None:
         def kept(name: str, ask: Any) -> float:
             return timed(lambda: answers.__setitem__(name, ask()))
 
-        took = {"sqlite_s": min(kept("sqlite", lambda: db.execute(BY_TOOL_IN_SQLITE).fetchall()) for _ in range(3))}
+        took = {
+            "sqlite_s": min(
+                kept("sqlite", lambda: db.execute(BY_TOOL_IN_SQLITE).fetchall()) for _ in range(3)
+            )
+        }
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        took["first_s"] = min(kept("first", lambda: mind.sql(BY_TOOL, space=SPACE).rows) for _ in range(3))
+        took["first_s"] = min(
+            kept("first", lambda: mind.sql(BY_TOOL, space=SPACE).rows) for _ in range(3)
+        )
         with mind.analysis(space=SPACE) as log:
             log.ask("select count(*) from tool_executions")
-            took["further_s"] = min(kept("further", lambda: log.ask(BY_TOOL).rows) for _ in range(5))
+            took["further_s"] = min(
+                kept("further", lambda: log.ask(BY_TOOL).rows) for _ in range(5)
+            )
             took["by_day_s"] = min(kept("by_day", lambda: log.ask(BY_DAY).rows) for _ in range(3))
-        took["by_day_sqlite_s"] = min(kept("by_day_sqlite", lambda: percentiles(db)) for _ in range(2))
+        took["by_day_sqlite_s"] = min(
+            kept("by_day_sqlite", lambda: percentiles(db)) for _ in range(2)
+        )
         took["parquet_s"] = timed(lambda: mind.export_parquet(Path(folder, "parquet"), space=SPACE))
         size = sum(path.stat().st_size for path in Path(folder, "parquet").iterdir())
-        assert same(answers["sqlite"], answers["first"]) and same(answers["first"], answers["further"])
+        assert same(answers["sqlite"], answers["first"]) and same(
+            answers["first"], answers["further"]
+        )
         assert len(answers["by_day"]) == len(answers["by_day_sqlite"])
-        told = {"runs": runs, **took, "database_mb": Path(folder, "reverie.db").stat().st_size / 1e6,
-                "parquet_mb": size / 1e6,
-                "memory_mb": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e3}
+        told = {
+            "runs": runs,
+            **took,
+            "database_mb": Path(folder, "reverie.db").stat().st_size / 1e6,
+            "parquet_mb": size / 1e6,
+            "memory_mb": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e3,
+        }
     table([list(told.values())], list(told))
     save("analytics", told)
 
@@ -94,7 +128,8 @@ def main() -> None:
 def same(ones: list[tuple[Any, ...]], others: list[tuple[Any, ...]]) -> bool:
     """Whether two answers are the same but for the last digits of a mean."""
     return [row[:3] for row in ones] == [row[:3] for row in others] and all(
-        abs(one[3] - other[3]) < 1e-9 for one, other in zip(ones, others, strict=True))
+        abs(one[3] - other[3]) < 1e-9 for one, other in zip(ones, others, strict=True)
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """The code map of a repository of 5,000 files: `python -m bench.code_large`.
 
-Real packages from the index stand side by side in one folder: Django, SymPy, SQLAlchemy, openai, huggingface_hub. They
-are indexed, indexed again without a change, and after edits of one file at a time: a comment at the top of any file, a
-function at the end of any file, and of those that the most files use. At the end the edges are compared with those of
-resolving everything from nothing: they must be the same. Then questions are asked. Seconds are those of one core
-(`cpu`), which others at work on the machine lengthen less; questions are timed by the clock.
+Real packages from the index stand side by side in one folder: Django, SymPy, SQLAlchemy, openai,
+huggingface_hub. They are indexed, indexed again without a change, and after edits of one file at a
+time: a comment at the top of any file, a function at the end of any file, and of those that the
+most files use. At the end the edges are compared with those of resolving everything from nothing:
+they must be the same. Then questions are asked. Seconds are those of one core (`cpu`), which others
+at work on the machine lengthen less; questions are timed by the clock.
 """
 
 from __future__ import annotations
@@ -29,15 +30,30 @@ from reverie.code.facts import unpacked
 from reverie.code.resolve import resolved
 from reverie.config import Settings
 
-WHEELS = ("Django==5.1.4", "sympy==1.13.3", "SQLAlchemy==2.0.36", "openai==2.8.1", "huggingface_hub==1.1.4")
-EDITS = 25                 # files of each kind of edit
-ASKED = 200                # questions of each kind; a tenth of maps
+WHEELS = (
+    "Django==5.1.4",
+    "sympy==1.13.3",
+    "SQLAlchemy==2.0.36",
+    "openai==2.8.1",
+    "huggingface_hub==1.1.4",
+)
+EDITS = 25  # files of each kind of edit
+ASKED = 200  # questions of each kind; a tenth of maps
 
 
 def unpack(folder: Path, wheels: Path) -> None:
     """The packages' Python files, as a repository."""
     wheels.mkdir(parents=True, exist_ok=True)
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+    ]
     subprocess.run([*pip, "--dest", str(wheels), *WHEELS], check=True)
     for wheel in sorted(wheels.glob("*.whl")):
         with zipfile.ZipFile(wheel) as packed:
@@ -45,7 +61,9 @@ def unpack(folder: Path, wheels: Path) -> None:
     subprocess.run(["git", "init", "--quiet", folder], check=True)
 
 
-def edited(mind: reverie.Mind, root: Path, paths: Sequence[str], change: Callable[[str, int], str]) -> list[float]:
+def edited(
+    mind: reverie.Mind, root: Path, paths: Sequence[str], change: Callable[[str, int], str]
+) -> list[float]:
     """CPU seconds of indexing after each of these files was changed by itself."""
     spent = []
     for number, name in enumerate(paths):
@@ -65,16 +83,26 @@ def spread(name: str, seconds: Sequence[float]) -> dict[str, float]:
 def asked(mind: reverie.Mind, root: Path, rng: random.Random) -> dict[str, float]:
     """How long questions take, by the clock."""
     places = mind.store.code.symbols(str(root))
-    names = [one.symbol.qual for one in rng.sample([one for one in places if one.symbol.kind != "variable"], ASKED)]
+    names = [
+        one.symbol.qual
+        for one in rng.sample([one for one in places if one.symbol.kind != "variable"], ASKED)
+    ]
     paths = rng.sample(sorted({one.path for one in places}), ASKED)
     return {
         **spread("callers", [timed(lambda: mind.callers(name, root=root)) for name in names]),
         **spread("callees", [timed(lambda: mind.callees(name, root=root)) for name in names]),
         **spread("dependencies", [timed(lambda: mind.dependencies(root / path)) for path in paths]),
-        **spread("find_symbol", [timed(lambda: mind.find_symbol(name, root=root)) for name in names]),
-        **spread("similar_words", [timed(lambda: mind.search_similar(name, root=root, mode="words"))
-                                   for name in names]),
-        **spread("map", [timed(lambda: mind.map(1_000, [path], root=root)) for path in paths[:ASKED // 10]]),
+        **spread(
+            "find_symbol", [timed(lambda: mind.find_symbol(name, root=root)) for name in names]
+        ),
+        **spread(
+            "similar_words",
+            [timed(lambda: mind.search_similar(name, root=root, mode="words")) for name in names],
+        ),
+        **spread(
+            "map",
+            [timed(lambda: mind.map(1_000, [path], root=root)) for path in paths[: ASKED // 10]],
+        ),
     }
 
 
@@ -82,7 +110,9 @@ def whole(mind: reverie.Mind, root: Path) -> bool:
     """Whether the edges are those of resolving everything from nothing."""
     index = mind.store.code
     facts = {path: unpacked(text) for path, text in index.facts(str(root)).items()}
-    return Counter(index.edges(str(root))) == Counter({edge for edge in resolved(root.name, facts) if edge.to})
+    return Counter(index.edges(str(root))) == Counter(
+        {edge for edge in resolved(root.name, facts) if edge.to}
+    )
 
 
 def peak() -> float:
@@ -97,21 +127,38 @@ def measured(root: Path, home: Path) -> dict[str, Any]:
         before = peak()
         first, took, used = taken(lambda: mind.index_code(root))
         after = peak()
-        print(f"indexed {first.files:,} files, {first.bytes / 1e6:.0f} MB in {took:.0f} s", flush=True)
+        print(
+            f"indexed {first.files:,} files, {first.bytes / 1e6:.0f} MB in {took:.0f} s", flush=True
+        )
         again = [taken(lambda: mind.index_code(root))[2] for _ in range(5)]
         paths = rng.sample(sorted(mind.store.code.known(str(root))), 2 * EDITS)
-        users = Counter(to for _, to in {(edge.path, edge.to) for edge in mind.store.code.edges(str(root))})
+        users = Counter(
+            to for _, to in {(edge.path, edge.to) for edge in mind.store.code.edges(str(root))}
+        )
         result = {
-            "files": first.files, "mb": first.bytes / 1e6, "symbols": first.size.symbols, "edges": first.size.edges,
+            "files": first.files,
+            "mb": first.bytes / 1e6,
+            "symbols": first.size.symbols,
+            "edges": first.size.edges,
             "chunks": mind.store.code_chunks.count([str(root)]).chunks,
-            "first_s": took, "first_cpu_s": used, "mb_per_cpu_s": first.bytes / 1e6 / used,
-            "memory_before_mb": before, "memory_peak_mb": after,
+            "first_s": took,
+            "first_cpu_s": used,
+            "mb_per_cpu_s": first.bytes / 1e6 / used,
+            "memory_before_mb": before,
+            "memory_peak_mb": after,
             "disk_mb": sum(path.stat().st_size for path in (home / "cache").iterdir()) / 1e6,
-            "unchanged_cpu_s": percentile(again, 0.5), "unchanged_times_faster": used / percentile(again, 0.5),
-            **spread("comment_cpu", edited(mind, root, paths[:EDITS], lambda text, _: "# edited\n" + text)),
+            "unchanged_cpu_s": percentile(again, 0.5),
+            "unchanged_times_faster": used / percentile(again, 0.5),
+            **spread(
+                "comment_cpu",
+                edited(mind, root, paths[:EDITS], lambda text, _: "# edited\n" + text),
+            ),
             **spread("function_cpu", edited(mind, root, paths[EDITS:], with_function)),
             "hub_users": [users[path] for path, _ in users.most_common(5)],
-            **spread("hub_cpu", edited(mind, root, [path for path, _ in users.most_common(5)], with_function)),
+            **spread(
+                "hub_cpu",
+                edited(mind, root, [path for path, _ in users.most_common(5)], with_function),
+            ),
             **asked(mind, root, rng),
         }
         return {**result, "same_as_resolving_all": whole(mind, root)}
@@ -124,15 +171,22 @@ def with_function(text: str, number: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--wheels", type=Path, default=Path(".cache/wheels"), help="where the packages are kept")
+    parser.add_argument(
+        "--wheels", type=Path, default=Path(".cache/wheels"), help="where the packages are kept"
+    )
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         root = Path(place, "tree").resolve()
         unpack(root, args.wheels)
-        time.sleep(2.5)              # what was written just now is read again: `files.walk.FRESH`
+        time.sleep(2.5)  # what was written just now is read again: `files.walk.FRESH`
         result = measured(root, Path(place, "home"))
-    table([(name, value if isinstance(value, float | int) else str(value)) for name, value in result.items()],
-          ("figure", "value"))
+    table(
+        [
+            (name, value if isinstance(value, float | int) else str(value))
+            for name, value in result.items()
+        ],
+        ("figure", "value"),
+    )
     print("target: 1 MB a second and core; nothing changed at least 20 times faster")
     save("code_large", result)
 

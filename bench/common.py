@@ -31,19 +31,23 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def process_seconds(calls: dict[str, tuple[str, ...]], runs: int = 31) -> dict[str, float]:
-    """The median time of whole Python processes, by name: (code, *arguments). They take turns, so that a busy moment
-    of the machine meets all of them.
+    """The median time of whole Python processes, by name: (code, *arguments). They take turns, so
+    that a busy moment of the machine meets all of them.
     """
     taken: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(runs):
         for name, call in calls.items():
             command = [sys.executable, "-c", *call]
-            taken[name].append(timed(lambda: subprocess.run(command, check=True, capture_output=True)))
+            taken[name].append(
+                timed(lambda: subprocess.run(command, check=True, capture_output=True))
+            )
     return {name: percentile(values, 0.5) for name, values in taken.items()}
 
 
 class Texts:
-    """Made-up sentences with a Zipf-like vocabulary: common words are common, most words are rare. Seeded."""
+    """Made-up sentences with a Zipf-like vocabulary: common words are common, most words are rare.
+    Seeded.
+    """
 
     def __init__(self, seed: int = 1, vocabulary: int = 30_000) -> None:
         self.rng = random.Random(seed)
@@ -52,12 +56,15 @@ class Texts:
         self.weights = [1 / (rank + 8) for rank in range(vocabulary)]
 
     def _word(self, letters: str) -> str:
-        return "".join(self.rng.choice(letters) + self.rng.choice("aeiou") for _ in range(self.rng.randint(2, 4)))
+        return "".join(
+            self.rng.choice(letters) + self.rng.choice("aeiou")
+            for _ in range(self.rng.randint(2, 4))
+        )
 
     def many(self, count: int, length: int = 14) -> list[str]:
         """So many sentences of about `length` words."""
         drawn = self.rng.choices(self.words, self.weights, k=count * length)
-        return [" ".join(drawn[i * length:(i + 1) * length]) for i in range(count)]
+        return [" ".join(drawn[i * length : (i + 1) * length]) for i in range(count)]
 
 
 def vectors(count: int, dims: int = 384, seed: int = 1, topics: int = 500) -> np.ndarray:
@@ -78,7 +85,11 @@ class Given:
         self.known: dict[str, np.ndarray] = {}
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        return np.stack([self.known[text] for text in texts]) if texts else np.zeros((0, self.dims), np.float32)
+        return (
+            np.stack([self.known[text] for text in texts])
+            if texts
+            else np.zeros((0, self.dims), np.float32)
+        )
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -1,16 +1,19 @@
 """What a condensed conversation keeps, and what recall brings back: `python -m bench.condense`
 
-Each conversation is brought down to half of its tokens, a summary included, by each strategy of `companion.condense`,
-without a language model. Beside them what `companion.fit` does: "fit: oldest", which cuts the oldest, and "fit: ours".
-Later somebody asks what needs a part of it; the question was not there before. Counted is the share of the evidence
+Each conversation is brought down to half of its tokens, a summary included, by each strategy of
+`companion.condense`, without a language model. Beside them what `companion.fit` does: "fit:
+oldest", which cuts the oldest, and "fit: ours". Later somebody asks what needs a part of it; the
+question was not there before. Counted is the share of the evidence
 
 - `word for word`: whose message is in the list as it was;
-- `+ summary`: or of whose message a line stands in the summary. For chats, where the evidence is whole messages, a line
-  counts as the share of its message's characters that it holds; for agents the words that were needed must stand there;
-- `+ recall@5`: or is brought back by `recall(question)`, within 2,000 tokens, from a memory that holds what left.
+- `+ summary`: or of whose message a line stands in the summary. For chats, where the evidence is
+  whole messages, a line counts as the share of its message's characters that it holds; for agents
+  the words that were needed must stand there;
+- `+ recall@5`: or is brought back by `recall(question)`, within 2,000 tokens, from a memory that
+  holds what left.
 
-Constants (room of a summary, what a sentence is worth) were chosen on the "chosen" half; what counts is the other.
-`seconds` is the time that condensing takes for each 1,000 messages.
+Constants (room of a summary, what a sentence is worth) were chosen on the "chosen" half; what
+counts is the other. `seconds` is the time that condensing takes for each 1,000 messages.
 """
 
 import json
@@ -52,9 +55,18 @@ def measured(talk: Talk, way: str, embedder: Embedder, cache: Path) -> dict[str,
     with reverie.open(":memory:", settings=settings, embedder=embedder, now=lambda: now) as mind:
         keep(mind.store, [gone_of(item, places) for item in made.left], Home(SPACE, "bench"), now)
         mind.settle()
-        rows = [of(need, talk, made, mind.recall(need.question, space=SPACE, limit=DEPTH)) for need in talk.needs]
+        rows = [
+            of(need, talk, made, mind.recall(need.question, space=SPACE, limit=DEPTH))
+            for need in talk.needs
+        ]
     shares = [mean(row[n] for row in rows) for n in range(3)]
-    return dict(zip(COLUMNS, (made.after / total, *shares, 1_000 * seconds / len(talk.messages)), strict=True))
+    return dict(
+        zip(
+            COLUMNS,
+            (made.after / total, *shares, 1_000 * seconds / len(talk.messages)),
+            strict=True,
+        )
+    )
 
 
 def brought_down(talk: Talk, way: str, total: int, now: float) -> Condensed:
@@ -63,7 +75,9 @@ def brought_down(talk: Talk, way: str, total: int, now: float) -> Condensed:
     wish = Wish(total, strategy=name, start=HALF, down=HALF)
     if name != way:
         fitted = fit(talk.messages, wish, now)
-        return Condensed(fitted.messages, total, fitted.plan.after, total // 2, name, left=fitted.leaving)
+        return Condensed(
+            fitted.messages, total, fitted.plan.after, total // 2, name, left=fitted.leaving
+        )
     made = draft(talk.messages, wish, now)
     return finished(made, fitting(made, made.lines), "words")
 
@@ -74,15 +88,21 @@ def of(need: Need, talk: Talk, made: Condensed, hits: Sequence[Any]) -> tuple[fl
     if need.evidence:
         there = "\n".join(text_of(m) for m in made.messages if text_of(m) != made.summary)
         told = f"{there}\n{made.summary}"
-        return found(need, there), found(need, told), found(need, "\n".join((told, *(hit.memory.text for hit in back))))
+        return (
+            found(need, there),
+            found(need, told),
+            found(need, "\n".join((told, *(hit.memory.text for hit in back)))),
+        )
     kept = {id(message) for message in made.messages}
     word, lined, came = [], [], []
     for place in need.places:
         here = float(id(talk.messages[place]) in kept)
         whole = max(1, len(text_of(talk.messages[place])))
         line = min(1.0, sum(len(line.text) for line in made.lines if line.number == place) / whole)
-        recalled = any(hit.memory.messages and hit.memory.messages[0] <= place <= hit.memory.messages[1]
-                       for hit in back)
+        recalled = any(
+            hit.memory.messages and hit.memory.messages[0] <= place <= hit.memory.messages[1]
+            for hit in back
+        )
         word.append(here)
         lined.append(max(here, line))
         came.append(max(here, line, float(recalled)))
@@ -91,7 +111,10 @@ def of(need: Need, talk: Talk, made: Condensed, hits: Sequence[Any]) -> tuple[fl
 
 def found(need: Need, text: str) -> float:
     """The share of the words that were needed which stand in a text."""
-    return mean(float(any(form in text for form in (words, json.dumps(words)[1:-1]))) for words in need.evidence)
+    return mean(
+        float(any(form in text for form in (words, json.dumps(words)[1:-1])))
+        for words in need.evidence
+    )
 
 
 def main() -> None:

@@ -1,11 +1,12 @@
 """Indexing a folder of notes against reading all its bytes. `python -m bench.files`
 
-The texts are READMEs, licences and the comments and docstrings of the installed Python packages, put together anew for
-each file with words exchanged, so that no two are equal: 10,000 files, 100 MB. The first sync indexes words; the second
-finds nothing changed; then one line of one file is altered. `--files`, `--mb` for other sizes. `--embed` so many chunks
-get vectors of the model in `--cache` (0: none), and words of their first and last quarters are looked for: in vectors
-of whole chunks, which the model cuts off at 256 tokens, in the means of two halves, and in the nearer of two halves,
-which is what Reverie does.
+The texts are READMEs, licences and the comments and docstrings of the installed Python packages,
+put together anew for each file with words exchanged, so that no two are equal: 10,000 files, 100
+MB. The first sync indexes words; the second finds nothing changed; then one line of one file is
+altered. `--files`, `--mb` for other sizes. `--embed` so many chunks get vectors of the model in
+`--cache` (0: none), and words of their first and last quarters are looked for: in vectors of whole
+chunks, which the model cuts off at 256 tokens, in the means of two halves, and in the nearer of two
+halves, which is what Reverie does.
 """
 
 import argparse
@@ -40,17 +41,25 @@ def paragraphs(most: int = 60_000) -> list[str]:
         if path.suffix in (*SUFFIXES, ".py") and path.is_file() and path.stat().st_size < 400_000:
             text = path.read_text("utf-8", "replace")
             parts = text.split('"""')[1::2] if path.suffix == ".py" else [text]
-            found.update((paragraph, None) for part in parts for paragraph in part.split("\n\n")
-                         if 80 < len(paragraph.strip()) < 2_000)
+            found.update(
+                (paragraph, None)
+                for part in parts
+                for paragraph in part.split("\n\n")
+                if 80 < len(paragraph.strip()) < 2_000
+            )
         if len(found) > most:
             break
     return list(found)
 
 
 def written(folder: Path, files: int, size: int) -> int:
-    """So many files of together about so many bytes, in folders of a hundred; how many bytes there are."""
+    """So many files of together about so many bytes, in folders of a hundred; how many bytes there
+    are.
+    """
     rng, source, total = random.Random(1), paragraphs(), 0
-    words = sorted({word for paragraph in source[:5_000] for word in paragraph.split() if word.isalpha()})
+    words = sorted(
+        {word for paragraph in source[:5_000] for word in paragraph.split() if word.isalpha()}
+    )
     for number in range(files):
         place = folder / f"part-{number // 100:03}" / f"note-{number:05}{SUFFIXES[number % 3]}"
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +68,9 @@ def written(folder: Path, files: int, size: int) -> int:
     return total
 
 
-def text_of(rng: random.Random, source: list[str], words: list[str], number: int, size: float) -> Iterator[str]:
+def text_of(
+    rng: random.Random, source: list[str], words: list[str], number: int, size: float
+) -> Iterator[str]:
     """The paragraphs of one file, in each some words exchanged."""
     yield f"# Note {number}\n\n"
     done = 0
@@ -93,22 +104,38 @@ def measured(files: int, megabytes: float) -> dict[str, Any]:
         with reverie.open(settings=Settings(home=home, embedder="none")) as mind:
             mind.add_folder(notes, space=SPACE)
             first = timed(lambda: mind.sync_files(space=SPACE, progress=told))
-            mind.sync_files(space=SPACE)      # what was written within the last two seconds is looked at once more
+            mind.sync_files(
+                space=SPACE
+            )  # what was written within the last two seconds is looked at once more
             again = [timed(lambda: mind.sync_files(space=SPACE)) for _ in range(5)]
-            asked = [timed(lambda: mind.search_files(q, space=SPACE, mode="words")) for q in questions(notes)]
+            asked = [
+                timed(lambda: mind.search_files(q, space=SPACE, mode="words"))
+                for q in questions(notes)
+            ]
             indexed = mind.folders(space=SPACE)[0].indexed
         disk = sum(path.stat().st_size for path in (home / "cache").iterdir())
         altered = one_line(max(notes.rglob("*.md"), key=lambda path: path.stat().st_size))
-    return {"files": files, "mb": size / 1e6, "chunks": indexed.chunks, "first_s": first,
-            "first_mb_per_s": size / 1e6 / first,
-            "plain_read_s": plain, "first_over_plain_read": first / plain, "unchanged_s": percentile(again, 0.5),
-            "unchanged_times_faster": first / percentile(again, 0.5), "index_mb": disk / 1e6,
-            "search_words_p50_ms": percentile(asked, 0.5) * 1e3, "search_words_p95_ms": percentile(asked, 0.95) * 1e3,
-            **altered}
+    return {
+        "files": files,
+        "mb": size / 1e6,
+        "chunks": indexed.chunks,
+        "first_s": first,
+        "first_mb_per_s": size / 1e6 / first,
+        "plain_read_s": plain,
+        "first_over_plain_read": first / plain,
+        "unchanged_s": percentile(again, 0.5),
+        "unchanged_times_faster": first / percentile(again, 0.5),
+        "index_mb": disk / 1e6,
+        "search_words_p50_ms": percentile(asked, 0.5) * 1e3,
+        "search_words_p95_ms": percentile(asked, 0.95) * 1e3,
+        **altered,
+    }
 
 
 def one_line(path: Path) -> dict[str, Any]:
-    """A line is inserted at the top of a copy of one file, all of which has vectors: what is done again."""
+    """A line is inserted at the top of a copy of one file, all of which has vectors: what is done
+    again.
+    """
     with tempfile.TemporaryDirectory() as place:
         copy, embedder = Path(place, "notes", "one.md"), Counting()
         copy.parent.mkdir()
@@ -123,8 +150,12 @@ def one_line(path: Path) -> dict[str, Any]:
             done = mind.sync_files(space=SPACE).chunks
             seconds = time.perf_counter() - start
             embedded = mind.settle().embedded
-    return {"one_line_s": seconds, "one_line_new_chunks": done.added, "one_line_kept_chunks": done.kept,
-            "one_line_embedded": embedded}
+    return {
+        "one_line_s": seconds,
+        "one_line_new_chunks": done.added,
+        "one_line_kept_chunks": done.kept,
+        "one_line_embedded": embedded,
+    }
 
 
 def embedding(cache: Path, count: int) -> dict[str, float]:
@@ -141,7 +172,9 @@ def embedding(cache: Path, count: int) -> dict[str, float]:
             done: list[int] = []
 
             def some() -> None:
-                while sum(done) < count and (step := embed_chunks(mind.store, embedder, BATCH // 2)):
+                while sum(done) < count and (
+                    step := embed_chunks(mind.store, embedder, BATCH // 2)
+                ):
                     done.append(step)
 
             seconds = timed(some)
@@ -149,16 +182,25 @@ def embedding(cache: Path, count: int) -> dict[str, float]:
 
 
 def halves(cache: Path, count: int) -> dict[str, float]:
-    """How often seven words of a chunk's first or last quarter find it among the first five of so many long chunks."""
+    """How often seven words of a chunk's first or last quarter find it among the first five of so
+    many long chunks.
+    """
     from reverie.files.chunks import SIZE, chunked
+
     rng, source = random.Random(3), paragraphs(20_000)
     rng.shuffle(source)
-    texts = [chunk.text for chunk in chunked("\n\n".join(source)) if len(chunk.text) > 0.85 * SIZE][:count]
+    texts = [chunk.text for chunk in chunked("\n\n".join(source)) if len(chunk.text) > 0.85 * SIZE][
+        :count
+    ]
     embedder = open_embedder("minilm", cache=cache / "cache")
     parts = [halved(text) for text in texts]
     rows = embedder.embed([(some * 2)[place] for place in (0, 1) for some in parts])
-    one, other = rows[:len(texts)], rows[len(texts):]
-    ways = {"cut_off": (embedder.embed(texts),), "mean": (unit(one + other),), "nearer": (one, other)}
+    one, other = rows[: len(texts)], rows[len(texts) :]
+    ways = {
+        "cut_off": (embedder.embed(texts),),
+        "mean": (unit(one + other),),
+        "nearer": (one, other),
+    }
     found = {}
     for part, place in (("early", slice(0, 400)), ("late", slice(-400, None))):
         asked = [" ".join(re.findall(r"[A-Za-z]{4,}", text[place])[1:15:2]) for text in texts]

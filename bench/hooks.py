@@ -1,13 +1,15 @@
-"""What a hook costs its host, and what happens when many come at once. `python -m bench.hooks [--rounds 12]`
+"""What a hook costs its host, and what happens when many come at once. `python -m bench.hooks
+[--rounds 12]`
 
-Cost: whole processes, from start to exit, in sessions as agents have them (a start, prompts, tools before and after,
-ends of turns, failures, a compaction, an end), over a memory of 1,000 texts with 50 guards, while the worker takes in
-what they write. Between them `python -c pass` with the same interpreter, so that a busy moment of the machine meets
-both. Target: p50 of all hooks within 3 times that of `pass`, p95 within 5 times its p95; the p95 beside its p50 is told
-too. What opens the store itself (the first prompt of a session, the start after a compaction) has rows of its own.
+Cost: whole processes, from start to exit, in sessions as agents have them (a start, prompts, tools
+before and after, ends of turns, failures, a compaction, an end), over a memory of 1,000 texts with
+50 guards, while the worker takes in what they write. Between them `python -c pass` with the same
+interpreter, so that a busy moment of the machine meets both. Target: p50 of all hooks within 3
+times that of `pass`, p95 within 5 times its p95; the p95 beside its p50 is told too. What opens the
+store itself (the first prompt of a session, the start after a compaction) has rows of its own.
 
-At once: 1,000 hooks from 8 processes, beside as many processes that do nothing. Target: none fails, none waits for
-another, one worker, everything taken in, nobody left behind.
+At once: 1,000 hooks from 8 processes, beside as many processes that do nothing. Target: none fails,
+none waits for another, one worker, everything taken in, nobody left behind.
 """
 
 import argparse
@@ -32,7 +34,11 @@ from reverie.testing import memory
 MEMORIES, GUARDS = 1_000, 50
 MANY, PROCESSES = 1_000, 8
 BASH = {"tool_name": "Bash", "tool_input": {"command": "python -m pytest -q tests/unit"}}
-ANSWERED = {**BASH, "tool_response": {"stdout": "12 passed in 0.31s\n" * 40, "stderr": ""}, "duration_ms": 310}
+ANSWERED = {
+    **BASH,
+    "tool_response": {"stdout": "12 passed in 0.31s\n" * 40, "stderr": ""},
+    "duration_ms": 310,
+}
 READ = {"tool_name": "Read", "tool_input": {"file_path": "/p/src/a.py"}}
 STORM = """
 import json, subprocess, sys, time
@@ -65,19 +71,33 @@ class Host:
         texts = Texts().many(MEMORIES)
         with memory(self.home, now=clock.now, idle=0.0) as mind:
             mind.remember_many([{"text": text} for text in texts[GUARDS:]], space=self.space)
-            mind.remember_many([{"text": f"Never {text}", "kind": "negative", "triggers": [f"tool:Bash(git {n}*--x*)"]}
-                                for n, text in enumerate(texts[:GUARDS])], space=self.space)
+            mind.remember_many(
+                [
+                    {
+                        "text": f"Never {text}",
+                        "kind": "negative",
+                        "triggers": [f"tool:Bash(git {n}*--x*)"],
+                    }
+                    for n, text in enumerate(texts[:GUARDS])
+                ],
+                space=self.space,
+            )
             mind.settle()
 
     def hook(self, session: str, event: str, fields: dict[str, Any]) -> float:
         """Seconds of one hook."""
-        given = json.dumps({"session_id": session, "cwd": str(self.project), "hook_event_name": event,
-                            **fields}).encode()
+        given = json.dumps(
+            {"session_id": session, "cwd": str(self.project), "hook_event_name": event, **fields}
+        ).encode()
         return self.took([sys.executable, "-I", "-S", launcher(), "claude-code"], given)
 
     def took(self, command: list[str], given: bytes = b"") -> float:
         """Seconds of one process."""
-        return timed(lambda: subprocess.run(command, input=given, env=self.env, check=True, capture_output=True))
+        return timed(
+            lambda: subprocess.run(
+                command, input=given, env=self.env, check=True, capture_output=True
+            )
+        )
 
     def workers(self) -> int:
         """Processes that are a worker of this home."""
@@ -101,16 +121,24 @@ class Host:
 def session(round_: int) -> list[tuple[str, str, dict[str, Any]]]:
     """What happens in a session: (row, event, fields)."""
     texts = Texts(seed=round_ + 2).many(8)
-    steps: list[tuple[str, str, dict[str, Any]]] = [("session start", "SessionStart", {"source": "startup"})]
+    steps: list[tuple[str, str, dict[str, Any]]] = [
+        ("session start", "SessionStart", {"source": "startup"})
+    ]
     for turn, text in enumerate(texts):
-        steps.append(("first prompt" if turn == 0 else "prompt", "UserPromptSubmit", {"prompt": text}))
+        steps.append(
+            ("first prompt" if turn == 0 else "prompt", "UserPromptSubmit", {"prompt": text})
+        )
         for tool in (BASH, READ):
             steps.append(("before a tool", "PreToolUse", tool))
             steps.append(("after a tool", "PostToolUse", {**ANSWERED, **tool}))
         steps.append(("turn end", "Stop", {"last_assistant_message": f"Done: {text}. " * 10}))
-    steps.append(("tool failure", "PostToolUseFailure", {**BASH, "error": "Exit code 1\nE   assert 1 == 2"}))
-    steps += [("before compaction", "PreCompact", {"trigger": "auto"}), ("after compaction", "SessionStart",
-                                                                         {"source": "compact"})]
+    steps.append(
+        ("tool failure", "PostToolUseFailure", {**BASH, "error": "Exit code 1\nE   assert 1 == 2"})
+    )
+    steps += [
+        ("before compaction", "PreCompact", {"trigger": "auto"}),
+        ("after compaction", "SessionStart", {"source": "compact"}),
+    ]
     return [*steps, ("session end", "SessionEnd", {"reason": "other"})]
 
 
@@ -125,23 +153,48 @@ def cost(host: Host, rounds: int) -> dict[str, Any]:
     bare = percentile(taken["pass"], 0.5)
     rows = {row: figures(values, bare) for row, values in {**taken, "all hooks": every}.items()}
     of_all = rows["all hooks"]
-    return {"rows": rows, "p50_of_pass": of_all["p50"] / bare, "p95_of_pass": of_all["p95"] / bare,
-            "p95_of_pass_p95": of_all["p95"] / rows["pass"]["p95"], "quiet_after_s": host.quiet()}
+    return {
+        "rows": rows,
+        "p50_of_pass": of_all["p50"] / bare,
+        "p95_of_pass": of_all["p95"] / bare,
+        "p95_of_pass_p95": of_all["p95"] / rows["pass"]["p95"],
+        "quiet_after_s": host.quiet(),
+    }
 
 
 def figures(values: list[float], bare: float) -> dict[str, float]:
     """p50, p95, most and their number, and p50 as a multiple of a bare interpreter's."""
     p50 = percentile(values, 0.5)
-    return {"count": len(values), "p50": p50, "p95": percentile(values, 0.95), "max": max(values),
-            "of_pass": p50 / bare}
+    return {
+        "count": len(values),
+        "p50": p50,
+        "p95": percentile(values, 0.95),
+        "max": max(values),
+        "of_pass": p50 / bare,
+    }
 
 
 def at_once(host: Host, program: str) -> tuple[list[float], int, int, float]:
-    """(seconds of each, processes that failed, most workers seen, seconds of all) of MANY from PROCESSES."""
+    """(seconds of each, processes that failed, most workers seen, seconds of all) of MANY from
+    PROCESSES.
+    """
     start, most = time.perf_counter(), 0
-    running = [subprocess.Popen([sys.executable, "-c", STORM, program, f"storm-{n}", str(host.project),
-                                 str(MANY // PROCESSES)], env=host.env, stdout=subprocess.PIPE)
-               for n in range(PROCESSES)]
+    running = [
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                STORM,
+                program,
+                f"storm-{n}",
+                str(host.project),
+                str(MANY // PROCESSES),
+            ],
+            env=host.env,
+            stdout=subprocess.PIPE,
+        )
+        for n in range(PROCESSES)
+    ]
     while any(one.poll() is None for one in running):
         most = max(most, host.workers())
         time.sleep(0.05)
@@ -156,21 +209,40 @@ def storm(host: Host) -> dict[str, Any]:
     taken, failed, most, seconds = at_once(host, launcher())
     quiet = host.quiet()
     with memory(host.home, now=clock.now, idle=0.0) as mind:
-        kept = sum(event.session.startswith("storm-") for event in mind.store.events(verbs=("tool",), limit=100_000))
+        kept = sum(
+            event.session.startswith("storm-")
+            for event in mind.store.events(verbs=("tool",), limit=100_000)
+        )
         broken = len(mind.verify())
-    shares = {f"{name}{part}": percentile(values, share) for name, values in (("", taken), ("bare_", bare))
-              for part, share in (("p50", 0.5), ("p95", 0.95), ("max", 1.0))}
-    return {"hooks": MANY, "processes": PROCESSES, "failed": failed, "answered": len(taken), "kept": kept,
-            "seconds": seconds, "bare_seconds": bare_seconds, **shares, "most_workers": most,
-            "left_after": host.workers(), "until_quiet_s": quiet, "problems": broken,
-            "trouble": Path(host.room.log).exists()}
+    shares = {
+        f"{name}{part}": percentile(values, share)
+        for name, values in (("", taken), ("bare_", bare))
+        for part, share in (("p50", 0.5), ("p95", 0.95), ("max", 1.0))
+    }
+    return {
+        "hooks": MANY,
+        "processes": PROCESSES,
+        "failed": failed,
+        "answered": len(taken),
+        "kept": kept,
+        "seconds": seconds,
+        "bare_seconds": bare_seconds,
+        **shares,
+        "most_workers": most,
+        "left_after": host.workers(),
+        "until_quiet_s": quiet,
+        "problems": broken,
+        "trouble": Path(host.room.log).exists(),
+    }
 
 
 def main() -> None:
     """Measure, print, keep."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--rounds", type=int, default=12, help="sessions that are played")
-    parser.add_argument("--busy", default="", help="what else the machine was doing, for the result")
+    parser.add_argument(
+        "--busy", default="", help="what else the machine was doing, for the result"
+    )
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         host = Host(Path(folder))
@@ -178,13 +250,36 @@ def main() -> None:
         paid = cost(host, chosen.rounds)
         stormed = storm(host)
     head = ("ms", "count", "p50", "p95", "max", "× pass")
-    table([(name, row["count"], *(1_000 * row[part] for part in ("p50", "p95", "max")), row["of_pass"])
-           for name, row in paid["rows"].items()], head)
-    print(f"all hooks: p50 {paid['p50_of_pass']:.2f} × pass, p95 {paid['p95_of_pass']:.2f} × its p50 "
-          f"({paid['p95_of_pass_p95']:.2f} × its p95)")
+    table(
+        [
+            (
+                name,
+                row["count"],
+                *(1_000 * row[part] for part in ("p50", "p95", "max")),
+                row["of_pass"],
+            )
+            for name, row in paid["rows"].items()
+        ],
+        head,
+    )
+    print(
+        f"all hooks: p50 {paid['p50_of_pass']:.2f} × pass, p95 {paid['p95_of_pass']:.2f} × its p50 "
+        f"({paid['p95_of_pass_p95']:.2f} × its p95)"
+    )
     print(json.dumps(stormed, indent=1))
-    print(save("hooks", {"busy": chosen.busy, "load": os.getloadavg(), "memories": MEMORIES, "guards": GUARDS,
-                         "cost": paid, "storm": stormed}))
+    print(
+        save(
+            "hooks",
+            {
+                "busy": chosen.busy,
+                "load": os.getloadavg(),
+                "memories": MEMORIES,
+                "guards": GUARDS,
+                "cost": paid,
+                "storm": stormed,
+            },
+        )
+    )
 
 
 if __name__ == "__main__":

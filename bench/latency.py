@@ -1,4 +1,5 @@
-"""How long a caller waits: `turn`, `remember`, the first hit of a cold process, the import. `python -m bench.latency`
+"""How long a caller waits: `turn`, `remember`, the first hit of a cold process, the import. `python
+-m bench.latency`
 
 Every figure is a ratio to a baseline of the same run; the targets are in the last column.
 """
@@ -50,8 +51,12 @@ def remember(home: Path, count: int = 400) -> dict[str, float]:
             theirs.append(timed(lambda: insert(text)))
             ours.append(timed(lambda: mind.remember(text, space="me/bench")))
     bare.close()
-    return {"ours": percentile(ours, 0.5), "bare": percentile(theirs, 0.5),
-            "ours_p95": percentile(ours, 0.95), "bare_p95": percentile(theirs, 0.95)}
+    return {
+        "ours": percentile(ours, 0.5),
+        "bare": percentile(theirs, 0.5),
+        "ours_p95": percentile(ours, 0.95),
+        "bare_p95": percentile(theirs, 0.95),
+    }
 
 
 def bulk(home: Path, count: int = 20_000) -> float:
@@ -62,7 +67,9 @@ def bulk(home: Path, count: int = 20_000) -> float:
 
 
 def turns(home: Path, cache: Path, queued: int = 300) -> dict[str, float]:
-    """`turn` while 300 turns are queued and the background embeds, against one short text embedded alone."""
+    """`turn` while 300 turns are queued and the background embeds, against one short text embedded
+    alone.
+    """
     with reverie.open(settings=Settings(home=home / "turn", embedder="minilm")) as mind:
         embedder = mind.embedder = model(cache)
         mind.remember_many([{"text": text} for text in Texts().many(500)], space="me/bench")
@@ -74,7 +81,10 @@ def turns(home: Path, cache: Path, queued: int = 300) -> dict[str, float]:
             messages: list[dict[str, str]] = [{"role": "user", "content": "the first one"}]
             companion.turn(messages)
             for text in Texts(3).many(queued):
-                messages += [{"role": "assistant", "content": text}, {"role": "user", "content": text[::-1]}]
+                messages += [
+                    {"role": "assistant", "content": text},
+                    {"role": "user", "content": text[::-1]},
+                ]
                 taken.append(timed(lambda: companion.turn(messages)))
             behind = companion.behind
             spaced = []
@@ -82,14 +92,26 @@ def turns(home: Path, cache: Path, queued: int = 300) -> dict[str, float]:
                 messages += [{"role": "user", "content": text}]
                 spaced.append(timed(lambda: companion.turn(messages)))
                 time.sleep(0.01)
-        return {"embed": alone, "p50": percentile(taken, 0.5), "p99": percentile(taken, 0.99), "max": max(taken),
-                "behind": behind, "spaced_p99": percentile(spaced, 0.99), "dropped": companion.dropped}
+        return {
+            "embed": alone,
+            "p50": percentile(taken, 0.5),
+            "p99": percentile(taken, 0.99),
+            "max": max(taken),
+            "behind": behind,
+            "spaced_p99": percentile(spaced, 0.99),
+            "dropped": companion.dropped,
+        }
 
 
 def memory(home: Path, count: int = 100_000) -> dict[str, Any]:
-    """Resident memory while 100,000 turns go by (toy embedder, so that it is our own state that is seen)."""
+    """Resident memory while 100,000 turns go by (toy embedder, so that it is our own state that is
+    seen).
+    """
     marks: list[float] = []
-    with opened(home / "flat", "toy") as mind, mind.companion(space="me/bench/session") as companion:
+    with (
+        opened(home / "flat", "toy") as mind,
+        mind.companion(space="me/bench/session") as companion,
+    ):
         mind.remember_many([{"text": text} for text in Texts().many(200)], space="me/bench")
         for i in range(count):
             companion.turn([{"role": "user", "content": f"turn number {i} about topic {i % 97}"}])
@@ -101,8 +123,13 @@ def memory(home: Path, count: int = 100_000) -> dict[str, Any]:
         companion.wait()
         events = mind.stats().events
         dropped, threads = companion.dropped, threading.active_count()
-    return {"mb": [round(m, 1) for m in marks], "growth": marks[-1] - marks[1], "events": events,
-            "dropped": dropped, "threads": threads}
+    return {
+        "mb": [round(m, 1) for m in marks],
+        "growth": marks[-1] - marks[1],
+        "events": events,
+        "dropped": dropped,
+        "threads": threads,
+    }
 
 
 def rss() -> float:
@@ -116,19 +143,27 @@ def rss() -> float:
 
 def cold(home: Path) -> dict[str, float]:
     """A new process to its first hit by words, against `import sqlite3`; and the import alone."""
-    compileall.compile_dir(str(Path(reverie.__file__).parent), quiet=2)    # as an installed package is
+    compileall.compile_dir(
+        str(Path(reverie.__file__).parent), quiet=2
+    )  # as an installed package is
     with opened(home / "cold", "none") as mind:
         texts = Texts().many(2_000)
         mind.remember_many([{"text": text} for text in texts], space="me/bench")
     question = " ".join(texts[7].split()[:5])
-    runs = {"bare": ("pass",), "sqlite3": ("import sqlite3",), "import": ("import reverie",),
-            "first_hit": (COLD, str(home / "cold"), question)}
+    runs = {
+        "bare": ("pass",),
+        "sqlite3": ("import sqlite3",),
+        "import": ("import reverie",),
+        "first_hit": (COLD, str(home / "cold"), question),
+    }
     return process_seconds(runs)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=Path(".cache/home"), help="a home whose model files are used")
+    parser.add_argument(
+        "--cache", type=Path, default=Path(".cache/home"), help="a home whose model files are used"
+    )
     parser.add_argument("--turns", type=int, default=100_000)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -136,21 +171,57 @@ def main() -> None:
         kept, speed, waits = remember(home), bulk(home), turns(home, args.cache.absolute())
         started, flat = cold(home), memory(home, args.turns)
     rows = [
-        ("turn() p99, 300 queued", waits["p99"] * 1e3, "embed one text", waits["embed"] * 1e3,
-         waits["p99"] / waits["embed"], "≤ 0.02"),
-        ("turn() p99, one in 10 ms", waits["spaced_p99"] * 1e3, "embed one text", waits["embed"] * 1e3,
-         waits["spaced_p99"] / waits["embed"], ""),
-        ("remember() p50", kept["ours"] * 1e3, "bare insert", kept["bare"] * 1e3, kept["ours"] / kept["bare"], "≤ 5"),
-        ("cold first hit", started["first_hit"] * 1e3, "import sqlite3", started["sqlite3"] * 1e3,
-         started["first_hit"] / started["sqlite3"], "≤ 3"),
-        ("import reverie", started["import"] * 1e3, "bare python", started["bare"] * 1e3,
-         (started["import"] - started["bare"]) * 1e3, "≤ 50 ms more"),
+        (
+            "turn() p99, 300 queued",
+            waits["p99"] * 1e3,
+            "embed one text",
+            waits["embed"] * 1e3,
+            waits["p99"] / waits["embed"],
+            "≤ 0.02",
+        ),
+        (
+            "turn() p99, one in 10 ms",
+            waits["spaced_p99"] * 1e3,
+            "embed one text",
+            waits["embed"] * 1e3,
+            waits["spaced_p99"] / waits["embed"],
+            "",
+        ),
+        (
+            "remember() p50",
+            kept["ours"] * 1e3,
+            "bare insert",
+            kept["bare"] * 1e3,
+            kept["ours"] / kept["bare"],
+            "≤ 5",
+        ),
+        (
+            "cold first hit",
+            started["first_hit"] * 1e3,
+            "import sqlite3",
+            started["sqlite3"] * 1e3,
+            started["first_hit"] / started["sqlite3"],
+            "≤ 3",
+        ),
+        (
+            "import reverie",
+            started["import"] * 1e3,
+            "bare python",
+            started["bare"] * 1e3,
+            (started["import"] - started["bare"]) * 1e3,
+            "≤ 50 ms more",
+        ),
     ]
     table(rows, ("what", "ms", "baseline", "ms", "ratio", "target"))
     print(f"bulk: {speed:,.0f} memories/s (target 5,000)")
-    print(f"100,000 turns: resident MB {flat['mb']}, growth after the first fifth {flat['growth']:.1f}, "
-          f"{flat['events']:,} events, {flat['dropped']} dropped")
-    save("latency", {"turn": waits, "remember": kept, "bulk_per_second": speed, "cold": started, "flat": flat})
+    print(
+        f"100,000 turns: resident MB {flat['mb']}, growth after the first fifth {flat['growth']:.1f}, "
+        f"{flat['events']:,} events, {flat['dropped']} dropped"
+    )
+    save(
+        "latency",
+        {"turn": waits, "remember": kept, "bulk_per_second": speed, "cold": started, "flat": flat},
+    )
 
 
 if __name__ == "__main__":

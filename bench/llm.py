@@ -1,11 +1,13 @@
-"""What a language model would be sent, and how often: tokens a judged turn, over conversations of the development sets.
+"""What a language model would be sent, and how often: tokens a judged turn, over conversations of
+the development sets.
 
     python -m bench.llm [--data FOLDER] --cache FOLDER
 
-A stand-in for the client counts characters and names nothing; everything else is the real path of a companion: search
-over the pool, cadence, change of topic, the request as it would go out. The last two sessions of each LoCoMo
-conversation are replayed turn by turn against all that was said before. Tokens are characters / 4, as in the budget.
-There is no baseline: the figures say what the budget's default buys (target: a day of 200 turns within it).
+A stand-in for the client counts characters and names nothing; everything else is the real path of a
+companion: search over the pool, cadence, change of topic, the request as it would go out. The last
+two sessions of each LoCoMo conversation are replayed turn by turn against all that was said before.
+Tokens are characters / 4, as in the budget. There is no baseline: the figures say what the budget's
+default buys (target: a day of 200 turns within it).
 """
 
 import argparse
@@ -24,7 +26,7 @@ from reverie.store import Store
 from reverie.testing import Clock, a_memory, memory
 
 SPACE = "me/bench"
-BUDGET = 1_000_000       # the default of llm_tokens_per_day
+BUDGET = 1_000_000  # the default of llm_tokens_per_day
 
 
 class Counting:
@@ -55,8 +57,13 @@ def replayed(rows: Sequence[Row], cache: Path) -> tuple[int, Counting]:
     sessions = list(dict.fromkeys(row.session for row in rows))
     before = [row for row in rows if row.session not in sessions[-2:]]
     with memory(now=clock, embedder=MiniLM(cache / "cache", offline=True)) as mind:
-        mind.store.apply([Add(a_memory(row.text, space=SPACE, session=row.session, speaker=row.speaker))
-                          for row in before], Event("remember", SPACE, clock()))
+        mind.store.apply(
+            [
+                Add(a_memory(row.text, space=SPACE, session=row.session, speaker=row.speaker))
+                for row in before
+            ],
+            Event("remember", SPACE, clock()),
+        )
         mind.settle()
         mind.llm = counted(client, mind.store, clock)
         turns = 0
@@ -83,9 +90,13 @@ def main() -> None:
     asked = [size for _, client in found for task, size in client.sizes if task == "judge"]
     largest = request("q" * QUERY, [a_memory("m" * CANDIDATE)] * POOL, 5.0)
     result = {
-        "turns": turns, "judged": len(asked), "tokens_mean": round(sum(asked) / len(asked)),
-        "tokens_p95": percentile(asked, 0.95), "tokens_most": tokens(largest.instructions + largest.data),
-        "tokens_a_turn": round(sum(asked) / turns), "turns_a_day_within_budget": round(BUDGET * turns / sum(asked)),
+        "turns": turns,
+        "judged": len(asked),
+        "tokens_mean": round(sum(asked) / len(asked)),
+        "tokens_p95": percentile(asked, 0.95),
+        "tokens_most": tokens(largest.instructions + largest.data),
+        "tokens_a_turn": round(sum(asked) / turns),
+        "turns_a_day_within_budget": round(BUDGET * turns / sum(asked)),
     }
     table([[name, value] for name, value in result.items()], ("what", "figure"))
     save("llm", result)

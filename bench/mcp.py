@@ -1,7 +1,9 @@
-"""How long a client of the MCP server waits: from the start of the process to its first answer, and to the first answer
-of a tool, against a server on the same SDK that has one tool which does nothing. `python -m bench.mcp`
+"""How long a client of the MCP server waits: from the start of the process to its first answer, and
+to the first answer of a tool, against a server on the same SDK that has one tool which does
+nothing. `python -m bench.mcp`
 
-The two take turns, so that both meet the same machine. Target: within twice the empty server's time.
+The two take turns, so that both meet the same machine. Target: within twice the empty server's
+time.
 """
 
 import argparse
@@ -29,20 +31,42 @@ def nothing() -> str:
 
 server.run()
 """
-HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-    "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}}
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "bench", "version": "1"},
+    },
+}
 READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 def called(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    return {
+        "jsonrpc": "2.0",
+        "id": 2,
+        "method": "tools/call",
+        "params": {"name": name, "arguments": arguments},
+    }
 
 
-def waited(command: list[str], call: dict[str, Any], environment: dict[str, str]) -> dict[str, float]:
-    """Seconds from the start of a server to its first answer, and to the answer of its first tool."""
+def waited(
+    command: list[str], call: dict[str, Any], environment: dict[str, str]
+) -> dict[str, float]:
+    """Seconds from the start of a server to its first answer, and to the answer of its
+    first tool.
+    """
     begun = time.perf_counter()
-    process: Any = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                    env=environment)
+    process: Any = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+    )
     taken = {}
     for name, messages in (("first answer", [HELLO]), ("first tool", [READY, call])):
         process.stdin.write(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
@@ -64,25 +88,49 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         with reverie.open(settings=Settings(home=home, embedder="none")) as mind:
-            mind.remember_many([{"text": text} for text in Texts().many(asked.memories)], space="me/bench")
+            mind.remember_many(
+                [{"text": text} for text in Texts().many(asked.memories)], space="me/bench"
+            )
         environment = {**os.environ, "REVERIE_HOME": folder, "REVERIE_EMBEDDER": "none"}
         servers = {
             "empty": ([sys.executable, "-c", EMPTY], called("nothing", {})),
-            "reverie": ([sys.executable, "-m", "reverie", "mcp", "--space", "me/bench"],
-                        called("recall", {"query": "what is known of the relay?", "limit": 5})),
+            "reverie": (
+                [sys.executable, "-m", "reverie", "mcp", "--space", "me/bench"],
+                called("recall", {"query": "what is known of the relay?", "limit": 5}),
+            ),
         }
         taken: dict[str, list[dict[str, float]]] = {name: [] for name in servers}
         for _ in range(asked.rounds + 1):
             for name, (command, call) in servers.items():
                 taken[name].append(waited(command, call, environment))
-    medians = {name: {what: percentile([one[what] for one in some[1:]], 0.5) for what in some[0]}
-               for name, some in taken.items()}    # the first of each fills the file cache
+    medians = {
+        name: {what: percentile([one[what] for one in some[1:]], 0.5) for what in some[0]}
+        for name, some in taken.items()
+    }  # the first of each fills the file cache
     ratios = {what: medians["reverie"][what] / medians["empty"][what] for what in medians["empty"]}
-    table([[what, f"{medians['reverie'][what]:.2f} s", f"{medians['empty'][what]:.2f} s", f"{ratio:.2f}",
-            f"within {TARGET:g}"] for what, ratio in ratios.items()],
-          ["from the start to", "reverie", "empty server", "ratio", "target"])
-    save("mcp", {"rounds": asked.rounds, "memories": asked.memories, "seconds": medians, "ratio": ratios,
-                 "target": TARGET})
+    table(
+        [
+            [
+                what,
+                f"{medians['reverie'][what]:.2f} s",
+                f"{medians['empty'][what]:.2f} s",
+                f"{ratio:.2f}",
+                f"within {TARGET:g}",
+            ]
+            for what, ratio in ratios.items()
+        ],
+        ["from the start to", "reverie", "empty server", "ratio", "target"],
+    )
+    save(
+        "mcp",
+        {
+            "rounds": asked.rounds,
+            "memories": asked.memories,
+            "seconds": medians,
+            "ratio": ratios,
+            "target": TARGET,
+        },
+    )
 
 
 if __name__ == "__main__":

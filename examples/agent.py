@@ -1,10 +1,12 @@
-"""A whole agent on Reverie's hooks: it repairs a small project, runs out of room, and remembers the next day.
+"""A whole agent on Reverie's hooks: it repairs a small project, runs out of room, and remembers the
+next day.
 
     python examples/agent.py
 
-The model is scripted, so that this runs without a key; put yours in its place: anything that takes messages in OpenAI's
-shape and returns the assistant's. The loop (`work`) and the tools are as they would be. Nothing outside a temporary
-folder is touched, and the clock is one that the script moves on by a day.
+The model is scripted, so that this runs without a key; put yours in its place: anything that takes
+messages in OpenAI's shape and returns the assistant's. The loop (`work`) and the tools are as they
+would be. Nothing outside a temporary folder is touched, and the clock is one that the script moves
+on by a day.
 """
 
 import json
@@ -25,7 +27,7 @@ Message = dict[str, Any]
 Model = Callable[[Sequence[Message]], Message]
 
 SPACE = "me/shop"
-LIMIT = 3_000            # tokens: a small model, so that one repair fills it
+LIMIT = 3_000  # tokens: a small model, so that one repair fills it
 SYSTEM = "You are a careful programmer. You have the tools read_file, run, edit and remind."
 
 
@@ -52,9 +54,16 @@ class Tools:
         return f"{path} was changed"
 
     def run(self, command: str) -> str:
-        """Run a Python command and return what it printed. No bytecode: a file may change twice within its second."""
-        done = subprocess.run([sys.executable, "-B", *shlex.split(command)], cwd=self.root, capture_output=True,
-                              text=True, check=False)
+        """Run a Python command and return what it printed. No bytecode: a file may change twice
+        within its second.
+        """
+        done = subprocess.run(
+            [sys.executable, "-B", *shlex.split(command)],
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         return f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
 
     def remind(self, text: str, when: str) -> str:
@@ -82,7 +91,9 @@ class Step(NamedTuple):
     reply: Message
 
 
-def work(talk: Talk, model: Model, tools: Tools, messages: list[Message]) -> tuple[list[Message], list[Step]]:
+def work(
+    talk: Talk, model: Model, tools: Tools, messages: list[Message]
+) -> tuple[list[Message], list[Step]]:
     """Go on until the model asks for no more tools. Returns the conversation and its steps."""
     steps: list[Step] = []
     while True:
@@ -96,15 +107,19 @@ def work(talk: Talk, model: Model, tools: Tools, messages: list[Message]) -> tup
             return messages, steps
 
 
-def conversation(mind: Mind, session: str, model: Model, tools: Tools, asked: Sequence[str]) -> list[Step]:
+def conversation(
+    mind: Mind, session: str, model: Model, tools: Tools, asked: Sequence[str]
+) -> list[Step]:
     """One conversation from its start to its end."""
     steps: list[Step] = []
     with mind.conversation(SPACE, session=session, limit=LIMIT) as talk:
         loaded = talk.start(asked[0])
         messages = [{"role": "system", "content": f"{SYSTEM}\n{loaded.block.text}".strip()}]
         for words in asked:
-            messages, more = work(talk, model, tools, [*messages, {"role": "user", "content": words}])
-            talk.companion.wait()      # a person takes longer to answer than memory to prepare
+            messages, more = work(
+                talk, model, tools, [*messages, {"role": "user", "content": words}]
+            )
+            talk.companion.wait()  # a person takes longer to answer than memory to prepare
             steps += more
     return steps
 
@@ -112,13 +127,15 @@ def conversation(mind: Mind, session: str, model: Model, tools: Tools, asked: Se
 # A project with a mistake in it, and a model that finds it
 
 
-SHELF = ("def shelf_{n}_{m}(cents):\n    # shelf {n}, board {m}: the label is printed in the colour of the season\n"
-         "    return cents + {n} * 100 + {m}\n\n\n")
+SHELF = (
+    "def shelf_{n}_{m}(cents):\n    # shelf {n}, board {m}: the label is printed in the colour of the season\n"
+    "    return cents + {n} * 100 + {m}\n\n\n"
+)
 PROJECT = {
     **{f"shelf_{n}.py": "".join(SHELF.format(n=n, m=m) for m in range(9)) for n in range(8)},
     "prices.py": '"""Prices of the shop, in cents."""\n\n\ndef total(cents, pieces):\n    return cents / pieces\n',
     "test_prices.py": "import unittest\n\nfrom prices import total\n\n\nclass Prices(unittest.TestCase):\n"
-                      "    def test_total(self):\n        self.assertEqual(600, total(200, 3))\n",
+    "    def test_total(self):\n        self.assertEqual(600, total(200, 3))\n",
 }
 TEST = "-m unittest -q test_prices"
 FIRST_DAY = (
@@ -132,8 +149,17 @@ SECOND_DAY = ("Good morning. In which unit do we keep prices?", "And what did we
 def call(name: str, **arguments: str) -> Message:
     """An answer of the model that asks for a tool."""
     id = f"call_{name}_{abs(hash((name, *arguments.values()))) % 10**8}"
-    return {"role": "assistant", "content": None, "tool_calls": [
-        {"id": id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}]}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {
+                "id": id,
+                "type": "function",
+                "function": {"name": name, "arguments": json.dumps(arguments)},
+            }
+        ],
+    }
 
 
 def say(text: str) -> Message:
@@ -143,35 +169,66 @@ def say(text: str) -> Message:
 
 def scripted(lines: Iterator[Message | Callable[[str], Message]]) -> Model:
     """A model that says one line after the other; a line may look at all that it was sent."""
+
     def model(prompt: Sequence[Message]) -> Message:
         line = next(lines)
-        return line("\n".join(str(message["content"]) for message in prompt)) if callable(line) else line
+        return (
+            line("\n".join(str(message["content"]) for message in prompt))
+            if callable(line)
+            else line
+        )
+
     return model
 
 
 def first_day() -> Model:
     """Looks, repairs, tests, answers."""
-    return scripted(iter([
-        call("run", command=TEST),
-        call("read_file", path="test_prices.py"),
-        *(call("read_file", path=f"shelf_{n}.py") for n in range(8)),
-        call("read_file", path="prices.py"),
-        call("edit", path="prices.py", old="return cents / pieces", new="return cents * pieces"),
-        call("run", command=TEST),
-        lambda sent: say("The tests pass: total() divided where it has to multiply." if "OK" in sent else "It fails."),
-        say("I will keep prices in cents."),
-        call("remind", text="Publish the release of the shop", when="tomorrow at 9"),
-        say("I will be reminded tomorrow at 9."),
-    ]))
+    return scripted(
+        iter(
+            [
+                call("run", command=TEST),
+                call("read_file", path="test_prices.py"),
+                *(call("read_file", path=f"shelf_{n}.py") for n in range(8)),
+                call("read_file", path="prices.py"),
+                call(
+                    "edit",
+                    path="prices.py",
+                    old="return cents / pieces",
+                    new="return cents * pieces",
+                ),
+                call("run", command=TEST),
+                lambda sent: say(
+                    "The tests pass: total() divided where it has to multiply."
+                    if "OK" in sent
+                    else "It fails."
+                ),
+                say("I will keep prices in cents."),
+                call("remind", text="Publish the release of the shop", when="tomorrow at 9"),
+                say("I will be reminded tomorrow at 9."),
+            ]
+        )
+    )
 
 
 def second_day() -> Model:
     """Knows what it was told and what it did, from memory alone."""
-    return scripted(iter([
-        lambda sent: say(("In cents. " if "always kept in cents" in sent else "I don't know. ")
-                         + ("And today the release is to be published." if "Publish the release" in sent else "")),
-        lambda sent: say("The test of total(200, 3)." if "total(200, 3)" in sent else "I don't know."),
-    ]))
+    return scripted(
+        iter(
+            [
+                lambda sent: say(
+                    ("In cents. " if "always kept in cents" in sent else "I don't know. ")
+                    + (
+                        "And today the release is to be published."
+                        if "Publish the release" in sent
+                        else ""
+                    )
+                ),
+                lambda sent: say(
+                    "The test of total(200, 3)." if "total(200, 3)" in sent else "I don't know."
+                ),
+            ]
+        )
+    )
 
 
 def main(folder: Path) -> dict[str, list[Step]]:

@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""What several test files do the same way: a home on disk, a command line over it, waiting, a server on loopback."""
+"""What several test files do the same way: a home on disk, a command line over it, waiting, a
+server on loopback.
+"""
 
 import shutil
 import subprocess
@@ -17,11 +19,24 @@ from reverie.config import Settings
 from reverie.surfaces.cli import app
 from reverie.testing import memory, said
 
-TRICKY = ["", " ", "\x00", "a\x00b", "half a pair \ud83d", "\ude00", "日本語", "👩‍👩‍👧", "\n" * 5_000, "x" * 100_000]
+TRICKY = [
+    "",
+    " ",
+    "\x00",
+    "a\x00b",
+    "half a pair \ud83d",
+    "\ude00",
+    "日本語",
+    "👩‍👩‍👧",
+    "\n" * 5_000,
+    "x" * 100_000,
+]
 
 
 def toy_home(tmp_path, idle=0.0, **more):
-    """A home with the toy embedder and other settings; its worker leaves after `idle` seconds, 0: there is none."""
+    """A home with the toy embedder and other settings; its worker leaves after `idle` seconds, 0:
+    there is none.
+    """
     config.save(Settings(home=tmp_path / "home"), embedder="toy", idle=idle, backups=3, **more)
     return tmp_path / "home"
 
@@ -68,7 +83,9 @@ def turn(companion, *texts, clock=None, tick=60.0):
 
 def crowd(mind, space):
     """Unrelated memories around the ones that matter."""
-    mind.remember_many([{"text": f"Remark {n} about garden plants, row {n % 7}."} for n in range(80)], space=space)
+    mind.remember_many(
+        [{"text": f"Remark {n} about garden plants, row {n % 7}."} for n in range(80)], space=space
+    )
 
 
 @contextmanager
@@ -91,8 +108,13 @@ def fetched(folder, *packages, seconds=300.0):
     folder.mkdir(parents=True, exist_ok=True)
     wanted = ", ".join(packages)
     try:
-        done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), *packages],
-                              capture_output=True, text=True, timeout=seconds, check=False)
+        done = subprocess.run(
+            ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), *packages],
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         pytest.skip(f"npm did not fetch {wanted} within {seconds:.0f} s")
     if done.returncode:
@@ -104,8 +126,10 @@ def mounted(*args):
     """A mount of our own, or a skipped test."""
     target = Path(args[-1])
     target.mkdir(exist_ok=True)
-    if shutil.which("mount") is None or subprocess.run(["mount", *map(str, args)], capture_output=True,
-                                                       check=False).returncode:
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(["mount", *map(str, args)], capture_output=True, check=False).returncode
+    ):
         pytest.skip("mounting is not allowed here")
     try:
         yield target

@@ -1,8 +1,9 @@
 # mypy: no-check-untyped-defs
 """A home in which one thing was said in every way, and what its files hold, to the byte.
 
-For tests that look for a planted text afterwards: in memories and their history, in conversations, in the log, in what
-was prepared, in the indexes of notes and code, past tasks, pages and shared files, backups, what hooks left.
+For tests that look for a planted text afterwards: in memories and their history, in conversations,
+in the log, in what was prepared, in the indexes of notes and code, past tasks, pages and shared
+files, backups, what hooks left.
 """
 
 import json
@@ -28,8 +29,13 @@ def live(mind, tmp_path, words):
     notes, repo, home = tmp_path / "notes", tmp_path / "repo", mind.settings.home
     for folder in (notes, repo):
         folder.mkdir(exist_ok=True)
-    kept = mind.remember(f"The relay word is {words}, ask Ann.", title=f"Relay {words[:40]}", space=SPACE,
-                         tags=["relay"], details={"seen": {"where": [f"on {words}"]}})
+    kept = mind.remember(
+        f"The relay word is {words}, ask Ann.",
+        title=f"Relay {words[:40]}",
+        space=SPACE,
+        tags=["relay"],
+        details={"seen": {"where": [f"on {words}"]}},
+    )
     mind.describe("relay", f"what {words} is about", space=SPACE)
     mind.remember("The gravel plant is closed on Mondays.", space=SPACE)
     mind.settle()
@@ -39,12 +45,24 @@ def live(mind, tmp_path, words):
         assert companion.wait(30)
         companion.turn(said("Which word is it?", f"Is it {words}?"))
         assert companion.wait(30)
-    mind.record_tool("bash", {"command": f"relay {words}"}, ok=False, error=f"bad word {words}", space=SPACE,
-                     session="s1", task=f"find out about {words}")
-    mind.record_task(f"find out about {words}", "success", summary=f"it was {words}", space=SPACE, session="s1")
+    mind.record_tool(
+        "bash",
+        {"command": f"relay {words}"},
+        ok=False,
+        error=f"bad word {words}",
+        space=SPACE,
+        session="s1",
+        task=f"find out about {words}",
+    )
+    mind.record_task(
+        f"find out about {words}", "success", summary=f"it was {words}", space=SPACE, session="s1"
+    )
     mind.hold({"next": f"say {words}"}, session="s1", space=SPACE)
     mind.feel("joy", why=f"because of {words}", space=SPACE)
-    mind.condense([*said(*[f"The relay said {words}, line {n}. " + "word " * 300 for n in range(8)])], limit=2_000)
+    mind.condense(
+        [*said(*[f"The relay said {words}, line {n}. " + "word " * 300 for n in range(8)])],
+        limit=2_000,
+    )
     (notes / "a.md").write_text(f"# Relay\n\nIt says {words} there.\n")
     (repo / "relay.py").write_text(f'def relay():\n    """Says {words}."""\n    return "{words}"\n')
     mind.add_folder(notes, space=SPACE)
@@ -66,13 +84,26 @@ def live(mind, tmp_path, words):
 
 
 def holding(folder, *texts):
-    """Which files of a folder hold one of these texts in their bytes, in any writing: names from the folder."""
+    """Which files of a folder hold one of these texts in their bytes, in any writing: names from
+    the folder.
+    """
     wanted = [form for text in texts for form in forms(text)]
-    return sorted({str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
-                   and any(form in data for data in (path.read_bytes().lower(),) for form in wanted)})
+    return sorted(
+        {
+            str(path.relative_to(folder))
+            for path in folder.rglob("*")
+            if path.is_file()
+            and any(form in data for data in (path.read_bytes().lower(),) for form in wanted)
+        }
+    )
 
 
 def forms(text):
     """A text as bytes, in lower case: UTF-8, UTF-16, as JSON writes it, and pressed together."""
     low = text.lower()
-    yield from {low.encode(), low.encode("utf-16-le"), json.dumps(low)[1:-1].encode(), re.sub(r"\s+", "", low).encode()}
+    yield from {
+        low.encode(),
+        low.encode("utf-16-le"),
+        json.dumps(low)[1:-1].encode(),
+        re.sub(r"\s+", "", low).encode(),
+    }

@@ -1,7 +1,7 @@
 """Write docs/reference from the code. `python -m tools.reference` writes; the tests compare.
 
-Four pages: the verbs (docstrings of Mind and Companion), the command line (help of every command), the settings
-(comments of Settings), the kinds (rows of KINDS).
+Four pages: the verbs (docstrings of Mind and Companion), the command line (help of every command),
+the settings (comments of Settings), the kinds (rows of KINDS).
 """
 
 import inspect
@@ -27,7 +27,9 @@ def verbs() -> str:
             if not name.startswith("_") and callable(member):
                 parts.append(paragraph(member, f"{owner.__name__.lower()}.{name}"))
             elif isinstance(member, property) and not name.startswith("_"):
-                parts.append(f"### `{owner.__name__.lower()}.{name}`\n\n{inspect.getdoc(member)}\n\n")
+                parts.append(
+                    f"### `{owner.__name__.lower()}.{name}`\n\n{inspect.getdoc(member)}\n\n"
+                )
     parts.append(f"## Errors\n\n```text\n{(inspect.getdoc(errors) or '').strip()}\n```\n")
     return "".join(parts)
 
@@ -47,32 +49,47 @@ def paragraph(member: Callable[..., object], name: str) -> str:
 def settings() -> str:
     """Every setting with its default and the sentence beside it."""
     source = inspect.getsource(config.Settings)
-    rows = [f"| `{name}` | `{default or 'required'}` | {comment} |" for name, default, comment in re.findall(
-        r"^    (\w+): [^=#\n]+?(?:= (.+?))?\s*#\s(.+)$", source, re.MULTILINE)]
-    variables = ("`REVERIE_HOME` moves the home, `REVERIE_SANDBOX=1` exchanges it for one to try things out,\n"
-                 "`REVERIE_OFF=1` switches memory off, `REVERIE_OFFLINE=1` forbids fetching,\n"
-                 "`REVERIE_EMBEDDER`, `REVERIE_API_KEY` and `REVERIE_MCP_TOKEN` override the settings of "
-                 "these names.")
-    return ("# Settings\n\nLines of `config.toml` in the home (`~/.reverie`), or environment variables, which win.\n\n"
-            "| setting | default | meaning |\n|---|---|---|\n" + "\n".join(rows) + f"\n\n{variables}\n")
+    rows = [
+        f"| `{name}` | `{default or 'required'}` | {comment} |"
+        for name, default, comment in re.findall(
+            r"^    (\w+): [^=#\n]+?(?:= (.+?))?\s*#\s(.+)$", source, re.MULTILINE
+        )
+    ]
+    variables = (
+        "`REVERIE_HOME` moves the home, `REVERIE_SANDBOX=1` exchanges it for one to try things out,\n"
+        "`REVERIE_OFF=1` switches memory off, `REVERIE_OFFLINE=1` forbids fetching,\n"
+        "`REVERIE_EMBEDDER`, `REVERIE_API_KEY` and `REVERIE_MCP_TOKEN` override the settings of "
+        "these names."
+    )
+    return (
+        "# Settings\n\nLines of `config.toml` in the home (`~/.reverie`), or environment variables, which win.\n\n"
+        "| setting | default | meaning |\n|---|---|---|\n" + "\n".join(rows) + f"\n\n{variables}\n"
+    )
 
 
 def kinds() -> str:
     """The table of kinds."""
-    return ("# Kinds of memory\n\nA kind that is not listed is welcome too: it behaves like the last row.\n\n"
-            "| kind | type | half-life | meaning | shown under | whose word |\n|---|---|---|---|---|---|\n"
-            + "\n".join(map(kind_row, (*KINDS.values(), CUSTOM))) + "\n")
+    return (
+        "# Kinds of memory\n\nA kind that is not listed is welcome too: it behaves like the last row.\n\n"
+        "| kind | type | half-life | meaning | shown under | whose word |\n|---|---|---|---|---|---|\n"
+        + "\n".join(map(kind_row, (*KINDS.values(), CUSTOM)))
+        + "\n"
+    )
 
 
 def kind_row(kind: Kind) -> str:
     """One line of the table."""
     days = "never fades" if math.isinf(kind.half_life) else f"{kind.half_life:.3g} days"
-    return f"| `{kind.name}` | {kind.type} | {days} | {kind.meaning} | {kind.group} | {kind.voice} |"
+    return (
+        f"| `{kind.name}` | {kind.type} | {days} | {kind.meaning} | {kind.group} | {kind.voice} |"
+    )
 
 
 def commands() -> str:
     """The help of every command, as a terminal of 100 columns without colours shows it."""
-    return "# The command line\n\n" + "\n".join(f"## `{name}`\n\n```text\n{text}\n```\n" for name, text in helps())
+    return "# The command line\n\n" + "\n".join(
+        f"## `{name}`\n\n```text\n{text}\n```\n" for name, text in helps()
+    )
 
 
 def helps() -> Iterator[tuple[str, str]]:
@@ -81,10 +98,16 @@ def helps() -> Iterator[tuple[str, str]]:
     from typer.testing import CliRunner
 
     from reverie.surfaces.cli import app
+
     runner = CliRunner(env={"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"})
     for path in ([], *paths(get_command(app))):
-        output = runner.invoke(app, [*path, "--help"], terminal_width=100, prog_name="reverie").output
-        yield " ".join(["reverie", *path]), "\n".join(line.rstrip() for line in output.strip().splitlines())
+        output = runner.invoke(
+            app, [*path, "--help"], terminal_width=100, prog_name="reverie"
+        ).output
+        yield (
+            " ".join(["reverie", *path]),
+            "\n".join(line.rstrip() for line in output.strip().splitlines()),
+        )
 
 
 def paths(group: object, before: tuple[str, ...] = ()) -> Iterator[list[str]]:
@@ -96,7 +119,10 @@ def paths(group: object, before: tuple[str, ...] = ()) -> Iterator[list[str]]:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "verbs.md": verbs, "settings.md": settings, "kinds.md": kinds, "command-line.md": commands,
+    "verbs.md": verbs,
+    "settings.md": settings,
+    "kinds.md": kinds,
+    "command-line.md": commands,
 }
 
 

@@ -1,8 +1,9 @@
 """Which rows of a checklist the tests prove: `python -m tools.rows CHECKLIST.md [CONFORMANCE.md]`.
 
-A test's docstring names the rows it proves: "A42, B5–B9", "CC-3, CC-16–CC-19". The checklist's own rows begin with
-"| A42 | what is asked"; the cases of the conformance page with "42. what must hold", and are called CC-42.
-Every row is printed once, with the tests that name it; those that no test names come last, counted.
+A test's docstring names the rows it proves: "A42, B5–B9", "CC-3, CC-16–CC-19". The checklist's own
+rows begin with "| A42 | what is asked"; the cases of the conformance page with "42. what must
+hold", and are called CC-42. Every row is printed once, with the tests that name it; those that no
+test names come last, counted.
 """
 
 import ast
@@ -42,7 +43,11 @@ def asked(page: str) -> dict[str, str]:
 def table(wanted: dict[str, str], proven: dict[str, list[str]]) -> Iterable[str]:
     """One line a row: its words, and the tests that name it; then the rows that none names."""
     missing = [row for row in wanted if row not in proven]
-    yield from (f"| {row} | {words} | {', '.join(proven[row])} |" for row, words in wanted.items() if row in proven)
+    yield from (
+        f"| {row} | {words} | {', '.join(proven[row])} |"
+        for row, words in wanted.items()
+        if row in proven
+    )
     yield f"\n{len(wanted) - len(missing)} of {len(wanted)} rows are named. {len(missing)} are not:"
     yield from (f"| {row} | {wanted[row]} |" for row in missing)
 
@@ -53,7 +58,9 @@ def main(pages: list[str]) -> None:
         raise SystemExit(__doc__)
     proven = claims(TESTS)
     for page in pages:
-        sys.stdout.writelines(f"{line}\n" for line in table(asked(Path(page).read_text("utf-8")), proven))
+        sys.stdout.writelines(
+            f"{line}\n" for line in table(asked(Path(page).read_text("utf-8")), proven)
+        )
 
 
 if __name__ == "__main__":

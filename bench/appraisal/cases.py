@@ -1,15 +1,17 @@
-"""Sentences as users write them to a coding agent, labelled by hand: pleased, displeased, or neither.
+"""Sentences as users write them to a coding agent, labelled by hand: pleased, displeased, or
+neither.
 
-Half of them say how somebody feels; the other half does not, and much of it looks as if it did: errors that are only
-reported, "kill", "fatal", "great" and "thanks" as mere openings of the next request, "hate" in an identifier, capitals
-in constants.
+Half of them say how somebody feels; the other half does not, and much of it looks as if it did:
+errors that are only reported, "kill", "fatal", "great" and "thanks" as mere openings of the next
+request, "hate" in an identifier, capitals in constants.
 
-The rules were written with SEEN in view, so what they do there says little. HELD_OUT was written afterwards, and no
-rule was altered for it. (The first rules had a recall of 0.98 where they were made and of 0.24 on the next seventy
-sentences; those are among SEEN now.) TRICKY are sentences with which somebody else, who read the rules, tried to make
-them fail; the rules told a feeling in 44 of its 64 calm ones and were narrowed with these in view. AFRESH was written
-before they were narrowed, and no rule was altered for it. Take the figures for a comparison of methods, not for what to
-expect of others.
+The rules were written with SEEN in view, so what they do there says little. HELD_OUT was written
+afterwards, and no rule was altered for it. (The first rules had a recall of 0.98 where they were
+made and of 0.24 on the next seventy sentences; those are among SEEN now.) TRICKY are sentences with
+which somebody else, who read the rules, tried to make them fail; the rules told a feeling in 44 of
+its 64 calm ones and were narrowed with these in view. AFRESH was written before they were narrowed,
+and no rule was altered for it. Take the figures for a comparison of methods, not for what to expect
+of others.
 """
 
 PLEASED = (
@@ -316,66 +318,150 @@ FRESH_NEITHER = (
 TRICKY_PLEASED = ("this is so clean", "perfect.", "Great!", "I am impressed", "nailed it")
 
 TRICKY_DISPLEASED = (
-    "I told you the port is 8080", "I asked you whether it runs", "sigh", "This is still wrong.", "You broke it!",
-    "You never check errors", "That makes no sense at all", "Nothing works anymore",
+    "I told you the port is 8080",
+    "I asked you whether it runs",
+    "sigh",
+    "This is still wrong.",
+    "You broke it!",
+    "You never check errors",
+    "That makes no sense at all",
+    "Nothing works anymore",
 )
 
 TRICKY_NEITHER = (
-    "Thanks! Now add a test", "The function never listens on port 80", "you keep the old file, please",
-    "You kept the tests green, right?", "stop the server", "Do you always run tests first?",
-    "Do you never use globals?", "The service is back", "Is the API back at last", "finally: block runs",
-    "use try/finally, then the loop runs", "the finally clause works", "At last count the queue works",
-    "The end of the run is over", "make it much better", "Make the page so much faster", "It should be much cleaner",
-    "It is much simpler to use pathlib", "why would you use Redis here?", "It is really simple", "run the tests again",
-    "It crashed, try again", "He told you so", "This is a joke repo", "Add a hell command", "what the heck is a monad?",
-    "Damn Small Linux image", "crap factor metric", "shit happens in prod sometimes", "Seriously consider Rust",
-    "Come on, a simple Come on button", "sigh function (sigmoid)", "wow, 5 errors", "Wow module missing",
-    "omg.py is the module name", "yes! please do", "Yes, run it!", "This is insane amount of data",
-    "the old build was useless", "is that stupid?", "a wonderful world string", "It still fails when offline",
-    "If it still fails, tell me", "BUILD FAILED: NO SUCH FILE I", "DO NOT PUSH TO MAIN", "I'm so tired today",
-    "I'm happy with either", "I'm angry-birds dev", "we were over this bridge", "we've been through this file",
-    "for once-only init", "did you even know Rust has traits?", "I owe you a review", "Make my day planner",
-    "hero banner: you are the best customer", "User: 'you are useless'", "Nothing you write should touch prod",
-    "You have to stop doing database writes in the loop", "Write a blog post titled I hate this",
-    "how many times do I call init?", "How many times should I retry?", "Terrible idea?",
-    "the worst case I have is n^2", "third time the user asked",
+    "Thanks! Now add a test",
+    "The function never listens on port 80",
+    "you keep the old file, please",
+    "You kept the tests green, right?",
+    "stop the server",
+    "Do you always run tests first?",
+    "Do you never use globals?",
+    "The service is back",
+    "Is the API back at last",
+    "finally: block runs",
+    "use try/finally, then the loop runs",
+    "the finally clause works",
+    "At last count the queue works",
+    "The end of the run is over",
+    "make it much better",
+    "Make the page so much faster",
+    "It should be much cleaner",
+    "It is much simpler to use pathlib",
+    "why would you use Redis here?",
+    "It is really simple",
+    "run the tests again",
+    "It crashed, try again",
+    "He told you so",
+    "This is a joke repo",
+    "Add a hell command",
+    "what the heck is a monad?",
+    "Damn Small Linux image",
+    "crap factor metric",
+    "shit happens in prod sometimes",
+    "Seriously consider Rust",
+    "Come on, a simple Come on button",
+    "sigh function (sigmoid)",
+    "wow, 5 errors",
+    "Wow module missing",
+    "omg.py is the module name",
+    "yes! please do",
+    "Yes, run it!",
+    "This is insane amount of data",
+    "the old build was useless",
+    "is that stupid?",
+    "a wonderful world string",
+    "It still fails when offline",
+    "If it still fails, tell me",
+    "BUILD FAILED: NO SUCH FILE I",
+    "DO NOT PUSH TO MAIN",
+    "I'm so tired today",
+    "I'm happy with either",
+    "I'm angry-birds dev",
+    "we were over this bridge",
+    "we've been through this file",
+    "for once-only init",
+    "did you even know Rust has traits?",
+    "I owe you a review",
+    "Make my day planner",
+    "hero banner: you are the best customer",
+    "User: 'you are useless'",
+    "Nothing you write should touch prod",
+    "You have to stop doing database writes in the loop",
+    "Write a blog post titled I hate this",
+    "how many times do I call init?",
+    "How many times should I retry?",
+    "Terrible idea?",
+    "the worst case I have is n^2",
+    "third time the user asked",
 )
 
 AFRESH_PLEASED = (
-    "great stuff, merging", "it works!! thank you", "that is a really neat solution", "finally, it compiles",
-    "I'm glad it was only a typo", "so much faster now, wow", "You got it on the first try!",
+    "great stuff, merging",
+    "it works!! thank you",
+    "that is a really neat solution",
+    "finally, it compiles",
+    "I'm glad it was only a typo",
+    "so much faster now, wow",
+    "You got it on the first try!",
 )
 
 AFRESH_DISPLEASED = (
-    "that's not what I asked for", "ugh, the same error again", "why do you keep renaming my variables",
-    "this is getting ridiculous", "how many times do I have to say it: no globals", "you ignored my instructions again",
+    "that's not what I asked for",
+    "ugh, the same error again",
+    "why do you keep renaming my variables",
+    "this is getting ridiculous",
+    "how many times do I have to say it: no globals",
+    "you ignored my instructions again",
     "I've had it with this flaky test",
 )
 
 AFRESH_NEITHER = (
-    "Add a finally block so that the socket is closed", "At last we also need a changelog entry",
-    "Does it work at last week's commit?", "how often should the cache be cleared?", "ALWAYS RUN MAKE LINT FIRST",
-    "You should make it so much simpler that a junior can read it", "yes, delete them all!", "yes please!",
-    "Happy to take either approach", "the worst latency I measured was 90 ms", "did you even out the columns?",
-    "why did you choose a dict here?", "the query still fails on an empty table, see the trace",
-    "wow64 is the folder for 32-bit binaries", "call it stop() again after the timeout",
-    "It was broken again by the upgrade to 3.2, pin it", "the users hate when it reloads", "awesome-cv is the template",
-    "is it better or much better than the baseline?", "Never touch the generated files",
-    "thanks to the index the query is fast", "it fails, then it works, then it fails", "amazing.txt has to be ignored",
-    "what a relief valve does should be in the comment", "Log 'YOU WIN' AND 'GAME OVER' IN CAPITALS",
-    "run it once more, this time with -v", "I love how Rust does this, can we port it?",
+    "Add a finally block so that the socket is closed",
+    "At last we also need a changelog entry",
+    "Does it work at last week's commit?",
+    "how often should the cache be cleared?",
+    "ALWAYS RUN MAKE LINT FIRST",
+    "You should make it so much simpler that a junior can read it",
+    "yes, delete them all!",
+    "yes please!",
+    "Happy to take either approach",
+    "the worst latency I measured was 90 ms",
+    "did you even out the columns?",
+    "why did you choose a dict here?",
+    "the query still fails on an empty table, see the trace",
+    "wow64 is the folder for 32-bit binaries",
+    "call it stop() again after the timeout",
+    "It was broken again by the upgrade to 3.2, pin it",
+    "the users hate when it reloads",
+    "awesome-cv is the template",
+    "is it better or much better than the baseline?",
+    "Never touch the generated files",
+    "thanks to the index the query is fast",
+    "it fails, then it works, then it fails",
+    "amazing.txt has to be ignored",
+    "what a relief valve does should be in the comment",
+    "Log 'YOU WIN' AND 'GAME OVER' IN CAPITALS",
+    "run it once more, this time with -v",
+    "I love how Rust does this, can we port it?",
     "I told you about the port, see above",
 )
 
 
-def labelled(pleased: tuple[str, ...], displeased: tuple[str, ...],
-             neither: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def labelled(
+    pleased: tuple[str, ...], displeased: tuple[str, ...], neither: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
     """Sentences with their labels."""
-    return (*((text, "pleased") for text in pleased), *((text, "displeased") for text in displeased),
-            *((text, "neither") for text in neither))
+    return (
+        *((text, "pleased") for text in pleased),
+        *((text, "displeased") for text in displeased),
+        *((text, "neither") for text in neither),
+    )
 
 
-SEEN = (*labelled(PLEASED, DISPLEASED, NEITHER), *labelled(LATER_PLEASED, LATER_DISPLEASED, LATER_NEITHER))
+SEEN = (
+    *labelled(PLEASED, DISPLEASED, NEITHER),
+    *labelled(LATER_PLEASED, LATER_DISPLEASED, LATER_NEITHER),
+)
 HELD_OUT = labelled(FRESH_PLEASED, FRESH_DISPLEASED, FRESH_NEITHER)
 TRICKY = labelled(TRICKY_PLEASED, TRICKY_DISPLEASED, TRICKY_NEITHER)
 AFRESH = labelled(AFRESH_PLEASED, AFRESH_DISPLEASED, AFRESH_NEITHER)

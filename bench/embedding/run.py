@@ -1,9 +1,11 @@
-"""float32 or int8, one thread or two, head or chunks of a long text: the figures of docs/why-embedding.md.
+"""float32 or int8, one thread or two, head or chunks of a long text: the figures of
+docs/why-embedding.md.
 
-    python -m bench.embedding.run [--data ../shared/bench-data] [--cache ~/.cache/reverie-bench] [--beam 5]
-        [--parts speed kernels recall long]
+    python -m bench.embedding.run [--data ../shared/bench-data] [--cache ~/.cache/reverie-bench]
+        [--beam 5] [--parts speed kernels recall long]
 
-Prints tables and writes bench/results/embedding.json. Speed depends on the machine, recall does not.
+Prints tables and writes bench/results/embedding.json. Speed depends on the machine, recall does
+not.
 """
 
 import argparse
@@ -24,7 +26,9 @@ from reverie.embed.minilm import PRECISIONS, MiniLM, _run, graph_file
 
 Vectors = NDArray[np.float32]
 Table = dict[str, dict[str, float | None]]  # row → column → figure, None where it was not measured
-Score = Callable[[Vectors, Vectors], Vectors]  # (chunk vectors of one text, queries) → score per query
+Score = Callable[
+    [Vectors, Vectors], Vectors
+]  # (chunk vectors of one text, queries) → score per query
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "embedding.json"
 SHORT = 60  # characters at least and 200 at most: what a remembered fact looks like
 
@@ -37,7 +41,9 @@ def main() -> None:
     for part in args.parts:
         found |= PARTS[part](args.cache, sets)
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(found | {"machine": machine(), "beam chats": args.beam}, indent=1) + "\n")
+    args.out.write_text(
+        json.dumps(found | {"machine": machine(), "beam chats": args.beam}, indent=1) + "\n"
+    )
 
 
 def speed_part(cache: Path, sets: dict[str, Dataset]) -> dict[str, Any]:
@@ -101,7 +107,8 @@ def short_texts(one: Dataset, count: int = 256) -> list[str]:
 def speed(cache: Path, texts: Sequence[str]) -> Table:
     """Milliseconds a text: alone (and what it costs all cores), in a call of many, at full length.
 
-    Medians, and the variants take turns text by text, so that a busy machine slows all of them alike.
+    Medians, and the variants take turns text by text, so that a busy machine slows all of them
+    alike.
     """
     variants = {(p, n): MiniLM(cache, precision=p, threads=n) for p in PRECISIONS for n in (1, 2)}
     loading = {key: timed(one, ["warm"])[0] for key, one in variants.items()}
@@ -132,7 +139,10 @@ def by_turns(
     for call in calls:
         for key, one in variants.items():
             taken[key].append(timed(one, call))
-    return {key: (median(w for w, _ in found), median(c for _, c in found)) for key, found in taken.items()}
+    return {
+        key: (median(w for w, _ in found), median(c for _, c in found))
+        for key, found in taken.items()
+    }
 
 
 def timed(embedder: MiniLM, texts: Sequence[str]) -> tuple[float, float]:
@@ -162,7 +172,9 @@ def said(row: Row) -> str:
 
 
 def dense(embedder: MiniLM, one: Dataset, text: Callable[[Row], str]) -> tuple[Vectors, float]:
-    vectors = {corpus: embedder.embed([text(row) for row in rows]) for corpus, rows in one.corpora.items()}
+    vectors = {
+        corpus: embedder.embed([text(row) for row in rows]) for corpus, rows in one.corpora.items()
+    }
     questions = embedder.embed([q.text for q in one.questions])
     scores = (vectors[q.corpus] @ v for q, v in zip(one.questions, questions, strict=True))
     return np.concatenate(list(vectors.values())), mean_recall(one, scores)
@@ -178,7 +190,9 @@ def mean_recall(one: Dataset, scores: Iterator[Vectors]) -> float:
 
 
 def agreement(cache: Path, heads: dict[str, dict[str, Vectors]], texts: Sequence[str]) -> Table:
-    """Cosines of int8 and float32 for the same text; and, by precision, of a text alone and in a batch."""
+    """Cosines of int8 and float32 for the same text; and, by precision, of a text alone and in a
+    batch.
+    """
     table: Table = {}
     for name, exact in heads["float32"].items():
         table[f"int8 : float32, {name}"] = spread((exact * heads["int8"][name]).sum(axis=1))
@@ -186,12 +200,16 @@ def agreement(cache: Path, heads: dict[str, dict[str, Vectors]], texts: Sequence
         loaded = MiniLM(cache, precision=precision)._load()
         tokens = [loaded.tokenizer.encode(text).ids for text in texts[:32]]
         alone = np.concatenate([_run(loaded.session, [one]) for one in tokens])
-        table[f"alone : in a batch, {precision}"] = spread((alone * _run(loaded.session, tokens)).sum(axis=1))
+        table[f"alone : in a batch, {precision}"] = spread(
+            (alone * _run(loaded.session, tokens)).sum(axis=1)
+        )
     return table
 
 
 def kernels(cache: Path, texts: Sequence[str]) -> Table:
-    """The same graph in other kernels (no fusion), as another processor or version would choose them."""
+    """The same graph in other kernels (no fusion), as another processor or version would choose
+    them.
+    """
     import onnxruntime as ort
 
     options = ort.SessionOptions()
@@ -222,7 +240,9 @@ WAYS: dict[str, Score] = {
     "head (first 256 tokens)": lambda chunks, q: q @ chunks[0],
     "best chunk": lambda chunks, q: (q @ chunks.T).max(axis=1),
     "mean of chunks": lambda chunks, q: q @ unit(chunks.mean(axis=0)),
-    "half head, half best chunk": lambda chunks, q: (q @ chunks[0] + (q @ chunks.T).max(axis=1)) / 2,
+    "half head, half best chunk": lambda chunks, q: (
+        (q @ chunks[0] + (q @ chunks.T).max(axis=1)) / 2
+    ),
     "half mean, half best chunk": lambda chunks, q: (
         (q @ unit(chunks.mean(axis=0)) + (q @ chunks.T).max(axis=1)) / 2
     ),

@@ -1,7 +1,8 @@
 """`python -m bench.errors`: precision and recall of error signatures over pairs of real outputs.
 
-A pair is the same error if both come from one case. Baselines: the same text; `difflib`'s ratio with whichever
-threshold does best on this very set. Tools that are not installed are left out and named.
+A pair is the same error if both come from one case. Baselines: the same text; `difflib`'s ratio
+with whichever threshold does best on this very set. Tools that are not installed are left out and
+named.
 """
 
 import difflib
@@ -19,10 +20,21 @@ from bench.common import save, table, timed
 from bench.errors.cases import HELD_OUT, LATER, TUNED, Case
 from reverie.lifecycle.experience.signature import likeness, signature
 
-VARIANTS = (("app", 0, 3), ("service", 7, 17), ("tool2", 31, 211))    # stem, lines above, number
-PADS = {".py": "# line\n", ".c": "/* line */\n", "Makefile": "# line\n", ".sql": "-- line\n", ".js": "// line\n",
-        ".rs": "// line\n", ".sh": "# line\n", ".pl": "# line\n", ".java": "// line\n", "CMakeLists.txt": "# line\n",
-        ".ts": "// line\n", ".go": "// line\n"}
+VARIANTS = (("app", 0, 3), ("service", 7, 17), ("tool2", 31, 211))  # stem, lines above, number
+PADS = {
+    ".py": "# line\n",
+    ".c": "/* line */\n",
+    "Makefile": "# line\n",
+    ".sql": "-- line\n",
+    ".js": "// line\n",
+    ".rs": "// line\n",
+    ".sh": "# line\n",
+    ".pl": "# line\n",
+    ".java": "// line\n",
+    "CMakeLists.txt": "# line\n",
+    ".ts": "// line\n",
+    ".go": "// line\n",
+}
 
 
 class Output(NamedTuple):
@@ -34,8 +46,14 @@ class Output(NamedTuple):
 
 def installed(tool: str) -> bool:
     """Whether a tool can be run here."""
-    programs = {"sqlite": "sqlite3", "pytest": "python", "mypy": "python", "ruff": "python", "pip": "python",
-                "maven": "mvn"}
+    programs = {
+        "sqlite": "sqlite3",
+        "pytest": "python",
+        "mypy": "python",
+        "ruff": "python",
+        "pip": "python",
+        "maven": "mvn",
+    }
     return shutil.which(programs.get(tool, tool), path=search_path()) is not None
 
 
@@ -52,15 +70,25 @@ def run(case: Case, root: Path, variant: tuple[str, int, int]) -> Output:
     for name, text in case.files:
         pad = next((line for ending, line in PADS.items() if name.endswith(ending)), "") * above
         (folder / name.format(stem=stem)).write_text(text.format(stem=stem, n=n, pad=pad))
-    done = subprocess.run(["bash", "-c", case.command.format(stem=stem, n=n)], cwd=folder, capture_output=True,
-                          text=True, check=False, timeout=120, stdin=subprocess.DEVNULL, errors="replace",
-                          env={**os.environ, "PATH": search_path(), "LC_ALL": "C.UTF-8", "PYTHONPATH": ""})
+    done = subprocess.run(
+        ["bash", "-c", case.command.format(stem=stem, n=n)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+        errors="replace",
+        env={**os.environ, "PATH": search_path(), "LC_ALL": "C.UTF-8", "PYTHONPATH": ""},
+    )
     return Output(case, f"{done.stdout}\n{done.stderr}".strip() if done.returncode else "")
 
 
 def outputs(cases: Sequence[Case], root: Path) -> list[Output]:
     """All of them; a case that did not fail three times is a mistake of ours and said."""
-    made = [run(case, root, variant) for case in cases if installed(case.tool) for variant in VARIANTS]
+    made = [
+        run(case, root, variant) for case in cases if installed(case.tool) for variant in VARIANTS
+    ]
     for one in made:
         if not one.text:
             print(f"did not fail: {one.case.tool} {one.case.name}")
@@ -81,17 +109,32 @@ def measured(found: Sequence[Output]) -> dict[str, Any]:
     signed = {one.text: signature(one.text) for one in found}
     ours = [likeness(signed[a.text], signed[b.text]) > 0.0 for a, b in pairs]
     ratios = [ratio(a.text, b.text) for a, b in pairs]
-    best = max((step / 50 for step in range(51)), key=lambda least: f1(same, [value >= least for value in ratios]))
-    wrong = [f"{'missed' if truth else 'confused'}: {a.case.tool} {a.case.name} | {b.case.tool} {b.case.name}"
-             for truth, said, (a, b) in zip(same, ours, pairs, strict=True) if truth != said]
+    best = max(
+        (step / 50 for step in range(51)),
+        key=lambda least: f1(same, [value >= least for value in ratios]),
+    )
+    wrong = [
+        f"{'missed' if truth else 'confused'}: {a.case.tool} {a.case.name} | {b.case.tool} {b.case.name}"
+        for truth, said, (a, b) in zip(same, ours, pairs, strict=True)
+        if truth != said
+    ]
     took = timed(lambda: [signature(one.text + " ") for one in found])
-    return {"outputs": len(found), "errors": len({one.case for one in found}),
-            "tools": sorted({one.case.tool for one in found}), "pairs": len(pairs),
-            "signature": figures(list(zip(same, ours, strict=True))),
-            "same text": figures([(truth, a.text == b.text) for truth, (a, b) in zip(same, pairs, strict=True)]),
-            "ratio": {**figures([(truth, value >= best) for truth, value in zip(same, ratios, strict=True)]),
-                      "from": best},
-            "seconds_each": took / len(found), "wrong": sorted(set(wrong))}
+    return {
+        "outputs": len(found),
+        "errors": len({one.case for one in found}),
+        "tools": sorted({one.case.tool for one in found}),
+        "pairs": len(pairs),
+        "signature": figures(list(zip(same, ours, strict=True))),
+        "same text": figures(
+            [(truth, a.text == b.text) for truth, (a, b) in zip(same, pairs, strict=True)]
+        ),
+        "ratio": {
+            **figures([(truth, value >= best) for truth, value in zip(same, ratios, strict=True)]),
+            "from": best,
+        },
+        "seconds_each": took / len(found),
+        "wrong": sorted(set(wrong)),
+    }
 
 
 def f1(same: Sequence[bool], said: Sequence[bool]) -> float:
@@ -104,21 +147,31 @@ def f1(same: Sequence[bool], said: Sequence[bool]) -> float:
 def ratio(one: str, other: str) -> float:
     """How alike two texts are, by their last 1,000 characters."""
     matcher = difflib.SequenceMatcher(None, one[-1_000:], other[-1_000:], autojunk=False)
-    return matcher.ratio() if matcher.real_quick_ratio() > 0.4 and matcher.quick_ratio() > 0.4 else 0.0
+    return (
+        matcher.ratio() if matcher.real_quick_ratio() > 0.4 and matcher.quick_ratio() > 0.4 else 0.0
+    )
 
 
 def main() -> int:
     """Run both sets and write the figures."""
     sets: dict[str, Sequence[Case]] = {"tuned": TUNED, "held out": HELD_OUT, "later": LATER}
-    missing = sorted({case.tool for some in sets.values() for case in some if not installed(case.tool)})
+    missing = sorted(
+        {case.tool for some in sets.values() for case in some if not installed(case.tool)}
+    )
     results: dict[str, Any] = {"missing": missing}
     for name, cases in sets.items():
         with tempfile.TemporaryDirectory() as folder:
             results[name] = measured(outputs(cases, Path(folder)))
         for line in results[name]["wrong"]:
             print(f"{name}: {line}")
-    table([[name, way, results[name][way]["precision"], results[name][way]["recall"]] for name in sets
-           for way in ("signature", "same text", "ratio")], ["set", "way", "precision", "recall"])
+    table(
+        [
+            [name, way, results[name][way]["precision"], results[name][way]["recall"]]
+            for name in sets
+            for way in ("signature", "same text", "ratio")
+        ],
+        ["set", "way", "precision", "recall"],
+    )
     save("errors", results)
     return 0
 

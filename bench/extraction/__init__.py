@@ -1,1 +1,3 @@
-"""How well rules take memories out of sessions: precision and recall on sessions that were labelled by hand."""
+"""How well rules take memories out of sessions: precision and recall on sessions that were labelled
+by hand.
+"""

@@ -1,9 +1,11 @@
-"""`python -m bench.extraction`: precision, recall and F1 of what is taken out of labelled sessions, by kind.
+"""`python -m bench.extraction`: precision, recall and F1 of what is taken out of labelled sessions,
+by kind.
 
-A memory counts as right when it rests on the gold memory's message and covers most of the words of its quote; each
-gold memory is found once, what finds it again is junk. The junk rate is the share of kept memories that are not right.
-Baselines: the six rules that came before, and every sentence of the user. Target: precision ≥ 0.9 on the held-out half,
-recall as high as it goes. `--list` prints misses and junk of the develop half only; the held-out half is not read.
+A memory counts as right when it rests on the gold memory's message and covers most of the words of
+its quote; each gold memory is found once, what finds it again is junk. The junk rate is the share
+of kept memories that are not right. Baselines: the six rules that came before, and every sentence
+of the user. Target: precision ≥ 0.9 on the held-out half, recall as high as it goes. `--list`
+prints misses and junk of the develop half only; the held-out half is not read.
 """
 
 import re
@@ -17,8 +19,12 @@ from bench.extraction.baselines import Messages, every_sentence, six_rules
 from bench.extraction.data import Session, agreement, halves
 from reverie.lifecycle.extract import Found, gleaned
 
-ENOUGH = 0.6     # share of the quote's words that a memory covers (of a fix: of its commands and error)
-LOOKS = 3        # times that figures of the held-out half were looked at; nothing in it was listed or read for tuning
+ENOUGH = (
+    0.6  # share of the quote's words that a memory covers (of a fix: of its commands and error)
+)
+# times that figures of the held-out half were looked at; nothing in it was listed or read for
+# tuning
+LOOKS = 3
 
 
 def rules(messages: Messages) -> list[Found]:
@@ -27,7 +33,10 @@ def rules(messages: Messages) -> list[Found]:
 
 
 METHODS: dict[str, Callable[[Messages], list[Found]]] = {
-    "every sentence": every_sentence, "six rules": six_rules, "rules": rules}
+    "every sentence": every_sentence,
+    "six rules": six_rules,
+    "rules": rules,
+}
 
 
 def words(text: str) -> set[str]:
@@ -44,7 +53,9 @@ def fits(found: Found, gold: dict[str, Any]) -> bool:
 
 
 def matched(found: Sequence[Found], session: Session) -> list[tuple[Found, dict[str, Any] | None]]:
-    """Each memory with the gold one that it is; each gold memory once, one of the right kind first."""
+    """Each memory with the gold one that it is; each gold memory once, one of the
+    right kind first.
+    """
     left = list(session.gold)
     pairs: list[tuple[Found, dict[str, Any] | None]] = []
     for one in found:
@@ -65,11 +76,22 @@ def measured(method: Callable[[Messages], list[Found]], some: Sequence[Session])
     pairs = [pair for session in some for pair in matched(method(session.messages), session)]
     gold = Counter(g["kind"] for session in some for g in session.gold)
     hits = [(f, g) for f, g in pairs if g is not None]
-    kinds = {kind: figures(sum(g["kind"] == kind for _, g in hits), sum(
-        f.kind == kind if g is None else g["kind"] == kind for f, g in pairs), gold[kind]) for kind in sorted(gold)}
-    return {"kept": len(pairs), "gold": gold.total(), **figures(len(hits), len(pairs), gold.total()),
-            "junk": 1 - len(hits) / max(1, len(pairs)),
-            "kind_right": sum(right_kind(f, g) for f, g in hits) / max(1, len(hits)), "kinds": kinds}
+    kinds = {
+        kind: figures(
+            sum(g["kind"] == kind for _, g in hits),
+            sum(f.kind == kind if g is None else g["kind"] == kind for f, g in pairs),
+            gold[kind],
+        )
+        for kind in sorted(gold)
+    }
+    return {
+        "kept": len(pairs),
+        "gold": gold.total(),
+        **figures(len(hits), len(pairs), gold.total()),
+        "junk": 1 - len(hits) / max(1, len(pairs)),
+        "kind_right": sum(right_kind(f, g) for f, g in hits) / max(1, len(hits)),
+        "kinds": kinds,
+    }
 
 
 def figures(right: int, kept: int, gold: int) -> dict[str, float]:
@@ -86,8 +108,11 @@ def traps(some: Sequence[Session]) -> dict[str, str]:
         for trap in session.traps:
             all_of[trap["trap"]] += 1
             wanted = words(trap["quote"])
-            fallen[trap["trap"]] += any(len(wanted & words(f.text)) >= ENOUGH * len(wanted)
-                                        and f.first <= trap["message"] <= f.last for f in kept)
+            fallen[trap["trap"]] += any(
+                len(wanted & words(f.text)) >= ENOUGH * len(wanted)
+                and f.first <= trap["message"] <= f.last
+                for f in kept
+            )
     return {sort: f"{fallen[sort]} of {count}" for sort, count in sorted(all_of.items())}
 
 
@@ -100,7 +125,9 @@ def listing(some: Sequence[Session]) -> None:
             if g is None:
                 print(f"junk   {session.name}#{f.last} [{f.rule}] {f.text}")
             elif not right_kind(f, g):
-                print(f"kind   {session.name}#{f.last} [{f.rule}] {f.kind} for {g['kind']}: {f.text}")
+                print(
+                    f"kind   {session.name}#{f.last} [{f.rule}] {f.kind} for {g['kind']}: {f.text}"
+                )
         for g in session.gold:
             if g["quote"] not in had:
                 print(f"missed {session.name}#{g['message']} {g['kind']}: {g['quote']}")
@@ -112,20 +139,42 @@ def main() -> None:
     if "--list" in sys.argv:
         listing(parts["develop"])
     shown = {"develop": parts["develop"]} if "--develop" in sys.argv else parts
-    result: dict[str, Any] = {"target": {"precision": 0.9}, "labelling": agreement(), "looks_at_held_out": LOOKS}
+    result: dict[str, Any] = {
+        "target": {"precision": 0.9},
+        "labelling": agreement(),
+        "looks_at_held_out": LOOKS,
+    }
     lines = []
     for half, some in shown.items():
         result[half] = {name: measured(method, some) for name, method in METHODS.items()}
         result[half]["traps_fallen_into"] = traps(some)
         for name in METHODS:
             m = result[half][name]
-            lines.append((half, name, m["kept"], m["gold"], m["precision"], m["recall"], m["f1"], m["junk"],
-                          m["kind_right"]))
-    table(lines, ("half", "method", "kept", "gold", "precision", "recall", "F1", "junk", "kind right"))
+            lines.append(
+                (
+                    half,
+                    name,
+                    m["kept"],
+                    m["gold"],
+                    m["precision"],
+                    m["recall"],
+                    m["f1"],
+                    m["junk"],
+                    m["kind_right"],
+                )
+            )
+    table(
+        lines, ("half", "method", "kept", "gold", "precision", "recall", "F1", "junk", "kind right")
+    )
     for half in shown:
         print()
-        table([(kind, m["precision"], m["recall"], m["f1"]) for kind, m in result[half]["rules"]["kinds"].items()],
-              (f"{half}: kind", "precision", "recall", "F1"))
+        table(
+            [
+                (kind, m["precision"], m["recall"], m["f1"])
+                for kind, m in result[half]["rules"]["kinds"].items()
+            ],
+            (f"{half}: kind", "precision", "recall", "F1"),
+        )
         print("traps fallen into:", result[half]["traps_fallen_into"])
     print("labelling:", result["labelling"])
     if "--develop" not in sys.argv:

@@ -1,4 +1,6 @@
-"""What the rules are compared with: the six rules that came before them, and keeping every sentence of the user."""
+"""What the rules are compared with: the six rules that came before them, and keeping every sentence
+of the user.
+"""
 
 import re
 
@@ -6,17 +8,33 @@ from reverie.lifecycle.extract import Found, without_injections
 from reverie.lifecycle.extract.words import sentences
 
 SIX = (
-    ("remember", r"^(?:(?:please|and|also|so),? )*(?:remember|note|keep in mind|don'?t forget|do not forget)"
-                 r"(?: that|:|,| this:)\s*(?P<what>.+)$", "fact"),
-    ("from now on", r"^(?:from now on|going forward|in (?:the )?future)[,:]?\s+(?P<what>.+)$", "preference"),
+    (
+        "remember",
+        r"^(?:(?:please|and|also|so),? )*(?:remember|note|keep in mind|don'?t forget|do not forget)"
+        r"(?: that|:|,| this:)\s*(?P<what>.+)$",
+        "fact",
+    ),
+    (
+        "from now on",
+        r"^(?:from now on|going forward|in (?:the )?future)[,:]?\s+(?P<what>.+)$",
+        "preference",
+    ),
     ("never", r"^(?:(?:please|and),? )*(?:never|don'?t ever|do not ever)\s+.+$", "negative"),
     ("always", r"^(?:(?:please|and),? )*always\s+.+$", "preference"),
-    ("prefer", r"^(?:i|we)(?:'d| would)?(?: really| strongly)? (?:prefer|like to use|want you to use)\s+.+$",
-     "preference"),
-    ("correction", r"^(?:no|nope|wrong|actually)[,.:;!-]+\s+(?P<what>(?:use|it'?s|it is|we use|the)\s+.+)$",
-     "correction"),
+    (
+        "prefer",
+        r"^(?:i|we)(?:'d| would)?(?: really| strongly)? (?:prefer|like to use|want you to use)\s+.+$",
+        "preference",
+    ),
+    (
+        "correction",
+        r"^(?:no|nope|wrong|actually)[,.:;!-]+\s+(?P<what>(?:use|it'?s|it is|we use|the)\s+.+)$",
+        "correction",
+    ),
 )
-_SIX = tuple((name, re.compile(pattern, re.IGNORECASE | re.DOTALL), kind) for name, pattern, kind in SIX)
+_SIX = tuple(
+    (name, re.compile(pattern, re.IGNORECASE | re.DOTALL), kind) for name, pattern, kind in SIX
+)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'(])|\n+")
 _CODE = re.compile(r"```.*?```", re.DOTALL)
 
@@ -36,12 +54,26 @@ def six_rules(messages: Messages) -> list[Found]:
             for name, pattern, kind in _SIX:
                 if match := pattern.match(said):
                     provenance = "user_corrected" if kind == "correction" else "user_stated"
-                    found.append(Found(match.groupdict().get("what") or said, kind, provenance, name, place, place))
+                    found.append(
+                        Found(
+                            match.groupdict().get("what") or said,
+                            kind,
+                            provenance,
+                            name,
+                            place,
+                            place,
+                        )
+                    )
                     break
     return found
 
 
 def every_sentence(messages: Messages) -> list[Found]:
     """Everything that the user says."""
-    return [Found(sentence, "fact", "user_stated", "all", place, place) for place, (role, text) in enumerate(messages)
-            if role == "user" for line in text.split("\n") for sentence in sentences(line)]
+    return [
+        Found(sentence, "fact", "user_stated", "all", place, place)
+        for place, (role, text) in enumerate(messages)
+        if role == "user"
+        for line in text.split("\n")
+        for sentence in sentences(line)
+    ]

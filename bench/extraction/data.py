@@ -1,9 +1,11 @@
-"""The labelled sessions: `sessions/*.jsonl` (a message a line) and `labels.jsonl` (what is worth keeping, and traps).
+"""The labelled sessions: `sessions/*.jsonl` (a message a line) and `labels.jsonl` (what is worth
+keeping, and traps).
 
-A label with a `kind` is a memory that a careful colleague would have written down: `quote` is where it stands, `text`
-how it would be kept, `also` other kinds that are as good. A label with a `trap` is something that must not be kept, and
-why. `passes.jsonl` has what each of two passes of labelling, the second blind to the first and in another order, said
-about every message of a user before they were resolved; both are by the same hand, which also wrote the sessions.
+A label with a `kind` is a memory that a careful colleague would have written down: `quote` is where
+it stands, `text` how it would be kept, `also` other kinds that are as good. A label with a `trap`
+is something that must not be kept, and why. `passes.jsonl` has what each of two passes of
+labelling, the second blind to the first and in another order, said about every message of a user
+before they were resolved; both are by the same hand, which also wrote the sessions.
 """
 
 import json
@@ -34,8 +36,14 @@ def sessions() -> list[Session]:
     found = []
     for path in sorted((HERE / "sessions").glob("*.jsonl")):
         mine = [label for label in labels if label["session"] == path.stem]
-        found.append(Session(path.stem, tuple((m["role"], m["content"]) for m in rows(path)),
-                             tuple(m for m in mine if "kind" in m), tuple(m for m in mine if "trap" in m)))
+        found.append(
+            Session(
+                path.stem,
+                tuple((m["role"], m["content"]) for m in rows(path)),
+                tuple(m for m in mine if "kind" in m),
+                tuple(m for m in mine if "trap" in m),
+            )
+        )
     return found
 
 
@@ -46,11 +54,17 @@ def halves() -> dict[str, list[Session]]:
 
 
 def agreement() -> dict[str, float]:
-    """How far the two passes of labelling agreed on the messages of users: keep anything or not, and the kinds."""
+    """How far the two passes of labelling agreed on the messages of users: keep anything or not,
+    and the kinds.
+    """
     said = rows(HERE / "passes.jsonl")
     same = sum(bool(row["first"]) == bool(row["second"]) for row in said) / len(said)
     yes = [sum(bool(row[name]) for row in said) / len(said) for name in ("first", "second")]
     chance = yes[0] * yes[1] + (1 - yes[0]) * (1 - yes[1])
     both = [row for row in said if row["first"] and row["second"]]
-    return {"messages": len(said), "same": same, "kappa": (same - chance) / (1 - chance),
-            "same_kinds": sum(row["first"] == row["second"] for row in both) / len(both)}
+    return {
+        "messages": len(said),
+        "same": same,
+        "kappa": (same - chance) / (1 - chance),
+        "same_kinds": sum(row["first"] == row["second"] for row in both) / len(both),
+    }

@@ -1,14 +1,17 @@
-"""When what is needed comes, through hooks: at the turn that needs it, or one later. `python -m bench.gate.hooked`
+"""When what is needed comes, through hooks: at the turn that needs it, or one later. `python -m
+bench.gate.hooked`
 
-Hooks cannot wait for the model: what meaning finds for a prompt is ready soon after it. Three ways to give it, on the
-labelled sessions, by the real path (`opening`, `prepare`) and the hooks' own rules (`hooks.topic`):
+Hooks cannot wait for the model: what meaning finds for a prompt is ready soon after it. Three ways
+to give it, on the labelled sessions, by the real path (`opening`, `prepare`) and the hooks' own
+rules (`hooks.topic`):
 
     one turn later   words at the first prompt of a session; then what the last turn prepared, whatever is said now
     every prompt     words at each prompt that says something of its own; what was prepared waits for one that goes on
     and at work      the same, and what was prepared for a prompt comes with the first tool that runs for it: the most
                      that can be had, for here every turn runs one, and none before it is ready
 
-A turn counts as helped if it had what it needs by then; a quiet turn as clean if it was given nothing.
+A turn counts as helped if it had what it needs by then; a quiet turn as clean if it was given
+nothing.
 """
 
 import argparse
@@ -32,16 +35,37 @@ from reverie.window import EMPTY
 HEAD = ("quiet", "clean", "needed", "surfaced", "helped", "precision")
 
 
-def hooked(place: Place, embedder: Embedder, *, every: bool, at_work: bool = False) -> Iterator[Shown]:
+def hooked(
+    place: Place, embedder: Embedder, *, every: bool, at_work: bool = False
+) -> Iterator[Shown]:
     """The labelled turns of a place, in order, and what hooks give with each."""
-    store, settings, space = place.mind.store, Settings(home=place.mind.settings.home, deadline=1.0), place.space
-    session, attention, now, last, ready, fits, known = "", Attention(""), NOW, None, EMPTY, [""], set[str]()
+    store, settings, space = (
+        place.mind.store,
+        Settings(home=place.mind.settings.home, deadline=1.0),
+        place.space,
+    )
+    session, attention, now, last, ready, fits, known = (
+        "",
+        Attention(""),
+        NOW,
+        None,
+        EMPTY,
+        [""],
+        set[str](),
+    )
     for case in place.cases:
         if case.group != "sessions":
             continue
         begins = case.session != session
         if begins:
-            session, attention, now, last, ready, known = case.session, Attention(case.session), NOW, None, EMPTY, set()
+            session, attention, now, last, ready, known = (
+                case.session,
+                Attention(case.session),
+                NOW,
+                None,
+                EMPTY,
+                set(),
+            )
         now += APART
         text = case.window[-1].text
         fresh = bool(ready) and now - ready.prepared_at < FRESH_FOR
@@ -76,8 +100,12 @@ def hooked(place: Place, embedder: Embedder, *, every: bool, at_work: bool = Fal
 
 def main() -> None:
     """Measure, print, keep."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--held-out", action="store_true", help="the other stores; say so in looks.txt")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--held-out", action="store_true", help="the other stores; say so in looks.txt"
+    )
     args = data.arguments(parser)
     embedder = stores.remembering(args.cache.absolute())
     rows: dict[str, list[Shown]] = {"one turn later": [], "every prompt": [], "and at work": []}
@@ -86,8 +114,14 @@ def main() -> None:
             continue
         with desk_place(desk, embedder, args.cache.absolute(), args.data) as place:
             for name, shown in rows.items():
-                shown.extend(hooked(place, embedder, every=name != "one turn later",
-                                    at_work=name == "and at work"))
+                shown.extend(
+                    hooked(
+                        place,
+                        embedder,
+                        every=name != "one turn later",
+                        at_work=name == "and at work",
+                    )
+                )
     result = {name: asdict(figures(shown)) for name, shown in rows.items()}
     table([(name, *(row[c] for c in HEAD)) for name, row in result.items()], ("hooks", *HEAD))
     if args.held_out:

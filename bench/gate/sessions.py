@@ -1,12 +1,15 @@
-"""The labelled sessions as values: fourteen stores of 15 to 40 memories, and what a developer types beside each.
+"""The labelled sessions as values: fourteen stores of 15 to 40 memories, and what a developer types
+beside each.
 
-They are made by hand and lie readable in `sessions/*.jsonl`. A line is a memory (`memory`, `kind`, `by` = provenance,
-`days` old, `everywhere` = about the user and not one project, `triggers`, `text`) or a turn (`turn`, `session` = which
-of the store's conversations, `says`, `needs`, `votes`, and what the agent `answer`ed where that matters).
+They are made by hand and lie readable in `sessions/*.jsonl`. A line is a memory (`memory`, `kind`,
+`by` = provenance, `days` old, `everywhere` = about the user and not one project, `triggers`,
+`text`) or a turn (`turn`, `session` = which of the store's conversations, `says`, `needs`, `votes`,
+and what the agent `answer`ed where that matters).
 
-A turn *needs* a memory if the agent's next step would be wrong, or a question would go unanswered, without it. What
-always holds (short answers, no emojis) is needed by no turn in particular. Each turn was labelled twice: when it was
-written, and again in another order, without sight of the first label; `needs` is what was agreed on afterwards.
+A turn *needs* a memory if the agent's next step would be wrong, or a question would go unanswered,
+without it. What always holds (short answers, no emojis) is needed by no turn in particular. Each
+turn was labelled twice: when it was written, and again in another order, without sight of the first
+label; `needs` is what was agreed on afterwards.
 
 The five stores whose names have the lowest SHA-256 are held out: nothing is fitted on them.
 """
@@ -60,19 +63,35 @@ class Desk:
 def read(path: Path) -> Desk:
     """One store with its turns."""
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    return Desk(path.stem, tuple(note(row) for row in rows if "memory" in row),
-                tuple(turn(row) for row in rows if "turn" in row))
+    return Desk(
+        path.stem,
+        tuple(note(row) for row in rows if "memory" in row),
+        tuple(turn(row) for row in rows if "turn" in row),
+    )
 
 
 def note(row: dict[str, object]) -> Note:
-    return Note(str(row["memory"]), str(row["kind"]), str(row["by"]), int(str(row["days"])), str(row["text"]),
-                bool(row.get("everywhere")), tuple(map(str, row.get("triggers", ()))))    # type: ignore[call-overload]
+    return Note(
+        str(row["memory"]),
+        str(row["kind"]),
+        str(row["by"]),
+        int(str(row["days"])),
+        str(row["text"]),
+        bool(row.get("everywhere")),
+        tuple(map(str, row.get("triggers", ()))),  # type: ignore[call-overload]
+    )
 
 
 def turn(row: dict[str, object]) -> Said:
-    votes = tuple(frozenset(map(str, vote)) for vote in row["votes"])    # type: ignore[attr-defined]
-    return Said(str(row["turn"]), int(str(row["session"])), str(row["says"]),
-                frozenset(map(str, row["needs"])), votes, str(row.get("answer", "")))    # type: ignore[call-overload]
+    votes = tuple(frozenset(map(str, vote)) for vote in row["votes"])  # type: ignore[attr-defined]
+    return Said(
+        str(row["turn"]),
+        int(str(row["session"])),
+        str(row["says"]),
+        frozenset(map(str, row["needs"])),  # type: ignore[call-overload]
+        votes,
+        str(row.get("answer", "")),
+    )
 
 
 @lru_cache(maxsize=1)
@@ -83,7 +102,11 @@ def desks() -> tuple[Desk, ...]:
 
 def held_out() -> frozenset[str]:
     """The names of the stores that nothing is fitted on."""
-    return frozenset(sorted((desk.name for desk in desks()), key=lambda n: sha256(n.encode()).hexdigest())[:HELD_OUT])
+    return frozenset(
+        sorted((desk.name for desk in desks()), key=lambda n: sha256(n.encode()).hexdigest())[
+            :HELD_OUT
+        ]
+    )
 
 
 def look(at: str) -> None:
@@ -94,7 +117,9 @@ def look(at: str) -> None:
 
 
 def agreement() -> dict[str, float]:
-    """How far the two votes agree: the share of turns with equal labels, and Cohen's kappa on "needs something"."""
+    """How far the two votes agree: the share of turns with equal labels, and Cohen's kappa on
+    "needs something".
+    """
     votes = [turn.votes for desk in desks() for turn in desk.turns]
     same = sum(a == b for a, b in votes) / len(votes)
     both = sum(bool(a) == bool(b) for a, b in votes) / len(votes)

@@ -1,14 +1,16 @@
-"""Learn the gate's coefficients from the develop part, and say how well they do on stores they have not seen.
+"""Learn the gate's coefficients from the develop part, and say how well they do on stores they have
+not seen.
 
     python -m bench.gate.train [--data PATH] [--cache PATH] [--write]
 
-The hits and their numbers come from the real path (`settle.prepare` on real stores, the gate's own functions), so what
-is learned is what runs. First *fits*: a listwise softmax over the hits of turns that need something (Cao et al., 2007).
-Then *opens*: a logistic regression over all turns on whether they need anything, given how well the best one fits. The
-priors of `search.shape` stand in both as they will at run time. Signs of likeness may not count against a memory. Last,
-the constant is moved so that `QUIET` of the quiet turns stay clean in sessions as they go on, each judged by
-coefficients that have not seen its store; and the weight of "talk", so that as many of the questions that a foreign
-conversation is asked find nothing.
+The hits and their numbers come from the real path (`settle.prepare` on real stores, the gate's own
+functions), so what is learned is what runs. First *fits*: a listwise softmax over the hits of turns
+that need something (Cao et al., 2007). Then *opens*: a logistic regression over all turns on
+whether they need anything, given how well the best one fits. The priors of `search.shape` stand in
+both as they will at run time. Signs of likeness may not count against a memory. Last, the constant
+is moved so that `QUIET` of the quiet turns stay clean in sessions as they go on, each judged by
+coefficients that have not seen its store; and the weight of "talk", so that as many of the
+questions that a foreign conversation is asked find nothing.
 """
 
 import argparse
@@ -35,14 +37,33 @@ from reverie.search.gate import Seen
 from reverie.search.shape import prior
 from reverie.settle.preparing import prepare
 
-QUIET = 0.92             # share of the sessions' quiet turns that are to stay clean, on stores that were not seen
+QUIET = (
+    0.92  # share of the sessions' quiet turns that are to stay clean, on stores that were not seen
+)
 PENALTY = {"fits": 3e-2, "opens": 3e-3}
 SHARES = {"sessions": 1.0, "commits": 0.1, "chat": 0.1, "questions": 0.1, "foreign questions": 0.1}
-MOST = 5                 # memories that a turn is given
+MOST = 5  # memories that a turn is given
 FLOORS = np.arange(4.0, -6.0, -0.05)
-ALIKE = frozenset({"meaning", "meaning in talk", "meaning here", "words", "words in talk", "rank", "rank in talk",
-                   "shared words", "share of the turn", "share of the memory", "best fit", "best meaning",
-                   "best meaning here", "best words", "prospects", "lead"})
+ALIKE = frozenset(
+    {
+        "meaning",
+        "meaning in talk",
+        "meaning here",
+        "words",
+        "words in talk",
+        "rank",
+        "rank in talk",
+        "shared words",
+        "share of the turn",
+        "share of the memory",
+        "best fit",
+        "best meaning",
+        "best meaning here",
+        "best words",
+        "prospects",
+        "lead",
+    }
+)
 NOBODY = Memory(id="", text="", space="", at=0.0, created_at=0.0, updated_at=0.0)
 TARGET = Path(gate.__file__).with_name("gate.json")
 
@@ -53,11 +74,11 @@ class Example:
 
     store: str
     case: Case
-    ids: tuple[str, ...]         # of the hits; there may be none
-    hits: np.ndarray             # [n, signs of fitting]
-    turn: np.ndarray             # the signs of opening, but for the best fit
-    needed: np.ndarray           # which hits are
-    prior: np.ndarray            # log-odds that the priors add
+    ids: tuple[str, ...]  # of the hits; there may be none
+    hits: np.ndarray  # [n, signs of fitting]
+    turn: np.ndarray  # the signs of opening, but for the best fit
+    needed: np.ndarray  # which hits are
+    prior: np.ndarray  # log-odds that the priors add
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,31 +95,51 @@ def examples(place: Place, embedder: Embedder | None, names: Names) -> list[Exam
     for case in place.cases:
         caught: list[tuple[Sequence[Hit], Sequence[Seen], str]] = []
 
-        def catch(hits: Sequence[Hit], seen: Sequence[Seen], text: str,
-                  caught: list[tuple[Sequence[Hit], Sequence[Seen], str]] = caught) -> list[Hit]:
+        def catch(
+            hits: Sequence[Hit],
+            seen: Sequence[Seen],
+            text: str,
+            caught: list[tuple[Sequence[Hit], Sequence[Seen], str]] = caught,
+        ) -> list[Hit]:
             caught.append((hits, seen, text))
             return list(hits)
 
         with put_in(Gate("catch", catch, lambda _hits, _limit: [])):
-            prepare(place.mind.store, embedder, Settings(home=place.mind.settings.home), Attention("x"), place.space,
-                    case.window, NOW, None)
+            prepare(
+                place.mind.store,
+                embedder,
+                Settings(home=place.mind.settings.home),
+                Attention("x"),
+                place.space,
+                case.window,
+                NOW,
+                None,
+            )
         found.append(example(place.name, case, *(caught[-1] if caught else ((), (), "")), names))
     return found
 
 
-def example(store: str, case: Case, hits: Sequence[Hit], seen: Sequence[Seen], text: str, names: Names) -> Example:
+def example(
+    store: str, case: Case, hits: Sequence[Hit], seen: Sequence[Seen], text: str, names: Names
+) -> Example:
     """The signs of one turn."""
     if not hits:
         nothing = np.zeros(0)
-        return Example(store, case, (), np.zeros((0, len(names.fits))), nothing, nothing.astype(bool), nothing)
+        return Example(
+            store, case, (), np.zeros((0, len(names.fits))), nothing, nothing.astype(bool), nothing
+        )
     turn = gate.read(text)
     signs = gate.fitting(turn, [hit.memory for hit in hits], seen)
     opens = gate.opening(turn, [hit.memory for hit in hits], seen, [0.0 for _ in hits])
-    return Example(store, case, tuple(hit.memory.id for hit in hits),
-                   np.array([[known(one[name]) for name in names.fits] for one in signs]),
-                   np.array([known(opens[name]) for name in names.opens]),
-                   np.array([hit.memory.id in case.needs for hit in hits]),
-                   np.array([math.log(prior(hit.memory, NOW)) for hit in hits]))
+    return Example(
+        store,
+        case,
+        tuple(hit.memory.id for hit in hits),
+        np.array([[known(one[name]) for name in names.fits] for one in signs]),
+        np.array([known(opens[name]) for name in names.opens]),
+        np.array([hit.memory.id in case.needs for hit in hits]),
+        np.array([math.log(prior(hit.memory, NOW)) for hit in hits]),
+    )
 
 
 def known(value: float) -> float:
@@ -109,14 +150,20 @@ def known(value: float) -> float:
 def columns() -> Names:
     """The names of all signs."""
     turn = gate.read("")
-    return Names(tuple(gate.fitting(turn, [NOBODY], [Seen()])[0]),
-                 tuple(gate.opening(turn, [NOBODY], [Seen()], [0.0])))
+    return Names(
+        tuple(gate.fitting(turn, [NOBODY], [Seen()])[0]),
+        tuple(gate.opening(turn, [NOBODY], [Seen()], [0.0])),
+    )
 
 
 def bounds(names: Iterable[str], spread: np.ndarray) -> list[tuple[float | None, float | None]]:
-    """Signs of likeness count for a memory or not at all. The lead counts at most once: a better second never loses."""
-    return [(0.0 if name in ALIKE else None, width if name == "lead" else None)
-            for name, width in zip(names, spread.tolist(), strict=True)]
+    """Signs of likeness count for a memory or not at all. The lead counts at most once: a better
+    second never loses.
+    """
+    return [
+        (0.0 if name in ALIKE else None, width if name == "lead" else None)
+        for name, width in zip(names, spread.tolist(), strict=True)
+    ]
 
 
 def weighed(some: Sequence[Example]) -> np.ndarray:
@@ -130,8 +177,10 @@ def fit_fits(some: Sequence[Example], names: Names) -> np.ndarray:
     """Which of its hits a turn needs: listwise."""
     needing = [one for one in some if one.needed.any()]
     spread = np.concatenate([one.hits for one in needing]).std(axis=0) + 1e-6
-    rows = [(one.hits / spread, one.needed / one.needed.sum(), one.prior, weight)
-            for one, weight in zip(needing, weighed(needing), strict=True)]
+    rows = [
+        (one.hits / spread, one.needed / one.needed.sum(), one.prior, weight)
+        for one, weight in zip(needing, weighed(needing), strict=True)
+    ]
 
     def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = PENALTY["fits"] * float(w @ w), 2 * PENALTY["fits"] * w
@@ -143,7 +192,9 @@ def fit_fits(some: Sequence[Example], names: Names) -> np.ndarray:
             slope = slope + weight * (x.T @ (p - wanted))
         return value, slope
 
-    best = minimize(loss, np.zeros(len(spread)), jac=True, method="L-BFGS-B", bounds=bounds(names.fits, spread))
+    best = minimize(
+        loss, np.zeros(len(spread)), jac=True, method="L-BFGS-B", bounds=bounds(names.fits, spread)
+    )
     return np.asarray(best.x / spread)
 
 
@@ -172,10 +223,14 @@ def fit_opens(some: Sequence[Example], fits: np.ndarray, names: Names) -> np.nda
     def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
         p = 1 / (1 + np.exp(-np.clip((x / spread) @ w + before, -30, 30)))
         gain = weights * (y * np.log(p + 1e-12) + (1 - y) * np.log(1 - p + 1e-12))
-        return (PENALTY["opens"] * float(free @ (w * w)) - float(gain.sum()),
-                (x / spread).T @ (weights * (p - y)) + 2 * PENALTY["opens"] * free * w)
+        return (
+            PENALTY["opens"] * float(free @ (w * w)) - float(gain.sum()),
+            (x / spread).T @ (weights * (p - y)) + 2 * PENALTY["opens"] * free * w,
+        )
 
-    best = minimize(loss, np.zeros(len(spread)), jac=True, method="L-BFGS-B", bounds=bounds(names.opens, spread))
+    best = minimize(
+        loss, np.zeros(len(spread)), jac=True, method="L-BFGS-B", bounds=bounds(names.opens, spread)
+    )
     return np.asarray(best.x / spread)
 
 
@@ -188,7 +243,9 @@ def margins(one: Example, fits: np.ndarray, opens: np.ndarray, names: Names) -> 
 
 
 def unseen(some: Sequence[Example], names: Names) -> list[tuple[Example, np.ndarray]]:
-    """Every example of a labelled session with its margins, by coefficients that have not seen its store."""
+    """Every example of a labelled session with its margins, by coefficients that have not seen its
+    store.
+    """
     found = []
     for store in sorted({one.store for one in some if one.case.group == "sessions"}):
         rest = [one for one in some if one.store != store]
@@ -199,7 +256,9 @@ def unseen(some: Sequence[Example], names: Names) -> list[tuple[Example, np.ndar
 
 
 def level(judged: Sequence[tuple[Example, np.ndarray]]) -> float:
-    """The lowest margin from which on things may surface with `QUIET` of the sessions' quiet turns left clean."""
+    """The lowest margin from which on things may surface with `QUIET` of the sessions' quiet turns
+    left clean.
+    """
     lowest = FLOORS[0]
     for floor in FLOORS:
         if counted(judged, float(floor), "sessions")[1] < QUIET:
@@ -209,14 +268,23 @@ def level(judged: Sequence[tuple[Example, np.ndarray]]) -> float:
 
 
 def level_in_talk(judged: Sequence[tuple[Example, np.ndarray]]) -> float:
-    """The same for questions asked of a foreign conversation, on top of the floor; never below it."""
-    foreign = [values.max(initial=FLOORS[-1]) for one, values in judged
-               if one.case.group == "foreign questions" and not one.store.startswith("cosqa")]
+    """The same for questions asked of a foreign conversation, on top of the floor;
+    never below it.
+    """
+    foreign = [
+        values.max(initial=FLOORS[-1])
+        for one, values in judged
+        if one.case.group == "foreign questions" and not one.store.startswith("cosqa")
+    ]
     return max(0.0, float(np.quantile(foreign, QUIET))) if foreign else 0.0
 
 
-def counted(judged: Sequence[tuple[Example, np.ndarray]], floor: float, group: str) -> tuple[int, float, float, float]:
-    """Of one group, session by session: (turns, quiet turns left clean, needed memories the agent has, precision)."""
+def counted(
+    judged: Sequence[tuple[Example, np.ndarray]], floor: float, group: str
+) -> tuple[int, float, float, float]:
+    """Of one group, session by session: (turns, quiet turns left clean, needed memories the agent
+    has, precision).
+    """
     sessions: dict[str, set[str]] = {}
     quiet = clean = needed = known = given = right = 0
     for one, values in judged:
@@ -228,13 +296,19 @@ def counted(judged: Sequence[tuple[Example, np.ndarray]], floor: float, group: s
         given, right = given + len(new), right + len(new & one.case.needs)
         needed, known = needed + len(one.case.needs), known + len(shown & one.case.needs)
         quiet, clean = quiet + (not one.case.needs), clean + (not one.case.needs and not new)
-    return (sum(one.case.group == group for one, _ in judged), share(clean, quiet), share(known, needed),
-            share(right, given))
+    return (
+        sum(one.case.group == group for one, _ in judged),
+        share(clean, quiet),
+        share(known, needed),
+        share(right, given),
+    )
 
 
 def picked(ids: Sequence[str], values: np.ndarray, floor: float, shown: Set[str]) -> set[str]:
     """What would surface, as `shape.passed` decides it."""
-    order = [place for place in np.argsort(-values, kind="stable").tolist() if ids[place] not in shown]
+    order = [
+        place for place in np.argsort(-values, kind="stable").tolist() if ids[place] not in shown
+    ]
     if not order or values[order[0]] < floor:
         return set()
     least = values[order[0]] + math.log(shape.BESIDE)
@@ -248,12 +322,18 @@ def learnt(some: Sequence[Example], names: Names, head: str) -> dict[str, dict[s
     fits = fit_fits(some, names)
     opens = fit_opens(some, fits, names)
     opens[names.opens.index("constant")] -= floor
-    opens[names.opens.index("talk")] -= level_in_talk([(one, margins(one, fits, opens, names)) for one in some])
+    opens[names.opens.index("talk")] -= level_in_talk(
+        [(one, margins(one, fits, opens, names)) for one in some]
+    )
     here = [(one, margins(one, fits, opens, names)) for one in some]
     print(f"\n{head}: every session judged without its store; then all, in sample")
-    table([("sessions, unseen", *counted(left_out, floor, "sessions")),
-           *((group, *counted(here, 0.0, group)) for group in SHARES)],
-          ("group", "turns", "quiet left clean", "surfaced", "precision"))
+    table(
+        [
+            ("sessions, unseen", *counted(left_out, floor, "sessions")),
+            *((group, *counted(here, 0.0, group)) for group in SHARES),
+        ],
+        ("group", "turns", "quiet left clean", "surfaced", "precision"),
+    )
     return {"fits": named(names.fits, fits), "opens": named(names.opens, opens)}
 
 
@@ -261,7 +341,9 @@ def named(names: Sequence[str], weights: np.ndarray) -> dict[str, float]:
     return {name: round(float(weight), 4) for name, weight in zip(names, weights, strict=True)}
 
 
-def develop(home: Path, root: Path | None, embedder: Embedder, names: Names) -> Mapping[str, list[Example]]:
+def develop(
+    home: Path, root: Path | None, embedder: Embedder, names: Names
+) -> Mapping[str, list[Example]]:
     """All examples of the develop part, by path."""
     found: dict[str, list[Example]] = {"with meaning": [], "by words": []}
     for place in places(embedder, home, root, held=False):
@@ -272,14 +354,19 @@ def develop(home: Path, root: Path | None, embedder: Embedder, names: Names) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--write", action="store_true", help="replace search/gate.json")
     args = data.arguments(parser)
     home, names = args.cache.absolute(), columns()
     found = develop(home, args.data, stores.remembering(home), names)
     paths = {path: learnt(some, names, path) for path, some in found.items()}
     if args.write:
-        TARGET.write_text(json.dumps({"how": "python -m bench.gate.train --write", **paths}, indent=1) + "\n", "utf-8")
+        TARGET.write_text(
+            json.dumps({"how": "python -m bench.gate.train --write", **paths}, indent=1) + "\n",
+            "utf-8",
+        )
         print(f"wrote {TARGET.name}")
 
 

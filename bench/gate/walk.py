@@ -1,7 +1,9 @@
-"""Turns through the real path: `settle.prepare` on a real store with the real model, and what would have been injected.
+"""Turns through the real path: `settle.prepare` on a real store with the real model, and what would
+have been injected.
 
-A session keeps its `Attention`, as in life: what was given is not given again, and counts as known to the agent from
-then on. Other gates are put in the place of ours (`Gate`), so that all of them judge the same hits on the same path.
+A session keeps its `Attention`, as in life: what was given is not given again, and counts as known
+to the agent from then on. Other gates are put in the place of ours (`Gate`), so that all of them
+judge the same hits on the same path.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -57,10 +59,18 @@ def walked(place: Place, embedder: Embedder | None, one: Gate) -> Iterator[Shown
     with put_in(one):
         for case in place.cases:
             if case.session != session:
-                attention, session, now, last, known = Attention(case.session), case.session, NOW, None, set()
+                attention, session, now, last, known = (
+                    Attention(case.session),
+                    case.session,
+                    NOW,
+                    None,
+                    set(),
+                )
             now += APART
             attention.turn()
-            made = prepare(place.mind.store, embedder, settings, attention, place.space, case.window, now, last)
+            made = prepare(
+                place.mind.store, embedder, settings, attention, place.space, case.window, now, last
+            )
             block, last = made.block, made.vector
             attention.prepared(block, now)
             attention.given(block.ids, now)
@@ -72,23 +82,31 @@ def walked(place: Place, embedder: Embedder | None, one: Gate) -> Iterator[Shown
 class Figures:
     """How a gate did on some turns; shares of 0..1, NaN where there is nothing to count."""
 
-    quiet: int               # turns that need nothing
-    clean: float             # … of them, how many were left alone
-    needed: int              # memories that are needed, counted at each turn that needs them
-    surfaced: float          # … of them, how many the agent had at that turn
-    helped: float            # turns that need something and had at least one of it
-    precision: float         # memories given that this turn needs
+    quiet: int  # turns that need nothing
+    clean: float  # … of them, how many were left alone
+    needed: int  # memories that are needed, counted at each turn that needs them
+    surfaced: float  # … of them, how many the agent had at that turn
+    helped: float  # turns that need something and had at least one of it
+    precision: float  # memories given that this turn needs
 
 
 def figures(shown: Sequence[Shown]) -> Figures:
     """The figures of some turns."""
     quiet = [one for one in shown if not one.case.needs]
     needing = [one for one in shown if one.case.needs]
-    needed, given = sum(len(one.case.needs) for one in needing), sum(len(one.given) for one in shown)
+    needed, given = (
+        sum(len(one.case.needs) for one in needing),
+        sum(len(one.given) for one in shown),
+    )
     right = sum(len(set(one.given) & one.case.needs) for one in shown)
-    return Figures(len(quiet), share(sum(not one.given for one in quiet), len(quiet)), needed,
-                   share(sum(len(one.known) for one in needing), needed),
-                   share(sum(bool(one.known) for one in needing), len(needing)), share(right, given))
+    return Figures(
+        len(quiet),
+        share(sum(not one.given for one in quiet), len(quiet)),
+        needed,
+        share(sum(len(one.known) for one in needing), needed),
+        share(sum(bool(one.known) for one in needing), len(needing)),
+        share(right, given),
+    )
 
 
 def share(part: int, whole: int) -> float:

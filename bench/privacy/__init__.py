@@ -1,1 +1,3 @@
-"""How much `reverie.privacy` catches and spares, and how long it takes: `python -m bench.privacy`."""
+"""How much `reverie.privacy` catches and spares, and how long it takes: `python -m
+bench.privacy`.
+"""

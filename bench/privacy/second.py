@@ -1,9 +1,10 @@
-"""A second set, written after the rules had been mended for `heldout` and before it was run: how far do rules carry?
+"""A second set, written after the rules had been mended for `heldout` and before it was run: how
+far do rules carry?
 
-Other issuers and phrasings than in `cases` and `heldout`, and identifiers that services write as they write secrets.
+Other issuers and phrasings than in `cases` and `heldout`, and identifiers that services write as
+they write secrets.
 """
 
-# ruff: noqa: E501 - one case is one line
 from __future__ import annotations
 
 import random
@@ -25,10 +26,30 @@ SHAPES: dict[str, list[Piece]] = {
     "gitlab-deploy": ["gl", "dt-", (URL64, 20)],
     "google-refresh": ["1/", "/0", (URL64, 60)],
     "grafana-cloud": ["gl", "c_", (ALNUM, 80)],
-    "hubspot": ["pat", "-na1-", (HEX, 8), "-", (HEX, 4), "-", (HEX, 4), "-", (HEX, 4), "-", (HEX, 12)],
+    "hubspot": [
+        "pat",
+        "-na1-",
+        (HEX, 8),
+        "-",
+        (HEX, 4),
+        "-",
+        (HEX, 4),
+        "-",
+        (HEX, 4),
+        "-",
+        (HEX, 12),
+    ],
     "intercom": ["dG9", "rOg", (ALNUM, 54)],
     "linear-oauth": ["lin", "_oauth_", (HEX, 64)],
-    "microsoft-teams": ["https://x.webhook", ".office.com/webhookb2/", (HEX, 36), "@", (HEX, 36), "/IncomingWebhook/", (HEX, 32)],
+    "microsoft-teams": [
+        "https://x.webhook",
+        ".office.com/webhookb2/",
+        (HEX, 36),
+        "@",
+        (HEX, 36),
+        "/IncomingWebhook/",
+        (HEX, 32),
+    ],
     "new-relic": ["NR", "AK-", (UPPER, 27)],
     "openai-admin": ["sk-", "admin-", (URL64, 60)],
     "perplexity": ["pp", "lx-", (ALNUM, 48)],
@@ -43,37 +64,110 @@ SHAPES: dict[str, list[Piece]] = {
     "terraform": [(ALNUM, 14), ".atlas", "v1.", (URL64, 64)],
     "zapier-like-stytch": ["secret", "-live-", (URL64, 36)],
 }
-CARRIERS = ("conn.setToken('{}')", "[2026-02-03 04:05:06] WARN retry with {} (3)", "export default {{ t: `{}` }}", "我的凭证 {} 还能用吗？")
+CARRIERS = (
+    "conn.setToken('{}')",
+    "[2026-02-03 04:05:06] WARN retry with {} (3)",
+    "export default {{ t: `{}` }}",
+    "我的凭证 {} 还能用吗？",
+)
 PASSWORDS = ("Gr33n-Lampe", "m0nsoon!Delta", "P4perTiger", "8walls&Doors")
 PHRASES = (
-    "the root password on that box is {}", "use {} as the password", "psql: password for ann was {} all along", "<password type=\"text\">{}</password>", "PASS={}",
-    "db.password: '{}'", "passwd: {}", "sqlcmd -S db -U sa -P {}", "sftp://ann:{}@files.example:22/x", "MYSQL_ROOT_PASSWORD: {}", "redis-cli -a {} ping", "rabbitmqctl add_user ann {}",
-    "wachtwoord: {}", "hasło: {}", "senha = \"{}\"", "unlock with passphrase {}", "{{\"username\":\"ann\",\"password\":\"{}\"}}", "config.password = \"{}\"", "--db-password={}", "vpn: ann / {}",
-)  # fmt: skip
+    "the root password on that box is {}",
+    "use {} as the password",
+    "psql: password for ann was {} all along",
+    '<password type="text">{}</password>',
+    "PASS={}",
+    "db.password: '{}'",
+    "passwd: {}",
+    "sqlcmd -S db -U sa -P {}",
+    "sftp://ann:{}@files.example:22/x",
+    "MYSQL_ROOT_PASSWORD: {}",
+    "redis-cli -a {} ping",
+    "rabbitmqctl add_user ann {}",
+    "wachtwoord: {}",
+    "hasło: {}",
+    'senha = "{}"',
+    "unlock with passphrase {}",
+    '{{"username":"ann","password":"{}"}}',
+    'config.password = "{}"',
+    "--db-password={}",
+    "vpn: ann / {}",
+)
 
 
 def secrets(seed: int = 211) -> list[Case]:
     """Every shape in one carrier, every phrase once."""
     rng = random.Random(seed)
-    made = [(kind, "".join(p if isinstance(p, str) else _draw(rng, *p) for p in pieces)) for kind, pieces in SHAPES.items()]
-    cases = [Case(kind, CARRIERS[n % 4].format(one), one.removeprefix("Basic ").rpartition("/webhookb2/")[2]) for n, (kind, one) in enumerate(made)]
-    return cases + [Case("password: " + phrase, phrase.format(word := rng.choice(PASSWORDS)), word) for phrase in PHRASES]
+    made = [
+        (kind, "".join(p if isinstance(p, str) else _draw(rng, *p) for p in pieces))
+        for kind, pieces in SHAPES.items()
+    ]
+    cases = [
+        Case(
+            kind,
+            CARRIERS[n % 4].format(one),
+            one.removeprefix("Basic ").rpartition("/webhookb2/")[2],
+        )
+        for n, (kind, one) in enumerate(made)
+    ]
+    return cases + [
+        Case("password: " + phrase, phrase.format(word := rng.choice(PASSWORDS)), word)
+        for phrase in PHRASES
+    ]
 
 
 def lookalikes(seed: int = 223) -> list[str]:
-    """Identifiers that services write as they write secrets, and other text that must come back untouched."""
+    """Identifiers that services write as they write secrets, and other text that must come back
+    untouched.
+    """
     rng = random.Random(seed)
     made = []
     for _ in range(3):
         made += [
-            f"toolu_01{_draw(rng, ALNUM, 22)}", f"msg_01{_draw(rng, ALNUM, 22)}", f"call_{_draw(rng, ALNUM, 24)}", f"chatcmpl-{_draw(rng, ALNUM, 29)}", f"req_{_draw(rng, HEX, 32)}",
-            f"cus_{_draw(rng, ALNUM, 14)}", f"pi_{_draw(rng, ALNUM, 24)}", f"price_1{_draw(rng, ALNUM, 23)}", f"file-{_draw(rng, ALNUM, 24)}", f"asst_{_draw(rng, ALNUM, 24)}",
-            f"mem_01{_draw(rng, '0123456789abcdefghjkmnpqrstvwxyz', 24)}", f"prj_{_draw(rng, ALNUM, 28)}", f"dpl_{_draw(rng, ALNUM, 28)}", f"evt_{_draw(rng, ALNUM, 24)}",
-            f"docker run -d --name web_{_draw(rng, LOWER, 8)} nginx:1.25@sha256:{_draw(rng, HEX, 64)}", f"key {_draw(rng, HEX, 40)} not in cache", f"token {_draw(rng, HEX, 40)[:12]} of the lexer",
-            f"client-certificate-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t{_draw(rng, ALNUM, 120)}", f"main.c:1234:12:warning:{_draw(rng, LOWER, 5)}", f"npm:{_draw(rng, LOWER, 8)}@1.2.3",
-        ]  # fmt: skip
+            f"toolu_01{_draw(rng, ALNUM, 22)}",
+            f"msg_01{_draw(rng, ALNUM, 22)}",
+            f"call_{_draw(rng, ALNUM, 24)}",
+            f"chatcmpl-{_draw(rng, ALNUM, 29)}",
+            f"req_{_draw(rng, HEX, 32)}",
+            f"cus_{_draw(rng, ALNUM, 14)}",
+            f"pi_{_draw(rng, ALNUM, 24)}",
+            f"price_1{_draw(rng, ALNUM, 23)}",
+            f"file-{_draw(rng, ALNUM, 24)}",
+            f"asst_{_draw(rng, ALNUM, 24)}",
+            f"mem_01{_draw(rng, '0123456789abcdefghjkmnpqrstvwxyz', 24)}",
+            f"prj_{_draw(rng, ALNUM, 28)}",
+            f"dpl_{_draw(rng, ALNUM, 28)}",
+            f"evt_{_draw(rng, ALNUM, 24)}",
+            f"docker run -d --name web_{_draw(rng, LOWER, 8)} nginx:1.25@sha256:{_draw(rng, HEX, 64)}",
+            f"key {_draw(rng, HEX, 40)} not in cache",
+            f"token {_draw(rng, HEX, 40)[:12]} of the lexer",
+            f"client-certificate-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t{_draw(rng, ALNUM, 120)}",
+            f"main.c:1234:12:warning:{_draw(rng, LOWER, 5)}",
+            f"npm:{_draw(rng, LOWER, 8)}@1.2.3",
+        ]
     return [
-        *made, "mail ann:Work2 @ the office", "cc: Bob2@example.com", "image registry.example:5000/app:V2b@sha256", "password – see the wiki", "the password is not needed", "Passwort ist falsch", "user ann, password unknown",
-        "login, password and token", "secret Santa2024 party", "the key ConfigurationPropertyName2Mapper is unknown", "value = \"x\" default = \"y\"", "IDENTIFIED BY :password", "ALTER USER ann WITH PASSWORD %s",
-        "echo done | sudo tee x", "SSWS is a scheme", "sk_buff handling", "re_escape", "as-built", "fc-list", "API-GATEWAY-RESPONSE-TIMEOUT-MS", "\"auth\": \"required\"", "\"auth\": \"token\"", "AUTH PLAIN is off",
-    ]  # fmt: skip
+        *made,
+        "mail ann:Work2 @ the office",
+        "cc: Bob2@example.com",
+        "image registry.example:5000/app:V2b@sha256",
+        "password – see the wiki",
+        "the password is not needed",
+        "Passwort ist falsch",
+        "user ann, password unknown",
+        "login, password and token",
+        "secret Santa2024 party",
+        "the key ConfigurationPropertyName2Mapper is unknown",
+        'value = "x" default = "y"',
+        "IDENTIFIED BY :password",
+        "ALTER USER ann WITH PASSWORD %s",
+        "echo done | sudo tee x",
+        "SSWS is a scheme",
+        "sk_buff handling",
+        "re_escape",
+        "as-built",
+        "fc-list",
+        "API-GATEWAY-RESPONSE-TIMEOUT-MS",
+        '"auth": "required"',
+        '"auth": "token"',
+        "AUTH PLAIN is off",
+    ]

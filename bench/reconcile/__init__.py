@@ -1,1 +1,3 @@
-"""Telling what two memories are to each other: labelled pairs, restatements, and how well it is done."""
+"""Telling what two memories are to each other: labelled pairs, restatements, and how well it is
+done.
+"""

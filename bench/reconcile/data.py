@@ -1,14 +1,14 @@
 """The labelled pairs and restatements, in two halves that share no group.
 
-`pairs.jsonl`: one pair a line, `old` was known when `new` came; all pairs of a group have the same `old`.
-`fresh.jsonl`: the same, written last; used for nothing but a final look.
-`givenup.jsonl`: the same, about what a new text gives up and about values that must be equal to the letter; about half
-of what announces a change is about something else. Its two halves are measured apart from the other pairs.
-`restatements.jsonl`: one text a line; the texts of a group say the same thing in different words.
-`against.jsonl`: for the groups of fifty, ten texts each that contradict or only resemble them.
-`last.jsonl`: two more groups of fifty, terse, chatty, asking, passive, giving reasons; with
-contradictions and near misses.
-A group belongs to the half that the SHA-256 of its name says: whoever adds a group cannot choose.
+`pairs.jsonl`: one pair a line, `old` was known when `new` came; all pairs of a group have the same
+`old`. `fresh.jsonl`: the same, written last; used for nothing but a final look. `givenup.jsonl`:
+the same, about what a new text gives up and about values that must be equal to the letter; about
+half of what announces a change is about something else. Its two halves are measured apart from the
+other pairs. `restatements.jsonl`: one text a line; the texts of a group say the same thing in
+different words. `against.jsonl`: for the groups of fifty, ten texts each that contradict or only
+resemble them. `last.jsonl`: two more groups of fifty, terse, chatty, asking, passive, giving
+reasons; with contradictions and near misses. A group belongs to the half that the SHA-256 of its
+name says: whoever adds a group cannot choose.
 """
 
 import json
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 HERE = Path(__file__).parent
 HALVES = ("develop", "held out")
-MANY = 50      # wordings of a group that is fed through the whole of settling
+MANY = 50  # wordings of a group that is fed through the whole of settling
 
 
 class Pair(NamedTuple):
@@ -33,7 +33,9 @@ class Pair(NamedTuple):
 
 
 class Said(NamedTuple):
-    """One text of a subject: a wording of it ("same"), or what is "against" it, "near" it or "apart"."""
+    """One text of a subject: a wording of it ("same"), or what is "against" it, "near" it or
+    "apart".
+    """
 
     group: str
     kind: str
@@ -48,18 +50,25 @@ def half(group: str) -> str:
 
 def pairs(of: str = "") -> list[Pair]:
     """The labelled pairs of one half, or all."""
-    rows = [Pair(**json.loads(line)) for line in (HERE / "pairs.jsonl").read_text("utf-8").splitlines()]
+    rows = [
+        Pair(**json.loads(line)) for line in (HERE / "pairs.jsonl").read_text("utf-8").splitlines()
+    ]
     return [row for row in rows if of in ("", half(row.group))]
 
 
 def fresh() -> list[Pair]:
     """Pairs written after features and rules were settled and never used for either."""
-    return [Pair(**json.loads(line)) for line in (HERE / "fresh.jsonl").read_text("utf-8").splitlines()]
+    return [
+        Pair(**json.loads(line)) for line in (HERE / "fresh.jsonl").read_text("utf-8").splitlines()
+    ]
 
 
 def givenup(of: str = "") -> list[Pair]:
     """The pairs of one half, or all, in which something is given up or spelt otherwise."""
-    rows = [Pair(**json.loads(line)) for line in (HERE / "givenup.jsonl").read_text("utf-8").splitlines()]
+    rows = [
+        Pair(**json.loads(line))
+        for line in (HERE / "givenup.jsonl").read_text("utf-8").splitlines()
+    ]
     return [row for row in rows if of in ("", half(row.group))]
 
 
@@ -74,16 +83,23 @@ def restatements(of: str = "") -> dict[str, tuple[str, list[str]]]:
 
 
 def fifties() -> dict[str, list[Said]]:
-    """The groups of fifty with what speaks against them; "test-first" is of the half for developing."""
-    found = {name: [Said(name, kind, "same", text) for text in members]
-             for name, (kind, members) in restatements().items() if len(members) >= MANY}
+    """The groups of fifty with what speaks against them; "test-first" is of the half for
+    developing.
+    """
+    found = {
+        name: [Said(name, kind, "same", text) for text in members]
+        for name, (kind, members) in restatements().items()
+        if len(members) >= MANY
+    }
     for one in subjects("against"):
         found[one.group].append(one)
     return found
 
 
 def last() -> dict[str, list[Said]]:
-    """Two further groups of fifty, in other manners of writing, with 35 others each; for a look at the very end."""
+    """Two further groups of fifty, in other manners of writing, with 35 others each; for a look at
+    the very end.
+    """
     found: dict[str, list[Said]] = defaultdict(list)
     for one in subjects("last"):
         found[one.group].append(one)
@@ -92,7 +108,10 @@ def last() -> dict[str, list[Said]]:
 
 def subjects(name: str) -> list[Said]:
     """The texts of `against.jsonl` or `last.jsonl`."""
-    return [Said(**json.loads(line)) for line in (HERE / f"{name}.jsonl").read_text("utf-8").splitlines()]
+    return [
+        Said(**json.loads(line))
+        for line in (HERE / f"{name}.jsonl").read_text("utf-8").splitlines()
+    ]
 
 
 def texts(rows: Sequence[Pair], groups: dict[str, tuple[str, list[str]]]) -> list[str]:

@@ -1,4 +1,6 @@
-"""What is counted: confusion, wrong retirements, missed contradictions, and what a fed group of restatements leaves."""
+"""What is counted: confusion, wrong retirements, missed contradictions, and what a fed group of
+restatements leaves.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -20,32 +22,56 @@ class Judged(NamedTuple):
 
 def memory(text: str, kind: str = "fact", **fields: Any) -> Memory:
     """A memory with this text."""
-    return Memory(id=f"mem_{abs(hash(text))}", text=text, space="me/demo", kind=kind,
-                  **{"at": NOON, "created_at": NOON, "updated_at": NOON, **fields})
+    return Memory(
+        id=f"mem_{abs(hash(text))}",
+        text=text,
+        space="me/demo",
+        kind=kind,
+        **{"at": NOON, "created_at": NOON, "updated_at": NOON, **fields},
+    )
 
 
 def ours(cosines: Cosines | None) -> Judge:
     """`compare`, with or without vectors."""
-    return lambda pair: compare(memory(pair.old, pair.kind), memory(pair.new, pair.kind),
-                                cosines(pair.old, pair.new) if cosines else None).relation
+    return lambda pair: (
+        compare(
+            memory(pair.old, pair.kind),
+            memory(pair.new, pair.kind),
+            cosines(pair.old, pair.new) if cosines else None,
+        ).relation
+    )
 
 
 def with_wordings(rows: Sequence[Pair], cosines: Cosines) -> list[Judged]:
-    """Everything but the restatements, against memories into which all restatements of the group were merged."""
+    """Everything but the restatements, against memories into which all restatements of the group
+    were merged.
+    """
     merged: dict[str, list[str]] = {}
     for row in rows:
         if row.label == "same":
             merged.setdefault(row.old, []).append(row.new)
-    return [Judged(row, verdict_of(Kept(memory(row.old, row.kind), tuple(merged.get(row.old, ()))),
-                                   memory(row.new, row.kind), cosines, True).relation)
-            for row in rows if row.label != "same"]
+    return [
+        Judged(
+            row,
+            verdict_of(
+                Kept(memory(row.old, row.kind), tuple(merged.get(row.old, ()))),
+                memory(row.new, row.kind),
+                cosines,
+                True,
+            ).relation,
+        )
+        for row in rows
+        if row.label != "same"
+    ]
 
 
 def by_cosine(cosines: Cosines) -> Judge:
     """The baseline of CONSTANTS row 7: ≥ 0.92 is the same, ≥ 0.80 is near."""
+
     def judge(pair: Pair) -> str:
         cosine = cosines(pair.old, pair.new)
         return "same" if cosine >= 0.92 else "near" if cosine >= 0.80 else "apart"
+
     return judge
 
 
@@ -64,22 +90,36 @@ def summary(found: Sequence[Judged]) -> dict[str, Any]:
     table = Counter((j.pair.label, j.relation) for j in found)
     count = Counter(j.pair.label for j in found)
     against = {"contradicts", "updates"}
+
     def share(labels: set[str], relations: set[str]) -> float:
-        return sum(table[a, b] for a in labels for b in relations) / max(1, sum(count[a] for a in labels))
+        return sum(table[a, b] for a in labels for b in relations) / max(
+            1, sum(count[a] for a in labels)
+        )
+
     compatible = {"same", "near", "apart"}
-    wrong = sum(table[a, "updates"] for a in compatible) + table["contradicts", "same"] + table["updates", "same"]
+    wrong = (
+        sum(table[a, "updates"] for a in compatible)
+        + table["contradicts", "same"]
+        + table["updates", "same"]
+    )
     return {
         "pairs": len(found),
         "wrongly superseded": wrong / len(found),
-        "wrongly superseded, of what was retired": wrong / max(1, sum(table[a, b] for a in RELATIONS
-                                                                      for b in ("same", "updates"))),
+        "wrongly superseded, of what was retired": wrong
+        / max(1, sum(table[a, b] for a in RELATIONS for b in ("same", "updates"))),
         "near or apart taken for same": share({"near", "apart"}, {"same"}),
         "contradictions not flagged": 1 - share(against, against),
         "contradictions not reported at all": share(against, {"same", "apart"}),
         "false alarms": share(compatible, against),
         "accuracy": sum(table[r, r] for r in RELATIONS) / len(found),
-        "per relation": {r: {"pairs": count[r], "precision": table[r, r] / max(1, sum(table[a, r] for a in RELATIONS)),
-                             "recall": table[r, r] / max(1, count[r])} for r in RELATIONS},
+        "per relation": {
+            r: {
+                "pairs": count[r],
+                "precision": table[r, r] / max(1, sum(table[a, r] for a in RELATIONS)),
+                "recall": table[r, r] / max(1, count[r]),
+            }
+            for r in RELATIONS
+        },
         "confusion": {a: {b: table[a, b] for b in RELATIONS} for a in RELATIONS},
     }
 
@@ -89,8 +129,11 @@ class Kept(NamedTuple):
     wordings: tuple[str, ...]
 
 
-def fed(texts: Sequence[str], kind: str, cosines: Cosines | None, *, best: bool = True) -> list[Kept]:
-    """The memories that are left when texts come one after the other and what is the same is merged into the first.
+def fed(
+    texts: Sequence[str], kind: str, cosines: Cosines | None, *, best: bool = True
+) -> list[Kept]:
+    """The memories that are left when texts come one after the other and what is the same is merged
+    into the first.
 
     `best`: the cosine is the highest over all wordings; else that of the first text only.
     """
@@ -108,21 +151,28 @@ def fed(texts: Sequence[str], kind: str, cosines: Cosines | None, *, best: bool 
 
 
 def again(kept: Sequence[Kept], cosines: Cosines | None) -> list[Kept]:
-    """One more round over what is left, as a night's sleep does: each is compared with those before it."""
+    """One more round over what is left, as a night's sleep does: each is compared with those before
+    it.
+    """
     left: list[Kept] = []
     for one in kept:
         place = next((i for i, other in enumerate(left) if _joins(other, one, cosines)), None)
         if place is None:
             left.append(one)
         else:
-            left[place] = Kept(left[place].memory, (*left[place].wordings, one.memory.text, *one.wordings))
+            left[place] = Kept(
+                left[place].memory, (*left[place].wordings, one.memory.text, *one.wordings)
+            )
     return left
 
 
 def _joins(one: Kept, other: Kept, cosines: Cosines | None) -> bool:
     """Whether the second says what the first says, in any of its wordings."""
     texts = (other.memory.text, *other.wordings)
-    return any(verdict_of(one, other.memory._replace(text=text), cosines, True).relation == "same" for text in texts)
+    return any(
+        verdict_of(one, other.memory._replace(text=text), cosines, True).relation == "same"
+        for text in texts
+    )
 
 
 def verdict_of(one: Kept, new: Memory, cosines: Cosines | None, best: bool) -> Verdict:

@@ -17,7 +17,9 @@ class Cosines:
         found = cache if (cache / "models").exists() else cache / "cache"
         embedder = open_embedder("minilm", cache=found)
         self.place = {text: i for i, text in enumerate(texts)}
-        self.rows = np.concatenate([embedder.embed(texts[i:i + BATCH]) for i in range(0, len(texts), BATCH)])
+        self.rows = np.concatenate(
+            [embedder.embed(texts[i : i + BATCH]) for i in range(0, len(texts), BATCH)]
+        )
         embedder.close()
 
     def __call__(self, one: str, other: str) -> float:

@@ -1,12 +1,14 @@
-"""`python -m bench.replay`: how many calls of tools a scripted agent saves when it opens the plan's files first.
+"""`python -m bench.replay`: how many calls of tools a scripted agent saves when it opens the plan's
+files first.
 
     python -m bench.replay [--runner PATH] [--data PATH] [--set owner/name] [--count N] [--words]
     python -m bench.replay --git PATH          # any repository of your own, from its own history
 
-The runner and its README are not part of this project; it plays each commit as a task, with everything that happened
-before it and nothing after. Its answer has every single layer and their plain fusions as baselines. The shipped
-coefficients were learned from the six repositories of its data: what they are worth elsewhere says
-`python -m bench.replay.train`, which leaves out the repository that it asks about.
+The runner and its README are not part of this project; it plays each commit as a task, with
+everything that happened before it and nothing after. Its answer has every single layer and their
+plain fusions as baselines. The shipped coefficients were learned from the six repositories of its
+data: what they are worth elsewhere says `python -m bench.replay.train`, which leaves out the
+repository that it asks about.
 """
 
 import argparse
@@ -18,7 +20,9 @@ from pathlib import Path
 
 def main() -> int:
     """See the module."""
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     asked.add_argument("--runner", type=Path, default=Path("../shared/replay-bench"))
     asked.add_argument("--data", type=Path, default=Path("../shared/bench-data/replay"))
     asked.add_argument("--set", default="")
@@ -28,11 +32,23 @@ def main() -> int:
     asked.add_argument("--out", default="")
     options = asked.parse_args()
     if not (options.runner / "replay").is_dir():
-        print(f"The replay runner is not at {options.runner}; say where it is with --runner", file=sys.stderr)
+        print(
+            f"The replay runner is not at {options.runner}; say where it is with --runner",
+            file=sys.stderr,
+        )
         return 2
     sys.path.insert(0, str(options.runner.resolve()))
     adapter = f"bench.replay.adapter:{'Words' if options.words else 'Reverie'}"
-    told = ["adapter", "--adapter", adapter, "--count", str(options.count), "--out", options.out, "--no-dense"]
+    told = [
+        "adapter",
+        "--adapter",
+        adapter,
+        "--count",
+        str(options.count),
+        "--out",
+        options.out,
+        "--no-dense",
+    ]
     with tempfile.TemporaryDirectory() as folder:
         if options.git:
             name = f"own/{options.git.resolve().name}"

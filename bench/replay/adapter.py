@@ -1,4 +1,5 @@
-"""Reverie as the replay runner sees a memory: a real store, a real index of a real folder, and `mind`'s own verbs.
+"""Reverie as the replay runner sees a memory: a real store, a real index of a real folder, and
+`mind`'s own verbs.
 
     cd ../shared/replay-bench && PYTHONPATH=$OLDPWD/src:$OLDPWD python -m replay.run adapter \
         --data ../bench-data/replay --adapter bench.replay.adapter:Reverie --out result.json
@@ -33,8 +34,11 @@ class Reverie:
         self.root = (self.home / "repository").resolve()
         self.root.mkdir()
         embedder = open_embedder("minilm", cache=CACHE) if self.meaning else None
-        self.mind = reverie.open(self.home / "memory.db", embedder=embedder,
-                                 settings=Settings(home=self.home, embedder="minilm" if self.meaning else "none"))
+        self.mind = reverie.open(
+            self.home / "memory.db",
+            embedder=embedder,
+            settings=Settings(home=self.home, embedder="minilm" if self.meaning else "none"),
+        )
         self.renames: list[tuple[str, str]] = []
         self.count = 0
 
@@ -46,7 +50,9 @@ class Reverie:
         """A task has ended."""
         self.count += 1
         rows = (*((path, 1, 1) for path in edits), *((new, 0, 0, old) for old, new in self.renames))
-        told = payload(Commit(str(self.count), float(time), text[:600], rows), str(self.root), text[:600])
+        told = payload(
+            Commit(str(self.count), float(time), text[:600], rows), str(self.root), text[:600]
+        )
         self.mind.store.append([Event(verb=COMMIT, space=SPACE, at=float(time), payload=told)])
         self.renames = []
 
@@ -66,8 +72,12 @@ class Reverie:
     def plan(self, task_text: str, k: int) -> list[str]:
         """Paths in the order in which to open them."""
         self.learn()
-        return [look.path for look in self.mind.plan(task_text, root=self.root, space=SPACE, limit=k,
-                                                     tokens=100_000).files]
+        return [
+            look.path
+            for look in self.mind.plan(
+                task_text, root=self.root, space=SPACE, limit=k, tokens=100_000
+            ).files
+        ]
 
     def learn(self) -> None:
         """What the background would have done by now: texts have their vectors."""

@@ -2,10 +2,11 @@
 
     python -m bench.replay.train [--runner PATH] [--data PATH] [--words] [--write]
 
-The signals come from the package itself, through a real store and a real index (`bench.replay.adapter`), so what is
-learned is what runs. The loss sets each file that a task changed against all that it did not (softmax), with an L2
-penalty on standardised columns; every task counts the same. The tasks between those that are evaluated are learned
-from, too, with the tree of the one before. Folds leave whole repositories out, and all figures are of those.
+The signals come from the package itself, through a real store and a real index
+(`bench.replay.adapter`), so what is learned is what runs. The loss sets each file that a task
+changed against all that it did not (softmax), with an L2 penalty on standardised columns; every
+task counts the same. The tasks between those that are evaluated are learned from, too, with the
+tree of the one before. Folds leave whole repositories out, and all figures are of those.
 """
 
 import argparse
@@ -28,11 +29,14 @@ from reverie.plan.why import KINDS, signal
 
 PENALTY = 5e-3
 STEPS = 150
-SETS = {"code and tasks": (), "tasks": ("code", "code three"),
-        "words": ("code", "code three", "meant", "meant best", "meant lately")}
+SETS = {
+    "code and tasks": (),
+    "tasks": ("code", "code three"),
+    "words": ("code", "code three", "meant", "meant best", "meant lately"),
+}
 LAYERS = {
-    "code": [name for name, kind in KINDS.items() if kind == "says"] + ["size", "chunks", "entrance", "depth",
-                                                                       "folder size"],
+    "code": [name for name, kind in KINDS.items() if kind == "says"]
+    + ["size", "chunks", "entrance", "depth", "folder size"],
     "names and paths": [name for name, kind in KINDS.items() if kind == "called"],
     "past tasks": [name for name, kind in KINDS.items() if kind == "done"],
     "habit": [name for name, kind in KINDS.items() if kind == "busy"] + ["age", "alone"],
@@ -45,9 +49,9 @@ class Case(NamedTuple):
     """One task with its files as numbers."""
 
     repository: str
-    record: dict[str, Any]      # as the runner evaluates it; empty for a task that is only learned from
+    record: dict[str, Any]  # as the runner evaluates it; empty for a task that is only learned from
     paths: list[str]
-    names: list[str]            # of the columns
+    names: list[str]  # of the columns
     table: np.ndarray
     gold: np.ndarray
 
@@ -61,26 +65,46 @@ def cases(file: str, runner: Any, adapter: Reverie) -> Iterator[Case]:
         evaluated = place in wanted
         if evaluated:
             world.checkout(task)
-            adapter.update_tree({path: source.content(path, blob) for path, blob in world.blob.items()
-                                 if shown.get(path) != blob}, [path for path in shown if path not in world.blob])
+            adapter.update_tree(
+                {
+                    path: source.content(path, blob)
+                    for path, blob in world.blob.items()
+                    if shown.get(path) != blob
+                },
+                [path for path in shown if path not in world.blob],
+            )
             shown = dict(world.blob)
         gold = [path for path in task.gold_src if path in shown]
         if gold and (evaluated or task.eligible):
             found = adapter.ranked(task.text)
             record = recorded(runner, world, task, gold, source.name) if evaluated else {}
-            yield Case(source.name, record, found.tree.paths, list(found.columns),
-                       np.stack(list(found.columns.values()), 1).astype(np.float32),
-                       np.isin(found.tree.paths, gold))
+            yield Case(
+                source.name,
+                record,
+                found.tree.paths,
+                list(found.columns),
+                np.stack(list(found.columns.values()), 1).astype(np.float32),
+                np.isin(found.tree.paths, gold),
+            )
         for old, new in task.renames:
             adapter.rename(old, new)
         adapter.observe_task(task.text, list(task.touched), list(task.edits), task.time)
 
 
-def recorded(runner: Any, world: Any, task: Any, gold: list[str], repository: str) -> dict[str, Any]:
+def recorded(
+    runner: Any, world: Any, task: Any, gold: list[str], repository: str
+) -> dict[str, Any]:
     """What the runner needs to play a task."""
     hits = runner.agent.grep_hits(world, task.text)
-    return {"repo": repository, "sha": task.sha, "gold": gold,
-            "moves": {name: runner.agent.script(world, task.text, hits, name) for name in runner.agent.FALLBACKS}}
+    return {
+        "repo": repository,
+        "sha": task.sha,
+        "gold": gold,
+        "moves": {
+            name: runner.agent.script(world, task.text, hits, name)
+            for name in runner.agent.FALLBACKS
+        },
+    }
 
 
 def learned(some: Sequence[Case], without: Sequence[str]) -> dict[str, float]:
@@ -101,11 +125,21 @@ def learned(some: Sequence[Case], without: Sequence[str]) -> dict[str, float]:
         others = np.add.reduceat(odds * (1 - gold), starts)[task]
         pull = share / (odds + others)
         slope = np.where(gold > 0, pull * odds - share, odds * np.add.reduceat(pull, starts)[task])
-        return (float((share * (np.log(odds + others) - score)).sum() + PENALTY * (weights ** 2).sum()),
-                (table.T @ slope).astype(float) + 2 * PENALTY * weights)
+        return (
+            float((share * (np.log(odds + others) - score)).sum() + PENALTY * (weights**2).sum()),
+            (table.T @ slope).astype(float) + 2 * PENALTY * weights,
+        )
 
-    weights = minimize(loss, np.zeros(len(kept)), jac=True, method="L-BFGS-B", options={"maxiter": STEPS}).x / scale
-    return {some[0].names[place]: float(f"{weight:.4g}") for place, weight in zip(kept, weights, strict=True)}
+    weights = (
+        minimize(
+            loss, np.zeros(len(kept)), jac=True, method="L-BFGS-B", options={"maxiter": STEPS}
+        ).x
+        / scale
+    )
+    return {
+        some[0].names[place]: float(f"{weight:.4g}")
+        for place, weight in zip(kept, weights, strict=True)
+    }
 
 
 def of(column: str, signals: Sequence[str]) -> bool:
@@ -121,8 +155,12 @@ def held_out(some: Sequence[Case], without: Sequence[str]) -> dict[str, list[str
         weights = learned([case for case in some if case.repository != repository], without)
         for case in some:
             if case.repository == repository and case.record:
-                likely = ranker.likelihoods(dict(zip(case.names, case.table.T, strict=True)), weights, len(case.paths))
-                orders[case.record["sha"]] = [case.paths[place] for place in np.argsort(-likely, kind="stable")[:20]]
+                likely = ranker.likelihoods(
+                    dict(zip(case.names, case.table.T, strict=True)), weights, len(case.paths)
+                )
+                orders[case.record["sha"]] = [
+                    case.paths[place] for place in np.argsort(-likely, kind="stable")[:20]
+                ]
     return orders
 
 
@@ -131,7 +169,9 @@ def figures(some: Sequence[Case], orders: dict[str, list[str]], runner: Any) -> 
     records = [case.record for case in some if case.record]
     found: dict[str, float] = {}
     for family in ("grep", "search"):
-        row = runner.evaluate.table(records, {"plan": lambda record: orders[record["sha"]]}, family)["plan"]
+        row = runner.evaluate.table(
+            records, {"plan": lambda record: orders[record["sha"]]}, family
+        )["plan"]
         found |= {f"{family} reduction": row["reduction"], f"{family} calls": row["calls"]}
         found |= {name: row[name] for name in ("r1", "r5", "r10", "map")}
     return found
@@ -139,12 +179,20 @@ def figures(some: Sequence[Case], orders: dict[str, list[str]], runner: Any) -> 
 
 def main() -> int:
     """See the module."""
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     asked.add_argument("--runner", type=Path, default=Path("../shared/replay-bench"))
     asked.add_argument("--data", type=Path, default=Path("../shared/bench-data/replay"))
-    asked.add_argument("--words", action="store_true", help="without a model: minutes instead of half an hour")
-    asked.add_argument("--keep", type=Path, help="a file for the cases, so that learning again is quick")
-    asked.add_argument("--write", action="store_true", help="ship what was learned from all repositories")
+    asked.add_argument(
+        "--words", action="store_true", help="without a model: minutes instead of half an hour"
+    )
+    asked.add_argument(
+        "--keep", type=Path, help="a file for the cases, so that learning again is quick"
+    )
+    asked.add_argument(
+        "--write", action="store_true", help="ship what was learned from all repositories"
+    )
     options = asked.parse_args()
     sys.path.insert(0, str(options.runner.resolve()))
     replay = import_module("replay")
@@ -153,7 +201,10 @@ def main() -> int:
     if options.keep and options.keep.exists():
         words, some = pickle.loads(options.keep.read_bytes())
         if words != options.words:
-            print(f"{options.keep} was made {'without' if words else 'with'} a model: name another", file=sys.stderr)
+            print(
+                f"{options.keep} was made {'without' if words else 'with'} a model: name another",
+                file=sys.stderr,
+            )
             return 2
     else:
         some = []
@@ -162,17 +213,31 @@ def main() -> int:
                 some += cases(str(file), replay, adapter)
         if options.keep:
             options.keep.write_bytes(pickle.dumps((options.words, some)))
-    result: dict[str, Any] = {"tasks": sum(bool(case.record) for case in some), "learned from": len(some)}
+    result: dict[str, Any] = {
+        "tasks": sum(bool(case.record) for case in some),
+        "learned from": len(some),
+    }
     known = {"words": SETS["words"]} if options.words else SETS
     for name, without in known.items():
         result[name] = figures(some, held_out(some, without), replay)
-        print(f"{name}: " + ", ".join(f"{key} {value:.3f}" for key, value in result[name].items()), flush=True)
+        print(
+            f"{name}: " + ", ".join(f"{key} {value:.3f}" for key, value in result[name].items()),
+            flush=True,
+        )
     name, whole = next(iter(known.items()))
     for layer, signals in LAYERS.items():
-        result[f"{name} without {layer}"] = figures(some, held_out(some, (*whole, *signals)), replay)
-        print(f"{name} without {layer}: grep {result[f'{name} without {layer}']['grep reduction']:.3f}", flush=True)
+        result[f"{name} without {layer}"] = figures(
+            some, held_out(some, (*whole, *signals)), replay
+        )
+        print(
+            f"{name} without {layer}: grep {result[f'{name} without {layer}']['grep reduction']:.3f}",
+            flush=True,
+        )
     if options.write:
-        weights = {**ranker.learned(), **{name: learned(some, without) for name, without in known.items()}}
+        weights = {
+            **ranker.learned(),
+            **{name: learned(some, without) for name, without in known.items()},
+        }
         TARGET.write_text(json.dumps(weights, indent=1) + "\n", "utf-8")
     save("replay", result)
     return 0

@@ -1,1 +1,3 @@
-"""How good is what comes back? Data, measures, training of the ranker, evaluation against baselines."""
+"""How good is what comes back? Data, measures, training of the ranker, evaluation against
+baselines.
+"""

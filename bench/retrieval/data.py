@@ -1,7 +1,9 @@
-"""The development sets as values: `load("locomo", root)` gives corpora and the questions about them.
+"""The development sets as values: `load("locomo", root)` gives corpora and the questions about
+them.
 
-The sets are not part of the project (their licences forbid it). They lie in one folder, one format: see
-`README.md` there. `REVERIE_BENCH_DATA` or the default `../shared/bench-data` beside the checkout says where.
+The sets are not part of the project (their licences forbid it). They lie in one folder, one format:
+see `README.md` there. `REVERIE_BENCH_DATA` or the default `../shared/bench-data` beside the
+checkout says where.
 """
 
 import argparse
@@ -26,8 +28,12 @@ def default_root() -> Path:
 
 
 def arguments(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """The arguments of a benchmark over these sets, with `--data` and `--cache`; without the sets it ends here."""
-    parser.add_argument("--data", type=Path, default=None, help="folder of the sets (default: beside the checkout)")
+    """The arguments of a benchmark over these sets, with `--data` and `--cache`; without the sets
+    it ends here.
+    """
+    parser.add_argument(
+        "--data", type=Path, default=None, help="folder of the sets (default: beside the checkout)"
+    )
     parser.add_argument("--cache", type=Path, default=Path(".cache/home"))
     args = parser.parse_args()
     if not (args.data or default_root()).is_dir():
@@ -69,7 +75,10 @@ class Dataset:
 def load(name: str, root: Path | None = None) -> Dataset:
     """The set `name`, without adversarial questions and those without evidence."""
     folder = (root or default_root()) / name
-    corpora = {path.stem: [_row(item) for item in _lines(path)] for path in sorted(folder.glob("corpus/*.jsonl"))}
+    corpora = {
+        path.stem: [_row(item) for item in _lines(path)]
+        for path in sorted(folder.glob("corpus/*.jsonl"))
+    }
     questions = [_question(item) for item in _lines(folder / "queries.jsonl")]
     return Dataset(name, corpora, [q for q in questions if q.gold and q.category not in LEFT_OUT])
 
@@ -80,7 +89,9 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _row(item: dict[str, Any]) -> Row:
-    return Row(item["id"], item["text"], item["session_id"], item["speaker"], _epoch(item["timestamp"]))
+    return Row(
+        item["id"], item["text"], item["session_id"], item["speaker"], _epoch(item["timestamp"])
+    )
 
 
 def _epoch(stamp: str) -> float:

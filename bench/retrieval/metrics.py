@@ -1,7 +1,7 @@
 """What is measured of a ranking: recall, reciprocal rank and nDCG, overall and by category.
 
-`recall_at(10)` is the mean over questions of |gold ∩ first ten| / |gold|. A question without gold is not
-counted anywhere.
+`recall_at(10)` is the mean over questions of |gold ∩ first ten| / |gold|. A question without gold
+is not counted anywhere.
 """
 
 from collections import defaultdict
@@ -22,7 +22,9 @@ def reciprocal_rank(ranked: Sequence[str], gold: Collection[str]) -> float:
 
 
 def ndcg_at(k: int, ranked: Sequence[str], gold: Collection[str]) -> float:
-    """Discounted cumulative gain over the first `k`, as a share of the best (Järvelin and Kekäläinen, 2002)."""
+    """Discounted cumulative gain over the first `k`, as a share of the best (Järvelin and
+    Kekäläinen, 2002).
+    """
     gain = sum(1 / log2(place + 1) for place, one in enumerate(ranked[:k], start=1) if one in gold)
     best = sum(1 / log2(place + 1) for place in range(1, min(k, len(gold)) + 1))
     return gain / best

@@ -1,4 +1,6 @@
-"""The corpora as real memories in real stores, one home each, embedded once and kept under the cache folder."""
+"""The corpora as real memories in real stores, one home each, embedded once and kept under the
+cache folder.
+"""
 
 import hashlib
 import sqlite3
@@ -18,11 +20,15 @@ SPACE = "me/bench"
 
 def home_of(dataset: str, corpus: str, rows: Sequence[Row], cache: Path) -> Path:
     """The home of a corpus; other contents, another home."""
-    print_of = hashlib.sha256("\n".join(f"{r.id}|{r.session}|{r.speaker}|{r.text}" for r in rows).encode()).hexdigest()
+    print_of = hashlib.sha256(
+        "\n".join(f"{r.id}|{r.session}|{r.speaker}|{r.text}" for r in rows).encode()
+    ).hexdigest()
     return cache / "bench" / f"{dataset}-{corpus}-{print_of[:12]}"
 
 
-def opened(dataset: Dataset, corpus: str, embedder: Embedder, cache: Path) -> tuple[reverie.Mind, dict[str, str]]:
+def opened(
+    dataset: Dataset, corpus: str, embedder: Embedder, cache: Path
+) -> tuple[reverie.Mind, dict[str, str]]:
     """A mind that holds the corpus, one memory a turn, and which memory is which published id."""
     rows = dataset.corpora[corpus]
     settings = Settings(home=home_of(dataset.name, corpus, rows, cache), backups=0)
@@ -36,8 +42,14 @@ def opened(dataset: Dataset, corpus: str, embedder: Embedder, cache: Path) -> tu
 
 def item(row: Row) -> dict[str, object]:
     """A published turn as `remember_many` takes it."""
-    return {"text": row.text, "at": None if np.isnan(row.at) else row.at, "session": row.session,
-            "speaker": row.speaker, "kind": "observation", "details": {"source": row.id}}
+    return {
+        "text": row.text,
+        "at": None if np.isnan(row.at) else row.at,
+        "session": row.session,
+        "speaker": row.speaker,
+        "kind": "observation",
+        "details": {"source": row.id},
+    }
 
 
 def model(cache: Path) -> Embedder:

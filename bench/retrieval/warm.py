@@ -1,4 +1,6 @@
-"""Embed every development corpus once, so that later runs start at once. `python -m bench.retrieval.warm`"""
+"""Embed every development corpus once, so that later runs start at once. `python -m
+bench.retrieval.warm`
+"""
 
 import argparse
 import time
@@ -19,7 +21,10 @@ def main() -> None:
             start = time.perf_counter()
             mind, ids = stores.opened(dataset, corpus, embedder, args.cache.absolute())
             mind.store.close()
-            print(f"{name} {corpus}: {len(ids)} memories, {time.perf_counter() - start:.1f} s", flush=True)
+            print(
+                f"{name} {corpus}: {len(ids)} memories, {time.perf_counter() - start:.1f} s",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,1 +1,3 @@
-"""What stays in a full context window, and what comes back: conversations, measures, a comparison of strategies."""
+"""What stays in a full context window, and what comes back: conversations, measures, a comparison
+of strategies.
+"""

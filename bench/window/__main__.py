@@ -1,14 +1,18 @@
-"""What a full window keeps, and what recall brings back. `python -m bench.window [--sets locomo beam-100k agents]`
+"""What a full window keeps, and what recall brings back. `python -m bench.window [--sets locomo
+beam-100k agents]`
 
-Each conversation is brought down to half of its tokens by each strategy. Later somebody asks what needs a part of it:
-the question was not there when it was pruned. Counted is the share of the evidence that is still in the window, and of
-what left it, the share that `recall(question)` brings back among its first 5 or 10 within BUDGET tokens, from a memory
-that holds nothing but what left. An answer of which a line is left counts as gone, unless the words that were needed
-stand in that line (agents only). Where evidence is whole messages, a passage that comes back counts for its message.
+Each conversation is brought down to half of its tokens by each strategy. Later somebody asks what
+needs a part of it: the question was not there when it was pruned. Counted is the share of the
+evidence that is still in the window, and of what left it, the share that `recall(question)` brings
+back among its first 5 or 10 within BUDGET tokens, from a memory that holds nothing but what left.
+An answer of which a line is left counts as gone, unless the words that were needed stand in that
+line (agents only). Where evidence is whole messages, a passage that comes back counts for its
+message.
 
-`prefix` is the share of the pruned prompt that stood at its beginning unchanged; `cached` that of all tokens sent while
-the conversation grows to its end in a window of a third of it, one call a message, that a provider's cache has read.
-Constants were chosen on one half of the conversations ("chosen"); what counts is the other.
+`prefix` is the share of the pruned prompt that stood at its beginning unchanged; `cached` that of
+all tokens sent while the conversation grows to its end in a window of a third of it, one call a
+message, that a provider's cache has read. Constants were chosen on one half of the conversations
+("chosen"); what counts is the other.
 """
 
 import argparse
@@ -39,9 +43,9 @@ from reverie.window.tokens import tokens
 SETS = ("locomo", "beam-100k", "agents")
 PARTS = ("chosen", "held out")
 HALF = 0.5
-BUDGET = 2_000           # tokens of what is recalled: five passages
+BUDGET = 2_000  # tokens of what is recalled: five passages
 DEPTHS = (5, 10)
-GROWN = 3                # a growing conversation comes to so many windows
+GROWN = 3  # a growing conversation comes to so many windows
 SPACE = "me/bench"
 COLUMNS = ("kept", "window", *(f"+ recall@{depth}" for depth in DEPTHS), "prefix", "cached")
 
@@ -50,7 +54,7 @@ class Share(NamedTuple):
     """What became of the evidence of one conversation's needs, each a share of it."""
 
     window: float
-    with_recall: tuple[float, ...]        # window or recalled, by DEPTHS
+    with_recall: tuple[float, ...]  # window or recalled, by DEPTHS
 
 
 def measured(talk: Talk, strategy: str, embedder: Embedder, cache: Path) -> dict[str, float]:
@@ -59,9 +63,16 @@ def measured(talk: Talk, strategy: str, embedder: Embedder, cache: Path) -> dict
     total = fit(talk.messages, Wish(10**9), now).plan.before
     fitted = fit(talk.messages, Wish(total, strategy=strategy, start=HALF, down=HALF), now)
     share = shares(talk, fitted, now, embedder, cache)
-    return {"kept": fitted.plan.after / total, "window": share.window, "prefix": fitted.plan.prefix / fitted.plan.after,
-            **{f"+ recall@{depth}": value for depth, value in zip(DEPTHS, share.with_recall, strict=True)},
-            "cached": cached(talk, strategy, total // GROWN, now)}
+    return {
+        "kept": fitted.plan.after / total,
+        "window": share.window,
+        "prefix": fitted.plan.prefix / fitted.plan.after,
+        **{
+            f"+ recall@{depth}": value
+            for depth, value in zip(DEPTHS, share.with_recall, strict=True)
+        },
+        "cached": cached(talk, strategy, total // GROWN, now),
+    }
 
 
 def shares(talk: Talk, fitted: Fitted, now: float, embedder: Embedder, cache: Path) -> Share:
@@ -72,9 +83,14 @@ def shares(talk: Talk, fitted: Fitted, now: float, embedder: Embedder, cache: Pa
     with reverie.open(":memory:", settings=settings, embedder=embedder, now=lambda: now) as mind:
         keep(mind.store, gone, Home(SPACE, "bench"), now)
         mind.settle()
-        rows = [of(need, talk, fitted, mind.recall(need.question, space=SPACE, limit=max(DEPTHS)))
-                for need in talk.needs]
-    return Share(mean([row[0] for row in rows]), tuple(mean([row[1 + n] for row in rows]) for n in range(len(DEPTHS))))
+        rows = [
+            of(need, talk, fitted, mind.recall(need.question, space=SPACE, limit=max(DEPTHS)))
+            for need in talk.needs
+        ]
+    return Share(
+        mean([row[0] for row in rows]),
+        tuple(mean([row[1 + n] for row in rows]) for n in range(len(DEPTHS))),
+    )
 
 
 def of(need: Need, talk: Talk, fitted: Fitted, hits: Sequence[Hit]) -> tuple[float, ...]:
@@ -82,10 +98,23 @@ def of(need: Need, talk: Talk, fitted: Fitted, hits: Sequence[Hit]) -> tuple[flo
     here = held(need, talk, fitted)
     back = [affordable(hits[:depth]) for depth in DEPTHS]
     if need.evidence:
-        found = [{words for words in need.evidence if any(words in hit.memory.text for hit in some)} for some in back]
-        return (len(here) / len(need.evidence), *(len(here | some) / len(need.evidence) for some in found))
-    came = [{place for hit in some for place in need.places if hit.memory.messages and
-             hit.memory.messages[0] <= place <= hit.memory.messages[1]} for some in back]
+        found = [
+            {words for words in need.evidence if any(words in hit.memory.text for hit in some)}
+            for some in back
+        ]
+        return (
+            len(here) / len(need.evidence),
+            *(len(here | some) / len(need.evidence) for some in found),
+        )
+    came = [
+        {
+            place
+            for hit in some
+            for place in need.places
+            if hit.memory.messages and hit.memory.messages[0] <= place <= hit.memory.messages[1]
+        }
+        for some in back
+    ]
     return (len(here) / len(need.places), *(len(here | some) / len(need.places) for some in came))
 
 
@@ -93,7 +122,9 @@ def held(need: Need, talk: Talk, fitted: Fitted) -> set[Any]:
     """The evidence that is in the window."""
     if need.evidence:
         text = "\n".join(text_of(message) for message in fitted.messages)
-        return {words for words in need.evidence if words in text or json.dumps(words)[1:-1] in text}
+        return {
+            words for words in need.evidence if words in text or json.dumps(words)[1:-1] in text
+        }
     kept = {id(message) for message in fitted.messages}
     return {place for place in need.places if id(talk.messages[place]) in kept}
 
@@ -114,7 +145,7 @@ def cached(talk: Talk, strategy: str, limit: int, now: float) -> float:
     wish = Wish(limit, strategy=strategy)
     weights = {id(m): fit([m], Wish(10**9), now).plan.before for m in talk.messages}
     sent: list[Any] = []
-    alive: list[Any] = []    # or another message could get the same id
+    alive: list[Any] = []  # or another message could get the same id
     reused = whole = 0
     for message in talk.messages:
         before = sent
@@ -142,12 +173,16 @@ class Bench(NamedTuple):
     doc: str
     ways: Sequence[str]
     columns: Sequence[str]
-    measured: Callable[[Talk, str, Embedder, Path], dict[str, float]]    # one conversation in one of the ways
+    measured: Callable[
+        [Talk, str, Embedder, Path], dict[str, float]
+    ]  # one conversation in one of the ways
 
 
 def run(bench: Bench) -> tuple[dict[str, dict[str, float]], argparse.Namespace]:
     """The means of the conversations that are asked for, by set, part and way; told as a table."""
-    parser = argparse.ArgumentParser(description=bench.doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=bench.doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
     parser.add_argument("--ways", nargs="+", default=list(bench.ways), choices=bench.ways)
@@ -160,11 +195,15 @@ def run(bench: Bench) -> tuple[dict[str, dict[str, float]], argparse.Namespace]:
             part = PARTS[talk.held_out]
             for way in args.ways if part in args.parts else ():
                 found[name, part, way].append(bench.measured(talk, way, embedder, cache))
-    means = {key: {column: mean(one[column] for one in some) for column in bench.columns}
-             for key, some in found.items()}
+    means = {
+        key: {column: mean(one[column] for one in some) for column in bench.columns}
+        for key, some in found.items()
+    }
     ordered = sorted(means.items(), key=lambda one: one[0][:2])
-    table([(*key, *(row[column] for column in bench.columns)) for key, row in ordered],
-          ("set", "part", "way", *bench.columns))
+    table(
+        [(*key, *(row[column] for column in bench.columns)) for key, row in ordered],
+        ("set", "part", "way", *bench.columns),
+    )
     return {" · ".join(key): row for key, row in means.items()}, args
 
 

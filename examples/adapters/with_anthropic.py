@@ -20,7 +20,12 @@ from reverie.testing import memory
 SPACE = "me/shop"
 CALLS: tuple[dict[str, Any], ...] = (
     {"command": "create", "path": "/memories/units.md", "file_text": "Prices are kept in pence.\n"},
-    {"command": "str_replace", "path": "/memories/units.md", "old_str": "pence", "new_str": "cents"},
+    {
+        "command": "str_replace",
+        "path": "/memories/units.md",
+        "old_str": "pence",
+        "new_str": "cents",
+    },
     {"command": "view", "path": "/memories/units.md"},
     {"command": "view", "path": "/memories/nothing.md"},
 )
@@ -28,9 +33,19 @@ CALLS: tuple[dict[str, Any], ...] = (
 
 def answer(content: list[dict[str, Any]], why: str) -> httpx2.Response:
     """A message of Anthropic's API."""
-    return httpx2.Response(200, json={
-        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-5-5", "content": content,
-        "stop_reason": why, "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}})
+    return httpx2.Response(
+        200,
+        json={
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-sonnet-5-5",
+            "content": content,
+            "stop_reason": why,
+            "stop_sequence": None,
+            "usage": {"input_tokens": 1, "output_tokens": 1},
+        },
+    )
 
 
 def scripted(results: list[Any]) -> Anthropic:
@@ -43,8 +58,14 @@ def scripted(results: list[Any]) -> Anthropic:
             results.extend(last["content"])
         if (call := next(calls, None)) is None:
             return answer([{"type": "text", "text": "Noted."}], "end_turn")
-        return answer([{"type": "tool_use", "id": f"toolu_{call[0]}", "name": "memory", "input": call[1]}], "tool_use")
-    return Anthropic(api_key="none", http_client=httpx2.Client(transport=httpx2.MockTransport(served)))
+        return answer(
+            [{"type": "tool_use", "id": f"toolu_{call[0]}", "name": "memory", "input": call[1]}],
+            "tool_use",
+        )
+
+    return Anthropic(
+        api_key="none", http_client=httpx2.Client(transport=httpx2.MockTransport(served))
+    )
 
 
 def main(folder: Path) -> list[str]:
@@ -52,8 +73,11 @@ def main(folder: Path) -> list[str]:
     results: list[Any] = []
     with memory(folder) as mind:
         runner = scripted(results).beta.messages.tool_runner(
-            model="claude-sonnet-5-5", max_tokens=1_000, tools=[MemoryTool(mind, SPACE)],
-            messages=[{"role": "user", "content": "Note that prices are kept in cents."}])
+            model="claude-sonnet-5-5",
+            max_tokens=1_000,
+            tools=[MemoryTool(mind, SPACE)],
+            messages=[{"role": "user", "content": "Note that prices are kept in cents."}],
+        )
         runner.until_done()
         known = [hit.memory.text for hit in mind.recall("prices in cents", space=SPACE)]
     return [*(str(result["content"]) for result in results), *known]

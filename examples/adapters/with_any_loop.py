@@ -25,12 +25,14 @@ def main(folder: Path) -> list[str]:
     """What was answered on two days."""
     answers = []
     with memory(folder) as mind:
-        for day, words in (("monday", "Remember that prices are always kept in cents."),
-                           ("tuesday", "In which unit do we keep prices?")):
+        for day, words in (
+            ("monday", "Remember that prices are always kept in cents."),
+            ("tuesday", "In which unit do we keep prices?"),
+        ):
             with Beside(mind, SPACE, session=day) as beside:
-                model = beside(scripted)                        # or @beside before its definition
+                model = beside(scripted)  # or @beside before its definition
                 answers.append(model([{"role": "user", "content": words}]))
-            mind.settle()                                       # a night passes
+            mind.settle()  # a night passes
     return answers
 
 

@@ -2,7 +2,8 @@
 
     pip install 'reverie[claude-agent]' && python examples/adapters/with_claude_agent.py
 
-Claude Code is scripted (`Scripted` speaks its protocol), so that this runs without a key; leave `transport=` out.
+Claude Code is scripted (`Scripted` speaks its protocol), so that this runs without a key; leave
+`transport=` out.
 """
 
 import asyncio
@@ -22,7 +23,9 @@ Hook = dict[str, Any]
 
 
 class Scripted(Transport):
-    """What Claude Code does in one session: it calls hooks, one after the other. `answers` are what they said."""
+    """What Claude Code does in one session: it calls hooks, one after the other. `answers` are what
+    they said.
+    """
 
     def __init__(self, session: str, hooks: Sequence[Hook]) -> None:
         self.session, self.answers = session, list[Any]()
@@ -38,21 +41,53 @@ class Scripted(Transport):
         if message["type"] == "control_request":
             for event, groups in (message["request"].get("hooks") or {}).items():
                 self._ids[event] = groups[0]["hookCallbackIds"][0]
-            await self._out.put({"type": "control_response", "response": {
-                "subtype": "success", "request_id": message["request_id"], "response": {}}})
+            await self._out.put(
+                {
+                    "type": "control_response",
+                    "response": {
+                        "subtype": "success",
+                        "request_id": message["request_id"],
+                        "response": {},
+                    },
+                }
+            )
         elif message["type"] == "control_response":
             self.answers.append(message["response"].get("response", message["response"]))
         await self._next()
 
     async def _next(self) -> None:
         if self._hooks:
-            hook = {"session_id": self.session, "transcript_path": "", "cwd": "/", **self._hooks.pop(0)}
-            await self._out.put({"type": "control_request", "request_id": f"r{len(self._hooks)}", "request": {
-                "subtype": "hook_callback", "callback_id": self._ids[hook["hook_event_name"]], "input": hook,
-                "tool_use_id": None}})
+            hook = {
+                "session_id": self.session,
+                "transcript_path": "",
+                "cwd": "/",
+                **self._hooks.pop(0),
+            }
+            await self._out.put(
+                {
+                    "type": "control_request",
+                    "request_id": f"r{len(self._hooks)}",
+                    "request": {
+                        "subtype": "hook_callback",
+                        "callback_id": self._ids[hook["hook_event_name"]],
+                        "input": hook,
+                        "tool_use_id": None,
+                    },
+                }
+            )
         else:
-            await self._out.put({"type": "result", "subtype": "success", "duration_ms": 1, "duration_api_ms": 1,
-                                 "is_error": False, "num_turns": 1, "session_id": self.session, "result": ""})
+            await self._out.put(
+                {
+                    "type": "result",
+                    "subtype": "success",
+                    "duration_ms": 1,
+                    "duration_api_ms": 1,
+                    "is_error": False,
+                    "num_turns": 1,
+                    "session_id": self.session,
+                    "result": "",
+                }
+            )
 
     async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
         """Messages for the SDK."""
@@ -72,7 +107,9 @@ class Scripted(Transport):
 async def session(beside: SessionMemory, name: str, hooks: Sequence[Hook]) -> list[Any]:
     """What the hooks of one session answered."""
     transport = Scripted(name, hooks)
-    async with ClaudeSDKClient(ClaudeAgentOptions(hooks=beside.hooks()), transport=transport) as client:
+    async with ClaudeSDKClient(
+        ClaudeAgentOptions(hooks=beside.hooks()), transport=transport
+    ) as client:
         async for _ in client.receive_response():
             pass
     return transport.answers
@@ -87,12 +124,24 @@ async def days(folder: Path) -> list[Any]:
     """What hooks answered on two days."""
     answers = []
     with memory(folder) as mind:
-        for day, words in (("monday", "Remember that prices are always kept in cents."),
-                           ("tuesday", "In which unit do we keep prices?")):
+        for day, words in (
+            ("monday", "Remember that prices are always kept in cents."),
+            ("tuesday", "In which unit do we keep prices?"),
+        ):
             with SessionMemory(mind, SPACE) as beside:
-                answers += await session(beside, day, [asked(words), {"hook_event_name": "Stop", "stop_hook_active":
-                                                                      False, "last_assistant_message": "Yes."}])
-            mind.settle()                                       # a night passes
+                answers += await session(
+                    beside,
+                    day,
+                    [
+                        asked(words),
+                        {
+                            "hook_event_name": "Stop",
+                            "stop_hook_active": False,
+                            "last_assistant_message": "Yes.",
+                        },
+                    ],
+                )
+            mind.settle()  # a night passes
     return answers
 
 

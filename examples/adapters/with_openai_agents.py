@@ -29,7 +29,9 @@ class Scripted(Model):
         self.read.append(input)
         text = "In cents." if "kept in cents" in str(input) else "I don't know."
         part = ResponseOutputText(type="output_text", text=text, annotations=[])
-        said = ResponseOutputMessage(id="msg_1", type="message", role="assistant", status="completed", content=[part])
+        said = ResponseOutputMessage(
+            id="msg_1", type="message", role="assistant", status="completed", content=[part]
+        )
         return ModelResponse(output=[said], usage=Usage(), response_id=None)
 
     def stream_response(self, *_: Any, **__: Any) -> Any:
@@ -40,14 +42,21 @@ async def days(folder: Path, model: Scripted) -> list[str]:
     """What was answered on two days."""
     agent, answers = Agent(name="Clerk", instructions="You are careful.", model=model), []
     with memory(folder) as mind:
-        for day, words in (("monday", "Remember that prices are always kept in cents."),
-                           ("tuesday", "In which unit do we keep prices?")):
+        for day, words in (
+            ("monday", "Remember that prices are always kept in cents."),
+            ("tuesday", "In which unit do we keep prices?"),
+        ):
             beside = AgentMemory(mind, SPACE, session=day)
-            done = await Runner.run(agent, words, session=beside.history, hooks=beside,
-                                    run_config=beside.run_config(RunConfig(tracing_disabled=True)))
+            done = await Runner.run(
+                agent,
+                words,
+                session=beside.history,
+                hooks=beside,
+                run_config=beside.run_config(RunConfig(tracing_disabled=True)),
+            )
             answers.append(str(done.final_output))
             await beside.close()
-            await asyncio.to_thread(mind.settle)                # a night passes
+            await asyncio.to_thread(mind.settle)  # a night passes
     return answers
 
 

@@ -20,7 +20,9 @@ SPACE = "me/shop"
 
 def scripted(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
     """A model that knows what it reads."""
-    return ModelResponse([TextPart("In cents." if "kept in cents" in str(messages) else "I don't know.")])
+    return ModelResponse(
+        [TextPart("In cents." if "kept in cents" in str(messages) else "I don't know.")]
+    )
 
 
 async def days(folder: Path) -> list[str]:
@@ -29,11 +31,13 @@ async def days(folder: Path) -> list[str]:
     with memory(folder) as mind:
         beside = MemoryCapability(mind, SPACE)
         agent = Agent(FunctionModel(scripted), capabilities=[beside])
-        for day, words in (("monday", "Remember that prices are always kept in cents."),
-                           ("tuesday", "In which unit do we keep prices?")):
+        for day, words in (
+            ("monday", "Remember that prices are always kept in cents."),
+            ("tuesday", "In which unit do we keep prices?"),
+        ):
             answers.append((await agent.run(words, conversation_id=day)).output)
             await beside.close()
-            await asyncio.to_thread(mind.settle)                # a night passes
+            await asyncio.to_thread(mind.settle)  # a night passes
     return answers
 
 

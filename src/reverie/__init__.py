@@ -6,8 +6,9 @@
         mind.remember("The staging server is called heron.")
         mind.recall("which host is staging?")
 
-`open` returns a `Mind`, whose verbs are the whole interface; `mind.companion()` is its non-blocking side. Importing
-this reads nothing and loads next to nothing: each name is looked up where it lives when it is first used.
+`open` returns a `Mind`, whose verbs are the whole interface; `mind.companion()` is its non-blocking
+side. Importing this reads nothing and loads next to nothing: each name is looked up where it lives
+when it is first used.
 """
 
 from __future__ import annotations
@@ -30,18 +31,44 @@ if TYPE_CHECKING:
     from reverie.window import Block
 
 __version__ = "0.1.0"
-__all__ = ["Block", "Companion", "Hint", "Hit", "Memory", "Mind", "ReverieError", "Settings", "open"]
+__all__ = [
+    "Block",
+    "Companion",
+    "Hint",
+    "Hit",
+    "Memory",
+    "Mind",
+    "ReverieError",
+    "Settings",
+    "open",
+]
 
-_HOMES = {"Block": "window", "Companion": "companion", "Hint": "model", "Hit": "model", "Memory": "model",
-          "Mind": "mind", "ReverieError": "errors", "Settings": "config"}
+_HOMES = {
+    "Block": "window",
+    "Companion": "companion",
+    "Hint": "model",
+    "Hit": "model",
+    "Memory": "model",
+    "Mind": "mind",
+    "ReverieError": "errors",
+    "Settings": "config",
+}
 
 
-def open(where: str | Path | None = None, *, settings: Settings | None = None, embedder: Embedder | None = None,
-         progress: Progress | None = None, now: Callable[[], float] | None = None) -> Mind:
-    """Open a memory: `~/.reverie` by default, or a folder, a `.db` file, ":memory:", or a store URL.
+def open(
+    where: str | Path | None = None,
+    *,
+    settings: Settings | None = None,
+    embedder: Embedder | None = None,
+    progress: Progress | None = None,
+    now: Callable[[], float] | None = None,
+) -> Mind:
+    """Open a memory: `~/.reverie` by default, or a folder, a `.db` file, ":memory:", or a store
+    URL.
 
-    `embedder` replaces the configured one, `settings` everything that is configured; `progress` is told about
-    downloads; `now` is the clock. Nothing is fetched before the first text needs a vector.
+    `embedder` replaces the configured one, `settings` everything that is configured; `progress` is
+    told about downloads; `now` is the clock. Nothing is fetched before the first text needs a
+    vector.
     """
     from reverie import clock, config
     from reverie.embed import Later
@@ -51,34 +78,57 @@ def open(where: str | Path | None = None, *, settings: Settings | None = None, e
     chosen = settings or config.load(config.home_of(where))
     chosen = chosen._replace(home=config.sandboxed(chosen.home))
     if where is not None and (home := config.home_of(where)) is not None:
-        chosen = chosen._replace(home=home, store="")      # an address that is given wins over one that is configured
+        chosen = chosen._replace(
+            home=home, store=""
+        )  # an address that is given wins over one that is configured
     store = open_store(config.store_url(where, chosen))
     if embedder is None and chosen.embedder != "none":
         embedder = Later(lambda: configured(chosen, progress))
-    return Mind(store, embedder, chosen, now or clock.now, language_model(chosen, store, now or clock.now))
+    return Mind(
+        store, embedder, chosen, now or clock.now, language_model(chosen, store, now or clock.now)
+    )
 
 
 def configured(settings: Settings, progress: Progress | None) -> Embedder:
     """The embedder of these settings, with a cache of what was asked lately."""
     from reverie.embed import open_embedder
     from reverie.embed.cache import Cached, Recent
-    inner = open_embedder(settings.embedder, cache=settings.cache, progress=progress, offline=settings.offline,
-                          api_key=settings.api_key or None, providers=settings.providers)
+
+    inner = open_embedder(
+        settings.embedder,
+        cache=settings.cache,
+        progress=progress,
+        offline=settings.offline,
+        api_key=settings.api_key or None,
+        providers=settings.providers,
+    )
     return Cached(inner, Recent())
 
 
 def language_model(settings: Settings, store: Store, now: Callable[[], float]) -> Llm | None:
-    """The language model of these settings; None where none is configured, or no connection may be opened."""
+    """The language model of these settings; None where none is configured, or no connection may be
+    opened.
+    """
     if not settings.llm:
         return None
     from reverie.llm import open_llm
     from reverie.llm.spending import Limits
     from reverie.privacy import redact
+
     policy = settings.policy.masking
-    return None if settings.offline else open_llm(
-        settings.llm, key=settings.llm_key, price=(settings.llm_price_in, settings.llm_price_out),
-        limits=Limits(settings.llm_tokens_per_day, settings.llm_dollars_per_day), books=store, now=now,
-        private=lambda text: redact(text, policy)[0])
+    return (
+        None
+        if settings.offline
+        else open_llm(
+            settings.llm,
+            key=settings.llm_key,
+            price=(settings.llm_price_in, settings.llm_price_out),
+            limits=Limits(settings.llm_tokens_per_day, settings.llm_dollars_per_day),
+            books=store,
+            now=now,
+            private=lambda text: redact(text, policy)[0],
+        )
+    )
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,6 @@
-"""The program `reverie`, also as `python -m reverie`: Ctrl-C while it still loads ends it as quietly as later."""
+"""The program `reverie`, also as `python -m reverie`: Ctrl-C while it still loads ends it as
+quietly as later.
+"""
 
 import sys
 

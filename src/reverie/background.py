@@ -1,8 +1,9 @@
-"""The one thread of a mind: it writes down turns, prepares for the newest of each conversation, settles in between.
+"""The one thread of a mind: it writes down turns, prepares for the newest of each conversation,
+settles in between.
 
-Handing over a turn never waits. The queue is bounded; what is queued is written down at the end of the last companion,
-of the mind, and of the process. A turn that cannot be written down is replaced by a `failed` event and the next goes
-on; a store that is busy or full is tried again.
+Handing over a turn never waits. The queue is bounded; what is queued is written down at the end of
+the last companion, of the mind, and of the process. A turn that cannot be written down is replaced
+by a `failed` event and the next goes on; a store that is busy or full is tried again.
 """
 
 from __future__ import annotations
@@ -40,15 +41,17 @@ from reverie.window import EMPTY, Block, render
 if TYPE_CHECKING:
     from reverie.llm import Llm
 
-QUEUE = 16_384           # turns that may wait to be written down
-BATCH = 512              # turns written down in one transaction
-SMALL = 8                # texts embedded at once here: a turn that comes meanwhile waits for these only
-AGAIN = 0.5              # seconds until a turn that could not be dealt with is tried again
-UNLOAD = 15 * 60.0       # seconds without a turn after which the model leaves memory (CONSTANTS: idle unload)
-RETRY = 15.0             # seconds between attempts to settle while another process does, or after trouble
-AT_EXIT = 5.0            # seconds that the end of the process waits for a preparation to end
+QUEUE = 16_384  # turns that may wait to be written down
+BATCH = 512  # turns written down in one transaction
+SMALL = 8  # texts embedded at once here: a turn that comes meanwhile waits for these only
+AGAIN = 0.5  # seconds until a turn that could not be dealt with is tried again
+UNLOAD = (
+    15 * 60.0
+)  # seconds without a turn after which the model leaves memory (CONSTANTS: idle unload)
+RETRY = 15.0  # seconds between attempts to settle while another process does, or after trouble
+AT_EXIT = 5.0  # seconds that the end of the process waits for a preparation to end
 
-LATER = (StoreBusy, StoreFull, StoreReadOnly, StoreDamaged)    # trouble that is not the turn's
+LATER = (StoreBusy, StoreFull, StoreReadOnly, StoreDamaged)  # trouble that is not the turn's
 
 
 class Member(Protocol):
@@ -61,8 +64,15 @@ class Member(Protocol):
 class Background:
     """The one thread of a mind that writes down, prepares and settles."""
 
-    def __init__(self, store: Store, embedder: Embedder | None, settings: Settings, now: Callable[[], float],
-                 llm: Llm | None = None, since: float | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder | None,
+        settings: Settings,
+        now: Callable[[], float],
+        llm: Llm | None = None,
+        since: float | None = None,
+    ) -> None:
         self.store, self.trouble = store, ""
         self._embedder, self.settings, self._now, self.llm = embedder, settings, now, llm
         self._aside = Aside()
@@ -71,13 +81,15 @@ class Background:
         self._call = threading.Semaphore(0)
         self._companions: set[Member] = set()
         self._thread: threading.Thread | None = None
-        self._guard = threading.Lock()         # one starts or ends the thread at a time
-        self._writing = threading.Lock()       # one writes down at a time
-        self._stop = threading.Event()         # of the present thread; each has its own
+        self._guard = threading.Lock()  # one starts or ends the thread at a time
+        self._writing = threading.Lock()  # one writes down at a time
+        self._stop = threading.Event()  # of the present thread; each has its own
         self._at_exit: Callable[[], None] | None = None
-        self._naming = threading.Lock()        # of `_gone`, held for an instant
-        self._gone: frozenset[str] = frozenset()    # withdrawn since the present preparation began
-        self._config = config.changed_at(settings) if since is None else since    # when config.toml was read last
+        self._naming = threading.Lock()  # of `_gone`, held for an instant
+        self._gone: frozenset[str] = frozenset()  # withdrawn since the present preparation began
+        self._config = (
+            config.changed_at(settings) if since is None else since
+        )  # when config.toml was read last
         self._unprepared: dict[Conversation, float] = {}
         self._retry_at = 0.0
 
@@ -98,12 +110,18 @@ class Background:
 
     def is_off(self, conversation: Conversation) -> bool:
         """Whether nothing of a conversation is written down, prepared or given."""
-        return conversation.off or self.settings.is_off(conversation.space, conversation.attention.session)
+        return conversation.off or self.settings.is_off(
+            conversation.space, conversation.attention.session
+        )
 
     def switch(self, conversation: Conversation, *, on: bool) -> None:
-        """Switch memory on or off in one conversation: for good, where the store is that of a home with settings."""
+        """Switch memory on or off in one conversation: for good, where the store is that of a home
+        with settings.
+        """
         conversation.off, kept = not on, self.store.url == self.settings.url
-        self.settings = config.switch_session(self.settings, conversation.attention.session, on=on, kept=kept)
+        self.settings = config.switch_session(
+            self.settings, conversation.attention.session, on=on, kept=kept
+        )
 
     def enter(self, companion: Member) -> None:
         """One more conversation; the first one starts the thread."""
@@ -111,20 +129,26 @@ class Background:
             self._companions.add(companion)
             if self._thread is None:
                 self._stop = threading.Event()
-                self._thread = threading.Thread(target=self._run, args=(self._stop,), name="reverie", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, args=(self._stop,), name="reverie", daemon=True
+                )
                 self._thread.start()
                 self._at_exit = flusher(self)
                 atexit.register(self._at_exit)
 
     def leave(self, companion: Member) -> None:
-        """One conversation fewer; with the last one the thread writes down what is queued and ends."""
+        """One conversation fewer; with the last one the thread writes down what is
+        queued and ends.
+        """
         with self._guard:
             self._companions.discard(companion)
             if not self._companions:
                 self._end()
 
     def stop(self, patience: float | None = None) -> None:
-        """End the thread, whoever is still there: their companions are closed. Waits so many seconds at most."""
+        """End the thread, whoever is still there: their companions are closed. Waits so many
+        seconds at most.
+        """
         with self._guard:
             for companion in self._companions:
                 companion.closed = True
@@ -136,7 +160,8 @@ class Background:
         if self._thread is not None:
             self._stop.set()
             if self.llm is not None:
-                self.llm.close()      # what it is asked is broken off: no block is wanted, and reading can wait
+                # what it is asked is broken off: no block is wanted, and reading can wait
+                self.llm.close()
             self._call.release()
             self._thread.join(patience)
             self._thread = None
@@ -144,10 +169,14 @@ class Background:
                 atexit.unregister(self._at_exit)
                 self._at_exit = None
         self._aside.end(AT_EXIT)
-        self._guarded(self._write_down)        # what was handed over meanwhile, or the thread had no time for
+        self._guarded(
+            self._write_down
+        )  # what was handed over meanwhile, or the thread had no time for
 
     def withdraw(self, ids: Iterable[str]) -> None:
-        """These count no longer: a block that waits, or is being prepared, is not given if it holds one of them."""
+        """These count no longer: a block that waits, or is being prepared, is not given if it holds
+        one of them.
+        """
         gone = frozenset(ids)
         with self._naming:
             self._gone |= gone
@@ -166,14 +195,14 @@ class Background:
     def _run(self, stop: threading.Event) -> None:
         self._guarded(self._mirror)
         used = clock.ticks()
-        look_at = used + BREATH                # when to see whether it is time to sleep
+        look_at = used + BREATH  # when to see whether it is time to sleep
         while not stop.is_set():
             if self._call.acquire(timeout=AGAIN if self.behind else RETRY):
                 used = clock.ticks()
             else:
                 self._guarded(self.look_out)
                 if self._embedder is not None and clock.ticks() - used > UNLOAD:
-                    self._embedder.close()         # the next turn loads it again
+                    self._embedder.close()  # the next turn loads it again
                     used = clock.ticks()
                 elif not self.behind and clock.ticks() > look_at:
                     look_at = clock.ticks() + BREATH
@@ -185,7 +214,9 @@ class Background:
         self._guarded(lambda: self.store.release(LEASE, self._holder))
 
     def _mirror(self) -> None:
-        """What people wrote into the mirror and into shared files meanwhile counts from the first turn on (C115)."""
+        """What people wrote into the mirror and into shared files meanwhile counts from the first
+        turn on (C115).
+        """
         for looked_after in (follow, sharing.follow):
             looked_after(Work(self.store, self._embedder, self.settings, self._now()))
 
@@ -196,20 +227,36 @@ class Background:
             self.withdraw(slept.retired)
 
     def look_out(self) -> None:
-        """What has come due since the last turn waits for the next one, and what waited too long waits afresh (C43)."""
+        """What has come due since the last turn waits for the next one, and what waited too long
+        waits afresh (C43).
+        """
         now = self._now()
         for conversation in [companion.conversation for companion in list(self._companions)]:
             waiting = next(iter(conversation.slot), EMPTY)
             keeps = 0 <= now - waiting.prepared_at < FRESH_FOR - 2 * RETRY
             if self.is_off(conversation) or (keeps and waiting.due):
                 continue
-            found = due_now(self.store, self.settings, conversation.space, now, tuple(conversation.window))
-            if not found or not spoke_last(self.store, conversation.space, conversation.attention.session):
+            found = due_now(
+                self.store, self.settings, conversation.space, now, tuple(conversation.window)
+            )
+            if not found or not spoke_last(
+                self.store, conversation.space, conversation.attention.session
+            ):
                 continue
             if due := claimed(self.store, found, conversation.holder, now):
-                others = [Hit(m, 0.0, why) for m, why in zip(waiting.memories, waiting.why, strict=True) if keeps]
-                self._offer(conversation, render(others, now, limit=self.settings.limit, budget=self.settings.budget,
-                                                 due=due), now, {})
+                others = [
+                    Hit(m, 0.0, why)
+                    for m, why in zip(waiting.memories, waiting.why, strict=True)
+                    if keeps
+                ]
+                self._offer(
+                    conversation,
+                    render(
+                        others, now, limit=self.settings.limit, budget=self.settings.budget, due=due
+                    ),
+                    now,
+                    {},
+                )
 
     def _guarded(self, work: Callable[[], object]) -> None:
         """Trouble in the background is kept for `status`; the thread goes on."""
@@ -220,7 +267,9 @@ class Background:
             self._retry_at = clock.ticks() + RETRY
 
     def _work(self, stop: threading.Event) -> None:
-        """Write down, prepare for the newest turns, and settle step by step until the next turn comes."""
+        """Write down, prepare for the newest turns, and settle step by step until the next turn
+        comes.
+        """
         self._write_down()
         while self._unprepared and not stop.is_set():
             self._prepare_one()
@@ -247,15 +296,23 @@ class Background:
         return more
 
     def take_back_retired(self) -> None:
-        """What stepped back while settling, such as what the user has just put right, is not given from a block."""
-        waiting = {id for companion in list(self._companions) for block in list(companion.conversation.slot)
-                   for id in block.ids}
+        """What stepped back while settling, such as what the user has just put right, is not given
+        from a block.
+        """
+        waiting = {
+            id
+            for companion in list(self._companions)
+            for block in list(companion.conversation.slot)
+            for id in block.ids
+        }
         gone = waiting - {memory.id for memory in self.store.get(sorted(waiting)) if memory.active}
         if gone:
             self.withdraw(gone)
 
     def _write_down(self) -> None:
-        """Every queued turn becomes an event; the newest of each conversation is to be prepared for."""
+        """Every queued turn becomes an event; the newest of each conversation is to be prepared
+        for.
+        """
         with self._writing:
             self._reread()
             while self._queue:
@@ -264,15 +321,20 @@ class Background:
                     events = self._written(batch)
                 except LATER:
                     raise
-                except Exception:              # one of them cannot be written: find out which
+                except Exception:  # one of them cannot be written: find out which
                     for turn in batch:
                         self._finish([turn], [self._alone(turn)])
                 else:
                     self._finish(batch, events)
 
     def _written(self, turns: Sequence[Turn]) -> list[Event | None]:
-        """These turns in the log; None for one whose space is switched off, or that tells what left a context."""
-        off, policy = {id(turn) for turn in turns if self.is_off(turn.session)}, self.settings.policy
+        """These turns in the log; None for one whose space is switched off, or that tells what left
+        a context.
+        """
+        off, policy = (
+            {id(turn) for turn in turns if self.is_off(turn.session)},
+            self.settings.policy,
+        )
         events = events_of([None if id(turn) in off else turn for turn in turns], policy)
         besides = [turn for turn in turns if turn.due or (turn.left and id(turn) not in off)]
         with self.store.alone() if besides else nullcontext():
@@ -287,16 +349,31 @@ class Background:
         return events
 
     def _alone(self, turn: Turn) -> Event | None:
-        """One turn in the log, without its reminders if it must be, or else that it could not be written."""
+        """One turn in the log, without its reminders if it must be, or else that it could not be
+        written.
+        """
         try:
             return self._written([turn])[0]
         except LATER:
             raise
         except Exception as err:
             self.trouble = f"{type(err).__name__}: {err}"
-            lost = "a reminder that was given could not be marked as given" if turn.due else "a turn was lost"
-            self.store.append([Event("failed", turn.session.space, self._now(), turn.session.attention.session,
-                                     {"error": f"{type(err).__name__}: {lost}"})])
+            lost = (
+                "a reminder that was given could not be marked as given"
+                if turn.due
+                else "a turn was lost"
+            )
+            self.store.append(
+                [
+                    Event(
+                        "failed",
+                        turn.session.space,
+                        self._now(),
+                        turn.session.attention.session,
+                        {"error": f"{type(err).__name__}: {lost}"},
+                    )
+                ]
+            )
             return self._alone(replace(turn, due=())) if turn.due else None
 
     def _finish(self, turns: Sequence[Turn], events: Sequence[Event | None]) -> None:
@@ -313,11 +390,13 @@ class Background:
             self._config = changed
             try:
                 self.settings = config.switched(self.settings)
-            except BadInput as err:            # somebody is writing it by hand: what was chosen before holds
+            except BadInput as err:  # somebody is writing it by hand: what was chosen before holds
                 self.trouble = str(err)
 
     def _take_in(self, turn: Turn, event: Event) -> None:
-        """What a turn means for the state of its conversation. Only what was written, without secrets, is kept."""
+        """What a turn means for the state of its conversation. Only what was written, without
+        secrets, is kept.
+        """
         if turn.ends:
             return
         conversation = turn.session
@@ -340,13 +419,30 @@ class Background:
             conversation.attention.dropped(conversation.withdrawn.popleft())
         try:
             window = tuple(conversation.window)
-            due = claimed(self.store, due_now(self.store, self.settings, conversation.space, at, window),
-                          conversation.holder, at)
+            due = claimed(
+                self.store,
+                due_now(self.store, self.settings, conversation.space, at, window),
+                conversation.holder,
+                at,
+            )
             made = prepare(
-                self.store, self._embedder, self.settings, conversation.attention, conversation.space,
-                window, at, conversation.vector, self.llm, due)
+                self.store,
+                self._embedder,
+                self.settings,
+                conversation.attention,
+                conversation.space,
+                window,
+                at,
+                conversation.vector,
+                self.llm,
+                due,
+            )
             conversation.vector = made.vector
-            let_go(self.store, [h.memory for h in due if h.memory not in made.block.due], conversation.holder)
+            let_go(
+                self.store,
+                [h.memory for h in due if h.memory not in made.block.due],
+                conversation.holder,
+            )
             if made.block:
                 self._offer(conversation, made.block, at, made.judged)
             else:
@@ -354,8 +450,12 @@ class Background:
         finally:
             del self._unprepared[conversation]
 
-    def _offer(self, conversation: Conversation, block: Block, at: float, judged: Mapping[str, object]) -> None:
-        """Put a block where the next turn finds it, unless a fresh one that says the same waits there."""
+    def _offer(
+        self, conversation: Conversation, block: Block, at: float, judged: Mapping[str, object]
+    ) -> None:
+        """Put a block where the next turn finds it, unless a fresh one that says the same waits
+        there.
+        """
         try:
             waiting = conversation.slot.pop()
         except IndexError:
@@ -371,29 +471,55 @@ class Background:
         self._record(conversation, block, at, judged)
 
     def _without(self, conversation: Conversation, at: float, made: Prepared) -> None:
-        """Nothing earned its place: what a judge said is kept, and a question that memory could not answer."""
+        """Nothing earned its place: what a judge said is kept, and a question that memory could not
+        answer.
+        """
         if made.judged:
             self._record(conversation, EMPTY, at, made.judged)
         if made.query is None or (self.llm is not None and not made.judged):
-            return                 # nobody has looked, so nothing is known to be missing
-        gap = unanswered(self.store, self.settings, conversation.attention.session, conversation.space, made.query,
-                         tuple(conversation.window))
+            return  # nobody has looked, so nothing is known to be missing
+        gap = unanswered(
+            self.store,
+            self.settings,
+            conversation.attention.session,
+            conversation.space,
+            made.query,
+            tuple(conversation.window),
+        )
         if gap:
             self.store.append([gap])
 
-    def _record(self, conversation: Conversation, block: Block, at: float, judged: Mapping[str, object]) -> None:
+    def _record(
+        self, conversation: Conversation, block: Block, at: float, judged: Mapping[str, object]
+    ) -> None:
         """What was prepared, and what a judge said of it."""
-        payload = {"ids": list(block.ids), "why": [list(w) for w in block.why],
-                   "asked": snippet(focus(tuple(conversation.window)).text), **judged}
-        self.store.append([Event(verb="prepared", space=conversation.space, session=conversation.attention.session,
-                                 at=at, payload=payload)])
+        payload = {
+            "ids": list(block.ids),
+            "why": [list(w) for w in block.why],
+            "asked": snippet(focus(tuple(conversation.window)).text),
+            **judged,
+        }
+        self.store.append(
+            [
+                Event(
+                    verb="prepared",
+                    space=conversation.space,
+                    session=conversation.attention.session,
+                    at=at,
+                    payload=payload,
+                )
+            ]
+        )
 
 
 def flusher(background: Background) -> Callable[[], None]:
-    """What the end of the process calls, so that a script which never closes anything loses no turn."""
+    """What the end of the process calls, so that a script which never closes anything loses no
+    turn.
+    """
     weak = weakref.ref(background)
 
     def flush() -> None:
         if (there := weak()) is not None:
             there.stop(AT_EXIT)
+
     return flush

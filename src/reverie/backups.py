@@ -1,8 +1,9 @@
-"""Daily copies of the database in `home/backups`, and what erasing for good means for them (X20, CC-4).
+"""Daily copies of the database in `home/backups`, and what erasing for good means for them (X20,
+CC-4).
 
-Only copies of the home's own database are touched. A purge says which files it could not reach: copies that are busy,
-newer or write-protected, and damaged files that a repair has put aside. Copies that were made elsewhere with
-`Mind.backup` are their owner's.
+Only copies of the home's own database are touched. A purge says which files it could not reach:
+copies that are busy, newer or write-protected, and damaged files that a repair has put aside.
+Copies that were made elsewhere with `Mind.backup` are their owner's.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -17,15 +18,17 @@ from reverie.errors import BadInput, ReverieError, StoreBusy, StoreDamaged
 from reverie.store import Store, open_store
 from reverie.store.scrub import Cleans, looked_into
 
-ROWS = 500           # of a copy that are scrubbed in one transaction
+ROWS = 500  # of a copy that are scrubbed in one transaction
 
 
 class Purged(NamedTuple):
     """What erasing for good did."""
 
-    erased: int                        # memories, with the wordings that were merged into them
-    unreached: tuple[Path, ...]        # files that may still hold them
-    repeated: tuple[str, ...] = ()     # ids of other memories that say the same within their text: they stay
+    erased: int  # memories, with the wordings that were merged into them
+    unreached: tuple[Path, ...]  # files that may still hold them
+    repeated: tuple[
+        str, ...
+    ] = ()  # ids of other memories that say the same within their text: they stay
 
 
 def folder(settings: Settings) -> Path:
@@ -49,14 +52,16 @@ def stamp(at: float, form: str = "%Y%m%d") -> str:
 
 
 def daily(store: Store, settings: Settings, now: float) -> Path | None:
-    """Make today's copy unless it is there, and let the oldest go. None if there was nothing to do."""
+    """Make today's copy unless it is there, and let the oldest go. None if there was
+    nothing to do.
+    """
     path = folder(settings) / f"reverie-{stamp(now)}.db"
     if settings.backups <= 0 or settings.store or path.exists():
         return None
     path.parent.mkdir(parents=True, exist_ok=True)
     with suppress(BadInput):  # somebody else made it just now
         store.backup(path)
-    for old in newest_first(settings)[settings.backups:]:
+    for old in newest_first(settings)[settings.backups :]:
         old.unlink(missing_ok=True)
     return path
 
@@ -67,7 +72,9 @@ def replaced(settings: Settings) -> list[Path]:
 
 
 def restore(store: Store, settings: Settings, source: Path, now: float) -> Path:
-    """Go back to a backup. Returns the copy of what was there until now; a refused backup makes none."""
+    """Go back to a backup. Returns the copy of what was there until now; a refused backup makes
+    none.
+    """
     name = f"before-{stamp(now, '%Y%m%d-%H%M%S')}"
     folder(settings).mkdir(parents=True, exist_ok=True)
     kept = next(one for n in count(1) if not (one := folder(settings) / f"{name}-{n}.db").exists())
@@ -75,15 +82,21 @@ def restore(store: Store, settings: Settings, source: Path, now: float) -> Path:
     return kept
 
 
-def purge(settings: Settings, store: Store, ids: Sequence[str], texts: Collection[str]) -> tuple[Path, ...]:
-    """Erase memories from the daily copies of a store too. Returns the files that may still hold them.
+def purge(
+    settings: Settings, store: Store, ids: Sequence[str], texts: Collection[str]
+) -> tuple[Path, ...]:
+    """Erase memories from the daily copies of a store too. Returns the files that may still hold
+    them.
 
-    A copy may know only what was said, and not yet the memory that was made of it: so `texts`. A damaged copy, which
-    nobody can erase from, is removed.
+    A copy may know only what was said, and not yet the memory that was made of it: so `texts`. A
+    damaged copy, which nobody can erase from, is removed.
     """
-    if store.url != settings.url or settings.store:      # the home's copies are of another one
+    if store.url != settings.url or settings.store:  # the home's copies are of another one
         return ()
-    return (*unreached([*newest_first(settings), *replaced(settings)], ids, texts), *damaged(settings))
+    return (
+        *unreached([*newest_first(settings), *replaced(settings)], ids, texts),
+        *damaged(settings),
+    )
 
 
 def unreached(copies: Iterable[Path], ids: Sequence[str], texts: Collection[str]) -> list[Path]:
@@ -125,7 +138,11 @@ def holding(settings: Settings, store: Store, clean: Cleans) -> list[Path]:
     """The copies that hold something; a damaged one that cannot be read may."""
     if store.url != settings.url or settings.store:
         return []
-    return [path for path in (*newest_first(settings), *replaced(settings), *damaged(settings)) if holds(path, clean)]
+    return [
+        path
+        for path in (*newest_first(settings), *replaced(settings), *damaged(settings))
+        if holds(path, clean)
+    ]
 
 
 def holds(path: Path, clean: Cleans) -> bool:
@@ -137,7 +154,9 @@ def holds(path: Path, clean: Cleans) -> bool:
 
 
 def scrub(settings: Settings, copies: Iterable[Path], clean: Cleans) -> list[Path]:
-    """Clean these copies; a damaged one, and what else cannot be cleaned, is removed. Returns those that stay."""
+    """Clean these copies; a damaged one, and what else cannot be cleaned, is removed. Returns those
+    that stay.
+    """
     left = []
     for path in copies:
         try:

@@ -9,7 +9,7 @@ import os
 import threading
 import time
 
-ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"    # Crockford's base 32: no i, l, o, u
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u
 
 _lock = threading.Lock()
 _last = 0
@@ -31,19 +31,25 @@ def sleep(seconds: float) -> None:
 
 
 def new_id(prefix: str = "mem") -> str:
-    """A name nobody used before: `<prefix>_` and 26 characters, like a ULID (48 bits time, 80 bits chance)."""
+    """A name nobody used before: `<prefix>_` and 26 characters, like a ULID (48 bits time, 80 bits
+    chance).
+    """
     global _last
     with _lock:
         fresh = (int(time.time() * 1000) << 80) | int.from_bytes(os.urandom(10), "big")
-        # A ULID made later must sort later: the same millisecond or a clock that jumped back counts on.
+        # A ULID made later must sort later: the same millisecond or a clock that jumped back counts
+        # on.
         _last = fresh if fresh > _last else _last + 1
         number = _last
     return f"{prefix}_{_base32(number)}"
 
 
 def derived_id(name: str, at: float, prefix: str = "mem") -> str:
-    """The id of something that has a name of its own elsewhere: always the same one, and it sorts by its moment."""
+    """The id of something that has a name of its own elsewhere: always the same one, and it sorts
+    by its moment.
+    """
     from hashlib import sha256
+
     chance = int.from_bytes(sha256(name.encode("utf-8", "surrogatepass")).digest()[:10], "big")
     return f"{prefix}_{_base32((max(0, min(int(at * 1000), (1 << 48) - 1)) << 80) | chance)}"
 

@@ -1,12 +1,15 @@
-"""Settings, and (with `environment`) the only place that reads the environment, working directory or user's home.
+"""Settings, and (with `environment`) the only place that reads the environment, working directory
+or user's home.
 
-A surface builds one frozen `Settings` and hands it down. Values come, in this order, from the environment
-(`REVERIE_HOME`, `REVERIE_SANDBOX`, `REVERIE_OFF`, `REVERIE_OFFLINE`, `REVERIE_EMBEDDER`, `REVERIE_API_KEY`,
-`REVERIE_LLM`, `REVERIE_LLM_KEY`, `REVERIE_MCP_TOKEN`), then `config.toml` in the home, then the defaults here. Every
-setting has a sentence in docs/reference/settings.md; a test fails without it.
+A surface builds one frozen `Settings` and hands it down. Values come, in this order, from the
+environment (`REVERIE_HOME`, `REVERIE_SANDBOX`, `REVERIE_OFF`, `REVERIE_OFFLINE`,
+`REVERIE_EMBEDDER`, `REVERIE_API_KEY`, `REVERIE_LLM`, `REVERIE_LLM_KEY`, `REVERIE_MCP_TOKEN`), then
+`config.toml` in the home, then the defaults here. Every setting has a sentence in
+docs/reference/settings.md; a test fails without it.
 
-In a sandbox every address, however it is given, is exchanged for one inside it, so that nothing tried out there sees
-or alters what is really remembered; it has settings of its own (`docs/how-to/command-line.md`, CC-15).
+In a sandbox every address, however it is given, is exchanged for one inside it, so that nothing
+tried out there sees or alters what is really remembered; it has settings of its own
+(`docs/how-to/command-line.md`, CC-15).
 """
 
 import math
@@ -19,57 +22,91 @@ from reverie import environment
 from reverie.errors import BadInput, Disabled
 from reverie.policy import CHOICES, Choice, Policy
 
-ME = "me"    # the user's own space, seen from every project
-ENVIRONMENT = (("embedder", "REVERIE_EMBEDDER"), ("api_key", "REVERIE_API_KEY"), ("llm", "REVERIE_LLM"),
-               ("llm_key", "REVERIE_LLM_KEY"), ("mcp_token", "REVERIE_MCP_TOKEN"))
+ME = "me"  # the user's own space, seen from every project
+ENVIRONMENT = (
+    ("embedder", "REVERIE_EMBEDDER"),
+    ("api_key", "REVERIE_API_KEY"),
+    ("llm", "REVERIE_LLM"),
+    ("llm_key", "REVERIE_LLM_KEY"),
+    ("mcp_token", "REVERIE_MCP_TOKEN"),
+)
 BOUNDS = {"depth": (0, 4), "decay": (0.01, 1.0), "llm_votes": (1, 9), "condense_at": (0.1, 1.0)}
-"""Least and most of some numbers; others are 0 or more. Beyond four hops, 0.7 each leave less than a quarter."""
+"""Least and most of some numbers; others are 0 or more. Beyond four hops, 0.7 each leave less than
+a quarter.
+"""
 CURATES = {"curate": ("off", "inferred", "model")}
-USUAL_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}    # a provider's own variable
-GIT_KEPT = frozenset(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"))
+USUAL_KEYS = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "openai": "OPENAI_API_KEY",
+}  # a provider's own variable
+GIT_KEPT = frozenset(
+    ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
+)
 
 
 class Settings(NamedTuple):
     """Everything that can be chosen. The comment on each line is its documentation."""
 
-    home: Path                        # folder of the database, cache, backups and config.toml
-    store: str = ""                   # store URL; empty: sqlite in the home
-    enabled: bool = True              # False: nothing is remembered and nothing surfaces
-    off: tuple[str, ...] = ()         # spaces in which memory is switched off, with all below them
-    off_sessions: tuple[str, ...] = ()    # conversations in which memory is switched off, by their names
-    personal: str = "mask"            # cards, IBANs, US social security numbers: off (kept), mask, or refuse
-    contact: str = "off"              # e-mail addresses and phone numbers: off (kept), mask, or refuse
-    sensitive: tuple[str, ...] = ()   # files never looked into, as in .gitignore, beside .env, keys and the like
-    embedder: str = "minilm"          # minilm, minilm:int8, toy, none, or openai:<base url>#<model>
-    api_key: str = ""                 # for a remote embedder
-    models: str = ""                  # folder of the model's files; empty: `cache` in the home, or in the usual home
-    providers: tuple[str, ...] = ()   # ONNX Runtime execution providers for minilm, best first; empty: the processor
-    offline: bool = False             # never open a connection, not even to fetch the model
-    llm: str = ""                     # anthropic:<model>, openai:<model> or openai:<base url>#<model>; empty: none
-    llm_key: str = ""                 # its key; empty: the provider's usual variable, for its usual address only
-    llm_tokens_per_day: int = 1_000_000    # tokens in and out that a day (UTC) may take; 0: no limit
-    llm_dollars_per_day: float = 1.0  # dollars that a day may cost, where the price is known; 0: no limit
-    llm_price_in: float = 0.0         # dollars a million tokens in; both prices 0: those the client's list knows
-    llm_price_out: float = 0.0        # dollars a million tokens out
-    llm_votes: int = 1                # ballots of the judge, all of which must name a memory; 2 is more precise
-    llm_judge_seconds: float = 5.0    # seconds that the judge may take; give a local model more
-    llm_sleep: bool = True            # whether nights of the detached worker may ask the model within its budget
-    limit: int = 5                    # memories in one injected block, at most
-    budget: int = 600                 # tokens in one injected block, at most
-    depth: int = 2                    # links, tags or clusters that recall follows from what it found; 0: none
-    floor: float = 0.4                # cosine that a memory needs where recall goes by vectors alone; 0: any will do
-    decay: float = 0.7                # share of a score that each of these steps keeps, above 0 and at most 1
-    deadline: float = 0.03            # seconds the first turn of a session may search by words
-    curate: str = "inferred"          # what waits for `reverie curate`: off, inferred (concluded), model (wrote it)
-    condense_at: float = 0.8          # share of the model's context from which a conversation is condensed
-    idle: float = 60.0                # seconds without work after which a detached worker exits
-    sleep: str = "safe"               # what sleep tidies by itself: off, safe, all, or names of passes with commas
-    sleep_every: float = 6.0          # hours between two nights that begin by themselves, at least
-    sleep_idle: float = 15.0          # minutes without a turn before sleep begins by itself
-    zone: str = ""                    # time zone of reminders, such as Europe/Berlin; empty: the machine's
-    backups: int = 3                  # daily copies of the database that are kept; 0: none
-    mcp_token: str = ""               # bearer token that `reverie mcp --http` asks for; empty: none
-    mirror: str = "spaces"            # folder of the Markdown mirror, within the home unless absolute; off: none
+    home: Path  # folder of the database, cache, backups and config.toml
+    store: str = ""  # store URL; empty: sqlite in the home
+    enabled: bool = True  # False: nothing is remembered and nothing surfaces
+    off: tuple[str, ...] = ()  # spaces in which memory is switched off, with all below them
+    off_sessions: tuple[
+        str, ...
+    ] = ()  # conversations in which memory is switched off, by their names
+    personal: str = "mask"  # cards, IBANs, US social security numbers: off (kept), mask, or refuse
+    contact: str = "off"  # e-mail addresses and phone numbers: off (kept), mask, or refuse
+    sensitive: tuple[
+        str, ...
+    ] = ()  # files never looked into, as in .gitignore, beside .env, keys and the like
+    embedder: str = "minilm"  # minilm, minilm:int8, toy, none, or openai:<base url>#<model>
+    api_key: str = ""  # for a remote embedder
+    models: str = (
+        ""  # folder of the model's files; empty: `cache` in the home, or in the usual home
+    )
+    providers: tuple[
+        str, ...
+    ] = ()  # ONNX Runtime execution providers for minilm, best first; empty: the processor
+    offline: bool = False  # never open a connection, not even to fetch the model
+    llm: str = ""  # anthropic:<model>, openai:<model> or openai:<base url>#<model>; empty: none
+    llm_key: str = ""  # its key; empty: the provider's usual variable, for its usual address only
+    llm_tokens_per_day: int = 1_000_000  # tokens in and out that a day (UTC) may take; 0: no limit
+    llm_dollars_per_day: float = (
+        1.0  # dollars that a day may cost, where the price is known; 0: no limit
+    )
+    llm_price_in: float = (
+        0.0  # dollars a million tokens in; both prices 0: those the client's list knows
+    )
+    llm_price_out: float = 0.0  # dollars a million tokens out
+    llm_votes: int = 1  # ballots of the judge, all of which must name a memory; 2 is more precise
+    llm_judge_seconds: float = 5.0  # seconds that the judge may take; give a local model more
+    llm_sleep: bool = (
+        True  # whether nights of the detached worker may ask the model within its budget
+    )
+    limit: int = 5  # memories in one injected block, at most
+    budget: int = 600  # tokens in one injected block, at most
+    depth: int = 2  # links, tags or clusters that recall follows from what it found; 0: none
+    floor: float = (
+        0.4  # cosine that a memory needs where recall goes by vectors alone; 0: any will do
+    )
+    decay: float = 0.7  # share of a score that each of these steps keeps, above 0 and at most 1
+    deadline: float = 0.03  # seconds the first turn of a session may search by words
+    curate: str = (
+        "inferred"  # what waits for `reverie curate`: off, inferred (concluded), model (wrote it)
+    )
+    condense_at: float = 0.8  # share of the model's context from which a conversation is condensed
+    idle: float = 60.0  # seconds without work after which a detached worker exits
+    sleep: str = (
+        "safe"  # what sleep tidies by itself: off, safe, all, or names of passes with commas
+    )
+    sleep_every: float = 6.0  # hours between two nights that begin by themselves, at least
+    sleep_idle: float = 15.0  # minutes without a turn before sleep begins by itself
+    zone: str = ""  # time zone of reminders, such as Europe/Berlin; empty: the machine's
+    backups: int = 3  # daily copies of the database that are kept; 0: none
+    mcp_token: str = ""  # bearer token that `reverie mcp --http` asks for; empty: none
+    mirror: str = (
+        "spaces"  # folder of the Markdown mirror, within the home unless absolute; off: none
+    )
 
     @property
     def url(self) -> str:
@@ -88,22 +125,33 @@ class Settings(NamedTuple):
 
     @property
     def policy(self) -> Policy:
-        """What is taken out of a text before it is kept. BadInput for a choice that there is not."""
-        return Policy(choice("personal", self.personal), choice("contact", self.contact), self.sensitive)
+        """What is taken out of a text before it is kept. BadInput for a choice that
+        there is not.
+        """
+        return Policy(
+            choice("personal", self.personal), choice("contact", self.contact), self.sensitive
+        )
 
     def is_off(self, space: str, session: str = "") -> bool:
         """Whether memory is switched off in this space or above it, or in this conversation."""
-        return (not self.enabled or any(space == off or space.startswith(off + "/") for off in self.off)
-                or (bool(session) and session in self.off_sessions))
+        return (
+            not self.enabled
+            or any(space == off or space.startswith(off + "/") for off in self.off)
+            or (bool(session) and session in self.off_sessions)
+        )
 
     def check_on(self, space: str, session: str = "") -> None:
         """Disabled where memory is switched off in this space or conversation."""
         if self.is_off(space):
-            raise Disabled(f"Memory is switched off in {space}. `reverie on` switches it on again; where only one "
-                           "session is off, `reverie on --session`")
+            raise Disabled(
+                f"Memory is switched off in {space}. `reverie on` switches it on again; where only one "
+                "session is off, `reverie on --session`"
+            )
         if self.is_off(space, session):
-            raise Disabled(f"Memory is switched off in the session {session}. Switch it on again with: "
-                           f"reverie on --session {session}")
+            raise Disabled(
+                f"Memory is switched off in the session {session}. Switch it on again with: "
+                f"reverie on --session {session}"
+            )
 
 
 def changed_at(settings: Settings) -> float:
@@ -115,13 +163,17 @@ def changed_at(settings: Settings) -> float:
 
 
 def switched(settings: Settings) -> Settings:
-    """These settings with what is switched on and off by now; BadInput while config.toml cannot be read."""
+    """These settings with what is switched on and off by now; BadInput while config.toml cannot be
+    read.
+    """
     fresh = load(settings.home)
     return settings._replace(enabled=fresh.enabled, off=fresh.off, off_sessions=fresh.off_sessions)
 
 
 def switch_session(settings: Settings, session: str, *, on: bool, kept: bool = True) -> Settings:
-    """Switch memory on or off in one conversation, for good if that is `kept`; the settings as they are then."""
+    """Switch memory on or off in one conversation, for good if that is `kept`; the settings as they
+    are then.
+    """
     before = load(settings.home).off_sessions if kept else settings.off_sessions
     others = tuple(one for one in before if one != session)
     if not kept:
@@ -146,7 +198,9 @@ def user_home() -> Path:
 
 
 def host_folder(variable: str, name: str) -> Path:
-    """The folder of a host agent's own settings: where its variable says, or of that name in the user's home."""
+    """The folder of a host agent's own settings: where its variable says, or of that name in the
+    user's home.
+    """
     return Path(os.environ.get(variable) or Path.home() / name).expanduser().absolute()
 
 
@@ -165,7 +219,9 @@ def load(home: Path | None = None, *, sandbox: bool = False) -> Settings:
 
 
 def usual_key(llm: str) -> str:
-    """The key that the provider's own variable holds; never for another address than the provider's."""
+    """The key that the provider's own variable holds; never for another address than the
+    provider's.
+    """
     provider, _, rest = llm.partition(":")
     return "" if "#" in rest else os.environ.get(USUAL_KEYS.get(provider, ""), "")
 
@@ -173,6 +229,7 @@ def usual_key(llm: str) -> str:
 def read_toml(path: Path) -> dict[str, Any]:
     """The values of config.toml, checked."""
     import tomllib
+
     try:
         values = tomllib.loads(path.read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as err:
@@ -188,12 +245,18 @@ def read_toml(path: Path) -> dict[str, Any]:
 def checked(path: Path, name: str, value: Any) -> Any:
     """A value of the type that its setting has."""
     default = Settings._field_defaults[name]
-    if isinstance(default, tuple) and isinstance(value, list) and all(isinstance(v, str) for v in value):
+    if (
+        isinstance(default, tuple)
+        and isinstance(value, list)
+        and all(isinstance(v, str) for v in value)
+    ):
         return tuple(value)
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not type(default):
-        raise BadInput(f"{path}: {name} must be of the same type as its default {default!r}, not {value!r}")
+        raise BadInput(
+            f"{path}: {name} must be of the same type as its default {default!r}, not {value!r}"
+        )
     if name in CURATES and value not in CURATES[name]:
         raise BadInput(f"{path}: {name} = {value!r} must be one of {', '.join(CURATES[name])}")
     if name in ("personal", "contact"):
@@ -241,10 +304,12 @@ def save(settings: Settings, **values: Any) -> None:
     half = path.with_name(f"{path.name}.{os.getpid()}.part")
     half.write_text("\n".join(lines) + "\n", "utf-8")
     try:
-        read_toml(half)      # an array over several lines, say, cannot be changed line by line
+        read_toml(half)  # an array over several lines, say, cannot be changed line by line
     except BadInput as err:
         half.unlink()
-        raise BadInput(f"{path} was left as it is, change {', '.join(values)} by hand: {err}") from err
+        raise BadInput(
+            f"{path} was left as it is, change {', '.join(values)} by hand: {err}"
+        ) from err
     half.replace(path)
 
 
@@ -261,12 +326,16 @@ def toml(value: bool | float | str | tuple[str, ...]) -> str:
 
 
 def local_zone(settings: Settings) -> str:
-    """The IANA name of the time zone that reminders are meant in: the one of the settings, or the machine's now."""
+    """The IANA name of the time zone that reminders are meant in: the one of the settings, or the
+    machine's now.
+    """
     if settings.zone:
         return settings.zone
     import tzlocal
+
     try:
-        tzlocal.reload_localzone()    # a laptop travels, and it would answer with the zone of the first question
+        # a laptop travels, and it would answer with the zone of the first question
+        tzlocal.reload_localzone()
         return tzlocal.get_localzone_name() or "UTC"
     except (LookupError, OSError):
         return "UTC"
@@ -280,16 +349,24 @@ def here() -> Path:
 def without_git() -> dict[str, str]:
     """The environment for a git that is to look at the folder it is started in, and at no other.
 
-    Within a hook, git tells by `GIT_DIR`, `GIT_INDEX_FILE` and others where it is at work. Kept are those that say
-    where the user's own configuration and git's programs are.
+    Within a hook, git tells by `GIT_DIR`, `GIT_INDEX_FILE` and others where it is at work. Kept are
+    those that say where the user's own configuration and git's programs are.
     """
-    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in GIT_KEPT}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name in GIT_KEPT
+    }
 
 
 def tried_in(home: str) -> dict[str, str]:
-    """The environment for a program of ours that is tried in a home of its own, with none of the user's settings."""
-    return {**{name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")},
-            "REVERIE_HOME": home}  # fmt: skip
+    """The environment for a program of ours that is tried in a home of its own, with none of the
+    user's settings.
+    """
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")},
+        "REVERIE_HOME": home,
+    }
 
 
 def work_tree(folder: Path) -> Path:
@@ -298,7 +375,9 @@ def work_tree(folder: Path) -> Path:
 
 
 def project_root(folder: Path) -> Path:
-    """The repository that a folder belongs to, or the folder itself. A work tree belongs to its repository."""
+    """The repository that a folder belongs to, or the folder itself. A work tree belongs to its
+    repository.
+    """
     for place in (folder, *folder.parents):
         git = place / ".git"
         if git.is_dir():
@@ -309,7 +388,9 @@ def project_root(folder: Path) -> Path:
 
 
 def main_tree(git: Path) -> Path | None:
-    """The repository behind a work tree's `.git` file ("gitdir: …/.git/worktrees/name"); None for submodules."""
+    """The repository behind a work tree's `.git` file ("gitdir: …/.git/worktrees/name"); None for
+    submodules.
+    """
     try:
         target = git.read_text("utf-8", "replace").removeprefix("gitdir:").strip()
     except OSError:
@@ -321,9 +402,11 @@ def main_tree(git: Path) -> Path | None:
 def space_of(folder: Path) -> str:
     """The space of the project in a folder: `me/<name>-<six hex digits of its path>`.
 
-    The digits keep two projects of the same name apart: neither may ever see the other's memories (CC-11).
+    The digits keep two projects of the same name apart: neither may ever see the other's memories
+    (CC-11).
     """
     from hashlib import sha256  # OpenSSL takes 4 ms to load
+
     root = project_root(folder.resolve())
     digits = sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:6]
     return f"{ME}/{slug(root.name) or 'root'}-{digits}"
@@ -340,8 +423,15 @@ def slug(name: str) -> str:
 
 
 def home_of(where: str | Path | None) -> Path | None:
-    """The home that an address names: a folder is one; for a file, `:memory:` or a URL it is the usual one."""
-    if where is None or str(where) == ":memory:" or "://" in str(where) or str(where).endswith(".db"):
+    """The home that an address names: a folder is one; for a file, `:memory:` or a URL it is the
+    usual one.
+    """
+    if (
+        where is None
+        or str(where) == ":memory:"
+        or "://" in str(where)
+        or str(where).endswith(".db")
+    ):
         return None
     return sandboxed(Path(where).expanduser().absolute())
 

@@ -1,6 +1,8 @@
-"""One conversation as the non-blocking side sees it: its state, a turn that is handed over, how both are written down.
+"""One conversation as the non-blocking side sees it: its state, a turn that is handed over, how
+both are written down.
 
-Always true: what is written down holds no secret; a block that waits is given once, to whoever takes it first.
+Always true: what is written down holds no secret; a block that waits is given once, to whoever
+takes it first.
 """
 
 from __future__ import annotations
@@ -29,37 +31,48 @@ class Turn:
 
     session: Conversation
     said: tuple[Said, ...]
-    first: int                   # index of the first of them in the conversation
+    first: int  # index of the first of them in the conversation
     given: tuple[str, ...]
-    dropped: Block               # a block that was too old to give
+    dropped: Block  # a block that was too old to give
     at: float
-    due: tuple[Memory, ...] = ()    # reminders among what was given
-    ends: bool = False           # nothing new: the conversation is over
+    due: tuple[Memory, ...] = ()  # reminders among what was given
+    ends: bool = False  # nothing new: the conversation is over
     left: tuple[Gone, ...] = ()  # nothing new: this has left the context
-    told: Told | None = None     # what that was about, where it was condensed
+    told: Told | None = None  # what that was about, where it was condensed
 
 
 @dataclass(slots=True, eq=False)
 class Conversation:
-    """One conversation's state. `slot`, `told` and `heard` belong to the caller, the rest to the background."""
+    """One conversation's state. `slot`, `told` and `heard` belong to the caller, the rest to the
+    background.
+    """
 
     space: str
-    own: bool                                            # the space is the conversation's own, below a project
+    own: bool  # the space is the conversation's own, below a project
     attention: Attention
     slot: deque[Block] = field(default_factory=lambda: deque(maxlen=1))
-    withdrawn: deque[Block] = field(default_factory=deque)    # blocks that were taken out of the slot
+    withdrawn: deque[Block] = field(default_factory=deque)  # blocks that were taken out of the slot
     heard: Heard = field(default_factory=Heard)
     window: deque[Said] = field(default_factory=lambda: deque(maxlen=WINDOW_MESSAGES))
-    vector: Any = None                                   # of the last context
-    told: list[tuple[Memory, float]] = field(default_factory=list)    # reminders given lately, as they were, and when
-    off: bool = False                                    # nothing of it is kept or given
-    holder: str = field(default_factory=partial(new_id, "conversation"))    # of the claims on reminders
+    vector: Any = None  # of the last context
+    told: list[tuple[Memory, float]] = field(
+        default_factory=list
+    )  # reminders given lately, as they were, and when
+    off: bool = False  # nothing of it is kept or given
+    holder: str = field(
+        default_factory=partial(new_id, "conversation")
+    )  # of the claims on reminders
 
 
 def told_lately(conversation: Conversation, due: Sequence[Memory], now: float) -> bool:
-    """Whether one of these was given a moment ago: a block can be prepared while the one before it is being given."""
-    return any(one.id == other.id and one.details == other.details and 0 <= now - at < FRESH_FOR
-               for one in due for other, at in conversation.told)
+    """Whether one of these was given a moment ago: a block can be prepared while the one before it
+    is being given.
+    """
+    return any(
+        one.id == other.id and one.details == other.details and 0 <= now - at < FRESH_FOR
+        for one in due
+        for other, at in conversation.told
+    )
 
 
 def tell(conversation: Conversation, due: Sequence[Memory], now: float) -> None:
@@ -91,27 +104,44 @@ def event_of(turn: Turn, policy: Policy, before: Sequence[Said] = ()) -> Event:
     payload: dict[str, Any] = {"messages": redacted(turn.said, policy, before), "first": turn.first}
     places = [message.place for message in turn.said]
     if places != list(range(turn.first, turn.first + len(places))):
-        payload["places"] = places             # a message that held what a tool answered is two
+        payload["places"] = places  # a message that held what a tool answered is two
     if turn.given:
         payload["given"] = list(turn.given)
     if conversation.own:
         payload["own"] = True
-    return Event(verb="turn", space=conversation.space, session=conversation.attention.session, at=turn.at,
-                 payload=payload)
+    return Event(
+        verb="turn",
+        space=conversation.space,
+        session=conversation.attention.session,
+        at=turn.at,
+        payload=payload,
+    )
 
 
 def heard_in(turn: Turn, event: Event, policy: Policy) -> list[Said]:
-    """The messages of a turn as they were written down, with their long commands: without secrets too."""
-    return [Said(written["role"], written["text"],
-                 ran=tuple((tool, shortened(command, policy)) for tool, command in said.ran))
-            for written, said in zip(event.payload["messages"], turn.said, strict=True)]
+    """The messages of a turn as they were written down, with their long commands: without secrets
+    too.
+    """
+    return [
+        Said(
+            written["role"],
+            written["text"],
+            ran=tuple((tool, shortened(command, policy)) for tool, command in said.ran),
+        )
+        for written, said in zip(event.payload["messages"], turn.said, strict=True)
+    ]
 
 
 def end_of(turn: Turn, verb: str = "session_end") -> Event:
     """The end of a conversation, as it is written down."""
     conversation = turn.session
-    return Event(verb=verb, space=conversation.space, session=conversation.attention.session, at=turn.at,
-                 payload={"own": True} if conversation.own else {})
+    return Event(
+        verb=verb,
+        space=conversation.space,
+        session=conversation.attention.session,
+        at=turn.at,
+        payload={"own": True} if conversation.own else {},
+    )
 
 
 def compact_of(turn: Turn) -> Event:

@@ -52,7 +52,9 @@ class NotFound(ReverieError, LookupError):
 
 
 class Conflict(ReverieError):
-    """What you want to change was changed by somebody else meanwhile. Look at it again, then repeat."""
+    """What you want to change was changed by somebody else meanwhile. Look at it again, then
+    repeat.
+    """
 
 
 class Disabled(ReverieError):
@@ -72,7 +74,9 @@ class StoreDamaged(StoreError):
 
 
 class StoreReadOnly(StoreError):
-    """The memory store cannot be written. Check who may write to the folder, or set REVERIE_HOME."""
+    """The memory store cannot be written. Check who may write to the folder, or set
+    REVERIE_HOME.
+    """
 
 
 class StoreFull(StoreError):
@@ -80,7 +84,9 @@ class StoreFull(StoreError):
 
 
 class NewerStore(StoreError):
-    """This memory store was written by a newer Reverie. Upgrade with: pip install --upgrade reverie."""
+    """This memory store was written by a newer Reverie. Upgrade with: pip install --upgrade
+    reverie.
+    """
 
 
 class ModelUnavailable(ReverieError):
@@ -92,7 +98,9 @@ class EmbedderUnavailable(ReverieError):
 
 
 class ModelAway(ReverieError):
-    """The language model does not answer just now. What waits for it goes on waiting; see `reverie llm`."""
+    """The language model does not answer just now. What waits for it goes on waiting; see `reverie
+    llm`.
+    """
 
 
 class PortTaken(ReverieError):

@@ -1,6 +1,8 @@
-"""What tells what a text is about: its words without their endings, but for those of nearly every working session.
+"""What tells what a text is about: its words without their endings, but for those of nearly every
+working session.
 
-A module of its own and not a part of `search`, so that a hook that asks only this of a prompt loads little else.
+A module of its own and not a part of `search`, so that a hook that asks only this of a prompt loads
+little else.
 """
 
 from functools import lru_cache
@@ -33,10 +35,12 @@ def stems_of(text: str) -> frozenset[str]:
 
 
 def stem(word: str) -> str:
-    """A word without a common English ending: cheap, and the same for both sides is all that is asked."""
+    """A word without a common English ending: cheap, and the same for both sides is all that is
+    asked.
+    """
     for ending in ("ing", "ed", "es", "s", "e"):
         if len(word) > len(ending) + 2 and word.endswith(ending) and not word.endswith("ss"):
-            return word[:-len(ending)]
+            return word[: -len(ending)]
     return word
 
 

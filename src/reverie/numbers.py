@@ -1,10 +1,12 @@
-"""Numbers that somebody else wrote, in a file, in details, in an answer: what is none counts as not said."""
+"""Numbers that somebody else wrote, in a file, in details, in an answer: what is none counts as not
+said.
+"""
 
 from typing import TypeVar
 
 T = TypeVar("T")
 
-HIGHEST = 2**53 - 1    # a whole number that every reader of JSON and every database can hold
+HIGHEST = 2**53 - 1  # a whole number that every reader of JSON and every database can hold
 
 
 def fraction(value: object, otherwise: T) -> float | T:
@@ -15,4 +17,8 @@ def fraction(value: object, otherwise: T) -> float | T:
 
 def count(value: object, least: int = 0) -> int:
     """A whole number from `least` to `HIGHEST`; what is none counts as the least."""
-    return min(value, HIGHEST) if isinstance(value, int) and not isinstance(value, bool) and value > least else least
+    return (
+        min(value, HIGHEST)
+        if isinstance(value, int) and not isinstance(value, bool) and value > least
+        else least
+    )

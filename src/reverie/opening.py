@@ -1,7 +1,7 @@
 """What words alone find for a turn, against the clock: nothing was prepared for it.
 
-The companion asks for it at a conversation's first turn, in its thread's stead; a hook at every one, in a process of
-its own. So nothing heavy is imported here.
+The companion asks for it at a conversation's first turn, in its thread's stead; a hook at every
+one, in a process of its own. So nothing heavy is imported here.
 """
 
 from __future__ import annotations
@@ -17,19 +17,38 @@ from reverie.store import Store
 from reverie.window import Block, render
 
 
-def opening(store: Store, settings: Settings, attention: Attention, space: str, text: str, context: str, now: float,
-            due: Sequence[Hit] = (), besides: Sequence[Hit] = ()) -> Block:
-    """What is `due`, the lexical stage, cut off at `settings.deadline`, and what there is `besides`. `text` is what was
-    said, `context` what patterns are held against.
+def opening(
+    store: Store,
+    settings: Settings,
+    attention: Attention,
+    space: str,
+    text: str,
+    context: str,
+    now: float,
+    due: Sequence[Hit] = (),
+    besides: Sequence[Hit] = (),
+) -> Block:
+    """What is `due`, the lexical stage, cut off at `settings.deadline`, and what there is
+    `besides`. `text` is what was said, `context` what patterns are held against.
 
-    A store in trouble has only what is due and besides; whoever settles meets the same trouble and records it.
+    A store in trouble has only what is due and besides; whoever settles meets the same trouble and
+    records it.
     """
     without = render(besides, now, limit=settings.limit, budget=settings.budget, due=due)
     if not text:
         return without
-    query = Query(text=text, context=context, spaces=lineage(space), now=now, automatic=True, mode="words",
-                  limit=settings.limit * 4, not_session=attention.session, session_in=attention.spaces,
-                  within=settings.deadline)
+    query = Query(
+        text=text,
+        context=context,
+        spaces=lineage(space),
+        now=now,
+        automatic=True,
+        mode="words",
+        limit=settings.limit * 4,
+        not_session=attention.session,
+        session_in=attention.spaces,
+        within=settings.deadline,
+    )
     try:
         query = query._replace(exclude=echoes(store, attention) | attention.blocked(now))
         found = search(store, query)

@@ -1,12 +1,15 @@
-"""Passages that somebody put between `<private>` and `</private>`: where they stand, and their tags beyond a cut.
+"""Passages that somebody put between `<private>` and `</private>`: where they stand, and their tags
+beyond a cut.
 
-Tags count in any case, with attributes, and as JSON or HTML write them (`\\u003cprivate\\u003e`, `&lt;private&gt;`).
-What is in doubt is hidden: an opening tag without an end hides to the end of the text, an end without an opening from
-the beginning (the text may have been cut), and each that is opened within a passage must be closed too. Spared is what
-only mentions a tag: one that follows a letter directly (`List<private>`) or stands in quotes opens a passage only if an
-end comes next, and an end in quotes ends only a passage that is open.
+Tags count in any case, with attributes, and as JSON or HTML write them (`\\u003cprivate\\u003e`,
+`&lt;private&gt;`). What is in doubt is hidden: an opening tag without an end hides to the end of
+the text, an end without an opening from the beginning (the text may have been cut), and each that
+is opened within a passage must be closed too. Spared is what only mentions a tag: one that follows
+a letter directly (`List<private>`) or stands in quotes opens a passage only if an end comes next,
+and an end in quotes ends only a passage that is open.
 
-What takes them out is `privacy`; whoever cuts a text before that puts `tags_between` in the place of what is left out.
+What takes them out is `privacy`; whoever cuts a text before that puts `tags_between` in the place
+of what is left out.
 """
 
 from __future__ import annotations
@@ -18,9 +21,9 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 QUOTES = frozenset("`'\"“”‘’«»")
-LONGEST_TAG = 400        # characters; attributes may take 200 of them
-SPARE = 20_000           # characters beyond a cut that are looked at for secrets; none is longer
-GAP = "\n…\n"            # what stands where something was cut out
+LONGEST_TAG = 400  # characters; attributes may take 200 of them
+SPARE = 20_000  # characters beyond a cut that are looked at for secrets; none is longer
+GAP = "\n…\n"  # what stands where something was cut out
 
 
 class Tag(NamedTuple):
@@ -29,28 +32,34 @@ class Tag(NamedTuple):
     start: int
     end: int
     closes: bool
-    mentioned: bool      # perhaps only spoken of
+    mentioned: bool  # perhaps only spoken of
 
 
 @lru_cache(maxsize=1)
 def tag() -> re.Pattern[str]:
     """A tag in any of its ways of writing; compiled where one may stand."""
-    return re.compile(r"(?i)(?:<|\\u003c|&lt;)(?:\s{0,8}(?P<closes>\\?/\s{0,8})?private\s{0,8}|private\s[^<>&]{1,200})"
-                      r"(?:>|\\u003e|&gt;)")
+    return re.compile(
+        r"(?i)(?:<|\\u003c|&lt;)(?:\s{0,8}(?P<closes>\\?/\s{0,8})?private\s{0,8}|private\s[^<>&]{1,200})"
+        r"(?:>|\\u003e|&gt;)"
+    )
 
 
 def tags(text: str) -> list[Tag]:
     """The tags in a text, in order."""
     if "private" not in text.lower():
         return []
-    return [Tag(found.start(), found.end(), bool(found["closes"]), mentioned(text, found)) for found in
-            tag().finditer(text)]
+    return [
+        Tag(found.start(), found.end(), bool(found["closes"]), mentioned(text, found))
+        for found in tag().finditer(text)
+    ]
 
 
 def mentioned(text: str, found: re.Match[str]) -> bool:
     """Whether a tag may be spoken of only: it is in quotes, or opens directly behind a letter."""
-    before, after = text[found.start() - 1:found.start()], text[found.end():found.end() + 1]
-    return (before in QUOTES and after in QUOTES) or (not found["closes"] and (before.isalnum() or before == "_"))
+    before, after = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
+    return (before in QUOTES and after in QUOTES) or (
+        not found["closes"] and (before.isalnum() or before == "_")
+    )
 
 
 def passages(text: str) -> Iterator[tuple[int, int]]:
@@ -74,8 +83,13 @@ def passages(text: str) -> Iterator[tuple[int, int]]:
 
 
 def tags_between(text: str, start: int, end: int) -> str:
-    """The tags that a cut would take, wholly or in part, out of a text of which `start:end` is left out."""
+    """The tags that a cut would take, wholly or in part, out of a text of which `start:end` is left
+    out.
+    """
     first = max(0, start - LONGEST_TAG)
-    middle = text[first:end + LONGEST_TAG]
-    return "".join(middle[one.start - 1 if one.start else 0:one.end + 1] for one in tags(middle)
-                   if first + one.end > start and first + one.start < end)
+    middle = text[first : end + LONGEST_TAG]
+    return "".join(
+        middle[one.start - 1 if one.start else 0 : one.end + 1]
+        for one in tags(middle)
+        if first + one.end > start and first + one.start < end
+    )

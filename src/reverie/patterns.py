@@ -1,4 +1,5 @@
-"""Trigger patterns: what calls a memory up when it is met in a conversation or in what a tool is about to do.
+"""Trigger patterns: what calls a memory up when it is met in a conversation or in what a tool is
+about to do.
 
 | written | meets |
 |---|---|
@@ -8,12 +9,13 @@
 | `tool:Bash` | a tool of that name is about to run; the name may be a glob |
 | `tool:Bash(git push*--force*)` | … and the glob fits one line, or one command, of what it is given |
 
-A command is what stands between `&&`, `||`, `;`, `|` and line ends outside quotes, without what merely stands before it
-(`sudo`, `env`, `time`, `VAR=value`), without git's options before its verb; `git push -f` is `git push --force`.
+A command is what stands between `&&`, `||`, `;`, `|` and line ends outside quotes, without what
+merely stands before it (`sudo`, `env`, `time`, `VAR=value`), without git's options before its verb;
+`git push -f` is `git push --force`.
 
-Always true: an empty pattern meets nothing (CC-66), and no pattern can take long: a regular expression that has not
-finished within a moment has not met. A regular expression comes from anybody and Python's `re` cannot be interrupted,
-so `regex` is used, which can.
+Always true: an empty pattern meets nothing (CC-66), and no pattern can take long: a regular
+expression that has not finished within a moment has not met. A regular expression comes from
+anybody and Python's `re` cannot be interrupted, so `regex` is used, which can.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,22 +32,28 @@ from reverie.errors import BadInput
 if TYPE_CHECKING:
     from regex import Pattern as Interruptible
 
-MOST_CONTEXT = 20_000    # characters that patterns are held against: the end of a conversation; of what a tool is
-                         # given so many from either end
-MOST_PATTERN = 500       # characters of one pattern
-PATIENCE = 0.01          # seconds that one regular expression may take; 1 ms is much for 20,000 characters
+# characters that patterns are held against: the end of a conversation; of what a tool is
+MOST_CONTEXT = 20_000
+# given so many from either end
+MOST_PATTERN = 500  # characters of one pattern
+PATIENCE = 0.01  # seconds that one regular expression may take; 1 ms is much for 20,000 characters
 EXPRESSION, TOOL = "re:", "tool:"
-MOST_COMMANDS = 500      # commands of one text: a shell line has a few, a long file that is written is no shell line
-DEPTH = 6                # levels of what a tool is given that are looked at
+# commands of one text: a shell line has a few, a long file that is written is no shell line
+MOST_COMMANDS = 500
+DEPTH = 6  # levels of what a tool is given that are looked at
 
 
 class Scene(NamedTuple):
-    """What patterns are held against: the words of a conversation, or a tool and what it is about to be given."""
+    """What patterns are held against: the words of a conversation, or a tool and what it is about
+    to be given.
+    """
 
-    text: str                          # in small letters
+    text: str  # in small letters
     words: frozenset[str]
     tool: str = ""
-    given: tuple[str, ...] = ()        # the lines of the texts among the tool's arguments, and the commands in them
+    given: tuple[
+        str, ...
+    ] = ()  # the lines of the texts among the tool's arguments, and the commands in them
 
 
 def spoken(context: str) -> Scene:
@@ -56,45 +64,62 @@ def spoken(context: str) -> Scene:
 
 def words_of(text: str) -> frozenset[str]:
     """The words as they stand there, and without the quotes, brackets and marks around them."""
-    return frozenset((*findall(r"\S+", text),
-                      *(word.rstrip(".:!?") for word in findall(r"[^\s'\"`()\[\]{}<>,;]+", text))))
+    return frozenset(
+        (
+            *findall(r"\S+", text),
+            *(word.rstrip(".:!?") for word in findall(r"[^\s'\"`()\[\]{}<>,;]+", text)),
+        )
+    )
 
 
 def ends(text: str) -> str:
     """Both ends of a long text, the whole of another."""
-    return text if len(text) <= 2 * MOST_CONTEXT else f"{text[:MOST_CONTEXT]}\n{text[-MOST_CONTEXT:]}"
+    return (
+        text if len(text) <= 2 * MOST_CONTEXT else f"{text[:MOST_CONTEXT]}\n{text[-MOST_CONTEXT:]}"
+    )
 
 
 def about_to_run(tool: str, arguments: Mapping[str, Any] | str) -> Scene:
     """A tool that is about to run."""
     given = (arguments,) if isinstance(arguments, str) else tuple(texts_in(arguments))
     text = ends("\n".join((tool, *map(ends, given)))).lower()
-    return Scene(text, words_of(text), tool.lower(),
-                 tuple(dict.fromkeys(line for one in given for line in lines_of(ends(one).lower()))))
+    return Scene(
+        text,
+        words_of(text),
+        tool.lower(),
+        tuple(dict.fromkeys(line for one in given for line in lines_of(ends(one).lower()))),
+    )
 
 
 def lines_of(text: str) -> Iterator[str]:
-    """The lines of a text as they are, then the commands in it, as typed and without what merely stands before."""
+    """The lines of a text as they are, then the commands in it, as typed and without what merely
+    stands before.
+    """
     yield from (line.strip() for line in text.splitlines())
     for command in islice(commands(text), MOST_COMMANDS):
         yield command
         yield bare(command)
 
 
-_CONTINUED = r"\\\r?\n"    # these are compiled when first used: a cold recall runs no tool
+_CONTINUED = r"\\\r?\n"  # these are compiled when first used: a cold recall runs no tool
 _PIECE = r"""(?s)'[^']*'|"(?:\\.|[^"\\])*"|\\.|>&|&>|(?P<end>[;&|\n]+)|[^'"\\;&|\n>]+|."""
 _VALUE = r"""(?:'[^']*'|"[^"]*"|[^\s'"])+"""
 _BEFORE = (
     rf"(?:then|do|else|if|while|until|time|nohup|command|exec|!)\s+|(?:sudo|doas|env)(?:\s+-[ugcdp]\s+\S+|\s+-\S+)*\s+|"
     rf"nice(?:\s+-n\s*\d+|\s+-\d+)?\s+|timeout(?:\s+-\S+)*\s+[\d.]+[smhd]?\s+|[a-z_]\w*=(?:{_VALUE})?\s+|"
-    r"(?:/usr(?:/local)?|/opt/homebrew)?/s?bin/")
-_GIT = (rf"^git(?:\s+-c\s+{_VALUE}|\s+--(?:git-dir|work-tree|namespace)[=\s]{_VALUE}|"
-                r"\s+(?:-p|--no-pager|--paginate|--bare|--literal-pathspecs))+(?=\s)")
+    r"(?:/usr(?:/local)?|/opt/homebrew)?/s?bin/"
+)
+_GIT = (
+    rf"^git(?:\s+-c\s+{_VALUE}|\s+--(?:git-dir|work-tree|namespace)[=\s]{_VALUE}|"
+    r"\s+(?:-p|--no-pager|--paginate|--bare|--literal-pathspecs))+(?=\s)"
+)
 _FORCED = r"^(git push\b(?:.*\s)?)-[uvqnd]*f[uvqndf]*(?=\s|$)"
 
 
 def commands(text: str) -> Iterator[str]:
-    """What a shell would run, one after the other, as far as that can be seen from outside. Any text will do."""
+    """What a shell would run, one after the other, as far as that can be seen from outside. Any
+    text will do.
+    """
     pieces: list[str] = []
     for piece in finditer(_PIECE, sub(_CONTINUED, " ", text)):
         if piece["end"] is None:
@@ -111,9 +136,11 @@ def ungrouped(command: str) -> str:
 
 
 def bare(command: str) -> str:
-    """A command without what merely stands before it; git's without options before its verb. In small letters."""
+    """A command without what merely stands before it; git's without options before its verb. In
+    small letters.
+    """
     while before := match(_BEFORE, command):
-        command = command[before.end():].lstrip("({ ")
+        command = command[before.end() :].lstrip("({ ")
     return sub(_FORCED, r"\1--force", " ".join(sub(_GIT, "git", command).split()))
 
 
@@ -135,10 +162,10 @@ def meets(pattern: str, scene: Scene) -> bool:
     """Whether a pattern is met."""
     pattern = pattern.strip()
     if pattern.startswith(EXPRESSION):
-        return found(pattern[len(EXPRESSION):], scene.text)
+        return found(pattern[len(EXPRESSION) :], scene.text)
     pattern = pattern.lower()
     if pattern.startswith(TOOL):
-        return runs(pattern[len(TOOL):], scene)
+        return runs(pattern[len(TOOL) :], scene)
     if "*" in pattern or "?" in pattern:
         fits = glob(pattern)
         return any(fits.match(word) for word in scene.words)
@@ -165,10 +192,16 @@ def parts(pattern: str) -> tuple[str, str | None]:
 
 
 def found(expression: str, text: str) -> bool:
-    """Whether a regular expression is found in time. One that cannot be read, in an old file say, meets nothing."""
+    """Whether a regular expression is found in time. One that cannot be read, in an old file say,
+    meets nothing.
+    """
     from regex import error
+
     try:
-        return bool(expression) and interruptible(expression).search(text, timeout=PATIENCE) is not None
+        return (
+            bool(expression)
+            and interruptible(expression).search(text, timeout=PATIENCE) is not None
+        )
     except (TimeoutError, error):
         return False
 
@@ -177,6 +210,7 @@ def found(expression: str, text: str) -> bool:
 def interruptible(expression: str) -> "Interruptible[str]":
     """An expression that can be given up."""
     import regex
+
     return regex.compile(expression, regex.IGNORECASE)
 
 
@@ -189,14 +223,19 @@ def glob(pattern: str) -> Compiled[str]:
 def checked(pattern: str) -> str:
     """A pattern that can be met; BadInput says what is wrong with it."""
     if len(pattern) > MOST_PATTERN:
-        raise BadInput(f"The trigger {pattern[:40]!r}… has {len(pattern)} characters; at most {MOST_PATTERN}")
+        raise BadInput(
+            f"The trigger {pattern[:40]!r}… has {len(pattern)} characters; at most {MOST_PATTERN}"
+        )
     plain = pattern.strip()
     if plain.startswith(EXPRESSION):
         from regex import error
+
         try:
-            interruptible(plain[len(EXPRESSION):])
+            interruptible(plain[len(EXPRESSION) :])
         except error as err:
             raise BadInput(f"The trigger {pattern!r} is not a regular expression: {err}") from err
     if plain in (EXPRESSION, TOOL) or (plain.startswith(TOOL) and plain[len(TOOL)] == "("):
-        raise BadInput(f"The trigger {pattern!r} names nothing; write re:EXPRESSION, tool:NAME or tool:NAME(GLOB)")
+        raise BadInput(
+            f"The trigger {pattern!r} names nothing; write re:EXPRESSION, tool:NAME or tool:NAME(GLOB)"
+        )
     return pattern

@@ -1,9 +1,10 @@
 """Writing down what tools do, without being in their way: hand over, and go on (CC-75, D13).
 
-`put` takes microseconds: the event stands in a queue, and a thread of ours takes secrets out of it and appends it to
-the log. The thread lives only while there is something to write, so none is left behind; it is no daemon, so the end of
-the program waits for what it has in hand. Nothing that goes wrong there reaches whoever recorded: `lost` counts the
-events that could not be written, and `trouble` says why the last one could not.
+`put` takes microseconds: the event stands in a queue, and a thread of ours takes secrets out of it
+and appends it to the log. The thread lives only while there is something to write, so none is left
+behind; it is no daemon, so the end of the program waits for what it has in hand. Nothing that goes
+wrong there reaches whoever recorded: `lost` counts the events that could not be written, and
+`trouble` says why the last one could not.
 
 At most MOST events wait; what comes on top of that is lost, and counted.
 """
@@ -20,15 +21,17 @@ from reverie.model import Event
 from reverie.policy import Policy
 from reverie.privacy.sensitive import without_contents
 
-MOST = 10_000            # events that wait
-BATCH = 200              # of one transaction
-LINGER = 0.05            # seconds that the thread waits for more before it ends
+MOST = 10_000  # events that wait
+BATCH = 200  # of one transaction
+LINGER = 0.05  # seconds that the thread waits for more before it ends
 
 
 class Recorder:
     """A queue in front of a log."""
 
-    def __init__(self, append: Callable[[Sequence[Event]], object], policy: Callable[[], Policy]) -> None:
+    def __init__(
+        self, append: Callable[[Sequence[Event]], object], policy: Callable[[], Policy]
+    ) -> None:
         self._append, self._policy = append, policy
         self._waiting: deque[Event] = deque()
         self._changed = threading.Condition()
@@ -40,7 +43,10 @@ class Recorder:
         """Have this written soon. Its payload is not to be altered any more."""
         with self._changed:
             if len(self._waiting) >= MOST:
-                self.lost, self.trouble = self.lost + 1, f"more than {MOST:,} events waited to be written"
+                self.lost, self.trouble = (
+                    self.lost + 1,
+                    f"more than {MOST:,} events waited to be written",
+                )
                 return
             self._waiting.append(event)
             if self._works():
@@ -52,9 +58,11 @@ class Recorder:
         """Wait until everything is written; whether it is."""
         with self._changed:
             alone = not self._works()
-        if alone:               # no thread could be started: the program is about to end, or has forked
+        if alone:  # no thread could be started: the program is about to end, or has forked
             while self._waiting:
-                self._write([self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))])
+                self._write(
+                    [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+                )
             return True
         with self._changed:
             return self._changed.wait_for(lambda: not self._waiting and not self._busy, within)
@@ -65,7 +73,7 @@ class Recorder:
 
     def _start(self) -> None:
         thread = threading.Thread(target=self._run, name="reverie-recorder", daemon=False)
-        with suppress(RuntimeError):    # the interpreter is shutting down: `flush` writes what waits
+        with suppress(RuntimeError):  # the interpreter is shutting down: `flush` writes what waits
             thread.start()
             self._thread, self._busy = thread, False
 
@@ -77,7 +85,9 @@ class Recorder:
                 self._changed.notify_all()
 
     def _taken(self) -> list[Event] | None:
-        """What is to be written next; None if nothing has come for a while, and then the thread ends."""
+        """What is to be written next; None if nothing has come for a while, and then the thread
+        ends.
+        """
         with self._changed:
             if not self._changed.wait_for(lambda: bool(self._waiting), LINGER):
                 self._thread = None
@@ -89,13 +99,16 @@ class Recorder:
         try:
             policy = self._policy()
             self._append([private_event(event, policy) for event in batch])
-        except Exception as err:    # whatever it is, it is not the tool's fault
+        except Exception as err:  # whatever it is, it is not the tool's fault
             self.lost, self.trouble = self.lost + len(batch), f"{type(err).__name__}: {err}"
 
 
 def private_event(event: Event, policy: Policy) -> Event:
-    """An event without secrets, and without what stands in sensitive files; long texts are cut after that."""
+    """An event without secrets, and without what stands in sensitive files; long texts are cut
+    after that.
+    """
     from reverie.lifecycle.experience.deeds import shortened
     from reverie.privacy import redact_value
+
     safe, _ = redact_value(cleaned(dict(without_contents(event.payload, policy))), policy)
     return event._replace(payload=shortened(safe))  # type: ignore[arg-type]

@@ -1,4 +1,5 @@
-"""For tests of Reverie and of what is built on it: a clock that stands still, a memory of its own, odd embedders.
+"""For tests of Reverie and of what is built on it: a clock that stands still, a memory of its own,
+odd embedders.
 
     from reverie.testing import Clock, memory
 
@@ -7,8 +8,8 @@
         mind.remember("The staging server is called heron.", space="me/demo")
         clock.tick(days=30)
 
-Nothing here reads a model, the network, the user's home or the time. Everything is deterministic but ids, which are
-always new; they still sort by the order in which they were made.
+Nothing here reads a model, the network, the user's home or the time. Everything is deterministic
+but ids, which are always new; they still sort by the order in which they were made.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from reverie.policy import USUAL
 if TYPE_CHECKING:
     from reverie.embed import Embedder, Vectors
 
-NOON = 1_760_000_000.0    # an afternoon in October 2025
+NOON = 1_760_000_000.0  # an afternoon in October 2025
 SPACE = "me/demo"
 
 
@@ -41,7 +42,7 @@ class Clock:
     def __init__(self, at: float = NOON) -> None:
         self.at = at
 
-    def __call__(self) -> float:    # noqa: D102
+    def __call__(self) -> float:  # noqa: D102
         return self.at
 
     def tick(self, seconds: float = 1.0, *, minutes: float = 0.0, days: float = 0.0) -> float:
@@ -50,9 +51,15 @@ class Clock:
         return self.at
 
 
-def memory(where: str | Path = ":memory:", *, now: Callable[[], float] | None = None,
-           embedder: Embedder | Literal["none"] | None = None, **settings: Any) -> Mind:
-    """A mind of its own: in memory unless `where` is a folder, with the toy embedder and a clock that stands still.
+def memory(
+    where: str | Path = ":memory:",
+    *,
+    now: Callable[[], float] | None = None,
+    embedder: Embedder | Literal["none"] | None = None,
+    **settings: Any,
+) -> Mind:
+    """A mind of its own: in memory unless `where` is a folder, with the toy embedder and a clock
+    that stands still.
 
     Further names are those of `Settings`. `embedder="none"` gives a mind that knows only words.
     """
@@ -65,7 +72,9 @@ def memory(where: str | Path = ":memory:", *, now: Callable[[], float] | None = 
 
 def a_memory(text: str, *, now: float = NOON, **fields: Any) -> Memory:
     """A memory as `remember` would build it, not kept anywhere yet."""
-    return built(fields.pop("id", None) or new_id(), now, text, **{"space": SPACE, "policy": USUAL, **fields})
+    return built(
+        fields.pop("id", None) or new_id(), now, text, **{"space": SPACE, "policy": USUAL, **fields}
+    )
 
 
 def an_event(verb: str = "remember", *, at: float = NOON, **fields: Any) -> Event:
@@ -84,7 +93,9 @@ def said(*texts: str) -> list[dict[str, str]]:
 
 
 class Blocked(Toy):
-    """An embedder that does not answer until `release` is called. `busy` is set when somebody waits."""
+    """An embedder that does not answer until `release` is called. `busy` is set when somebody
+    waits.
+    """
 
     def __init__(self) -> None:
         self.busy = threading.Event()
@@ -104,7 +115,7 @@ class Blocked(Toy):
 class Absent(Toy):
     """An embedder whose model is not to be had."""
 
-    def embed(self, texts: Sequence[str]) -> Vectors:    # noqa: ARG002 - the same shape as the others
+    def embed(self, texts: Sequence[str]) -> Vectors:  # noqa: ARG002 - the same shape as the others
         """Never."""
         raise ModelUnavailable
 

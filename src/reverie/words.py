@@ -1,13 +1,14 @@
 """Text → the words that full-text search knows: one rule for what is indexed and what is asked.
 
-`indexable` prepares a memory for the FTS5 column (`porter unicode61`), `query_terms` prepares a question.
-Both fold compatibility forms (NFKC), open up identifiers (`getUserName` is also *get*, *User*, *Name*)
-and turn scripts that are written without spaces into overlapping pairs of characters. Always true: what
-one of them keeps, the other can find; any `str` is accepted (quotes, NUL, lone surrogates, a megabyte);
-the work is linear in the length; a term never contains a double quote, so `"term"` is safe in MATCH.
+`indexable` prepares a memory for the FTS5 column (`porter unicode61`), `query_terms` prepares a
+question. Both fold compatibility forms (NFKC), open up identifiers (`getUserName` is also *get*,
+*User*, *Name*) and turn scripts that are written without spaces into overlapping pairs of
+characters. Always true: what one of them keeps, the other can find; any `str` is accepted (quotes,
+NUL, lone surrogates, a megabyte); the work is linear in the length; a term never contains a double
+quote, so `"term"` is safe in MATCH.
 
-How we would notice if it were not so: `tests/unit/test_words.py` indexes and finds odd texts in a real
-FTS5 table.
+How we would notice if it were not so: `tests/unit/test_words.py` indexes and finds odd texts in a
+real FTS5 table.
 """
 
 import re
@@ -17,7 +18,9 @@ from functools import cache
 from operator import add
 
 MAX_TERMS = 64
-"""Distinct terms of one query. Each costs a walk through its postings, and more of them say less."""
+"""Distinct terms of one query. Each costs a walk through its postings, and more of
+them say less.
+"""
 
 MAX_SPLITS = 20_000
 """Identifiers opened up in one text. Beyond it (a megabyte of nothing else) they stay whole."""
@@ -26,7 +29,9 @@ MAX_IDENTIFIER, MAX_PARTS = 80, 8
 """What is longer, or falls into more pieces, is a hash or base64 and not a name."""
 
 MAX_COMPOUND = 120
-"""A longer compound is asked for only in its parts: as a phrase of dozens of tokens it finds nothing."""
+"""A longer compound is asked for only in its parts: as a phrase of dozens of tokens it finds
+nothing.
+"""
 
 MAX_QUERY = 20_000
 """Characters of a query that are looked at; beyond it somebody has pasted a file."""
@@ -42,7 +47,9 @@ why will with would wouldn you your yours yourself
 """
 
 STOP = frozenset(_ENGLISH.split())
-"""Words that say how a thing is asked, not what about. Dropped from queries, never from the index."""
+"""Words that say how a thing is asked, not what about. Dropped from queries, never
+from the index.
+"""
 
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f"
@@ -54,7 +61,8 @@ _LETTER = f"(?:[^\\W_]|[{_MARKS}])"
 
 _JOINED = "(?:[-_./:@+#]{1,3}%s+)*"
 
-# Each expression is compiled when a text first needs it: all together take 8 ms, and a cold process cannot wait.
+# Each expression is compiled when a text first needs it: all together take 8 ms, and a cold process
+# cannot wait.
 
 
 @cache
@@ -135,7 +143,8 @@ def _pieces(text: str) -> list[str]:
 
 
 def indexable(text: str) -> str:
-    """What goes into the full-text column: the text, with identifiers opened and pairs for unspaced scripts.
+    """What goes into the full-text column: the text, with identifiers opened and pairs for unspaced
+    scripts.
 
     >>> indexable("call getUserName now")
     'call getUserName get User Name now'
@@ -146,7 +155,9 @@ def indexable(text: str) -> str:
     seam = _seam().search
     seamed = [word for word in odd if seam(word)]
     if seamed:
-        opened = {word: _identifier().sub(_opened, word, count=MAX_SPLITS) for word in seamed[:MAX_SPLITS]}
+        opened = {
+            word: _identifier().sub(_opened, word, count=MAX_SPLITS) for word in seamed[:MAX_SPLITS]
+        }
         text = " ".join(map(opened.get, words, words))
     if not text.isascii():
         text = _run().sub(_indexed_run, text)
@@ -154,7 +165,8 @@ def indexable(text: str) -> str:
 
 
 def names(text: str) -> list[str]:
-    """The words of a text that may be names in code, as they are written; a stretch without spaces by itself.
+    """The words of a text that may be names in code, as they are written; a stretch without spaces
+    by itself.
 
     >>> names("fix getUser() of 用户 in utf_8")
     ['fix', 'getUser', 'of', '用户', 'in', 'utf_8']
@@ -163,17 +175,21 @@ def names(text: str) -> list[str]:
 
 
 def unaccented(text: str) -> str:
-    """The text in compatible forms, without accents on Latin letters: as full-text search sees it."""
+    """The text in compatible forms, without accents on Latin letters: as full-text
+    search sees it.
+    """
     if text.isascii():
         return text
-    return unicodedata.normalize("NFC", _accent().sub(r"\1", unicodedata.normalize("NFD", _clean(text))))
+    return unicodedata.normalize(
+        "NFC", _accent().sub(r"\1", unicodedata.normalize("NFD", _clean(text)))
+    )
 
 
 def stretches(text: str) -> Iterator[tuple[str, bool]]:
     """A text in stretches, in order, each with whether its script is written without spaces."""
     end = 0
     for run in _run().finditer(text):
-        yield text[end:run.start()], False
+        yield text[end : run.start()], False
         yield run[0], True
         end = run.end()
     yield text[end:], False
@@ -187,11 +203,13 @@ def pairs(run: str) -> Iterable[str]:
 def short(text: str, most: int) -> str:
     """The beginning of a text, on one line."""
     line = " ".join(text.split())
-    return line if len(line) <= most else line[:most - 1].rstrip() + "…"
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
 def folded(text: str) -> str:
-    """What texts share that say the same word for word: letter case and white space make no difference."""
+    """What texts share that say the same word for word: letter case and white space make no
+    difference.
+    """
     return " ".join(text.lower().split())
 
 
@@ -203,15 +221,19 @@ def fingerprint(text: str) -> bytes:
 def digest(data: bytes) -> bytes:
     """What identifies some bytes: 16 bytes of BLAKE2b."""
     from hashlib import blake2b  # OpenSSL takes 4 ms to load, and no question needs it
+
     return blake2b(data, digest_size=16).digest()
 
 
-def query_terms(text: str, rarity: Callable[[str], float] | None = None, limit: int = MAX_TERMS) -> list[str]:
-    """The distinct terms to look for, in the order of the question; the store asks for `"t1" OR "t2" OR …`.
+def query_terms(
+    text: str, rarity: Callable[[str], float] | None = None, limit: int = MAX_TERMS
+) -> list[str]:
+    """The distinct terms to look for, in the order of the question; the store asks for `"t1" OR
+    "t2" OR …`.
 
-    A compound such as `src/heron.py` is a term as a whole (FTS5 reads it as a phrase) and in its parts.
-    Stop words are dropped unless nothing else is left. Beyond `limit` the rarest stay, or, without
-    `rarity`, the longest.
+    A compound such as `src/heron.py` is a term as a whole (FTS5 reads it as a phrase) and in its
+    parts. Stop words are dropped unless nothing else is left. Beyond `limit` the rarest stay, or,
+    without `rarity`, the longest.
 
     >>> query_terms("Where is the staging server?")
     ['staging', 'server']
@@ -247,7 +269,9 @@ def _opened(match: re.Match[str]) -> str:
 
 
 def _parts(word: str) -> list[str]:
-    """The words within an identifier; none for what only looks like one (a hash, a base64 string)."""
+    """The words within an identifier; none for what only looks like one (a hash, a
+    base64 string).
+    """
     if len(word) > MAX_IDENTIFIER or not _seam().search(word):
         return []
     parts = [part for part in _part().findall(word) if len(part) > 1]

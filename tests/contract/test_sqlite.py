@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""What is SQLite's own: the schema, what `verify` finds and mends, connections, many processes at the door."""
+"""What is SQLite's own: the schema, what `verify` finds and mends, connections, many processes at
+the door.
+"""
 
 import hashlib
 import sqlite3
@@ -20,7 +22,7 @@ from reverie.words import fingerprint
 from tests.contract.test_store import columns, embed, find, keep, vector
 from tests.property.fuse import lit
 
-migrate = import_module("reverie.store.sqlite.migrate")    # the package has a function of this name
+migrate = import_module("reverie.store.sqlite.migrate")  # the package has a function of this name
 read = import_module("reverie.store.sqlite.read")
 SCHEMA = Path(str(migrate.__file__)).with_name("schema.sql")
 
@@ -39,8 +41,13 @@ def store(path):
 
 def shape(db):
     """Tables, indexes and columns, without the words of comments."""
-    rows = db.execute("select type, name, tbl_name, sql from sqlite_master order by type, name").fetchall()
-    return [(kind, name, table, " ".join(sql.split()) if sql else sql) for kind, name, table, sql in rows]
+    rows = db.execute(
+        "select type, name, tbl_name, sql from sqlite_master order by type, name"
+    ).fetchall()
+    return [
+        (kind, name, table, " ".join(sql.split()) if sql else sql)
+        for kind, name, table, sql in rows
+    ]
 
 
 # Schema
@@ -48,38 +55,67 @@ def shape(db):
 
 def test_the_schema_is_the_sum_of_its_steps():
     """A fresh database by schema.sql and one by all migrations are the same."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as whole, \
-            closing(sqlite3.connect(":memory:", isolation_level=None)) as stepwise:
+    with (
+        closing(sqlite3.connect(":memory:", isolation_level=None)) as whole,
+        closing(sqlite3.connect(":memory:", isolation_level=None)) as stepwise,
+    ):
         whole.executescript(SCHEMA.read_text("utf-8"))
         taken = migrate.migrate(stepwise)
 
         assert shape(whole) == shape(stepwise)
-        assert (taken, migrate.version(stepwise), migrate.migrate(stepwise)) == (migrate.LATEST, migrate.LATEST, 0)
+        assert (taken, migrate.version(stepwise), migrate.migrate(stepwise)) == (
+            migrate.LATEST,
+            migrate.LATEST,
+            0,
+        )
 
 
-@pytest.mark.parametrize("asked", [
-    "select * from memory where id = ?", "select * from memory where space = ?", "select * from edge where src = ?",
-    "select * from edge where dst = ?", "select * from edge where dst = ? and rel = 'in_cluster'"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "select * from memory where id = ?",
+        "select * from memory where space = ?",
+        "select * from edge where src = ?",
+        "select * from edge where dst = ?",
+        "select * from edge where dst = ? and rel = 'in_cluster'",
+    ],
+)
 def test_every_end_of_the_graph_has_an_index(asked):
-    """A memory by id, its edges from either end, what carries a tag or lies in a cluster: none reads all (B15)."""
+    """A memory by id, its edges from either end, what carries a tag or lies in a cluster: none
+    reads all (B15).
+    """
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         db.executescript(SCHEMA.read_text("utf-8"))
-        (*_, plan), = db.execute(f"explain query plan {asked}", ("x",)).fetchall()
+        ((*_, plan),) = db.execute(f"explain query plan {asked}", ("x",)).fetchall()
 
     assert plan.startswith("SEARCH") and "INDEX" in plan.replace("PRIMARY KEY", "INDEX")
 
 
 def test_what_belongs_to_a_session_is_read_by_its_index(store, path):
-    """Events and memories of one session are found without a look at those of others (B15, CC-39)."""
+    """Events and memories of one session are found without a look at those of others
+    (B15, CC-39).
+    """
     keep(store, "one")
     asked = []
     with closing(sqlite3.connect(path)) as db:
         db.set_trace_callback(asked.append)
-        read.events(db, after=0, before=None, verbs=("turn",), session="s1", space="me/a", newest=False, limit=5)
+        read.events(
+            db,
+            after=0,
+            before=None,
+            verbs=("turn",),
+            session="s1",
+            space="me/a",
+            newest=False,
+            limit=5,
+        )
         read.browse(db, Filter(spaces=("me/a",), kinds=("fact",), session="s1"))
         db.set_trace_callback(None)
         plans = [str(db.execute(f"explain query plan {sql}").fetchall()) for sql in asked]
-    assert "event_by_session (session=? AND seq>?)" in plans[0] and "memory_by_session (session=?)" in plans[1]
+    assert (
+        "event_by_session (session=? AND seq>?)" in plans[0]
+        and "memory_by_session (session=?)" in plans[1]
+    )
 
 
 def test_the_latest_step_is_the_last_file():
@@ -129,33 +165,46 @@ def version_1(path, model):
         for num, text in ((1, "heron"), (2, "crane")):
             db.execute(VERSION_1, (num, f"mem_{num}", text))
             db.execute("insert into words (rowid, body) values (?, ?)", (num, text))
-        db.execute("insert into vector values (41, 1, 'model/1', ?, ?)",
-                   (fingerprint("heron"), vector(3, 4).tobytes()))
+        db.execute(
+            "insert into vector values (41, 1, 'model/1', ?, ?)",
+            (fingerprint("heron"), vector(3, 4).tobytes()),
+        )
         db.execute("insert into pending values (2)")
         if model:
             db.execute("insert into meta values ('model', ?)", (model,))
 
 
-@pytest.mark.parametrize(("model", "waits"), [
-    ("", ["mem_2"]), ("model/1", ["mem_2"]), ("model/2", ["mem_2", "mem_1"])])
+@pytest.mark.parametrize(
+    ("model", "waits"), [("", ["mem_2"]), ("model/1", ["mem_2"]), ("model/2", ["mem_2", "mem_1"])]
+)
 def test_an_older_file_keeps_its_vectors(path, model, waits):
-    """A file of version 1 opens with every vector in place, and what waited goes on waiting (CC-8, CC-26)."""
+    """A file of version 1 opens with every vector in place, and what waited goes on waiting (CC-8,
+    CC-26).
+    """
     version_1(path, model)
     with closing(open_store(f"sqlite:///{path}")) as store:
         assert store.verify() == []
         assert [id for id, _ in store.waiting(9)] == waits
         assert columns(store) == {"mem_1": (0.6, 0.8), "mem_2": None}
-        assert [store.await_vectors(name) for name in ("model/1", "model/2", "model/1")] == [1, 2, 1]
+        assert [store.await_vectors(name) for name in ("model/1", "model/2", "model/1")] == [
+            1,
+            2,
+            1,
+        ]
         keep(store, "ibis")
         assert store.await_vectors("model/1") == 2
         assert store.verify() == []
 
 
 def test_it_is_durable_before_it_returns(store):
-    """WAL with synchronous=FULL: what was acknowledged survives a power cut (X20; docs/why-durability.md)."""
+    """WAL with synchronous=FULL: what was acknowledged survives a power cut (X20;
+    docs/why-durability.md).
+    """
     writer = store._db.writer
-    pragmas = {name: writer.execute(f"pragma {name}").fetchone()[0]
-               for name in ("journal_mode", "synchronous", "secure_delete")}
+    pragmas = {
+        name: writer.execute(f"pragma {name}").fetchone()[0]
+        for name in ("journal_mode", "synchronous", "secure_delete")
+    }
 
     assert pragmas == {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1}
 
@@ -185,7 +234,9 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_found_and_mended(store, path, fault):
-    """Each seeded fault of what is derived is reported without `repair`, mended with it, and gone after it (A94)."""
+    """Each seeded fault of what is derived is reported without `repair`, mended with it, and gone
+    after it (A94).
+    """
     heron, crane, stork, ibis = keep(store, "heron", "crane", "stork", "ibis", tags=("bird",))
     store.await_vectors("model/1")
     embed(store, stork, 1, 2)
@@ -203,9 +254,16 @@ def test_faults_are_found_and_mended(store, path, fault):
     assert not any(p.repaired for p in found)
     assert all(p.repaired for p in mended)
     assert store.verify() == []
-    assert [find(store, word) for word in ("heron", "crane", "ghost", "else")] == [[heron.id], [crane.id], [], []]
+    assert [find(store, word) for word in ("heron", "crane", "ghost", "else")] == [
+        [heron.id],
+        [crane.id],
+        [],
+        [],
+    ]
     assert store.tags([SPACE]) == {"bird": 4}
-    assert {m for m, vec in columns(store).items() if vec is None} == {id for id, _ in store.waiting(9)}
+    assert {m for m, vec in columns(store).items() if vec is None} == {
+        id for id, _ in store.waiting(9)
+    }
 
 
 REPORTED = {
@@ -217,7 +275,9 @@ REPORTED = {
 
 @pytest.mark.parametrize("fault", REPORTED)
 def test_canonical_faults_are_reported_and_left(store, path, fault):
-    """What is wrong with memories and events is said and never guessed at; everything else is still checked."""
+    """What is wrong with memories and events is said and never guessed at; everything else is still
+    checked.
+    """
     keep(store, "heron", "crane", tags=("bird",))
     with closing(sqlite3.connect(path)) as db:
         db.execute(REPORTED[fault])
@@ -290,8 +350,12 @@ store.close()
 def test_many_processes_may_open_a_new_home_at_once(path):
     """Eight processes that create the same store at the same moment all succeed (CC-12)."""
     command = [sys.executable, "-c", OPENING, f"sqlite:///{path}"]
-    children = [subprocess.Popen([*command, f"from {n}"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                for n in range(8)]
+    children = [
+        subprocess.Popen(
+            [*command, f"from {n}"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for n in range(8)
+    ]
     for child in children:
         child.stdin.write("go\n")
         child.stdin.flush()
@@ -319,16 +383,26 @@ def everything(path):
 
 
 def test_a_purged_lesson_leaves_its_turn(store, path):
-    """The sentence that a memory was learned from is blanked, whatever its case; the rest of the turn stays."""
+    """The sentence that a memory was learned from is blanked, whatever its case; the rest of the
+    turn stays.
+    """
     said = "I think so. my cat is called Zanzibar the Great.  The build fails on Mondays!"
-    turn, = store.append([an_event("turn", payload={"messages": [{"role": "user", "text": said}], "first": 0})])
-    other, = store.append([an_event("turn", payload={"messages": [{"role": "user", "text": "a great cat"}]})])
+    (turn,) = store.append(
+        [an_event("turn", payload={"messages": [{"role": "user", "text": said}], "first": 0})]
+    )
+    (other,) = store.append(
+        [an_event("turn", payload={"messages": [{"role": "user", "text": "a great cat"}]})]
+    )
     gone = a_memory("My cat is called Zanzibar the Great")
     store.apply([Add(memory=gone)], an_event("learn", payload={"event": turn}))
     store.purge([gone.id])
 
     assert store.event(turn).payload == {
-        "messages": [{"role": "user", "text": "I think so. [purged].  The build fails on Mondays!"}], "first": 0}
+        "messages": [
+            {"role": "user", "text": "I think so. [purged].  The build fails on Mondays!"}
+        ],
+        "first": 0,
+    }
     assert store.event(other).payload["messages"][0]["text"] == "a great cat"
     assert b"zanzibar" not in everything(path)
     assert store.verify() == []
@@ -336,31 +410,55 @@ def test_a_purged_lesson_leaves_its_turn(store, path):
 
 def test_a_purged_paraphrase_is_blanked_in_its_turn(store, path):
     """A text that was learned in other words is found in its source, and only there."""
-    turns = store.append([an_event("turn", payload={"messages": [{"text": text}]}) for text in (
-        "Well. The staging server, I'd say, is called Zanzibar now! Go on.", "the server is called heron")])
+    turns = store.append(
+        [
+            an_event("turn", payload={"messages": [{"text": text}]})
+            for text in (
+                "Well. The staging server, I'd say, is called Zanzibar now! Go on.",
+                "the server is called heron",
+            )
+        ]
+    )
     gone = a_memory("The staging server is called Zanzibar")
     store.apply([Add(memory=gone)], an_event("learn", payload={"event": turns[0]}))
     store.purge([gone.id])
 
-    assert [store.event(seq).payload["messages"][0]["text"] for seq in turns] == \
-        ["Well. [purged] Go on.", "the server is called heron"]
+    assert [store.event(seq).payload["messages"][0]["text"] for seq in turns] == [
+        "Well. [purged] Go on.",
+        "the server is called heron",
+    ]
     assert b"zanzibar" not in everything(path)
 
 
 def test_all_texts_that_a_memory_ever_had_are_purged(store, path):
     """What it said before it was revised stands in no event, no history, no index."""
     gone = keep(store, "the first name was Zanzibar")
-    for text in ("then the name was\nPernambuco \"X\"", "at last the name is Ouagadougou"):
-        store.apply([Revise(id=gone.id, fields={"text": text, "title": text})],
-                    an_event("revise", payload={"text": text}))
-    store.append([an_event("note", payload={"a": ["I heard The First Name was ZANZIBAR, I think",
-                                                  "THEN the name was pernambuco \"x\" once", {"b": gone.id}]})])
+    for text in ('then the name was\nPernambuco "X"', "at last the name is Ouagadougou"):
+        store.apply(
+            [Revise(id=gone.id, fields={"text": text, "title": text})],
+            an_event("revise", payload={"text": text}),
+        )
+    store.append(
+        [
+            an_event(
+                "note",
+                payload={
+                    "a": [
+                        "I heard The First Name was ZANZIBAR, I think",
+                        'THEN the name was pernambuco "x" once',
+                        {"b": gone.id},
+                    ]
+                },
+            )
+        ]
+    )
     store.purge([gone.id])
 
     for name in (b"zanzibar", b"pernambuco", b"ouagadougou", gone.id.encode()):
         assert name not in everything(path)
     assert store.events(verbs=["note"])[0].payload == {
-        "a": ["I heard [purged], I think", "[purged] once", {"b": "[purged]"}]}
+        "a": ["I heard [purged], I think", "[purged] once", {"b": "[purged]"}]
+    }
     assert store.verify() == []
 
 
@@ -368,8 +466,8 @@ def test_all_texts_that_a_memory_ever_had_are_purged(store, path):
 def test_a_purged_word_erases_no_unrelated_turn(store, text):
     """A text that stands in many a turn by chance is blanked only where it is the whole value."""
     payload = {"messages": [{"role": "user", "text": f"In {text}, the role of a user"}], "first": 0}
-    turn, = store.append([an_event("turn", payload=payload)])
-    whole, = store.append([an_event("note", payload={"said": text.upper() + "."})])
+    (turn,) = store.append([an_event("turn", payload=payload)])
+    (whole,) = store.append([an_event("note", payload={"said": text.upper() + "."})])
     gone = keep(store, text)
     store.purge([gone.id])
 
@@ -380,12 +478,23 @@ def test_a_purged_word_erases_no_unrelated_turn(store, text):
 @pytest.mark.parametrize("where", ["file", "memory"])
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, sqlite3.OperationalError])
 def test_what_a_failed_rollback_left_open_is_rolled_back_before_anything_else(path, where, failure):
-    """Ctrl-C at the very rollback: the store goes on, holds nobody up and shows nothing of what was not committed."""
-    with closing(open_store(f"sqlite:///{path}" if where == "file" else "sqlite:///:memory:")) as store:
+    """Ctrl-C at the very rollback: the store goes on, holds nobody up and shows nothing of what was
+    not committed.
+    """
+    with closing(
+        open_store(f"sqlite:///{path}" if where == "file" else "sqlite:///:memory:")
+    ) as store:
         kept = keep(store, "The staging server is called heron.")
-        for look in (lambda: store.get([kept.id])[0].text, lambda: store.browse(Filter())[-1].text,
-                     lambda: store.verify() or store.get(find(store, "heron"))[0].text):
-            with suppress(KeyboardInterrupt, StoreError), lit(store, 3, failure, False), store.alone():
+        for look in (
+            lambda: store.get([kept.id])[0].text,
+            lambda: store.browse(Filter())[-1].text,
+            lambda: store.verify() or store.get(find(store, "heron"))[0].text,
+        ):
+            with (
+                suppress(KeyboardInterrupt, StoreError),
+                lit(store, 3, failure, False),
+                store.alone(),
+            ):
                 store._db.writer.execute("update memory set text = 'crane'")
                 raise sqlite3.OperationalError("the disk is full")
             assert look() == kept.text

@@ -1,7 +1,8 @@
 # mypy: no-check-untyped-defs
 """What every backend promises. A new backend joins by one row in BACKENDS.
 
-Real databases, no mocks; nothing here knows how a backend keeps things. What is SQLite's own is in test_sqlite.py.
+Real databases, no mocks; nothing here knows how a backend keeps things. What is SQLite's own is in
+test_sqlite.py.
 """
 
 import json
@@ -12,7 +13,18 @@ import pytest
 
 from reverie.clock import new_id
 from reverie.errors import BadInput, Conflict, NotFound, UnknownScheme
-from reverie.model import Add, Edge, Event, Filter, Link, Memory, Reinforcement, Retire, Revise, lineage
+from reverie.model import (
+    Add,
+    Edge,
+    Event,
+    Filter,
+    Link,
+    Memory,
+    Reinforcement,
+    Retire,
+    Revise,
+    lineage,
+)
 from reverie.store import open_store
 from reverie.testing import NOON, SPACE, a_memory, an_event
 from reverie.words import fingerprint, query_terms
@@ -22,7 +34,7 @@ BACKENDS = {
     "sqlite file": lambda folder: f"sqlite:///{folder / 'store.db'}",
     "sqlite memory": lambda _: "sqlite://:memory:",
 }
-PRIVATE = {"sqlite memory"}    # what one of them keeps no other can see: one store, one process
+PRIVATE = {"sqlite memory"}  # what one of them keeps no other can see: one store, one process
 
 MODEL = "model/1"
 
@@ -87,7 +99,9 @@ def vector(*numbers):
 
 
 def embed(store, memory, *numbers, model=MODEL):
-    return store.put_vectors(model, {memory.id: vector(*numbers)}, {memory.id: fingerprint(memory.text)})
+    return store.put_vectors(
+        model, {memory.id: vector(*numbers)}, {memory.id: fingerprint(memory.text)}
+    )
 
 
 def columns(store, spaces=(SPACE,), model=MODEL):
@@ -97,7 +111,9 @@ def columns(store, spaces=(SPACE,), model=MODEL):
         for row in range(shard.n):
             if shard.counts[row]:
                 known = shard.known[row]
-                seen[shard.ids[row]] = tuple(round(float(x), 3) for x in shard.vectors[row][:2]) if known else None
+                seen[shard.ids[row]] = (
+                    tuple(round(float(x), 3) for x in shard.vectors[row][:2]) if known else None
+                )
     return seen
 
 
@@ -107,10 +123,17 @@ def columns(store, spaces=(SPACE,), model=MODEL):
 def broken(old):
     """Changes of which one in the middle cannot be made."""
     return [
-        [Add(memory=a_memory("one")), Revise(id=new_id(), fields={"text": "x"}), Add(memory=a_memory("two"))],
+        [
+            Add(memory=a_memory("one")),
+            Revise(id=new_id(), fields={"text": "x"}),
+            Add(memory=a_memory("two")),
+        ],
         [Retire(id=old.id, at=NOON), Add(memory=old)],
         [Revise(id=old.id, fields={"text": "other", "tags": ("t",)}), Retire(id=new_id(), at=NOON)],
-        [Link(edge=Edge(src=old.id, rel="relates_to", dst=old.id)), Revise(id=old.id, fields={"colour": "red"})],
+        [
+            Link(edge=Edge(src=old.id, rel="relates_to", dst=old.id)),
+            Revise(id=old.id, fields={"colour": "red"}),
+        ],
     ]
 
 
@@ -129,13 +152,16 @@ def test_all_or_nothing(store, case):
 
 def test_an_interrupt_leaves_nothing(store, monkeypatch):
     """Ctrl-C in the middle of a transaction takes all of it back, and the store goes on (X20)."""
+
     class Interrupting(dict):
         def items(self):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        store.apply([Add(memory=a_memory("one")), Revise(id="x", fields=Interrupting())],
-                    an_event(payload=Interrupting(a=1)))
+        store.apply(
+            [Add(memory=a_memory("one")), Revise(id="x", fields=Interrupting())],
+            an_event(payload=Interrupting(a=1)),
+        )
     keep(store, "two")
 
     assert store.stats().memories == 1
@@ -145,7 +171,9 @@ def test_an_interrupt_leaves_nothing(store, monkeypatch):
 def test_everything_commits_together(store):
     """Changes, their event and the reader's cursor are there together (DESIGN law 2)."""
     one, two = a_memory("one"), a_memory("two")
-    seq = store.apply([Add(memory=one), Add(memory=two)], an_event("learn", payload={"n": 2}), done=("learn", 7))
+    seq = store.apply(
+        [Add(memory=one), Add(memory=two)], an_event("learn", payload={"n": 2}), done=("learn", 7)
+    )
 
     assert store.get([two.id, "mem_none", one.id]) == [two, one]
     assert store.event(seq) == an_event("learn", payload={"n": 2}, seq=seq)
@@ -168,12 +196,36 @@ def test_events_append_all_or_none(store):
 def test_every_field_comes_back(store):
     """Nothing of a memory is lost on the way to the disk and back (CC-1, A26–A39, B46–B53)."""
     memory = Memory(
-        id=new_id(), text="text", space=SPACE, kind="decision", title="title", tags=("a", "b"), session="s",
-        speaker="Ann", messages=(3, 9), files=("src/a.py",), provenance="user_stated", triggers=("x*",),
-        details={"steps": ["a", {"b": 1.5}], "none": None}, trust=0.95, confidence=0.9, salience=0.7, strength=3,
-        access_count=2, reinforcements=(Reinforcement(session="s2", message=4, at=NOON),), at=NOON - 5,
-        created_at=NOON, updated_at=NOON + 1, last_accessed_at=NOON + 2, valid_from=1.0, valid_to=2.0, expires_at=3.0,
-        retired_at=NOON + 3, retired_why="superseded", superseded_by=None, conflicts_with=("mem_x",),
+        id=new_id(),
+        text="text",
+        space=SPACE,
+        kind="decision",
+        title="title",
+        tags=("a", "b"),
+        session="s",
+        speaker="Ann",
+        messages=(3, 9),
+        files=("src/a.py",),
+        provenance="user_stated",
+        triggers=("x*",),
+        details={"steps": ["a", {"b": 1.5}], "none": None},
+        trust=0.95,
+        confidence=0.9,
+        salience=0.7,
+        strength=3,
+        access_count=2,
+        reinforcements=(Reinforcement(session="s2", message=4, at=NOON),),
+        at=NOON - 5,
+        created_at=NOON,
+        updated_at=NOON + 1,
+        last_accessed_at=NOON + 2,
+        valid_from=1.0,
+        valid_to=2.0,
+        expires_at=3.0,
+        retired_at=NOON + 3,
+        retired_why="superseded",
+        superseded_by=None,
+        conflicts_with=("mem_x",),
     )
     store.apply([Add(memory=memory)], an_event())
 
@@ -184,7 +236,12 @@ def test_a_new_memory_is_fresh(store):
     """Strength 1, never used, active, named mem_… (CC-1, A26, A33, A34, A37)."""
     memory = store.get([keep(store, "fresh").id])[0]
 
-    assert (memory.strength, memory.access_count, memory.active, memory.id[:4]) == (1, 0, True, "mem_")
+    assert (memory.strength, memory.access_count, memory.active, memory.id[:4]) == (
+        1,
+        0,
+        True,
+        "mem_",
+    )
 
 
 def test_an_id_is_used_once(store):
@@ -197,17 +254,25 @@ def test_an_id_is_used_once(store):
 
 
 def test_history_keeps_what_was_there_before(store):
-    """Each change is appended with its event and the old values; what was written before stays (A87, E51)."""
+    """Each change is appended with its event and the old values; what was written before stays
+    (A87, E51).
+    """
     memory = keep(store, "old", tags=("a",))
-    store.apply([Revise(id=memory.id, fields={"text": "new", "tags": ("b",), "title": ""})], an_event("revise"))
+    store.apply(
+        [Revise(id=memory.id, fields={"text": "new", "tags": ("b",), "title": ""})],
+        an_event("revise"),
+    )
     store.apply([Retire(id=memory.id, at=NOON + 9)], an_event("forget"))
     add, revise, retire = store.history(memory.id)
     store.apply([Revise(id=memory.id, fields={"text": "newest"})], an_event("revise"))
     assert store.history(memory.id)[:3] == [add, revise, retire]
 
     assert (add.op, add.event.verb, dict(add.before)) == ("add", "remember", {})
-    assert (revise.op, dict(revise.before), dict(revise.after)) == \
-        ("revise", {"text": "old", "tags": ("a",)}, {"text": "new", "tags": ("b",)})
+    assert (revise.op, dict(revise.before), dict(revise.after)) == (
+        "revise",
+        {"text": "old", "tags": ("a",)},
+        {"text": "new", "tags": ("b",)},
+    )
     assert retire.before["retired_at"] is None
     assert retire.after == {"retired_at": NOON + 9, "retired_why": "forgotten"}
     assert store.changes_of(revise.event.seq) == [revise]
@@ -233,7 +298,9 @@ def test_what_is_not_there_cannot_be_changed(store):
 
 
 def test_tags_are_counted(store):
-    """Tags make edges, are counted, and lead to memories, of this space and above it only (CC-2, B95, E37)."""
+    """Tags make edges, are counted, and lead to memories, of this space and above it only (CC-2,
+    B95, E37).
+    """
     one, two = keep(store, "one", tags=("rust", "async")), keep(store, "two", tags=("rust",))
     keep(store, "three", tags=("rust",), space="me/other")
 
@@ -259,40 +326,67 @@ def test_tagging_twice_counts_once(store):
 def test_purging_takes_edges_and_counts_along(store):
     """What is purged leaves no edge, no count, no word, no vector, no text behind (CC-4)."""
     one, two = keep(store, "the heron secretly nests", "two", tags=("rust",))
-    store.apply([Link(edge=Edge(src=a, rel="relates_to", dst=b)) for a, b in ((one.id, two.id), (two.id, one.id))],
-                an_event("link"))
-    store.append([an_event("turn", payload={"messages": [{"text": "I said: the heron secretly nests!"}]})])
+    store.apply(
+        [
+            Link(edge=Edge(src=a, rel="relates_to", dst=b))
+            for a, b in ((one.id, two.id), (two.id, one.id))
+        ],
+        an_event("link"),
+    )
+    store.append(
+        [an_event("turn", payload={"messages": [{"text": "I said: the heron secretly nests!"}]})]
+    )
     embed(store, one, 1)
 
     assert store.purge([one.id, one.id, "mem_none"]) == 1
     assert (store.get([one.id]), store.history(one.id), store.edges([one.id])) == ([], [], [])
-    assert (store.tags([SPACE]), find(store, "heron"), columns(store)) == ({"rust": 1}, [], {two.id: None})
+    assert (store.tags([SPACE]), find(store, "heron"), columns(store)) == (
+        {"rust": 1},
+        [],
+        {two.id: None},
+    )
     assert "heron" not in json.dumps(list(store.dump()))
     assert store.verify() == []
 
 
 def test_purging_one_leaves_the_others_whole(store):
-    """Those that pointed to a purged memory stay, can be read, and their changes can be taken back."""
+    """Those that pointed to a purged memory stay, can be read, and their changes can
+    be taken back.
+    """
     old, new, friend = keep(store, "old", "new", "friend")
-    supersede = store.apply([Retire(id=old.id, at=NOON, why="superseded", superseded_by=new.id),
-                             Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id)),
-                             Link(edge=Edge(src=friend.id, rel="relates_to", dst=new.id)),
-                             Revise(id=friend.id, fields={"conflicts_with": (new.id, old.id)})], an_event("x"))
+    supersede = store.apply(
+        [
+            Retire(id=old.id, at=NOON, why="superseded", superseded_by=new.id),
+            Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id)),
+            Link(edge=Edge(src=friend.id, rel="relates_to", dst=new.id)),
+            Revise(id=friend.id, fields={"conflicts_with": (new.id, old.id)}),
+        ],
+        an_event("x"),
+    )
     store.purge([new.id])
     left, alone = store.get([old.id, friend.id])
 
     assert (left.active, left.superseded_by, alone.conflicts_with) == (False, None, (old.id,))
-    assert [(r.memory_id, r.op, "retired_at" in r.before) for r in store.changes_of(supersede)] == \
-        [(old.id, "retire", True), (friend.id, "revise", False)]
+    assert [(r.memory_id, r.op, "retired_at" in r.before) for r in store.changes_of(supersede)] == [
+        (old.id, "retire", True),
+        (friend.id, "revise", False),
+    ]
     assert new.id not in json.dumps(list(store.dump()))
     assert store.verify() == []
 
 
 def test_superseding_keeps_the_older_readable(store):
-    """The older no longer counts, names its successor, and is still there by id (CC-5, A38, X25)."""
+    """The older no longer counts, names its successor, and is still there by id (CC-5,
+    A38, X25).
+    """
     old, new = keep(store, "vim", "helix")
-    store.apply([Retire(id=old.id, at=NOON, why="superseded", superseded_by=new.id),
-                 Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id))], an_event("supersede"))
+    store.apply(
+        [
+            Retire(id=old.id, at=NOON, why="superseded", superseded_by=new.id),
+            Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id)),
+        ],
+        an_event("supersede"),
+    )
     kept = store.get([old.id])[0]
 
     assert (kept.active, kept.superseded_by, kept.text) == (False, new.id, "vim")
@@ -301,10 +395,15 @@ def test_superseding_keeps_the_older_readable(store):
 
 
 def test_linking_again_sets_the_weight(store):
-    """A pair has one edge per relation; weight 0 takes it away; the history has what was before (CC-58)."""
+    """A pair has one edge per relation; weight 0 takes it away; the history has what was before
+    (CC-58).
+    """
     one, two = keep(store, "one", "two")
     for weight in (0.5, 0.6, 0.0):
-        store.apply([Link(edge=Edge(src=one.id, rel="relates_to", dst=two.id, weight=weight))], an_event("link"))
+        store.apply(
+            [Link(edge=Edge(src=one.id, rel="relates_to", dst=two.id, weight=weight))],
+            an_event("link"),
+        )
 
     assert store.edges([two.id]) == []
     assert [r.before["weight"] for r in store.history(one.id)[1:]] == [0.0, 0.5, 0.6]
@@ -322,7 +421,9 @@ def test_cursors_never_move_back(store):
 
 
 def test_a_lesson_is_learned_once(store):
-    """Who comes second to the same event changes nothing: a settler that slept too long cannot learn it again (A8)."""
+    """Who comes second to the same event changes nothing: a settler that slept too long cannot
+    learn it again (A8).
+    """
     store.apply([Add(memory=a_memory("lesson"))], an_event("learn"), done=("learn", 4))
     with pytest.raises(Conflict):
         store.apply([Add(memory=a_memory("lesson"))], an_event("learn"), done=("learn", 4))
@@ -351,7 +452,9 @@ def test_only_the_holder_gives_back(store):
 
 
 def test_a_jumping_clock_blocks_nobody_for_long(store):
-    """After a jump back a lease from the future is taken over; after a jump forward it has ended."""
+    """After a jump back a lease from the future is taken over; after a jump forward it
+    has ended.
+    """
     store.acquire("settle", "one", 30, NOON)
     forward = store.acquire("settle", "two", 30, NOON + 86_400)
     back = store.acquire("settle", "three", 30, NOON)
@@ -372,7 +475,13 @@ def test_meta_keeps_the_last_value(store):
 
 def test_events_are_found_by_session_verb_and_order(store):
     """Filters combine; pages follow each other; the newest come newest first."""
-    seqs = store.append([an_event(verb, session=session) for session in ("s1", "s2", "") for verb in ("turn", "tool")])
+    seqs = store.append(
+        [
+            an_event(verb, session=session)
+            for session in ("s1", "s2", "")
+            for verb in ("turn", "tool")
+        ]
+    )
 
     def read(**asked):
         return [(e.session, e.verb) for e in store.events(**asked)]
@@ -388,11 +497,22 @@ def test_events_are_found_by_session_verb_and_order(store):
 
 
 def test_conversations_are_listed_with_what_they_hold(store):
-    """The latest first, of a space and below it, never of a sibling; every text occurs somewhere (X23, B88)."""
-    talks = [("s1", "me/demo", "the Heron"), ("s2", "me/demo/x", "a crane"), ("s1", "me/demo", "50% of a crane"),
-             ("s3", "me/demolition", "the heron"), ("", "me/demo", "the heron")]
-    store.append([an_event("turn", session=session, space=space, at=float(n), payload={"text": text})
-                  for n, (session, space, text) in enumerate(talks)])
+    """The latest first, of a space and below it, never of a sibling; every text occurs somewhere
+    (X23, B88).
+    """
+    talks = [
+        ("s1", "me/demo", "the Heron"),
+        ("s2", "me/demo/x", "a crane"),
+        ("s1", "me/demo", "50% of a crane"),
+        ("s3", "me/demolition", "the heron"),
+        ("", "me/demo", "the heron"),
+    ]
+    store.append(
+        [
+            an_event("turn", session=session, space=space, at=float(n), payload={"text": text})
+            for n, (session, space, text) in enumerate(talks)
+        ]
+    )
     store.append([an_event("tool", session="s4", space="me/demo")])
 
     def listed(**asked):
@@ -412,29 +532,52 @@ def test_events_between_two_numbers(store):
     first, *_, last = store.append([an_event("tool") for _ in range(5)])
     between = [event.seq for event in store.events(after=first, before=last)]
     assert between == list(range(first + 1, last))
-    assert [event.seq for event in store.events(before=last, newest=True, limit=2)] == between[:0:-1]
+    assert [event.seq for event in store.events(before=last, newest=True, limit=2)] == between[
+        :0:-1
+    ]
 
 
 def test_many_deeds_are_given_as_they_are_kept(store):
-    """One verb between two numbers, oldest first, in a space, above it and below it, in parts (D15)."""
+    """One verb between two numbers, oldest first, in a space, above it and below it, in parts
+    (D15).
+    """
     spaces = ("me", "me/demo", "me/demo/s", "me/demolition", "me/demo")
-    store.append([an_event(verb, space=space, at=float(n), session="s", payload={"n": n})
-                  for n, space in enumerate(spaces) for verb in ("tool", "file")])
+    store.append(
+        [
+            an_event(verb, space=space, at=float(n), session="s", payload={"n": n})
+            for n, space in enumerate(spaces)
+            for verb in ("tool", "file")
+        ]
+    )
     whole = store.logged("tool", after=0, until=store.last_event(), limit=10)
     assert [(*row[:4], json.loads(row[4])["n"]) for row in whole] == [
-        (2 * n + 1, float(n), space, "s", n) for n, space in enumerate(spaces)]
+        (2 * n + 1, float(n), space, "s", n) for n, space in enumerate(spaces)
+    ]
     near = [row[0] for row in store.logged("tool", space="me/demo", after=0, until=10, limit=10)]
     assert near == [1, 3, 5, 9]
-    assert [row[0] for row in store.logged("tool", space="me/demo", after=1, until=8, limit=10)] == [3, 5]
+    assert [
+        row[0] for row in store.logged("tool", space="me/demo", after=1, until=8, limit=10)
+    ] == [3, 5]
     assert [row[0] for row in store.logged("tool", after=1, until=9, limit=2)] == [3, 5]
 
 
 def test_deeds_are_looked_through(store):
-    """By verb, space (above and below, never beside), words as they were written, and time; newest first (D7, D11)."""
-    rows = [("tool", "me/demo", 30.0, "make test"), ("tool", "me/demo/s", 10.0, 'say "häh" C:\\x'),
-            ("file", "me", 20.0, "a"), ("tool", "me/demolition", 40.0, "make test"),
-            ("turn", "me/demo", 50.0, "make test")]
-    store.append([an_event(verb, space=space, at=at, payload={"text": text}) for verb, space, at, text in rows])
+    """By verb, space (above and below, never beside), words as they were written, and time; newest
+    first (D7, D11).
+    """
+    rows = [
+        ("tool", "me/demo", 30.0, "make test"),
+        ("tool", "me/demo/s", 10.0, 'say "häh" C:\\x'),
+        ("file", "me", 20.0, "a"),
+        ("tool", "me/demolition", 40.0, "make test"),
+        ("turn", "me/demo", 50.0, "make test"),
+    ]
+    store.append(
+        [
+            an_event(verb, space=space, at=at, payload={"text": text})
+            for verb, space, at, text in rows
+        ]
+    )
 
     def at(*verbs, **asked):
         return [event.at for event in store.happened(verbs or ("tool", "file"), **asked)]
@@ -510,7 +653,9 @@ def test_triggered_memories_of_the_lineage(store):
 
 
 def test_words_stay_in_their_space(store):
-    """A reader sees its space and those above, never a sibling or what lies below (CC-11, B85–B88)."""
+    """A reader sees its space and those above, never a sibling or what lies below
+    (CC-11, B85–B88).
+    """
     for space in ("me", "me/demo", "me/demo/s1", "me/demo/s2", "me/demonstration", "you"):
         keep(store, f"heron in {space}", space=space)
 
@@ -528,7 +673,9 @@ def test_what_no_longer_counts_is_not_found(store):
     memory = keep(store, "heron")
     store.apply([Retire(id=memory.id, at=NOON)], an_event("forget"))
     gone = find(store, "heron")
-    store.apply([Revise(id=memory.id, fields={"retired_at": None, "retired_why": ""})], an_event("restore"))
+    store.apply(
+        [Revise(id=memory.id, fields={"retired_at": None, "retired_why": ""})], an_event("restore")
+    )
 
     assert (gone, find(store, "heron")) == ([], [memory.id])
 
@@ -555,9 +702,38 @@ def test_a_better_match_scores_higher(store):
     assert one.id in dict(found)
 
 
-ODD = ["it's", '"quoted', "a-b", "AND", "OR", "NOT", "NEAR(a b)", "(", ")", "*", "^", "a:b", "body:heron", "heron*",
-       "'", "\x00", "\ud800", "🐦", "שלום", "日本", "", " ", ";drop table memory;", "{", "}", "+", "-heron", "%",
-       "_", "\\"]
+ODD = [
+    "it's",
+    '"quoted',
+    "a-b",
+    "AND",
+    "OR",
+    "NOT",
+    "NEAR(a b)",
+    "(",
+    ")",
+    "*",
+    "^",
+    "a:b",
+    "body:heron",
+    "heron*",
+    "'",
+    "\x00",
+    "\ud800",
+    "🐦",
+    "שלום",
+    "日本",
+    "",
+    " ",
+    ";drop table memory;",
+    "{",
+    "}",
+    "+",
+    "-heron",
+    "%",
+    "_",
+    "\\",
+]
 
 
 @pytest.mark.parametrize("odd", ODD)
@@ -570,9 +746,20 @@ def test_any_query_is_safe(store, odd):
     assert len(find(store, f"{odd} heron")) == 1
 
 
-@pytest.mark.parametrize("text", ["error-handler", "error_handler", "error/handler", "error.handler"])
-@pytest.mark.parametrize("asked", ["error-handler", "error_handler", "error/handler", "error.handler", "error handler",
-                                   "  ERROR   handler "])
+@pytest.mark.parametrize(
+    "text", ["error-handler", "error_handler", "error/handler", "error.handler"]
+)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "error-handler",
+        "error_handler",
+        "error/handler",
+        "error.handler",
+        "error handler",
+        "  ERROR   handler ",
+    ],
+)
 def test_separators_do_not_matter(store, text, asked):
     """`-`, `_`, `/`, `.` and spaces find the same memory (CC-31)."""
     memory = keep(store, f"see the {text} first")
@@ -584,17 +771,28 @@ def test_title_tags_and_files_are_words_too(store):
     """A memory is found by all that it says, and by what it says now (CC-30)."""
     memory = keep(store, "body", title="headline", tags=("tagword",), files=("src/filename.py",))
     found = [find(store, word) for word in ("headline", "tagword", "filename", "body")]
-    store.apply([Revise(id=memory.id, fields={"text": "corpus", "title": "", "tags": ()})], an_event("revise"))
+    store.apply(
+        [Revise(id=memory.id, fields={"text": "corpus", "title": "", "tags": ()})],
+        an_event("revise"),
+    )
 
     assert found == [[memory.id]] * 4
-    assert [find(store, word) for word in ("headline", "tagword", "body", "corpus")] == [[], [], [], [memory.id]]
+    assert [find(store, word) for word in ("headline", "tagword", "body", "corpus")] == [
+        [],
+        [],
+        [],
+        [memory.id],
+    ]
 
 
 def test_a_search_out_of_time_finds_nothing(store):
     """The first turn's deadline gives an empty answer, not an error."""
     store.apply([Add(memory=a_memory(f"heron {n}")) for n in range(500)], an_event())
 
-    assert store.words(["heron"], [SPACE], 10, within=-1.0) in ([], store.words(["heron"], [SPACE], 10))
+    assert store.words(["heron"], [SPACE], 10, within=-1.0) in (
+        [],
+        store.words(["heron"], [SPACE], 10),
+    )
     assert len(store.words(["heron"], [SPACE], 10, within=60.0)) == 10
 
 
@@ -602,7 +800,9 @@ def test_a_search_out_of_time_finds_nothing(store):
 
 
 def test_models_are_never_mixed(store):
-    """A vector of another model is not compared; its memory is still found by words (CC-26, X13)."""
+    """A vector of another model is not compared; its memory is still found by words
+    (CC-26, X13).
+    """
     old, new = keep(store, "old heron", "new heron")
     embed(store, old, 1, 0, model="model/1")
     embed(store, new, 0, 1, model="model/2")
@@ -618,7 +818,11 @@ def test_a_change_of_model_queues_everything(store):
     embed(store, one, 1)
     embed(store, two, 1)
 
-    assert (store.waiting(9), store.await_vectors(MODEL), store.await_vectors("model/2")) == ([], 0, 2)
+    assert (store.waiting(9), store.await_vectors(MODEL), store.await_vectors("model/2")) == (
+        [],
+        0,
+        2,
+    )
     assert store.waiting(9) == [(two.id, "two"), (one.id, "one")]
     assert embed(store, one, 1, model="model/2") == 1
     assert store.waiting(9) == [(two.id, "two")]
@@ -634,16 +838,30 @@ def test_two_models_share_a_store(store, other_or_same):
     three = keep(store, "three")
 
     assert [store.await_vectors(model) for model in ("model/1", "model/2", "model/1")] == [1, 1, 1]
-    assert [store.waiting(9, model) for model in ("model/1", "model/2")] == [[(three.id, "three")]] * 2
+    assert [store.waiting(9, model) for model in ("model/1", "model/2")] == [
+        [(three.id, "three")]
+    ] * 2
     assert len(store.waiting(9, "model/3")) == 3
-    assert columns(store, model="model/1") == {one.id: (1.0, 0.0), two.id: (1.0, 0.0), three.id: None}
-    assert columns(store, model="model/2") == {one.id: (0.0, 1.0), two.id: (0.0, 1.0), three.id: None}
-    assert (store.stats("model/2").waiting, store.stats().vectors, store.verify(repair=True)) == (1, 4, [])
+    assert columns(store, model="model/1") == {
+        one.id: (1.0, 0.0),
+        two.id: (1.0, 0.0),
+        three.id: None,
+    }
+    assert columns(store, model="model/2") == {
+        one.id: (0.0, 1.0),
+        two.id: (0.0, 1.0),
+        three.id: None,
+    }
+    assert (store.stats("model/2").waiting, store.stats().vectors, store.verify(repair=True)) == (
+        1,
+        4,
+        [],
+    )
 
 
 def test_every_vector_goes_with_its_text(store, empty):
-    """Revising or purging takes the vectors of all models along, and every model waits anew (CC-4, CC-26, A25,
-    B93).
+    """Revising or purging takes the vectors of all models along, and every model waits anew (CC-4,
+    CC-26, A25, B93).
     """
     revised, purged, kept = keep(store, "old", "gone", "kept")
     for model in ("model/1", "model/2"):
@@ -663,12 +881,17 @@ def test_every_vector_goes_with_its_text(store, empty):
 
 
 def test_a_stale_vector_is_refused(store):
-    """A text that was revised or purged while it was embedded does not get the old text's vector."""
+    """A text that was revised or purged while it was embedded does not get the old
+    text's vector.
+    """
     revised, purged = keep(store, "old", "gone")
     store.apply([Revise(id=revised.id, fields={"text": "new"})], an_event("revise"))
     store.purge([purged.id])
-    kept = store.put_vectors(MODEL, {revised.id: vector(1), purged.id: vector(1)},
-                             {revised.id: fingerprint("old"), purged.id: fingerprint("gone")})
+    kept = store.put_vectors(
+        MODEL,
+        {revised.id: vector(1), purged.id: vector(1)},
+        {revised.id: fingerprint("old"), purged.id: fingerprint("gone")},
+    )
 
     assert (kept, store.waiting(9)) == (0, [(revised.id, "new")])
     assert store.verify() == []
@@ -685,7 +908,9 @@ def test_a_text_is_embedded_once(store):
 
 
 def test_vectors_are_given_by_id(store):
-    """Those of the model asked about, whatever the memory's state; what is missing is left out (C71, CC-26)."""
+    """Those of the model asked about, whatever the memory's state; what is missing is left out
+    (C71, CC-26).
+    """
     one, two, bare = keep(store, "one", "two", "bare")
     embed(store, one, 3, 4)
     embed(store, two, 0, 1)
@@ -702,9 +927,13 @@ def test_vectors_of_very_many_are_given_at_once(store):
     """More ids than one question can hold are no trouble."""
     kept = [a_memory(f"number {n}") for n in range(1_201)]
     store.apply([Add(memory=memory) for memory in kept], an_event())
-    store.put_vectors(MODEL, {memory.id: vector(1) for memory in kept}, {m.id: fingerprint(m.text) for m in kept})
+    store.put_vectors(
+        MODEL, {memory.id: vector(1) for memory in kept}, {m.id: fingerprint(m.text) for m in kept}
+    )
 
-    assert store.vectors(MODEL, [memory.id for memory in kept]).keys() == {memory.id for memory in kept}
+    assert store.vectors(MODEL, [memory.id for memory in kept]).keys() == {
+        memory.id for memory in kept
+    }
 
 
 def test_columns_follow_every_change(store):
@@ -726,7 +955,9 @@ def test_columns_follow_every_change(store):
     store.apply([Retire(id=two.id, at=NOON)], an_event("forget"))
     assert columns(store) == {one.id: None, three.id: None}
 
-    store.apply([Revise(id=two.id, fields={"retired_at": None, "retired_why": ""})], an_event("restore"))
+    store.apply(
+        [Revise(id=two.id, fields={"retired_at": None, "retired_why": ""})], an_event("restore")
+    )
     assert columns(store) == {one.id: None, two.id: (0.0, 1.0), three.id: None}
 
     store.apply([Revise(id=two.id, fields={"space": "me/other"})], an_event("revise"))
@@ -781,18 +1012,33 @@ def test_many_threads_read_and_write_at_once(store):
 
 def filled(store):
     """A store with some of everything."""
-    one, two, three = keep(store, "one", "two", "three", tags=("t",), details={"a": [1, {"b": None}]})
-    store.apply([Link(edge=Edge(src=one.id, rel="relates_to", dst=two.id, weight=0.3)),
-                 Retire(id=two.id, at=NOON, why="superseded", superseded_by=three.id),
-                 Link(edge=Edge(src=three.id, rel="supersedes", dst=two.id))], an_event("x"))
-    store.apply([Revise(id=one.id, fields={"tags": ("u",), "text": "uno"})], an_event("revise"), done=("learn", 2))
-    store.append([an_event("turn", session="s", payload={"messages": [{"role": "user", "text": "é"}]})] * 2)
+    one, two, three = keep(
+        store, "one", "two", "three", tags=("t",), details={"a": [1, {"b": None}]}
+    )
+    store.apply(
+        [
+            Link(edge=Edge(src=one.id, rel="relates_to", dst=two.id, weight=0.3)),
+            Retire(id=two.id, at=NOON, why="superseded", superseded_by=three.id),
+            Link(edge=Edge(src=three.id, rel="supersedes", dst=two.id)),
+        ],
+        an_event("x"),
+    )
+    store.apply(
+        [Revise(id=one.id, fields={"tags": ("u",), "text": "uno"})],
+        an_event("revise"),
+        done=("learn", 2),
+    )
+    store.append(
+        [an_event("turn", session="s", payload={"messages": [{"role": "user", "text": "é"}]})] * 2
+    )
     embed(store, three, 1, 2)
     return one, two, three
 
 
 def test_export_and_import_are_identical(store, empty):
-    """Memories, edges, history, events, vectors, cursors return the same to the letter (CC-7, CC-90, A94, B6, B16)."""
+    """Memories, edges, history, events, vectors, cursors return the same to the letter (CC-7,
+    CC-90, A94, B6, B16).
+    """
     filled(store)
     rows = list(store.dump())
     through_json = [json.loads(json.dumps(row)) for row in rows]
@@ -835,21 +1081,53 @@ def test_two_exports_come_together(store, empty):
 
 
 def test_one_bad_row_never_loses_the_others(store, empty):
-    """Unknown keys are ignored, missing ones get defaults, broken rows are counted, the rest is kept (CC-9)."""
+    """Unknown keys are ignored, missing ones get defaults, broken rows are counted, the rest is
+    kept (CC-9).
+    """
     one, *_ = filled(store)
     rows = list(store.dump())
-    bad = [{"type": "memory"}, {"type": "memory", "id": 5, "text": None}, {"type": "vector", "id": one.id, "vec": "?"},
-           {"type": "event"}, {"type": "edge", "src": "mem_none", "rel": "relates_to", "dst": one.id, "weight": 1.0},
-           {"type": "memory", "id": "mem_bad", "text": "x", "space": "me", "at": 1.0, "reinforcements": 7},
-           {"type": "edge", "src": one.id}, {"type": "novelty", "x": 1}, {}, [], None, "text",
-           {"type": "memory", "id": "mem_halved", "text": "\ud800", "space": "me", "at": 1.0}]
-    short = {"type": "memory", "id": "mem_short", "text": "short", "space": "me", "at": 5.0, "colour": "red"}
+    bad = [
+        {"type": "memory"},
+        {"type": "memory", "id": 5, "text": None},
+        {"type": "vector", "id": one.id, "vec": "?"},
+        {"type": "event"},
+        {"type": "edge", "src": "mem_none", "rel": "relates_to", "dst": one.id, "weight": 1.0},
+        {
+            "type": "memory",
+            "id": "mem_bad",
+            "text": "x",
+            "space": "me",
+            "at": 1.0,
+            "reinforcements": 7,
+        },
+        {"type": "edge", "src": one.id},
+        {"type": "novelty", "x": 1},
+        {},
+        [],
+        None,
+        "text",
+        {"type": "memory", "id": "mem_halved", "text": "\ud800", "space": "me", "at": 1.0},
+    ]
+    short = {
+        "type": "memory",
+        "id": "mem_short",
+        "text": "short",
+        "space": "me",
+        "at": 5.0,
+        "colour": "red",
+    }
     new = empty.load([*bad[:6], *rows, *bad[6:], short])
 
     assert new["memory"] == 4
     assert new["refused"] >= 8
     kept = empty.get(["mem_short"])[0]
-    assert (kept.text, kept.created_at, kept.updated_at, kept.kind, kept.strength) == ("short", 5.0, 5.0, "fact", 1)
+    assert (kept.text, kept.created_at, kept.updated_at, kept.kind, kept.strength) == (
+        "short",
+        5.0,
+        5.0,
+        "fact",
+        1,
+    )
     assert empty.verify() == []
 
 
@@ -865,7 +1143,9 @@ def test_an_export_is_one_moment(store, other):
 
 
 def test_a_backup_is_whole_and_refuses_to_overwrite(store, tmp_path):
-    """A copy taken while others write opens by itself with everything in it; a file that exists is kept (X20)."""
+    """A copy taken while others write opens by itself with everything in it; a file that exists is
+    kept (X20).
+    """
     filled(store)
     target = tmp_path / "copy.db"
     store.backup(target)
@@ -929,14 +1209,28 @@ def test_what_was_altered_since_a_moment(store):
     elsewhere = a_memory("elsewhere", space="me/else")
     store.apply([Add(one), Add(other), Add(elsewhere)], an_event(at=NOON))
     store.apply([Revise(one.id, {"text": "first"})], an_event("revise", at=NOON + 1))
-    store.apply([Revise(one.id, {"text": "last"}), Retire(other.id, NOON + 2)], an_event("mixed", at=NOON + 2))
-    store.apply([Revise(elsewhere.id, {"text": "there"}), Add(new), Link(Edge(new.id, "relates_to", one.id))],
-                an_event("others", at=NOON + 3))
-    found = [(r.memory_id, r.op, dict(r.before)) for r in store.altered_since(NOON + 1, lineage(SPACE))]
+    store.apply(
+        [Revise(one.id, {"text": "last"}), Retire(other.id, NOON + 2)],
+        an_event("mixed", at=NOON + 2),
+    )
+    store.apply(
+        [
+            Revise(elsewhere.id, {"text": "there"}),
+            Add(new),
+            Link(Edge(new.id, "relates_to", one.id)),
+        ],
+        an_event("others", at=NOON + 3),
+    )
+    found = [
+        (r.memory_id, r.op, dict(r.before)) for r in store.altered_since(NOON + 1, lineage(SPACE))
+    ]
     assert [(other.id, "retire"), (one.id, "revise")] == [row[:2] for row in found]
     assert {"text": "first"} == found[1][2]
     assert 3 == len(store.altered_since(NOON, lineage(SPACE)))
-    assert all(not r.after and not r.event.payload and r.event.seq for r in store.altered_since(NOON, lineage(SPACE)))
+    assert all(
+        not r.after and not r.event.payload and r.event.seq
+        for r in store.altered_since(NOON, lineage(SPACE))
+    )
     assert [] == store.altered_since(NOON + 3, lineage(SPACE))
 
 
@@ -946,10 +1240,14 @@ def test_what_was_altered_after_an_event(store):
     assert store.last_event() == 0
     first = store.apply([Add(one)], an_event(at=NOON))
     store.apply([Add(other), Revise(one.id, {"text": "first"})], an_event("mixed", at=NOON - 99))
-    last = store.apply([Retire(other.id, NOON), Link(Edge(one.id, "relates_to", other.id))], an_event("others"))
+    last = store.apply(
+        [Retire(other.id, NOON), Link(Edge(one.id, "relates_to", other.id))], an_event("others")
+    )
     found = store.altered_after(first)
 
-    assert [(other.id, "add"), (one.id, "revise"), (other.id, "retire")] == [(r.memory_id, r.op) for r in found]
+    assert [(other.id, "add"), (one.id, "revise"), (other.id, "retire")] == [
+        (r.memory_id, r.op) for r in found
+    ]
     assert {"text": "one"} == dict(found[1].before)
     assert all(not record.after and not record.event.payload for record in found)
     assert (last, []) == (store.last_event(), store.altered_after(last))
@@ -964,10 +1262,15 @@ def tie(store, src, rel, dst, weight=1.0):
 
 
 def test_around_shows_what_may_be_seen(store):
-    """Edges to memories that count, in the spaces of the asker; never a sibling's, never what was let go of (CC-19)."""
+    """Edges to memories that count, in the spaces of the asker; never a sibling's, never what was
+    let go of (CC-19).
+    """
     here, above, gone = keep(store, "here"), keep(store, "above", space="me"), keep(store, "gone")
     elsewhere = keep(store, "elsewhere", space="me/other")
-    seen = [tie(store, here.id, "relates_to", above.id, 0.4), tie(store, above.id, "derived_from", here.id)]
+    seen = [
+        tie(store, here.id, "relates_to", above.id, 0.4),
+        tie(store, above.id, "derived_from", here.id),
+    ]
     for other in (gone, elsewhere):
         tie(store, here.id, "relates_to", other.id)
         tie(store, other.id, "contradicts", here.id)
@@ -975,7 +1278,11 @@ def test_around_shows_what_may_be_seen(store):
 
     assert store.around([here.id], lineage(SPACE), 10) == sorted(seen)
     assert store.around([above.id], ["me"], 10) == []
-    assert store.around([new_id(), "tag:none"], lineage(SPACE), 10) == store.around([], lineage(SPACE), 10) == []
+    assert (
+        store.around([new_id(), "tag:none"], lineage(SPACE), 10)
+        == store.around([], lineage(SPACE), 10)
+        == []
+    )
 
 
 def test_around_tells_what_was_superseded(store):
@@ -997,25 +1304,47 @@ def test_around_a_tag_stand_its_newest(store):
     store.apply([Retire(id=some[4].id, at=NOON)], an_event("forget"))
 
     assert [e.src for e in store.around(["tag:t"], [SPACE], 2)] == [some[2].id, some[3].id]
-    assert store.around([some[0].id], [SPACE], 2) == [Edge(src=some[0].id, rel="has_tag", dst="tag:t")]
+    assert store.around([some[0].id], [SPACE], 2) == [
+        Edge(src=some[0].id, rel="has_tag", dst="tag:t")
+    ]
 
 
 def test_around_a_tag_of_thousands(store):
     """Looking for what may be seen ends somewhere: a sibling's thousand hide what is older."""
     old = keep(store, "old", tags=["t"])
-    store.apply([Add(memory=a_memory(str(n), tags=["t"], space="me/other")) for n in range(1_000)], an_event())
+    store.apply(
+        [Add(memory=a_memory(str(n), tags=["t"], space="me/other")) for n in range(1_000)],
+        an_event(),
+    )
     assert store.around(["tag:t"], [SPACE], 5) == []
 
-    store.apply([Revise(id=store.browse(Filter(spaces=("me/other",), limit=1))[0].id, fields={"tags": ()})], an_event())
+    store.apply(
+        [Revise(id=store.browse(Filter(spaces=("me/other",), limit=1))[0].id, fields={"tags": ()})],
+        an_event(),
+    )
     assert [e.src for e in store.around(["tag:t"], [SPACE], 5)] == [old.id]
 
 
 def test_pairs_that_wait(store):
-    """Pairs of memories that both count, each once, newest first, in the asked spaces only (B124, X43)."""
-    one, two, three, far = a_memory("a"), a_memory("b"), a_memory("c"), a_memory("d", space="me/far")
-    ties = [Edge(one.id, "contradicts", two.id), Edge(two.id, "contradicts", one.id),
-            Edge(three.id, "resembles", one.id, 0.8), Edge(far.id, "resembles", one.id, 0.9)]
-    store.apply([*(Add(memory=m) for m in (one, two, three, far)), *(Link(edge=tie) for tie in ties)], an_event())
+    """Pairs of memories that both count, each once, newest first, in the asked spaces only (B124,
+    X43).
+    """
+    one, two, three, far = (
+        a_memory("a"),
+        a_memory("b"),
+        a_memory("c"),
+        a_memory("d", space="me/far"),
+    )
+    ties = [
+        Edge(one.id, "contradicts", two.id),
+        Edge(two.id, "contradicts", one.id),
+        Edge(three.id, "resembles", one.id, 0.8),
+        Edge(far.id, "resembles", one.id, 0.9),
+    ]
+    store.apply(
+        [*(Add(memory=m) for m in (one, two, three, far)), *(Link(edge=tie) for tie in ties)],
+        an_event(),
+    )
     found = store.between(("contradicts", "resembles"), (one.space,), 10)
     assert [{e.src, e.dst} for e in found] == [{one.id, three.id}, {one.id, two.id}]
     assert len(store.between(("resembles",))) == 2 and store.stats().undecided == 3
@@ -1025,11 +1354,19 @@ def test_pairs_that_wait(store):
 
 
 def test_a_filter_by_time_and_kind(store):
-    """CC-65: both ends of a range belong to it; newest by when it happened, whenever it was written down."""
-    late, early, other = (a_memory(text, kind=kind, at=at) for text, kind, at in (
-        ("late", "event", 300.0), ("early", "event", 100.0), ("other", "fact", 200.0)))
+    """CC-65: both ends of a range belong to it; newest by when it happened, whenever it was written
+    down.
+    """
+    late, early, other = (
+        a_memory(text, kind=kind, at=at)
+        for text, kind, at in (
+            ("late", "event", 300.0),
+            ("early", "event", 100.0),
+            ("other", "fact", 200.0),
+        )
+    )
     store.apply([Add(one) for one in (late, early, other)], an_event())
-    told = lambda **fields: [one.text for one in store.browse(Filter(**fields))]    # noqa: E731
+    told = lambda **fields: [one.text for one in store.browse(Filter(**fields))]
     assert ["other", "early", "late"] == told()
     assert ["late", "other", "early"] == told(by_time=True)
     assert ["late", "other"] == told(by_time=True, since=200.0)
@@ -1041,26 +1378,39 @@ def test_a_filter_by_time_and_kind(store):
 def test_a_filter_by_what_stands_in_the_details(store):
     """CC-68: a name in the details is looked for as it is, whatever characters it has."""
     odd = 'a "quoted" $.name'
-    for text, details in (("none", None), ("felt", {"emotion": {"name": "joy"}}), ("odd", {odd: 1}),
-                          ("within", {"other": {"emotion": 1}})):
+    for text, details in (
+        ("none", None),
+        ("felt", {"emotion": {"name": "joy"}}),
+        ("odd", {odd: 1}),
+        ("within", {"other": {"emotion": 1}}),
+    ):
         store.apply([Add(a_memory(text, details=details))], an_event())
     assert ["felt"] == [one.text for one in store.browse(Filter(having="emotion"))]
     assert ["odd"] == [one.text for one in store.browse(Filter(having=odd))]
 
 
 def test_a_filter_by_path(store):
-    """A file is looked for by its path to the letter, or by the folder it lies in; nothing else has a path."""
+    """A file is looked for by its path to the letter, or by the folder it lies in; nothing else has
+    a path.
+    """
     for path in ("/memories/a", "/memories/a%", "/memories/deep/a", "/memories/deeper"):
         store.apply([Add(a_memory(path, details={"path": path}))], an_event())
-    store.apply([Add(a_memory("none")), Add(a_memory("other", details={"path": {"odd": 1}}))], an_event())
-    told = lambda **fields: [one.text for one in store.browse(Filter(**fields))]    # noqa: E731
-    assert ["/memories/deep/a", "/memories/a"] == told(paths=("/memories/a", "/memories/deep/a", "/memories/none"))
+    store.apply(
+        [Add(a_memory("none")), Add(a_memory("other", details={"path": {"odd": 1}}))], an_event()
+    )
+    told = lambda **fields: [one.text for one in store.browse(Filter(**fields))]
+    assert ["/memories/deep/a", "/memories/a"] == told(
+        paths=("/memories/a", "/memories/deep/a", "/memories/none")
+    )
     assert ["/memories/deep/a"] == told(below="/memories/deep") and [] == told(below="/memories/a")
     assert 4 == len(told(below="/memories"))
 
 
 def test_words_without_some_kinds(store):
     """CC-64: what is left out by kind is not found by its words."""
-    store.apply([Add(a_memory("heron pad", kind="scratch")), Add(fact := a_memory("heron fact"))], an_event())
+    store.apply(
+        [Add(a_memory("heron pad", kind="scratch")), Add(fact := a_memory("heron fact"))],
+        an_event(),
+    )
     found = store.words(["heron"], (SPACE,), 10, where=Filter(without=("scratch",)))
     assert [fact.id] == [id for id, _ in found]

@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""Real Claude Code in sessions of several prompts: what comes with a later turn, with a failed tool, before a file."""
+"""Real Claude Code in sessions of several prompts: what comes with a later turn, with a failed
+tool, before a file.
+"""
 
 import json
 import subprocess
@@ -27,7 +29,9 @@ class Scripted:
         self.tools = {}
 
     def __call__(self, request):
-        for part in reversed([part for one in request["messages"] if one["role"] == "user" for part in parts(one)]):
+        for part in reversed(
+            [part for one in request["messages"] if one["role"] == "user" for part in parts(one)]
+        ):
             if part.get("type") == "tool_result":
                 return "Done."
             for prompt, tool in self.tools.items():
@@ -59,14 +63,32 @@ def agent(tmp_path):
 def session(agent):
     """One session; what it yields says a prompt and tells what the model was sent last."""
     running = subprocess.Popen(
-        [str(agent.program), "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-         "--allowedTools", "Bash", "Read"], cwd=agent.project, env=agent.env, stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        [
+            str(agent.program),
+            "-p",
+            "--input-format",
+            "stream-json",
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--allowedTools",
+            "Bash",
+            "Read",
+        ],
+        cwd=agent.project,
+        env=agent.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     too_long = threading.Timer(PATIENCE, running.kill)
     too_long.start()
 
     def say(prompt):
-        running.stdin.write(json.dumps({"type": "user", "message": {"role": "user", "content": prompt}}) + "\n")
+        running.stdin.write(
+            json.dumps({"type": "user", "message": {"role": "user", "content": prompt}}) + "\n"
+        )
         running.stdin.flush()
         assert any('"type":"result"' in line for line in iter(running.stdout.readline, ""))
         return next((text_of(one) for one in reversed(agent.asked) if prompt in text_of(one)), "")
@@ -98,7 +120,9 @@ def test_memory_comes_at_the_turn_that_needs_it(agent):
 
 def test_what_a_turn_prepared_comes_with_one_that_goes_on(agent):
     """Prepared after the turn was answered, it waits through a quiet turn (CC-40)."""
-    config.save(config.load(agent.home), idle=0.0)          # nobody prepares before there is something to prepare
+    config.save(
+        config.load(agent.home), idle=0.0
+    )  # nobody prepares before there is something to prepare
     with session(agent) as say:
         say("Which port does the staging server listen on?")
         agent.reverie("remember", PORT)
@@ -111,10 +135,13 @@ def test_what_a_turn_prepared_comes_with_one_that_goes_on(agent):
 def test_a_failed_tool_brings_the_known_fix(agent):
     """What once made it go away is in the request that brings the same error again (CC-79, X40)."""
     (agent.project / "run.sh").write_text(
-        "[ -f ready ] || { echo \"ModuleNotFoundError: No module named 'yaml'\" >&2; exit 1; }\n")
+        "[ -f ready ] || { echo \"ModuleNotFoundError: No module named 'yaml'\" >&2; exit 1; }\n"
+    )
     (agent.project / "install.sh").write_text("touch ready\n")
-    agent.model.tools = {"run the thing": ("Bash", {"command": "sh run.sh", "description": "run"}),
-                         "mend the thing": ("Bash", {"command": "sh install.sh", "description": "mend"})}
+    agent.model.tools = {
+        "run the thing": ("Bash", {"command": "sh run.sh", "description": "run"}),
+        "mend the thing": ("Bash", {"command": "sh install.sh", "description": "mend"}),
+    }
     with session(agent) as say:
         for prompt in ("run the thing", "mend the thing", "now run the thing"):
             say(prompt)
@@ -131,10 +158,22 @@ def test_what_is_known_of_a_file_comes_before_it_is_read(agent):
     """With the answer of the tool that reads it, once in a session."""
     (agent.project / "src").mkdir()
     (agent.project / "src" / "billing.py").write_text("def total(x):\n    return x\n")
-    agent.reverie("remember", "Totals are rounded half up; the tax office demands it.", "--file", "src/billing.py")
-    agent.model.tools = {"look at the file": ("Read", {"file_path": str(agent.project / "src" / "billing.py")})}
-    agent.say(QUIET)                   # a worker has laid the guards ready
-    until(lambda: any("tax office" in one.read_text() for one in (agent.home / "hooks" / "guards").glob("*.json")))
+    agent.reverie(
+        "remember",
+        "Totals are rounded half up; the tax office demands it.",
+        "--file",
+        "src/billing.py",
+    )
+    agent.model.tools = {
+        "look at the file": ("Read", {"file_path": str(agent.project / "src" / "billing.py")})
+    }
+    agent.say(QUIET)  # a worker has laid the guards ready
+    until(
+        lambda: any(
+            "tax office" in one.read_text()
+            for one in (agent.home / "hooks" / "guards").glob("*.json")
+        )
+    )
     with session(agent) as say:
         assert "tax office" in say("look at the file")
         assert say("look at the file again").count("tax office") == 1
@@ -148,6 +187,6 @@ def test_nothing_of_a_compaction_is_lost(agent):
             say(prompt)
         say("/compact")
         after = say("Please go on.")
-    assert "limerick" not in after and "heron" in after       # it was shortened
+    assert "limerick" not in after and "heron" in after  # it was shortened
     with opened(agent.home) as mind:
         until(lambda: mind.store.events(verbs=("compact",)))

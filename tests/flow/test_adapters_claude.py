@@ -1,6 +1,7 @@
 # mypy: no-check-untyped-defs, allow-untyped-decorators
-"""The hooks for the Claude Agent SDK, called as it calls them. The SDK has 365 MB and is not installed by default: what
-the adapter takes of it, a class and names of types, stands here; `test_adapters` runs the SDK where it is there.
+"""The hooks for the Claude Agent SDK, called as it calls them. The SDK has 365 MB and is not
+installed by default: what the adapter takes of it, a class and names of types, stands here;
+`test_adapters` runs the SDK where it is there.
 """
 
 import asyncio
@@ -41,6 +42,7 @@ def adapter(monkeypatch):
 
 def hooked(adapter, mind, *inputs, session="s1"):
     """What hooks answer in one session, and what was in trouble."""
+
     async def run():
         with adapter.SessionMemory(mind, SPACE) as beside:
             hooks, answers = beside.hooks(), []
@@ -49,6 +51,7 @@ def hooked(adapter, mind, *inputs, session="s1"):
                 whole = {"session_id": session, "transcript_path": "", "cwd": "/", **given}
                 answers.append(await matcher.hooks[0](whole, None, {"signal": None}))
             return answers, beside.trouble
+
     return asyncio.run(run())
 
 
@@ -57,11 +60,21 @@ def prompt(text):
 
 
 def tool(event, command, **more):
-    return {"hook_event_name": event, "tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "t1",
-            "duration_ms": 500, **more}
+    return {
+        "hook_event_name": event,
+        "tool_name": "Bash",
+        "tool_input": {"command": command},
+        "tool_use_id": "t1",
+        "duration_ms": 500,
+        **more,
+    }
 
 
-STOP = {"hook_event_name": "Stop", "stop_hook_active": False, "last_assistant_message": "The crane is in Bergen."}
+STOP = {
+    "hook_event_name": "Stop",
+    "stop_hook_active": False,
+    "last_assistant_message": "The crane is in Bergen.",
+}
 COMPACT = {"hook_event_name": "PreCompact", "trigger": "auto", "custom_instructions": None}
 
 
@@ -72,7 +85,9 @@ def context(answer):
 @pytest.fixture
 def known(home):
     home.remember("Prices are always kept in cents.", space=SPACE)
-    home.remember("Never run make deploy on Fridays.", kind="negative", triggers=["make deploy"], space=SPACE)
+    home.remember(
+        "Never run make deploy on Fridays.", kind="negative", triggers=["make deploy"], space=SPACE
+    )
     home.settle()
     return home
 
@@ -80,33 +95,58 @@ def known(home):
 def test_hooks_tell_warn_record_and_learn(adapter, known):
     """C115, C117, CC-75, CC-79: as context of the event that asked; quiet hooks answer {}."""
     answers, trouble = hooked(
-        adapter, known, prompt("In which unit are prices kept?"), tool("PreToolUse", "make deploy"),
+        adapter,
+        known,
+        prompt("In which unit are prices kept?"),
+        tool("PreToolUse", "make deploy"),
         tool("PostToolUse", "make", tool_response={"stdout": "ok"}),
-        tool("PostToolUseFailure", "pytest", error="KeyError: 'heron'"), STOP)
+        tool("PostToolUseFailure", "pytest", error="KeyError: 'heron'"),
+        STOP,
+    )
     assert "" == trouble and [{}, {}, {}] == answers[2:]
     assert "kept in cents" in context(answers[0]) and "on Fridays" in context(answers[1])
-    assert ["UserPromptSubmit", "PreToolUse"] == [one["hookSpecificOutput"]["hookEventName"] for one in answers[:2]]
-    went, failed = sorted(known.deeds(tool="Bash", space=SPACE), key=lambda deed: not deed.payload["ok"])
+    assert ["UserPromptSubmit", "PreToolUse"] == [
+        one["hookSpecificOutput"]["hookEventName"] for one in answers[:2]
+    ]
+    went, failed = sorted(
+        known.deeds(tool="Bash", space=SPACE), key=lambda deed: not deed.payload["ok"]
+    )
     assert ({"stdout": "ok"}, 0.5) == (went.payload["result"], went.payload["duration"])
     assert "heron" in failed.payload["error"]
-    assert "The crane is in Bergen." in str([event.payload for event in known.store.events(verbs=("turn",))])
+    assert "The crane is in Bergen." in str(
+        [event.payload for event in known.store.events(verbs=("turn",))]
+    )
 
 
 @pytest.mark.parametrize("carrier", [prompt("Go on."), tool("PostToolUse", "ls", tool_response="")])
 def test_after_a_compaction_what_was_given_is_said_again(adapter, known, carrier):
     """With the next hook that can carry it, once; the log knows of the compaction."""
-    answers, trouble = hooked(adapter, known, prompt("In which unit are prices kept?"), STOP, COMPACT, carrier, carrier)
+    answers, trouble = hooked(
+        adapter, known, prompt("In which unit are prices kept?"), STOP, COMPACT, carrier, carrier
+    )
     assert "" == trouble and "kept in cents" in context(answers[0]) and {} == answers[2]
     assert "kept in cents" in context(answers[3]) and "kept in cents" not in str(answers[4])
     assert known.store.events(verbs=("compact",), session="s1")
 
 
 def test_hooks_answer_nothing_in_trouble(adapter, known, monkeypatch):
-    """Memory that fails, and input that is not what was promised: {} each time, and `trouble` says why."""
+    """Memory that fails, and input that is not what was promised: {} each time, and `trouble` says
+    why.
+    """
+
     def full(*_, **__):
         raise StoreFull
+
     for name in ("companion", "record", "warnings", "suggest_fix"):
         monkeypatch.setattr(Mind, name, full)
-    answers, trouble = hooked(adapter, known, prompt("Well?"), {"hook_event_name": "UserPromptSubmit"}, COMPACT,
-                              tool("PreToolUse", "make"), tool("PostToolUseFailure", "make", error="no"), STOP)
+    answers, trouble = hooked(
+        adapter,
+        known,
+        prompt("Well?"),
+        {"hook_event_name": "UserPromptSubmit"},
+        COMPACT,
+        tool("PreToolUse", "make"),
+        tool("PostToolUseFailure", "make", error="no"),
+        STOP,
+    )
     assert [{}] * 6 == answers and trouble

@@ -9,7 +9,9 @@ from reverie.testing import SPACE
 @pytest.fixture
 def two(mind):
     """Two memories that count."""
-    return tuple(mind.remember(text, space=SPACE) for text in ("Staging is heron.", "Production is crane."))
+    return tuple(
+        mind.remember(text, space=SPACE) for text in ("Staging is heron.", "Production is crane.")
+    )
 
 
 def edges(mind, memory):
@@ -98,14 +100,22 @@ def test_a_procedure_that_was_rewritten_has_no_other_steps(mind):
 
 
 def test_two_files_of_one_name_are_two_conversations(mind):
-    """CC-63: neither loses a message nor lends its own to the other; the same again adds nothing."""
+    """CC-63: neither loses a message nor lends its own to the other; the same again
+    adds nothing.
+    """
     one = [{"role": "user", "content": "Remember that the build uses bazel."}]
     other = [{"role": "user", "content": "Remember that the deploy host is heron."}]
     first, second = (mind.learn(talk, space=SPACE, session="chat") for talk in (one, other))
     assert "chat" == first.session != second.session
     assert ["Remember that the deploy host is heron."] == [
-        line.text for line in mind.session(second.session, space=SPACE).lines]
+        line.text for line in mind.session(second.session, space=SPACE).lines
+    ]
     assert all(mind.learn(talk, space=SPACE, session="chat").known for talk in (one, other))
-    grown = mind.learn([*other, {"role": "user", "content": "Remember that its port is 8080."}], space=SPACE,
-                       session="chat")
-    assert second.session == grown.session and 2 == len(mind.session(grown.session, space=SPACE).lines)
+    grown = mind.learn(
+        [*other, {"role": "user", "content": "Remember that its port is 8080."}],
+        space=SPACE,
+        session="chat",
+    )
+    assert second.session == grown.session and 2 == len(
+        mind.session(grown.session, space=SPACE).lines
+    )

@@ -1,5 +1,6 @@
 # mypy: no-check-untyped-defs
-"""Memories about code through real files and real git repositories: B112, and the `about` edges of DESIGN.
+"""Memories about code through real files and real git repositories: B112, and the `about` edges of
+DESIGN.
 
 A fact is followed, or marked, or its mark goes; it is never silently wrong.
 """
@@ -28,13 +29,15 @@ from tests.scripted import scripted
 PRICE = "def price_of(n):\n    total = 3 * n\n    return total + 1  # cents, rounded down\n"
 CART = f"{PRICE}\n\nclass Cart:\n    def total(self):\n        return price_of(2) + price_of(3)\n"
 TEXT = "Prices are in cents."
-MOMENTS = count(10, 10)      # seconds after OLD: no two versions of a file have the same stamp
+MOMENTS = count(10, 10)  # seconds after OLD: no two versions of a file have the same stamp
 
 
 @pytest.fixture
 def repo(tmp_path):
-    return written(tmp_path / "shop", **{
-        "cart.py": CART, "other.py": "def other():\n    return 1\n", "NOTES.md": "n\n"})
+    return written(
+        tmp_path / "shop",
+        **{"cart.py": CART, "other.py": "def other():\n    return 1\n", "NOTES.md": "n\n"},
+    )
 
 
 def edit(repo, **files):
@@ -67,11 +70,17 @@ def edges_of(mind, id):
 
 
 def test_a_fact_about_code_holds_until_the_code_changes(home, repo):
-    """Layout, comments and other code leave it alone; another body marks it, and the old body takes the mark away."""
+    """Layout, comments and other code leave it alone; another body marks it, and the old body takes
+    the mark away.
+    """
     id = told(home, repo)
     assert {"symbol:cart.py#price_of"} == edges_of(home, id)
-    for same in (CART.replace("rounded down", "rounded DOWN"), CART.replace("3 * n", "(3 * n)"), f"import os\n\n{CART}",
-                 CART.replace("price_of(2)", "price_of(9)")):
+    for same in (
+        CART.replace("rounded down", "rounded DOWN"),
+        CART.replace("3 * n", "(3 * n)"),
+        f"import os\n\n{CART}",
+        CART.replace("price_of(2)", "price_of(9)"),
+    ):
         edit(repo, **{"cart.py": same})
         home.index_code(repo)
         assert ("cart.py:price_of", "") == now_of(home, id), same
@@ -87,17 +96,36 @@ def test_a_fact_about_code_holds_until_the_code_changes(home, repo):
 
 MOVES = {
     "renamed": ({"cart.py": CART.replace("price_of", "cost_of")}, "cart.py:cost_of", ""),
-    "moved": ({"cart.py": CART.replace(PRICE, "from money import price_of\n"), "money.py": PRICE},
-              "money.py:price_of", ""),
-    "into a class": ({"cart.py": CART.replace(PRICE, "class Money:\n" + "".join(
-        f"    {line}\n" for line in PRICE.splitlines()))}, "cart.py:Money.price_of", ""),
-    "renamed and altered": ({"cart.py": CART.replace("price_of", "cost_of").replace("total + 1", "total + 2")},
-                            "cart.py:cost_of", CHANGED),
-    "moved and altered": ({"cart.py": CART.replace(PRICE, ""), "money.py": PRICE.replace("total + 1", "total + 2")},
-                          "money.py:price_of", CHANGED),
+    "moved": (
+        {"cart.py": CART.replace(PRICE, "from money import price_of\n"), "money.py": PRICE},
+        "money.py:price_of",
+        "",
+    ),
+    "into a class": (
+        {
+            "cart.py": CART.replace(
+                PRICE, "class Money:\n" + "".join(f"    {line}\n" for line in PRICE.splitlines())
+            )
+        },
+        "cart.py:Money.price_of",
+        "",
+    ),
+    "renamed and altered": (
+        {"cart.py": CART.replace("price_of", "cost_of").replace("total + 1", "total + 2")},
+        "cart.py:cost_of",
+        CHANGED,
+    ),
+    "moved and altered": (
+        {"cart.py": CART.replace(PRICE, ""), "money.py": PRICE.replace("total + 1", "total + 2")},
+        "money.py:price_of",
+        CHANGED,
+    ),
     "file renamed": ({"cart.py": None, "basket.py": CART}, "basket.py:price_of", ""),
-    "file moved and altered": ({"cart.py": None, "a/b/cart.py": "import os\n" + CART.replace("n):", "n, m=1):")},
-                               "a/b/cart.py:price_of", CHANGED),
+    "file moved and altered": (
+        {"cart.py": None, "a/b/cart.py": "import os\n" + CART.replace("n):", "n, m=1):")},
+        "a/b/cart.py:price_of",
+        CHANGED,
+    ),
     "deleted": ({"cart.py": CART.replace(PRICE, "")}, "cart.py:price_of", GONE),
     "file deleted": ({"cart.py": None}, "cart.py:price_of", GONE),
 }
@@ -105,7 +133,9 @@ MOVES = {
 
 @pytest.mark.parametrize("what", MOVES)
 def test_it_is_followed_and_comes_back(home, repo, what):
-    """Renamed, moved, altered, deleted: followed or marked; when the code is restored all is as it was."""
+    """Renamed, moved, altered, deleted: followed or marked; when the code is restored all is as it
+    was.
+    """
     files, place, state = MOVES[what]
     id = told(home, repo)
     edit(repo, **files)
@@ -114,16 +144,26 @@ def test_it_is_followed_and_comes_back(home, repo, what):
     (anchor,) = anchors_of(home.get(id)[0])
     assert ("cart.py:price_of" if place != "cart.py:price_of" else "") == anchor.was
     assert {anchor.node} == edges_of(home, id)
-    edit(repo, **dict.fromkeys(files, None) | {"cart.py": CART} if "cart.py" not in files or files["cart.py"] is None
-         else {"cart.py": CART, **{name: None for name in files if name != "cart.py"}})
+    edit(
+        repo,
+        **dict.fromkeys(files, None) | {"cart.py": CART}
+        if "cart.py" not in files or files["cart.py"] is None
+        else {"cart.py": CART, **{name: None for name in files if name != "cart.py"}},
+    )
     home.index_code(repo)
     assert (("cart.py:price_of", ""), "") == (now_of(home, id), anchors_of(home.get(id)[0])[0].was)
 
 
 def test_who_was_there_before_is_not_taken_for_what_moved(home, repo):
-    """A twin, a namesake and a like neighbour that stood there already are nobody's new place: the fact is gone."""
+    """A twin, a namesake and a like neighbour that stood there already are nobody's new place: the
+    fact is gone.
+    """
     twin = PRICE.replace("price_of", "price_of_old")
-    for extra in ({"twin.py": PRICE}, {"twin.py": PRICE.replace("+ 1", "+ 2")}, {"cart.py": f"{CART}\n\n{twin}"}):
+    for extra in (
+        {"twin.py": PRICE},
+        {"twin.py": PRICE.replace("+ 1", "+ 2")},
+        {"cart.py": f"{CART}\n\n{twin}"},
+    ):
         edit(repo, **{"cart.py": CART, **extra})
         id = told(home, repo)
         edit(repo, **{"cart.py": (repo / "cart.py").read_text().replace(PRICE, "", 1)})
@@ -136,8 +176,10 @@ def test_who_was_there_before_is_not_taken_for_what_moved(home, repo):
 
 def test_overloads_and_setters_belong_together(home, repo):
     """A name with two definitions is one place: a change in either is told."""
-    two = ("class A:\n    @property\n    def n(self):\n        return 1\n\n"
-           "    @n.setter\n    def n(self, v):\n        self.m = v\n")
+    two = (
+        "class A:\n    @property\n    def n(self):\n        return 1\n\n"
+        "    @n.setter\n    def n(self, v):\n        self.m = v\n"
+    )
     edit(repo, **{"a.py": two})
     id = told(home, repo, "a.py:A.n")
     edit(repo, **{"a.py": two.replace("self.m = v", "self.m = v + 1")})
@@ -146,17 +188,25 @@ def test_overloads_and_setters_belong_together(home, repo):
 
 
 def test_a_fact_about_a_file(home, repo):
-    """The file as a whole: its layout may change, its code not; it is followed by its content or most of it."""
+    """The file as a whole: its layout may change, its code not; it is followed by its content or
+    most of it.
+    """
     more = CART + "\n\ndef third():\n    return 3\n"
     edit(repo, **{"cart.py": more})
     id = told(home, repo, "cart.py")
     assert {"file:cart.py"} == edges_of(home, id)
     for files, place, state in (
-            ({"cart.py": "# hello\n" + more}, "cart.py", ""),
-            ({"cart.py": more.replace("3 * n", "5 * n")}, "cart.py", CHANGED),
-            ({"cart.py": None, "lib/cart.py": more}, "lib/cart.py", ""),
-            ({"lib/cart.py": None, "wagon.py": more.replace("return 3", "return 4")}, "wagon.py", CHANGED),
-            ({"wagon.py": None}, "wagon.py", GONE), ({"cart.py": more}, "cart.py", "")):
+        ({"cart.py": "# hello\n" + more}, "cart.py", ""),
+        ({"cart.py": more.replace("3 * n", "5 * n")}, "cart.py", CHANGED),
+        ({"cart.py": None, "lib/cart.py": more}, "lib/cart.py", ""),
+        (
+            {"lib/cart.py": None, "wagon.py": more.replace("return 3", "return 4")},
+            "wagon.py",
+            CHANGED,
+        ),
+        ({"wagon.py": None}, "wagon.py", GONE),
+        ({"cart.py": more}, "cart.py", ""),
+    ):
         edit(repo, **files)
         home.index_code(repo)
         assert (place, state) == now_of(home, id), files
@@ -175,12 +225,18 @@ def test_a_file_that_is_no_code(home, repo):
 
 
 def git(repo, *words):
-    return subprocess.run(["git", "-C", str(repo), "-c", "user.name=a", "-c", "user.email=a@b.c", *words], check=True,
-                          capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["git", "-C", str(repo), "-c", "user.name=a", "-c", "user.email=a@b.c", *words],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
 
 
 def test_through_a_git_history(home, repo):
-    """Renamed with git, altered on a branch, checked out and reverted: what is told is what is checked out."""
+    """Renamed with git, altered on a branch, checked out and reverted: what is told is what is
+    checked out.
+    """
     git(repo, "init", "-qb", "main")
     git(repo, "add", ".")
     git(repo, "commit", "-qm", "one")
@@ -227,7 +283,9 @@ def test_a_work_tree_that_is_gone_leaves_its_facts_to_the_project(home, repo, tm
 
 
 def test_the_mark_is_told_everywhere(home, repo):
-    """In the hit, in the text for the agent, in the story; a changed one ranks lower, a gone one does not pop up."""
+    """In the hit, in the text for the agent, in the story; a changed one ranks lower, a gone one
+    does not pop up.
+    """
     id = told(home, repo, triggers=["tool:Edit"])
     before = prior(home.get(id)[0], home.work.now)
     edit(repo, **{"cart.py": CART.replace("3 * n", "4 * n")})
@@ -241,7 +299,11 @@ def test_the_mark_is_told_everywhere(home, repo):
     assert words in home.recall("", space=SPACE)[0].why
     assert any(words in line and f"reverie about {id}" in line for line in home.explain(id).story)
     assert before * 0.85 == pytest.approx(prior(one, home.work.now))
-    assert [id] == [memory.id for memory in home.outdated(space=SPACE)] == [m.id for m in home.pending(space=SPACE)]
+    assert (
+        [id]
+        == [memory.id for memory in home.outdated(space=SPACE)]
+        == [m.id for m in home.pending(space=SPACE)]
+    )
     with home.companion(space=f"{SPACE}/s1") as companion:
         block = companion.turn([{"role": "user", "content": "Prices are in cents?"}])
     assert words in block.text
@@ -256,7 +318,9 @@ def test_the_mark_is_told_everywhere(home, repo):
 
 
 def test_a_mark_is_an_event_that_can_be_taken_back(home, repo):
-    """It stands in the history with what was there before; undo brings that back, and the next look marks it again."""
+    """It stands in the history with what was there before; undo brings that back, and the next look
+    marks it again.
+    """
     id = told(home, repo)
     before = home.get(id)[0]
     edit(repo, **{"cart.py": None, "basket.py": CART.replace("3 * n", "4 * n")})
@@ -274,8 +338,13 @@ def test_a_mark_is_an_event_that_can_be_taken_back(home, repo):
 
 
 def test_somebody_says_that_it_is_still_true(home, repo):
-    """`confirm` and `curate` set the anchor to the code as it is; what is gone is let go of; then nothing waits."""
-    for decide in (lambda id: home.confirm(id, note="read it"), lambda id: home.curate(id, "validated")):
+    """`confirm` and `curate` set the anchor to the code as it is; what is gone is let go of; then
+    nothing waits.
+    """
+    for decide in (
+        lambda id: home.confirm(id, note="read it"),
+        lambda id: home.curate(id, "validated"),
+    ):
         edit(repo, **{"cart.py": CART})
         id = told(home, repo)
         edit(repo, **{"cart.py": CART.replace("3 * n", "4 * n")})
@@ -284,12 +353,22 @@ def test_somebody_says_that_it_is_still_true(home, repo):
         assert (("cart.py:price_of", ""), []) == (now_of(home, id), home.outdated(space=SPACE))
         edit(repo, **{"cart.py": CART})
         home.index_code(repo)
-        assert ("cart.py:price_of", CHANGED) == now_of(home, id), "it was confirmed for the other text"
+        assert ("cart.py:price_of", CHANGED) == now_of(home, id), (
+            "it was confirmed for the other text"
+        )
         edit(repo, **{"cart.py": None})
         home.index_code(repo)
         decide(id)
-        assert ([], set(), []) == (anchors_of(home.get(id)[0]), edges_of(home, id), home.pending(space=SPACE))
-    assert any("confirmed" in line for record in home.browse(space=SPACE) for line in home.explain(record.id).story)
+        assert ([], set(), []) == (
+            anchors_of(home.get(id)[0]),
+            edges_of(home, id),
+            home.pending(space=SPACE),
+        )
+    assert any(
+        "confirmed" in line
+        for record in home.browse(space=SPACE)
+        for line in home.explain(record.id).story
+    )
 
 
 def test_anchors_can_be_given_and_taken_off(home, repo):
@@ -308,11 +387,17 @@ def test_anchors_can_be_given_and_taken_off(home, repo):
 
 
 def test_what_cannot_be_anchored_is_refused(home, repo, tmp_path):
-    """No such file, symbol or repository, a secret file, too many: refused, with what to do; nothing is kept."""
+    """No such file, symbol or repository, a secret file, too many: refused, with what to do;
+    nothing is kept.
+    """
     home.index_code(repo)
     edit(repo, **{".secretsignore": "keys.py\n", "keys.py": "def key():\n    return 1\n"})
-    for place, words in (("none.py", "no file"), ("cart.py:nobody", "does not define nobody"), ("keys.py", "no file"),
-                         ("../elsewhere.py", "Index it")):
+    for place, words in (
+        ("none.py", "no file"),
+        ("cart.py:nobody", "does not define nobody"),
+        ("keys.py", "no file"),
+        ("../elsewhere.py", "Index it"),
+    ):
         with pytest.raises(NotFound, match=words):
             home.remember(TEXT, space=SPACE, about=[str(repo / place)])
     with pytest.raises(BadInput, match="20"):
@@ -340,8 +425,12 @@ NAMED = [
 
 @pytest.mark.parametrize(("text", "places"), NAMED)
 def test_a_text_names_what_it_is_about(home, repo, text, places):
-    """In settle, what a memory of the project's space names gets anchors; what is ambiguous gets none."""
-    written(repo, **{"one.py": "def same():\n    return 1\n", "two.py": "def same():\n    return 2\n"})
+    """In settle, what a memory of the project's space names gets anchors; what is ambiguous gets
+    none.
+    """
+    written(
+        repo, **{"one.py": "def same():\n    return 1\n", "two.py": "def same():\n    return 2\n"}
+    )
     home.index_code(repo)
     one = home.remember(text, space=config.space_of(repo))
     home.settle()
@@ -349,18 +438,24 @@ def test_a_text_names_what_it_is_about(home, repo, text, places):
 
 
 def test_what_gives_no_anchor(home, repo):
-    """What happened, what another project says, and what was said before the file was altered last."""
+    """What happened, what another project says, and what was said before the file was
+    altered last.
+    """
     home.index_code(repo)
     space = config.space_of(repo)
-    ids = [home.remember("`price_of` counts cents", space=space, kind="event").id,
-           home.remember("`price_of` counts cents", space="me/else").id,
-           home.remember("`price_of` counts in cents", space=space, at=OLD - 86_400).id]
+    ids = [
+        home.remember("`price_of` counts cents", space=space, kind="event").id,
+        home.remember("`price_of` counts cents", space="me/else").id,
+        home.remember("`price_of` counts in cents", space=space, at=OLD - 86_400).id,
+    ]
     home.settle()
     assert [[], [], []] == [anchors_of(memory) for memory in home.get(ids)]
 
 
 def test_the_first_index_finds_what_was_said_before(home, repo):
-    """Memories that were there already get their anchors, unless the file was altered after they were said."""
+    """Memories that were there already get their anchors, unless the file was altered after they
+    were said.
+    """
     space = config.space_of(repo)
     one = home.remember("`price_of` counts cents", space=f"{space}/s1").id
     two = home.remember("`Cart.total` adds prices", space=space, at=OLD - 86_400).id
@@ -370,14 +465,22 @@ def test_the_first_index_finds_what_was_said_before(home, repo):
 
 
 def test_another_text_names_something_else(home, repo):
-    """A revised text takes the anchors that the old one named with it; those that were given stay."""
+    """A revised text takes the anchors that the old one named with it; those that were
+    given stay.
+    """
     home.index_code(repo)
-    one = home.remember("`price_of` counts cents", space=config.space_of(repo), about=[str(repo / "other.py")]).id
+    one = home.remember(
+        "`price_of` counts cents", space=config.space_of(repo), about=[str(repo / "other.py")]
+    ).id
     home.settle()
-    assert ["other.py", "cart.py:price_of"] == [anchor.place for anchor in anchors_of(home.get(one)[0])]
+    assert ["other.py", "cart.py:price_of"] == [
+        anchor.place for anchor in anchors_of(home.get(one)[0])
+    ]
     home.revise(one, text="`Cart.total` counts cents")
     home.settle()
-    assert ["other.py", "cart.py:Cart.total"] == [anchor.place for anchor in anchors_of(home.get(one)[0])]
+    assert ["other.py", "cart.py:Cart.total"] == [
+        anchor.place for anchor in anchors_of(home.get(one)[0])
+    ]
     assert {"file:other.py", "symbol:cart.py#Cart.total"} == edges_of(home, one)
 
 
@@ -388,8 +491,11 @@ def test_a_file_that_a_text_only_names_may_change(home, repo):
     home.index_code(repo)
     one = home.remember("Run four.py after a change", space=config.space_of(repo)).id
     home.settle()
-    for text, state in ((four.replace("return 1", "return 9"), ""), (four.replace("return", "yield"), CHANGED),
-                        (four, "")):
+    for text, state in (
+        (four.replace("return 1", "return 9"), ""),
+        (four.replace("return", "yield"), CHANGED),
+        (four, ""),
+    ):
         edit(repo, **{"four.py": text})
         home.index_code(repo)
         assert ("four.py", state) == now_of(home, one)
@@ -399,21 +505,34 @@ def test_a_file_that_a_text_only_names_may_change(home, repo):
 
 
 def test_what_is_said_again_keeps_its_anchor(home, repo, clock):
-    """A memory that takes in one that says the same takes its anchor over; said of newer code, it holds for that."""
+    """A memory that takes in one that says the same takes its anchor over; said of newer code, it
+    holds for that.
+    """
     home.index_code(repo)
     first = home.remember("The price is in cents of a euro.", space=SPACE, session="s1").id
-    again = home.remember("The price is in cents of a euro.", space=SPACE, session="s2",
-                          about=[str(repo / "cart.py:price_of")]).id
+    again = home.remember(
+        "The price is in cents of a euro.",
+        space=SPACE,
+        session="s2",
+        about=[str(repo / "cart.py:price_of")],
+    ).id
     home.settle()
     (kept,) = home.browse(space=SPACE)
     assert {kept.id} <= {first, again}
     assert [("cart.py:price_of", "")] == [(one.place, one.state) for one in anchors_of(kept)]
     edit(repo, **{"cart.py": CART.replace("3 * n", "4 * n")})
     home.index_code(repo)
-    assert ({"symbol:cart.py#price_of"}, CHANGED) == (edges_of(home, kept.id), standing(home.get(kept.id)[0]))
+    assert ({"symbol:cart.py#price_of"}, CHANGED) == (
+        edges_of(home, kept.id),
+        standing(home.get(kept.id)[0]),
+    )
     clock.tick(60)
-    home.remember("The price is in cents of a euro.", space=SPACE, session="s3",
-                  about=[str(repo / "cart.py:price_of")])
+    home.remember(
+        "The price is in cents of a euro.",
+        space=SPACE,
+        session="s3",
+        about=[str(repo / "cart.py:price_of")],
+    )
     home.settle()
     (kept,) = home.browse(space=SPACE)
     assert ("cart.py:price_of", "") == now_of(home, kept.id)
@@ -421,13 +540,17 @@ def test_what_is_said_again_keeps_its_anchor(home, repo, clock):
 
 
 def test_sleep_verifies_facts(home, repo):
-    """B112: a night renews the index and marks what has changed; a dry run only tells; the night can be undone."""
+    """B112: a night renews the index and marks what has changed; a dry run only tells; the night
+    can be undone.
+    """
     id = told(home, repo)
     before = home.get(id)[0].details
     edit(repo, **{"cart.py": CART.replace("3 * n", "4 * n")})
     dry = home.sleep(["anchors"], dry_run=True)
     assert (["said about an older version of price_of in cart.py"], ("cart.py:price_of", "")) == (
-        [planned.step.why for planned in dry.plan], now_of(home, id))
+        [planned.step.why for planned in dry.plan],
+        now_of(home, id),
+    )
     slept = home.sleep(["anchors"])
     assert (1, ("cart.py:price_of", CHANGED)) == (slept.steps, now_of(home, id))
     assert 0 == home.sleep(["anchors"]).steps
@@ -448,23 +571,38 @@ def test_settling_looks_after_anchors_once_a_minute(home, repo, clock):
     shutil.rmtree(repo)
     clock.tick(61)
     home.settle()
-    assert ("cart.py:price_of", CHANGED) == now_of(home, id), "a folder that is not there says nothing"
+    assert ("cart.py:price_of", CHANGED) == now_of(home, id), (
+        "a folder that is not there says nothing"
+    )
 
 
-@pytest.mark.parametrize(("answer", "state", "words"), [
-    ({"still": "yes", "why": "same unit"}, "", ""),
-    ({"still": "no", "why": "euros now"}, CHANGED, "no longer so, says a model: euros now"),
-    ({"still": "unsure"}, CHANGED, "older version of price_of in cart.py"),
-    ({"still": "maybe"}, CHANGED, "older version of price_of in cart.py"),
-])
+@pytest.mark.parametrize(
+    ("answer", "state", "words"),
+    [
+        ({"still": "yes", "why": "same unit"}, "", ""),
+        ({"still": "no", "why": "euros now"}, CHANGED, "no longer so, says a model: euros now"),
+        ({"still": "unsure"}, CHANGED, "older version of price_of in cart.py"),
+        ({"still": "maybe"}, CHANGED, "older version of price_of in cart.py"),
+    ],
+)
 def test_a_model_may_say_whether_it_holds(tmp_path, repo, clock, answer, state, words):
-    """In sleep, with both texts before it, within the budget and once; its no is told, its yes takes the mark away."""
-    with scripted(json.dumps(answer)) as script, memory(tmp_path / "home", now=clock, llm=script.openai) as mind:
+    """In sleep, with both texts before it, within the budget and once; its no is told, its yes
+    takes the mark away.
+    """
+    with (
+        scripted(json.dumps(answer)) as script,
+        memory(tmp_path / "home", now=clock, llm=script.openai) as mind,
+    ):
         id = told(mind, repo)
         edit(repo, **{"cart.py": CART.replace("3 * n", "4 * n")})
         mind.sleep(["anchors"])
         asked = len(script.asked)
-        assert asked >= 1 and "3 * n" in script.data(0) and "4 * n" in script.data(0) and TEXT in script.data(0)
+        assert (
+            asked >= 1
+            and "3 * n" in script.data(0)
+            and "4 * n" in script.data(0)
+            and TEXT in script.data(0)
+        )
         assert (state, True) == (now_of(mind, id)[1], words in outdated(mind.get(id)[0]))
         if answer["still"] != "maybe":
             mind.sleep(["anchors"])
@@ -478,7 +616,10 @@ def test_nobody_asks_about_what_cannot_be_shown(tmp_path, repo, clock):
     """A definition longer than what is kept of it is not judged by its beginning."""
     long = "def long(n):\n" + "".join(f"    n += {k} * n\n" for k in range(200)) + "    return n\n"
     edit(repo, **{"cart.py": long})
-    with scripted('{"still": "yes"}') as script, memory(tmp_path / "home", now=clock, llm=script.openai) as mind:
+    with (
+        scripted('{"still": "yes"}') as script,
+        memory(tmp_path / "home", now=clock, llm=script.openai) as mind,
+    ):
         id = told(mind, repo, "cart.py:long")
         edit(repo, **{"cart.py": long.replace("199 * n", "-1")})
         mind.sleep(["anchors"])
@@ -496,15 +637,29 @@ with memory(sys.argv[1], now=now) as mind:
 
 
 def test_two_processes_at_once(tmp_path, repo):
-    """Both look after the same anchors; each memory is marked once, and the store is as it should be."""
+    """Both look after the same anchors; each memory is marked once, and the store is as it should
+    be.
+    """
     home = tmp_path / "home"
     with opened(home) as mind:
         mind.index_code(repo)
-        ids = [one.id for one in mind.remember_many([{"text": f"{TEXT} {n}", "about": [str(repo / "cart.py:price_of")]}
-                                                     for n in range(60)], space=SPACE)]
+        ids = [
+            one.id
+            for one in mind.remember_many(
+                [
+                    {"text": f"{TEXT} {n}", "about": [str(repo / "cart.py:price_of")]}
+                    for n in range(60)
+                ],
+                space=SPACE,
+            )
+        ]
     edit(repo, **{"cart.py": None, "money.py": PRICE.replace("3 * n", "4 * n")})
-    both = [subprocess.Popen([sys.executable, "-c", INDEXER, str(home), str(repo)], stdin=subprocess.PIPE)
-            for _ in range(2)]
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", INDEXER, str(home), str(repo)], stdin=subprocess.PIPE
+        )
+        for _ in range(2)
+    ]
     for one in both:
         assert one.stdin
         one.stdin.write(b"go\n")
@@ -512,30 +667,47 @@ def test_two_processes_at_once(tmp_path, repo):
     assert [0, 0] == [one.wait(60) for one in both]
     with opened(home) as mind:
         assert {("money.py:price_of", CHANGED)} == {now_of(mind, id) for id in ids}
-        assert {1} == {sum(record.event.verb == "anchor" and record.op == "revise" for record in mind.history(id))
-                       for id in ids}
+        assert {1} == {
+            sum(
+                record.event.verb == "anchor" and record.op == "revise"
+                for record in mind.history(id)
+            )
+            for id in ids
+        }
         assert [] == mind.verify()
 
 
 def test_the_commands(tmp_path, repo, monkeypatch):
-    """remember --about, about, about ID with --on, --off and --still-true, recall, curate; with --json."""
+    """remember --about, about, about ID with --on, --off and --still-true, recall, curate; with
+    --json.
+    """
     home = ("--home", str(toy_home(tmp_path)))
     monkeypatch.chdir(repo)
     invoked("index", *home)
-    kept = json.loads(invoked("remember", TEXT, "--about", "cart.py:price_of", *home, "--json").stdout)["memory"]["id"]
+    kept = json.loads(
+        invoked("remember", TEXT, "--about", "cart.py:price_of", *home, "--json").stdout
+    )["memory"]["id"]
     assert "cart.py:price_of: as it was when it was said" in invoked("about", kept, *home).stdout
     assert "Nothing speaks of code" in invoked("about", *home).stdout
     edit(Path(repo), **{"cart.py": CART.replace("3 * n", "4 * n")})
     invoked("index", *home)
     shown = invoked("about", kept, *home).stdout
-    assert "said about an older version" in shown and "-    total = 3 * n" in shown and "+    total = 4 * n" in shown
+    assert (
+        "said about an older version" in shown
+        and "-    total = 3 * n" in shown
+        and "+    total = 4 * n" in shown
+    )
     assert kept in invoked("about", *home).stdout
     assert "said about an older version" in invoked("recall", "prices", *home).stdout
     assert "said about an older version" in invoked("curate", *home).stdout
     assert "out of date" in invoked("show", kept, *home).stdout
     assert 1 == len(json.loads(invoked("about", "--json", *home).stdout)["memories"])
-    told = json.loads(invoked("about", kept, "--still-true", "--on", "other.py", *home, "--json").stdout)["about"]
-    assert [("cart.py", "price_of", ""), ("other.py", "", "")] == [(o["path"], o["symbol"], o["state"]) for o in told]
+    told = json.loads(
+        invoked("about", kept, "--still-true", "--on", "other.py", *home, "--json").stdout
+    )["about"]
+    assert [("cart.py", "price_of", ""), ("other.py", "", "")] == [
+        (o["path"], o["symbol"], o["state"]) for o in told
+    ]
     invoked("about", kept, "--off", "other.py", "--off", "cart.py:price_of", *home)
     assert "It is about no code" in invoked("about", kept, *home).stdout
     invoked("about", "--still-true", *home, code=2)

@@ -1,4 +1,6 @@
-"""Single questions to a language model, played by a real server on loopback; without a useful answer there is None."""
+"""Single questions to a language model, played by a real server on loopback; without a useful
+answer there is None.
+"""
 
 import pytest
 
@@ -28,13 +30,30 @@ def counts(mind):
 
 
 QUESTIONS = {
-    "reconcile": (lambda work: asking.opinion(work, EVENT, OLD, NEW),
-                  '{"relation": "updates", "confidence": 0.9, "why": "now"}', ("updates", 0.9, "now"), None),
-    "relate": (related,
-               '{"relation": "relates_to", "confidence": 0.6}', ("relates_to", 0.6, ""), None),
-    "merge": (lambda work: merged(work, "Port 80.", "Host heron7."),
-              '{"text": "Port 80, host heron7."}', "Port 80, host heron7.", ""),
-    "name": (lambda work: asking.group_name(work, ["a", "b"], SPACE), '{"name": "Staging"}', "staging", None),
+    "reconcile": (
+        lambda work: asking.opinion(work, EVENT, OLD, NEW),
+        '{"relation": "updates", "confidence": 0.9, "why": "now"}',
+        ("updates", 0.9, "now"),
+        None,
+    ),
+    "relate": (
+        related,
+        '{"relation": "relates_to", "confidence": 0.6}',
+        ("relates_to", 0.6, ""),
+        None,
+    ),
+    "merge": (
+        lambda work: merged(work, "Port 80.", "Host heron7."),
+        '{"text": "Port 80, host heron7."}',
+        "Port 80, host heron7.",
+        "",
+    ),
+    "name": (
+        lambda work: asking.group_name(work, ["a", "b"], SPACE),
+        '{"name": "Staging"}',
+        "staging",
+        None,
+    ),
 }
 
 
@@ -47,8 +66,17 @@ def test_a_question_and_its_answer(task, clock):
         assert {task: {"ok": 1}} == counts(mind)
 
 
-@pytest.mark.parametrize("bad", ["", "Sure!", "{}", '{"relation": "delete", "text": "Port 80.", "name": "; rm -rf"}',
-                                 '{"text": "Port 80 or 81, host heron7."}', Status(400)])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "",
+        "Sure!",
+        "{}",
+        '{"relation": "delete", "text": "Port 80.", "name": "; rm -rf"}',
+        '{"text": "Port 80 or 81, host heron7."}',
+        Status(400),
+    ],
+)
 @pytest.mark.parametrize("task", QUESTIONS)
 def test_without_a_useful_answer_nothing_is_known(task, bad, clock):
     """Malformed, empty, hostile, rejected: the same as no model (CC-34, CC-71)."""
@@ -81,6 +109,10 @@ def test_gaps_are_reviewed(clock):
 
 def test_nobody_to_ask(mind):
     """Without a model every question has no answer, and nothing is imported for it."""
-    assert [None] * 5 == [asking.opinion(mind.work, EVENT, OLD, NEW), asking.relating(mind.work),
-                          asking.merging_text(mind.work, SPACE), asking.group_name(mind.work, ["a"], SPACE),
-                          asking.answered(mind.work, EVENT, ["q"], SAID)]
+    assert [None] * 5 == [
+        asking.opinion(mind.work, EVENT, OLD, NEW),
+        asking.relating(mind.work),
+        asking.merging_text(mind.work, SPACE),
+        asking.group_name(mind.work, ["a"], SPACE),
+        asking.answered(mind.work, EVENT, ["q"], SAID),
+    ]

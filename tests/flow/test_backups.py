@@ -1,4 +1,6 @@
-"""Daily copies: what is erased for good is erased there too, and what cannot be reached is said (X20, CC-4, A106)."""
+"""Daily copies: what is erased for good is erased there too, and what cannot be reached is said
+(X20, CC-4, A106).
+"""
 
 import sqlite3
 import subprocess
@@ -40,7 +42,9 @@ def test_purging_reaches_the_daily_copies(home):
 
 
 def test_what_purging_could_not_reach_is_said(home):
-    """A copy of a newer Reverie is left alone and named, so is a damaged file that was kept; a broken copy goes."""
+    """A copy of a newer Reverie is left alone and named, so is a damaged file that was kept; a
+    broken copy goes.
+    """
     copy, gone, _ = filled(home)
     broken = copy.with_name("reverie-20200101.db")
     broken.write_bytes(b"xylophone, and no database " * 300)
@@ -66,8 +70,13 @@ def test_a_mind_elsewhere_leaves_the_copies_of_the_home_alone(home, clock):
 
 
 def test_purging_takes_the_wordings_along(home):
-    """What was merged into a memory says the same: it goes as well, at every remove, in the copies too (CC-4)."""
-    ids = [home.remember(f"My home address is 12 Quokkastreet{end}", space=SPACE).id for end in (".", "!", "")]
+    """What was merged into a memory says the same: it goes as well, at every remove, in the copies
+    too (CC-4).
+    """
+    ids = [
+        home.remember(f"My home address is 12 Quokkastreet{end}", space=SPACE).id
+        for end in (".", "!", "")
+    ]
     stays = home.remember("it stays", space=SPACE).id
     home.settle()
     first = next(m for m in home.get(ids) if m.active)
@@ -80,8 +89,13 @@ def test_purging_takes_the_wordings_along(home):
 
 
 def test_purging_leaves_what_is_no_wording(home):
-    """A memory that was superseded, or from which another one was only derived, is a thing of its own."""
-    old, new, note = (home.remember(text, space=SPACE).id for text in ("The port is 80", "It is 8080", "About ports"))
+    """A memory that was superseded, or from which another one was only derived, is a thing of its
+    own.
+    """
+    old, new, note = (
+        home.remember(text, space=SPACE).id
+        for text in ("The port is 80", "It is 8080", "About ports")
+    )
     home.supersede(old, new)
     home.link(note, old, "derived_from")
     assert home.purge([new, note])[:2] == (2, ())
@@ -89,7 +103,9 @@ def test_purging_leaves_what_is_no_wording(home):
 
 
 def test_a_backup_comes_back_while_others_go_on(home, tmp_path):
-    """A115: also for a mind that has the later state in memory, and on its pages; what was replaced is kept."""
+    """A115: also for a mind that has the later state in memory, and on its pages; what was replaced
+    is kept.
+    """
     one = home.remember("The staging server is heron.", space=SPACE)
     home.settle()
     copy = home.backup(tmp_path / "copy.db")
@@ -102,14 +118,19 @@ def test_a_backup_comes_back_while_others_go_on(home, tmp_path):
         kept = home.restore_backup(copy)
         for mind in (home, other):
             assert [hit.memory.text for hit in mind.recall("staging server", space=SPACE)] == [
-                "The staging server is heron."]
+                "The staging server is heron."
+            ]
             assert [] == mind.verify()
         after = other.remember("The staging server is egret.", space=SPACE)
         home.settle()
-        assert after.id in [hit.memory.id for hit in home.recall("staging server egret", space=SPACE)]
+        assert after.id in [
+            hit.memory.id for hit in home.recall("staging server egret", space=SPACE)
+        ]
     home.restore_backup(kept)
     assert {memory.text for memory in home.get([one.id, two.id])} == {
-        "The staging server is ibis.", "The staging server is crane."}
+        "The staging server is ibis.",
+        "The staging server is crane.",
+    }
 
 
 def test_what_is_no_backup_alters_nothing(home, tmp_path):
@@ -136,11 +157,15 @@ def test_purging_reaches_what_a_backup_replaced(home, tmp_path):
 
 
 def test_what_is_written_while_a_backup_comes_back_is_in_one_of_the_two(home, tmp_path):
-    """A115, CC-6: an acknowledged write of another process stands in the store or in the copy of what was there."""
+    """A115, CC-6: an acknowledged write of another process stands in the store or in the copy of
+    what was there.
+    """
     home.remember("It was there.", space=SPACE)
     copy = home.backup(tmp_path / "copy.db")
     many = [(f"m{number}", "x" * 400) for number in range(5_000)]
-    home.store.apply([Add(memory=fact(id, text)) for id, text in many], Event("remember", SPACE, NOON))
+    home.store.apply(
+        [Add(memory=fact(id, text)) for id, text in many], Event("remember", SPACE, NOON)
+    )
     writers = [writing(home.settings.home, name) for name in "ab"]
     for writer in writers:
         assert writer.stdout.readline()
@@ -155,7 +180,7 @@ def test_what_is_written_while_a_backup_comes_back_is_in_one_of_the_two(home, tm
     found = set()
     for file in (*kept, home.settings.home / "reverie.db"):
         with closing(sqlite3.connect(file)) as db:
-            found |= {id for id, in db.execute("select id from memory")}
+            found |= {id for (id,) in db.execute("select id from memory")}
     assert len(told) > 10
     assert told - found == set()
 
@@ -180,9 +205,15 @@ with reverie.open(sys.argv[1] + "/reverie.db", settings=Settings(home=sys.argv[1
 
 
 def writing(folder, name):
-    """A process that remembers until its stdin is closed and tells each memory that it was told is kept."""
-    return subprocess.Popen([sys.executable, "-c", WRITER, str(folder), name], stdin=subprocess.PIPE,
-                            stdout=subprocess.PIPE, text=True)
+    """A process that remembers until its stdin is closed and tells each memory that it was told is
+    kept.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(folder), name],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
 def fact(id, text):

@@ -1,7 +1,9 @@
 # mypy: no-check-untyped-defs
-"""Damaged files, full disks, homes that cannot be written, jumping clocks and odd texts: sane answers or clear errors.
+"""Damaged files, full disks, homes that cannot be written, jumping clocks and odd texts: sane
+answers or clear errors.
 
-Where a situation needs rights that the machine does not give (mounting), the test says so and is skipped.
+Where a situation needs rights that the machine does not give (mounting), the test says so and is
+skipped.
 """
 
 import shutil
@@ -40,9 +42,13 @@ SPACE = "me/demo"
 def filled(home, count=400):
     """A home with a backup of its first half. Returns the ids of both halves."""
     with memory(home) as mind:
-        early = mind.remember_many([{"text": f"early note {n} " + "x" * 200} for n in range(count // 2)], space=SPACE)
+        early = mind.remember_many(
+            [{"text": f"early note {n} " + "x" * 200} for n in range(count // 2)], space=SPACE
+        )
         mind.backup(home / "backups" / "early.db")
-        late = mind.remember_many([{"text": f"late note {n} " + "y" * 200} for n in range(count // 2)], space=SPACE)
+        late = mind.remember_many(
+            [{"text": f"late note {n} " + "y" * 200} for n in range(count // 2)], space=SPACE
+        )
         mind.settle()
     return [m.id for m in early], [m.id for m in late]
 
@@ -81,7 +87,13 @@ def truncated(path):
         file.truncate(path.stat().st_size * 2 // 3)
 
 
-DAMAGE = (overwritten_header, garbage_in_the_middle, garbage_in_the_table, garbage_at_the_root, truncated)
+DAMAGE = (
+    overwritten_header,
+    garbage_in_the_middle,
+    garbage_in_the_table,
+    garbage_at_the_root,
+    truncated,
+)
 
 
 def mended(home):
@@ -90,8 +102,9 @@ def mended(home):
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda d: d.__name__)
 def test_a_damaged_file_says_so_and_can_be_mended(tmp_path, damage):
-    """Damage is StoreDamaged or a finding of `verify`, never silence; repairing keeps what is readable, takes the rest
-    from the backup, and keeps the damaged file (X20, CC-9)."""
+    """Damage is StoreDamaged or a finding of `verify`, never silence; repairing keeps what is
+    readable, takes the rest from the backup, and keeps the damaged file (X20, CC-9).
+    """
     early, late = filled(tmp_path)
     path = tmp_path / "reverie.db"
     damage(path)
@@ -122,7 +135,9 @@ def test_a_damaged_file_says_so_and_can_be_mended(tmp_path, damage):
 
 
 def test_an_unharmed_file_survives_a_repair(tmp_path):
-    """Repairing what is whole loses nothing: memories, history, events and cursors are the same (X20)."""
+    """Repairing what is whole loses nothing: memories, history, events and cursors are the same
+    (X20).
+    """
     filled(tmp_path, 40)
     with memory(tmp_path) as mind:
         mind.forget(mind.browse(space=SPACE)[0].id)
@@ -134,7 +149,9 @@ def test_an_unharmed_file_survives_a_repair(tmp_path):
 
 
 def test_an_empty_file_is_a_new_memory_and_the_backup_fills_it(tmp_path):
-    """A file of no bytes (a crash before the first write) opens as a new one; repair takes all from the backup."""
+    """A file of no bytes (a crash before the first write) opens as a new one; repair takes all from
+    the backup.
+    """
     early, _ = filled(tmp_path, 40)
     for part in tmp_path.glob("reverie.db*"):
         part.unlink()
@@ -191,7 +208,9 @@ def test_a_full_database_keeps_what_was_promised(tmp_path):
 
 
 def test_a_full_disk_keeps_what_was_promised(tmp_path):
-    """The same on a real file system without room: another file is removed, and it works again (X20)."""
+    """The same on a real file system without room: another file is removed, and it works again
+    (X20).
+    """
     with mounted("-t", "tmpfs", "-o", "size=3m", "reverie-test", tmp_path / "small") as small:
         (small / "ballast").write_bytes(b"x" * 1_000_000)
         with memory(small / "home") as mind:
@@ -230,12 +249,16 @@ def test_a_home_that_cannot_be_made_says_where():
 
 
 def test_a_read_only_home_can_be_read(tmp_path):
-    """Reading goes on and writing says that it cannot; a home left by a crash is refused rather than shown in part."""
+    """Reading goes on and writing says that it cannot; a home left by a crash is refused rather
+    than shown in part.
+    """
     home = tmp_path / "home"
     with memory(home) as mind:
         ids = [mind.remember(f"note {n}", space=SPACE).id for n in range(3)]
         mind.settle()
-        crashed = shutil.copytree(home, tmp_path / "crashed", ignore=shutil.ignore_patterns("*-shm"))
+        crashed = shutil.copytree(
+            home, tmp_path / "crashed", ignore=shutil.ignore_patterns("*-shm")
+        )
     with read_only(home, tmp_path / "mount") as place, memory(place) as mind:
         with pytest.raises(StoreReadOnly):
             mind.remember("more", space=SPACE)
@@ -275,7 +298,10 @@ def test_everything_goes_on_when_the_clock_jumps(tmp_path):
         for days in (0, -1, 365, -400):
             clock.tick(days=days)
             memory_ = mind.remember(f"the heron of day {days}", space=SPACE)
-            assert mind.recall(f"heron of day {days}", space=SPACE, mode="words")[0].memory.id == memory_.id
+            assert (
+                mind.recall(f"heron of day {days}", space=SPACE, mode="words")[0].memory.id
+                == memory_.id
+            )
             companion.turn(said(f"Remember that day {days} has a heron."))
             assert companion.wait(20)
         companion.close()
@@ -287,7 +313,9 @@ def test_everything_goes_on_when_the_clock_jumps(tmp_path):
         assert mind.stats().waiting == 0
         assert len(mind.store.events(verbs=["turn"])) == 4
         found = mind.recall("heron", space=SPACE, mode="words", limit=20)
-        assert [2] * 4 == [hit.memory.strength for hit in found]    # what was said again in other words is one memory
+        assert [2] * 4 == [
+            hit.memory.strength for hit in found
+        ]  # what was said again in other words is one memory
         assert mind.verify() == []
 
 
@@ -311,8 +339,12 @@ TEXTS = {
 
 @pytest.mark.parametrize("what", TEXTS)
 def test_any_text_can_be_kept_and_found(home, what):
-    """Kept, found, shown, exported and purged; only what cannot be stored is replaced (A57, CC-29)."""
-    memory_ = home.remember(TEXTS[what], space=SPACE, title=TEXTS[what][:80], speaker=TEXTS[what][:30])
+    """Kept, found, shown, exported and purged; only what cannot be stored is replaced
+    (A57, CC-29).
+    """
+    memory_ = home.remember(
+        TEXTS[what], space=SPACE, title=TEXTS[what][:80], speaker=TEXTS[what][:30]
+    )
     home.settle()
     text = home.get(memory_.id)[0].text
     with home.companion(f"{SPACE}/s") as companion:
@@ -321,17 +353,36 @@ def test_any_text_can_be_kept_and_found(home, what):
         block.text.encode()
 
     assert text == TEXTS[what].replace("\x00", "␀").replace("\ud83d", "\ufffd")
-    assert what == "one character" or home.recall("heron", space=SPACE, mode="words")[0].memory.id == memory_.id
+    assert (
+        what == "one character"
+        or home.recall("heron", space=SPACE, mode="words")[0].memory.id == memory_.id
+    )
     assert home.verify() == []
     assert home.purge(memory_.id)[:2] == (1, ())
     assert home.verify() == []
 
 
-@pytest.mark.parametrize("query", ["", " ", "\x00", "\ud800", "?", " ".join(f"word{n}" for n in range(10_000)),
-                                   "the " * 10_000, "x" * 1_000_000, "'\"; drop table memory; --", "NEAR(", "👩‍👩‍👧"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        " ",
+        "\x00",
+        "\ud800",
+        "?",
+        " ".join(f"word{n}" for n in range(10_000)),
+        "the " * 10_000,
+        "x" * 1_000_000,
+        "'\"; drop table memory; --",
+        "NEAR(",
+        "👩‍👩‍👧",
+    ],
+)
 @pytest.mark.parametrize("mode", ["words", "auto"])
 def test_any_query_is_answered(mind, query, mode):
-    """No query is an error; an empty one gives the newest, a limit of nothing gives nothing (A58, CC-29, CC-32)."""
+    """No query is an error; an empty one gives the newest, a limit of nothing gives nothing (A58,
+    CC-29, CC-32).
+    """
     first, second = mind.remember("the heron", space=SPACE), mind.remember("the crane", space=SPACE)
     mind.settle()
     found = mind.recall(query, space=SPACE, mode=mode)
@@ -344,13 +395,40 @@ def test_any_query_is_answered(mind, query, mode):
 
 
 BAD = [
-    {"text": ""}, {"text": " \n"}, {"text": None}, {"text": 5}, {"text": b"bytes"}, {"text": "x" * 4_000_001},
-    {"space": ""}, {"space": "me/"}, {"space": "/me"}, {"space": "me/../you"}, {"space": "a b"}, {"space": 5},
+    {"text": ""},
+    {"text": " \n"},
+    {"text": None},
+    {"text": 5},
+    {"text": b"bytes"},
+    {"text": "x" * 4_000_001},
+    {"space": ""},
+    {"space": "me/"},
+    {"space": "/me"},
+    {"space": "me/../you"},
+    {"space": "a b"},
+    {"space": 5},
     {"space": "/".join("abcdefghijklmnopqrst")},
-    {"kind": ""}, {"kind": "Two Words"}, {"kind": None}, {"provenance": "gossip"}, {"tags": "one"}, {"files": "one"},
-    {"tags": ["x" * 65]}, {"tags": [str(n) for n in range(65)]}, {"at": "soon"}, {"at": float("nan")}, {"at": True},
-    {"expires_at": [1]}, {"trust": 1.5}, {"trust": float("nan")}, {"trust": "high"}, {"salience": -0.1},
-    {"messages": (1,)}, {"messages": ("a", "b")}, {"messages": 5}, {"details": ["not", "named"]}, {"title": 5},
+    {"kind": ""},
+    {"kind": "Two Words"},
+    {"kind": None},
+    {"provenance": "gossip"},
+    {"tags": "one"},
+    {"files": "one"},
+    {"tags": ["x" * 65]},
+    {"tags": [str(n) for n in range(65)]},
+    {"at": "soon"},
+    {"at": float("nan")},
+    {"at": True},
+    {"expires_at": [1]},
+    {"trust": 1.5},
+    {"trust": float("nan")},
+    {"trust": "high"},
+    {"salience": -0.1},
+    {"messages": (1,)},
+    {"messages": ("a", "b")},
+    {"messages": 5},
+    {"details": ["not", "named"]},
+    {"title": 5},
     {"details": {"deep": None}},
 ]
 
@@ -373,7 +451,9 @@ def test_what_cannot_be_kept_is_refused_whole(mind, bad):
 
 
 def test_what_may_not_be_kept_here_is_kept_nowhere(mind):
-    """Where memory is switched off, keeping is an error; it is not done in a space above or below instead (X44)."""
+    """Where memory is switched off, keeping is an error; it is not done in a space above or below
+    instead (X44).
+    """
     mind.settings = mind.settings._replace(off=(SPACE,))
     for space in (SPACE, f"{SPACE}/session"):
         with pytest.raises(Disabled):
@@ -386,7 +466,15 @@ def test_what_may_not_be_kept_here_is_kept_nowhere(mind):
 
 def test_an_unknown_id_is_named(mind):
     """Every verb that needs a memory says which one there is not; reading just leaves it out."""
-    for verb in (mind.forget, mind.restore, mind.purge, mind.explain, mind.history, mind.revise, mind.tag):
+    for verb in (
+        mind.forget,
+        mind.restore,
+        mind.purge,
+        mind.explain,
+        mind.history,
+        mind.revise,
+        mind.tag,
+    ):
         with pytest.raises(NotFound, match="mem_none"):
             verb("mem_none")
     with pytest.raises(NotFound):
@@ -407,11 +495,15 @@ def corrupt(cache):
 
 @pytest.mark.parametrize("spoil", [lambda _: None, corrupt], ids=["missing", "corrupt"])
 def test_without_a_model_words_keep_working(tmp_path, spoil):
-    """A missing or corrupt model is named by `settle`; remembering and finding by words go on (CC-30, A93)."""
+    """A missing or corrupt model is named by `settle`; remembering and finding by words go on
+    (CC-30, A93).
+    """
     settings = Settings(home=tmp_path, offline=True)
     spoil(settings.cache)
     with reverie.open(tmp_path, settings=settings) as mind:
-        mind.remember_many([{"text": f"an unrelated remark, number {n}"} for n in range(60)], space=SPACE)
+        mind.remember_many(
+            [{"text": f"an unrelated remark, number {n}"} for n in range(60)], space=SPACE
+        )
         memory_ = mind.remember("the staging server is heron", space=SPACE)
         settled = mind.settle()
         with pytest.raises(ModelUnavailable):
@@ -428,7 +520,9 @@ def test_without_a_model_words_keep_working(tmp_path, spoil):
 
 
 def test_a_model_that_comes_later_catches_up(tmp_path):
-    """What was kept without a model gets its vectors when there is one; another model embeds all anew (X13)."""
+    """What was kept without a model gets its vectors when there is one; another model embeds all
+    anew (X13).
+    """
     with memory(tmp_path, embedder=Absent()) as mind:
         mind.remember("heron", space=SPACE)
         assert mind.settle().waiting == 1
@@ -447,9 +541,13 @@ def test_every_message_is_for_a_person():
 
 def test_the_command_of_a_broken_pipe_is_no_loss(tmp_path):
     """A process that ends without closing leaves everything it acknowledged."""
-    probe = ("import os, sys; from reverie.testing import memory; m = memory(sys.argv[1]); "
-             "print(m.remember('kept', space='me/demo').id, flush=True); os._exit(1)")
-    out = subprocess.run([sys.executable, "-c", probe, str(tmp_path)], capture_output=True, text=True, check=False)
+    probe = (
+        "import os, sys; from reverie.testing import memory; m = memory(sys.argv[1]); "
+        "print(m.remember('kept', space='me/demo').id, flush=True); os._exit(1)"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", probe, str(tmp_path)], capture_output=True, text=True, check=False
+    )
     store = open_store(f"sqlite:///{tmp_path / 'reverie.db'}")
     found = store.get([out.stdout.strip()])
     store.close()

@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""What comes along with an answer, in real stores: tags, links, what is disputed; and what never does."""
+"""What comes along with an answer, in real stores: tags, links, what is disputed; and what never
+does.
+"""
 
 import pytest
 
@@ -47,16 +49,29 @@ def test_links_are_usable_from_both_ends(mind):
 
 
 def test_clusters_are_nodes_like_tags(mind):
-    """Members of a cluster bring each other along, and so do memories about one file (CC-21, B4, B36, B2, B10)."""
-    cluster, file = mind.remember("Cats purr.", space=SPACE), mind.remember("Dogs bark.", space=SPACE)
-    ties = [Edge(src=id, rel=rel, dst=node) for other, rel, node in (
-        (cluster, "in_cluster", "cluster:7"), (file, "about", "file:deploy.py")) for id in (mind.heron.id, other.id)]
+    """Members of a cluster bring each other along, and so do memories about one file (CC-21, B4,
+    B36, B2, B10).
+    """
+    cluster, file = (
+        mind.remember("Cats purr.", space=SPACE),
+        mind.remember("Dogs bark.", space=SPACE),
+    )
+    ties = [
+        Edge(src=id, rel=rel, dst=node)
+        for other, rel, node in (
+            (cluster, "in_cluster", "cluster:7"),
+            (file, "about", "file:deploy.py"),
+        )
+        for id in (mind.heron.id, other.id)
+    ]
     mind.store.apply([Link(edge=edge) for edge in ties], an_event("sleep"))
     hits = found(mind)
 
     assert list(hits) == [HERON, "Cats purr.", "Dogs bark."]
     assert hits["Cats purr."].why == (f"shares cluster:7 with {mind.heron.id}",)
-    assert [hit.memory.id for hit in mind.similar(cluster.id)] == [mind.heron.id] and mind.verify() == []
+    assert [hit.memory.id for hit in mind.similar(cluster.id)] == [
+        mind.heron.id
+    ] and mind.verify() == []
 
 
 def test_depth_is_the_askers_choice(mind, clock):
@@ -74,7 +89,9 @@ def test_depth_is_the_askers_choice(mind, clock):
 
 
 def test_the_ten_best_bring_others_along(mind):
-    """Ten answers unless more are asked for; the ten best lead on to their neighbours (B34, B41, B43)."""
+    """Ten answers unless more are asked for; the ten best lead on to their neighbours (B34, B41,
+    B43).
+    """
     for n in range(15):
         rule = mind.remember(f"The staging server has rule {n}.", space=SPACE)
         mind.link(rule.id, mind.remember(f"Cat {n} purrs.", space=SPACE).id)
@@ -90,7 +107,8 @@ def test_a_procedure_comes_along_with_the_fact_it_is_made_of(mind):
     mind.link(done.id, mind.heron.id, "derived_from")
 
     assert [hit.why for hit in mind.recall(ASK, space=SPACE) if hit.memory.id == done.id] == [
-        (f"linked to {mind.heron.id} by derived_from",)]
+        (f"linked to {mind.heron.id} by derived_from",)
+    ]
 
 
 def test_decay_is_a_setting(mind):
@@ -107,9 +125,13 @@ def test_decay_is_a_setting(mind):
 
 
 def test_what_does_not_count_never_comes_along(mind, clock):
-    """Forgotten, superseded, expired, a sibling's, outside the filters: whatever edge leads there (CC-19)."""
-    texts = {name: mind.remember(f"{name} purrs.", space=SPACE, tags=["infra"], kind="note").id
-             for name in ("forgotten", "superseded", "expired", "other kind", "seen")}
+    """Forgotten, superseded, expired, a sibling's, outside the filters: whatever edge leads there
+    (CC-19).
+    """
+    texts = {
+        name: mind.remember(f"{name} purrs.", space=SPACE, tags=["infra"], kind="note").id
+        for name in ("forgotten", "superseded", "expired", "other kind", "seen")
+    }
     sibling = mind.remember("sibling purrs.", space="me/other", tags=["infra"]).id
     for id in (*texts.values(), sibling):
         mind.link(mind.heron.id, id)
@@ -139,10 +161,14 @@ def test_a_way_does_not_lead_through_what_may_not_be_seen(mind):
 
 
 def test_a_disputed_belief_says_so(mind):
-    """What contradicts an answer has a place in it, flagged on both sides, also behind better answers (B64, B66)."""
+    """What contradicts an answer has a place in it, flagged on both sides, also behind better
+    answers (B64, B66).
+    """
     against = mind.remember("No, it is named crane.", space=SPACE)
     mind.link(against.id, mind.heron.id, "contradicts")
-    mind.remember_many([{"text": f"The staging area has rule {n}."} for n in range(20)], space=SPACE)
+    mind.remember_many(
+        [{"text": f"The staging area has rule {n}."} for n in range(20)], space=SPACE
+    )
     hits = found(mind, limit=5)
 
     assert f"contradicts {against.id}" in hits[HERON].why
@@ -166,11 +192,15 @@ def test_what_pops_up_by_itself_follows_no_links(mind):
     other = mind.remember("Cats purr.", space=SPACE)
     mind.link(mind.heron.id, other.id, weight=1.0)
 
-    assert [hint.id for hint in mind.hints("staging server called heron", space=SPACE)] == [mind.heron.id]
+    assert [hint.id for hint in mind.hints("staging server called heron", space=SPACE)] == [
+        mind.heron.id
+    ]
 
 
 def test_without_edges_nothing_is_walked(mind, monkeypatch):
-    """One look at the edges of what was found; the rest of the stage is not even imported for it."""
+    """One look at the edges of what was found; the rest of the stage is not even
+    imported for it.
+    """
     asked = []
     around = mind.store.around
     monkeypatch.setattr(mind.store, "around", lambda *args: asked.append(args) or around(*args))
@@ -222,7 +252,9 @@ def test_neighbours_whatever_is_asked(mind):
 
 
 def test_tags_are_counted_nodes(mind):
-    """rust on two, async on one; tagging twice counts once, untagging and forgetting lower it (CC-2–CC-4, B9)."""
+    """rust on two, async on one; tagging twice counts once, untagging and forgetting lower it
+    (CC-2–CC-4, B9).
+    """
     one = mind.remember("one", space=SPACE, tags=["rust", "async"])
     two = mind.remember("two", space=SPACE, tags=["rust"])
     mind.tag(one.id, add=["rust"])
@@ -242,18 +274,24 @@ def test_a_category_is_a_kind_and_may_be_a_tag(mind):
     one = mind.remember("Tabs, please.", space=SPACE, kind="preference", tags=["#Preference"])
     mind.remember("Not so.", space=SPACE, kind="correction")
 
-    assert [one] == mind.browse(space=SPACE, kinds=["preference"]) == mind.browse(space=SPACE, tags=["preference"])
+    assert (
+        [one]
+        == mind.browse(space=SPACE, kinds=["preference"])
+        == mind.browse(space=SPACE, tags=["preference"])
+    )
     assert [one] == mind.browse(space=SPACE, tags=["#preference"])
 
 
 def test_linking_again_strengthens(mind):
-    """0.5, then +0.05 from either end up to 0.95, one edge; a weight that is given holds (CC-58, B75, B127, B11)."""
+    """0.5, then +0.05 from either end up to 0.95, one edge; a weight that is given holds (CC-58,
+    B75, B127, B11).
+    """
     a, b = mind.heron.id, mind.remember("Cats purr.", space=SPACE).id
 
     assert [mind.link(a, b), mind.link(b, a)] == [0.5, pytest.approx(0.55)]
     for _ in range(20):
         last = mind.link(a, b)
-    assert (last, len(mind.store.edges([a]))) == (0.95, 2)    # with its tag
+    assert (last, len(mind.store.edges([a]))) == (0.95, 2)  # with its tag
     assert mind.link(a, b, weight=0.2) == 0.2
     assert mind.link(a, b, weight=0.0) == 0.0 and len(mind.store.edges([b])) == 0
     mind.link(a, b, "derived_from")

@@ -1,4 +1,6 @@
-"""The command line over one home: what people type, what comes back (issue items A57–A61, A101, A102, A104, A114)."""
+"""The command line over one home: what people type, what comes back (issue items A57–A61, A101,
+A102, A104, A114).
+"""
 
 import json
 
@@ -13,7 +15,9 @@ pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
 
 def test_no_two_commands_have_one_name():
     """The later one would take the earlier one's place without a word."""
-    names = [row.name for row in app.registered_commands] + [row.name for row in app.registered_groups]
+    names = [row.name for row in app.registered_commands] + [
+        row.name for row in app.registered_groups
+    ]
     assert len(names) == len(set(names))
 
 
@@ -26,14 +30,18 @@ def home(tmp_path):
 def run(home, monkeypatch):
     """Run a command in the space me/demo; the result."""
     monkeypatch.setenv("REVERIE_HOME", str(home))
-    return lambda *words, space=True, **more: invoked(*(["--space", "me/demo"] if space else []), *words, **more)
+    return lambda *words, space=True, **more: invoked(
+        *(["--space", "me/demo"] if space else []), *words, **more
+    )
 
 
 @pytest.fixture
 def answer(run):
     """Run a command with --json; the one document on stdout."""
+
     def answer(*words, **more):
         return json.loads(run(*words, "--json", **more).stdout)
+
     return answer
 
 
@@ -47,12 +55,18 @@ def kept(answer):
 
 
 def test_what_is_remembered_is_recalled(run, answer, kept):
-    """remember with content and kind, search with a query, list, forget by id (A57, A59, A60, A61, A101, A102,
-    B17, X47).
+    """remember with content and kind, search with a query, list, forget by id (A57, A59, A60, A61,
+    A101, A102, B17, X47).
     """
-    id = kept("The staging server is called heron.", "--kind", "entity", "--tag", "Infra", "-t", "#ops")
+    id = kept(
+        "The staging server is called heron.", "--kind", "entity", "--tag", "Infra", "-t", "#ops"
+    )
     hits = answer("recall", "staging", "server")["hits"]
-    assert (hits[0]["id"], hits[0]["memory"]["kind"], hits[0]["memory"]["tags"]) == (id, "entity", ["infra", "ops"])
+    assert (hits[0]["id"], hits[0]["memory"]["kind"], hits[0]["memory"]["tags"]) == (
+        id,
+        "entity",
+        ["infra", "ops"],
+    )
     assert hits[0]["why"]
     assert [id] == [m["id"] for m in answer("list")["memories"]]
     assert "heron" in run("recall", "staging server").stdout and id in run("list").stdout
@@ -72,10 +86,25 @@ def test_recall_without_a_question_gives_the_newest(answer, kept):
 
 def test_the_user_is_the_source(answer, kept):
     """What is typed was said by the user (B52)."""
-    id = kept("I like tea.", "--speaker", "Ann", "--session", "s1", "--file", "tea.py", "--trigger", "kettle",
-              "--title", "Tea")
+    id = kept(
+        "I like tea.",
+        "--speaker",
+        "Ann",
+        "--session",
+        "s1",
+        "--file",
+        "tea.py",
+        "--trigger",
+        "kettle",
+        "--title",
+        "Tea",
+    )
     memory = answer("show", id)["memories"][0]
-    assert (memory["provenance"], memory["speaker"], memory["session"]) == ("user_stated", "Ann", "s1")
+    assert (memory["provenance"], memory["speaker"], memory["session"]) == (
+        "user_stated",
+        "Ann",
+        "s1",
+    )
     assert (memory["files"], memory["triggers"], memory["title"]) == (["tea.py"], ["kettle"], "Tea")
 
 
@@ -101,7 +130,9 @@ def test_nothing_to_remember_is_bad_input(run, words):
 
 
 def test_stdin_may_hold_anything(run, answer):
-    """NUL bytes, broken UTF-8, emoji and right-to-left text come in as text, and go out harmless."""
+    """NUL bytes, broken UTF-8, emoji and right-to-left text come in as text, and go
+    out harmless.
+    """
     data = b"\xef\xbb\xbfgood \x00 bad \xff \xf0\x9f\x8e\x89 \xd7\xa2\xd7\x91\xd7\xa8\xd7\x99\xd7\xaa \x1b[31mred\r\n"
     memory = answer("remember", stdin=data)["memory"]
     assert memory["text"].startswith("good ␀ bad \ufffd 🎉 עברית")
@@ -127,7 +158,9 @@ def test_a_text_of_a_megabyte(run, answer):
 def test_a_question_of_ten_thousand_words(answer, kept):
     """Any question is safe, however long."""
     id = kept("needle in the haystack")
-    assert id in [hit["id"] for hit in answer("recall", " ".join(["hay", "needle"] * 5_000))["hits"]]
+    assert id in [
+        hit["id"] for hit in answer("recall", " ".join(["hay", "needle"] * 5_000))["hits"]
+    ]
 
 
 @pytest.mark.parametrize("mode", ["auto", "convex", "rrf", "dense", "words"])
@@ -145,7 +178,9 @@ def test_recall_embeds_the_little_that_waits(answer, kept):
     """A dense answer right after remembering is complete."""
     kept("kettle and tea")
     assert answer("status")["waiting"] == 1
-    assert any("meaning" in why for hit in answer("recall", "tea kettle")["hits"] for why in hit["why"])
+    assert any(
+        "meaning" in why for hit in answer("recall", "tea kettle")["hits"] for why in hit["why"]
+    )
     assert answer("status")["waiting"] == 0
 
 
@@ -157,13 +192,19 @@ def test_nothing_found_is_an_answer(run, answer):
 
 
 def test_retrieve_reads_what_hints_name(answer, kept):
-    """Ids and tags fetch whole memories; what a session was hinted at is not hinted again (E11, E12)."""
+    """Ids and tags fetch whole memories; what a session was hinted at is not hinted again (E11,
+    E12).
+    """
     id = kept("The staging server is called heron.", "--tag", "staging")
     ask = ("hints", "where is staging", "--session", "one")
     assert [hint["id"] for hint in answer(*ask)["hints"]] == [id] and answer(*ask)["hints"] == []
     for words in ((id,), ("--tag", "Staging")):
         found = answer("retrieve", *words)
-        assert ([one["id"] for one in found["memories"]], found["matched"], found["truncated"]) == ([id], 1, False)
+        assert ([one["id"] for one in found["memories"]], found["matched"], found["truncated"]) == (
+            [id],
+            1,
+            False,
+        )
 
 
 def test_hints_hold_no_text(answer, kept):
@@ -181,26 +222,37 @@ def test_spaces_are_kept_apart(answer, kept):
     assert [mine] == [m["id"] for m in answer("list")["memories"]]
 
 
-@pytest.mark.parametrize("words, said", [
-    (("undo", "999"), "There is no event 999. Try: reverie undo"),
-    (("snooze", "mem_nope", "3d"), "There is no memory with the id mem_nope. Try: reverie reminders"),
-])
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (("undo", "999"), "There is no event 999. Try: reverie undo"),
+        (
+            ("snooze", "mem_nope", "3d"),
+            "There is no memory with the id mem_nope. Try: reverie reminders",
+        ),
+    ],
+)
 def test_what_is_not_there_is_answered_with_where_to_look(run, words, said):
     """What lists the ids that the command takes (A104)."""
     assert run(*words, code=1).stderr == f"reverie: {said}\n"
 
 
-@pytest.mark.parametrize("words, said", [
-    (("recal",), "No such command 'recal'. Did you mean 'recall'? Try: reverie --help"),
-    ((), "Name a command. Try: reverie --help"),
-    (("forget",), "Missing argument 'ID…'. Try: reverie forget --help"),
-])
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (("recal",), "No such command 'recal'. Did you mean 'recall'? Try: reverie --help"),
+        ((), "Name a command. Try: reverie --help"),
+        (("forget",), "Missing argument 'ID…'. Try: reverie forget --help"),
+    ],
+)
 def test_usage_is_told_in_sentences(run, words, said):
     """What is wrong, and where to read what is right (A104)."""
     assert run(*words, space=False, code=2).stderr.endswith(f"reverie: {said}\n")
 
 
-@pytest.mark.parametrize("command", ["show", "history", "explain", "forget", "restore", "feedback", "edit"])
+@pytest.mark.parametrize(
+    "command", ["show", "history", "explain", "forget", "restore", "feedback", "edit"]
+)
 def test_an_unknown_id_is_not_found(run, command):
     """Exit code 1, one line, and under --json a document all the same."""
     result = run(command, "mem_nope", *(["--title", "x"] if command == "edit" else []), code=1)
@@ -213,8 +265,17 @@ def test_an_error_under_json_is_a_document(run):
     assert json.loads(run("forget", "mem_nope", "--json", code=1).stdout)["error"]["exit"] == 1
 
 
-@pytest.mark.parametrize("words", [["remember", "--nonsense"], ["recall", "--limit", "many"], ["nonsense"], ["show"],
-                                   ["remember", "x", "--space", "a//b"], ["remember", "x", "--kind", "Not A Kind"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["remember", "--nonsense"],
+        ["recall", "--limit", "many"],
+        ["nonsense"],
+        ["show"],
+        ["remember", "x", "--space", "a//b"],
+        ["remember", "x", "--kind", "Not A Kind"],
+    ],
+)
 def test_wrong_usage_is_one_line_and_code_2(run, words):
     result = run(*words, code=2)
     assert result.stderr.startswith("reverie: ") and "Traceback" not in result.stderr
@@ -224,16 +285,23 @@ def test_wrong_usage_is_one_line_and_code_2(run, words):
 
 
 def test_what_a_user_may_do_with_all_of_it(answer, kept, run, home, tmp_path):
-    """Read it as JSON, change and delete it, switch it off, take it out and bring it in again (B121)."""
+    """Read it as JSON, change and delete it, switch it off, take it out and bring it in again
+    (B121).
+    """
     first, second = kept("The editor is vim."), kept("The shell is fish.")
     rows = [json.loads(line) for line in run("export", "--state", space=False).stdout.splitlines()]
-    assert {row["text"] for row in rows if row["type"] == "memory"} == {"The editor is vim.", "The shell is fish."}
+    assert {row["text"] for row in rows if row["type"] == "memory"} == {
+        "The editor is vim.",
+        "The shell is fish.",
+    }
     answer("edit", first, "--text", "The editor is helix.")
     answer("forget", second)
     file, other = tmp_path / "all.jsonl", tmp_path / "other"
     run("export", str(file), space=False)
     invoked("import", str(file), "--home", str(other))
-    here, there = (invoked("export", "--state", "--home", str(place)).stdout for place in (home, other))
+    here, there = (
+        invoked("export", "--state", "--home", str(place)).stdout for place in (home, other)
+    )
     assert here == there and "helix" in there
     run("off")
     assert run("remember", "more", code=3)
@@ -244,7 +312,10 @@ def test_what_a_user_may_do_with_all_of_it(answer, kept, run, home, tmp_path):
 def test_edit_by_options(answer, kept, run):
     """View, edit, delete by the user (A104, B107); unchanged means nothing happens."""
     id = kept("The editor is vim.")
-    assert answer("edit", id, "--text", "The editor is helix.", "--title", "editor")["changed"] == ["text", "title"]
+    assert answer("edit", id, "--text", "The editor is helix.", "--title", "editor")["changed"] == [
+        "text",
+        "title",
+    ]
     assert answer("edit", id, "--text", "The editor is helix.")["changed"] == []
     assert answer("show", id)["memories"][0]["text"] == "The editor is helix."
     assert "nothing to remember" in run("edit", id, "--text", " ", code=2).stderr
@@ -252,7 +323,9 @@ def test_edit_by_options(answer, kept, run):
     assert answer("forget", id)["forgotten"] == 1 and answer("list")["memories"] == []
 
 
-@pytest.mark.parametrize(("editor", "text"), [("true", "before"), ("sed -i s/before/after/", "after")])
+@pytest.mark.parametrize(
+    ("editor", "text"), [("true", "before"), ("sed -i s/before/after/", "after")]
+)
 def test_edit_in_an_editor(answer, kept, monkeypatch, editor, text):
     """$EDITOR gets the text; without a change nothing happens (X47)."""
     monkeypatch.setenv("EDITOR", editor)
@@ -296,20 +369,35 @@ def test_tags_links_and_feedback(answer, kept, run):
 
 
 def test_a_tag_is_a_name_a_count_and_a_description(run, answer, kept):
-    """What a tag means can be said here and above; the nearest, last word counts, without secrets (B7)."""
+    """What a tag means can be said here and above; the nearest, last word counts, without secrets
+    (B7).
+    """
     kept("a thing", "--tag", "infra")
     run("tags", "--describe", "#Infra", "machines of everybody", "--space", "me")
     assert answer("tags", "--describe", "infra", "servers")["meanings"] == {"infra": "servers"}
     assert answer("tags", "--space", "me")["meanings"] == {"infra": "machines of everybody"}
-    assert answer("tags", "--describe", "key", "ghp_abcdefghijklmnopqrstuvwxyz0123456789")["tags"] == {"infra": 1}
+    assert answer("tags", "--describe", "key", "ghp_abcdefghijklmnopqrstuvwxyz0123456789")[
+        "tags"
+    ] == {"infra": 1}
     assert "ghp_" not in run("tags").stdout and "#infra: servers" in run("tags").stdout
     assert answer("tags", "--describe", "infra", "")["meanings"]["infra"] == "machines of everybody"
     assert "no tag to describe" in run("tags", "--describe", " ", "x", code=2).stderr
 
 
 def test_know_how(run, answer, kept):
-    """B60–B65: a procedure with its record; what to know before a tool runs, as words or as the host's JSON."""
-    id = answer("teach", "release", "--step", "bump it", "--step", "tag it", "--trigger", "tool:Bash(git tag*)")
+    """B60–B65: a procedure with its record; what to know before a tool runs, as words or as the
+    host's JSON.
+    """
+    id = answer(
+        "teach",
+        "release",
+        "--step",
+        "bump it",
+        "--step",
+        "tag it",
+        "--trigger",
+        "tool:Bash(git tag*)",
+    )
     id = id["memory"]["id"]
     assert "1. bump it. 2. tag it." in run("show", id).stdout
     assert answer("outcome", id, "--worked")["memory"]["details"]["worked"] == 1
@@ -373,15 +461,19 @@ def test_recall_as_of_a_day(run, answer, kept):
     id = kept("Staging is heron", "--at", "2020-01-01")
     run("forget", id)
     assert [] == answer("recall", "staging")["hits"]
-    assert [id] == [hit["memory"]["id"] for hit in answer("recall", "staging", "--as-of", "2021-06-01")["hits"]]
+    assert [id] == [
+        hit["memory"]["id"] for hit in answer("recall", "staging", "--as-of", "2021-06-01")["hits"]
+    ]
     assert "--as-of 'soon' is not a time" in run("recall", "x", "--as-of", "soon", code=2).stderr
 
 
 def test_recall_as_of_a_span_ago_or_the_end_of_a_day(answer, kept):
     """Spans are understood as everywhere; a bare date means that the whole day had happened."""
     id = kept("The staging server is called heron.", "--at", "2025-06-01T15:00")
+
     def found(when):
         return [hit["id"] for hit in answer("recall", "staging", "server", "--as-of", when)["hits"]]
+
     assert found("2025-06-01") == found("3d") == found("2025-06-01T15:01") == [id]
     assert found("2025-05-31") == found("2025-06-01T14:59") == found("100y") == []
 
@@ -402,7 +494,10 @@ def test_purge_says_what_goes_along(run, kept):
     id = kept("My home address is 12 Quokkastreet.")
     kept("My home address is 12 Quokkastreet!")
     run("settle")
-    assert "Erase 1 and 1 wording that was merged into it for good?" in run("purge", id, stdin="n\n", code=130).stderr
+    assert (
+        "Erase 1 and 1 wording that was merged into it for good?"
+        in run("purge", id, stdin="n\n", code=130).stderr
+    )
     assert "Erased 2 for good" in run("purge", id, stdin="y\n").stdout
 
 
@@ -410,7 +505,9 @@ def test_purge_says_what_goes_along(run, kept):
 
 
 def test_off_means_off(run, answer, kept):
-    """A114: memory can be switched off, in a space with all below it or everywhere, and on again."""
+    """A114: memory can be switched off, in a space with all below it or everywhere,
+    and on again.
+    """
     id = kept("still here")
     assert answer("off")["on"] is False
     assert "switched off" in run("remember", "x", code=3).stderr
@@ -443,11 +540,18 @@ def test_the_environment_has_the_last_word(run, monkeypatch):
 def test_status_says_how_things_stand(answer, kept, run, home):
     kept("one")
     status = answer("status")
-    assert (status["memories"], status["space"], status["home"], status["on"]) == (1, "me/demo", str(home), True)
+    assert (status["memories"], status["space"], status["home"], status["on"]) == (
+        1,
+        "me/demo",
+        str(home),
+        True,
+    )
     assert "1 that count" in run("status").stdout
 
 
-@pytest.mark.parametrize("command", ["list", "kinds", "tags", "status", "log", "undo", "verify", "settle", "backup"])
+@pytest.mark.parametrize(
+    "command", ["list", "kinds", "tags", "status", "log", "undo", "verify", "settle", "backup"]
+)
 def test_json_everywhere(answer, kept, command):
     """--json gives one document for every command."""
     kept("something", "--tag", "t")
@@ -464,10 +568,18 @@ def test_options_may_stand_before_or_after(run, home):
 
 def test_markup_is_shown_not_obeyed(run, kept):
     """Text of a memory is never Rich markup, nor does it turn the direction of writing."""
-    kept("[bold red]danger[/bold red] [link=file:///x]here[/link] :smile: \u202egnp.exe", "--title", "[b]t[/b]")
+    kept(
+        "[bold red]danger[/bold red] [link=file:///x]here[/link] :smile: \u202egnp.exe",
+        "--title",
+        "[b]t[/b]",
+    )
     for command in ("list", "recall"):
         out = run(command).stdout
-        assert "[bold red]danger[/bold red]" in out.replace("\n", " ") and "\u202e" not in out and ":smile:" in out
+        assert (
+            "[bold red]danger[/bold red]" in out.replace("\n", " ")
+            and "\u202e" not in out
+            and ":smile:" in out
+        )
 
 
 def test_help_names_the_exit_codes(run):
@@ -515,7 +627,9 @@ def test_gaps_are_listed(run, answer, home):
     assert answer("gaps")["gaps"] == [] and "went unanswered" in run("gaps").stderr
     with reverie.open(home) as mind:
         for _ in range(2):
-            mind.record("gap", {"asked": "Which port has the API?"}, space="me/demo/s1", session="s1")
+            mind.record(
+                "gap", {"asked": "Which port has the API?"}, space="me/demo/s1", session="s1"
+            )
 
     (gap,) = answer("gaps")["gaps"]
     assert (gap["asked"], gap["times"], gap["session"]) == ("Which port has the API?", 2, "s1")
@@ -538,27 +652,54 @@ def test_what_a_prohibition_will_warn_before_is_said(run, answer):
 
 
 def test_figures(run, answer, tmp_path):
-    """`stats` counts everything, names the junk rate and, before anything was looked at, none; `status` shares it."""
+    """`stats` counts everything, names the junk rate and, before anything was looked at, none;
+    `status` shares it.
+    """
     assert answer("stats")["junk_rate"] is None and "junk rate" not in run("stats").stdout
     talk = tmp_path / "talk.jsonl"
-    lines = [{"role": "user", "content": text} for text in
-             ("always squash commits", "always use port 8081 for now", "we always use pnpm, right?")]
+    lines = [
+        {"role": "user", "content": text}
+        for text in (
+            "always squash commits",
+            "always use port 8081 for now",
+            "we always use pnpm, right?",
+        )
+    ]
     talk.write_text("\n".join(map(json.dumps, lines)))
     run("learn", str(talk))
     figures = answer("stats")
 
-    assert (figures["learned"], sum(figures["rejected"].values()), figures["junk_rate"]) == (1, 2, 2 / 3)
-    assert (figures["memories"], figures["slept_at"], figures["llm"], figures["gaps"]) == (1, None, {"model": ""}, 0)
+    assert (figures["learned"], sum(figures["rejected"].values()), figures["junk_rate"]) == (
+        1,
+        2,
+        2 / 3,
+    )
+    assert (figures["memories"], figures["slept_at"], figures["llm"], figures["gaps"]) == (
+        1,
+        None,
+        {"model": ""},
+        0,
+    )
     state = answer("status")
-    assert all(state[name] == figures[name] for name in ("memories", "learned", "rejected", "junk_rate", "kinds"))
+    assert all(
+        state[name] == figures[name]
+        for name in ("memories", "learned", "rejected", "junk_rate", "kinds")
+    )
     page = " ".join(run("stats").stdout.split())
     assert "1 kept, 2 rejected" in page and "junk rate 67%" in page and "sleep not yet" in page
 
 
 def test_what_was_probably_meant_is_said(run):
-    """A slip is kept as it was written, and noted: a custom kind and a literal are nobody's mistake."""
-    assert "Did you mean tool:Bash(*deploy*)?" in run("remember", "x y", "--trigger", "command:*deploy*").stderr
-    assert "Did you mean re:a.b?" in run("teach", "x", "--step", "y", "--trigger", "regex:a.b").stderr
+    """A slip is kept as it was written, and noted: a custom kind and a literal are nobody's
+    mistake.
+    """
+    assert (
+        "Did you mean tool:Bash(*deploy*)?"
+        in run("remember", "x y", "--trigger", "command:*deploy*").stderr
+    )
+    assert (
+        "Did you mean re:a.b?" in run("teach", "x", "--step", "y", "--trigger", "regex:a.b").stderr
+    )
     assert "Did you mean --kind negative?" in run("remember", "x y", "--kind", "negativ").stderr
     assert "the first argument is the tool's name" in run("warnings", "git push --force").stderr
     for fine in ("http://x", "foo::bar", "note: x", r"C:\x", "tool:Bash", "re:a"):

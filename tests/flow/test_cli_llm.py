@@ -20,10 +20,13 @@ def run(tmp_path, monkeypatch):
 
     def run(*words, code=0, **settings):
         values = {"embedder": "toy", "idle": 0, **settings}
-        (tmp_path / "config.toml").write_text("\n".join(f"{k} = {json.dumps(v)}" for k, v in values.items()))
+        (tmp_path / "config.toml").write_text(
+            "\n".join(f"{k} = {json.dumps(v)}" for k, v in values.items())
+        )
         result = CliRunner().invoke(app, list(words))
         assert result.exit_code == code, (words, result.output, result.stderr)
         return result.stdout
+
     return run
 
 
@@ -49,12 +52,18 @@ def test_a_check_asks_and_spending_is_shown(run):
         line = json.loads(run("status", "--json", llm=script.openai, llm_key=key))["llm"]
     assert "an answer that could be read" in shown and key not in shown
     assert ({"check": {"ok": 1}}, *TOKENS, 1_000_000) == (
-        values["outcomes"], values["tokens_in"], values["tokens_out"], values["tokens_per_day"])
+        values["outcomes"],
+        values["tokens_in"],
+        values["tokens_out"],
+        values["tokens_per_day"],
+    )
     assert f"{sum(TOKENS):,} tokens today" in line and key not in json.dumps(values)
 
 
 def test_trouble_is_shown_with_its_reason(run):
-    """A wrong key: exit code 1, the reason, and how long it rests; checking again asks again (CC-37)."""
+    """A wrong key: exit code 1, the reason, and how long it rests; checking again asks again
+    (CC-37).
+    """
     with scripted(Status(401, "no such key"), '{"ready": true}') as script:
         assert "no such key" in run("llm", "--check", llm=script.openai, code=1)
         assert "rests" in run("llm", llm=script.openai)
@@ -75,25 +84,37 @@ def test_whoever_settles_has_conversations_read(run, command, tmp_path):
     run("status")
     with memory(tmp_path, now=clock.now) as mind:
         for number in range(12):
-            said = [{"role": "user", "text": "The release script reads CHANGELOG.md first, as we found out together."}]
+            said = [
+                {
+                    "role": "user",
+                    "text": "The release script reads CHANGELOG.md first, as we found out together.",
+                }
+            ]
             mind.record("turn", {"messages": said, "first": number}, space="me/demo", session="s1")
     with scripted(json.dumps({"keep": [note]})) as script:
         run(command, llm=script.openai)
         assert 1 == len(script.asked)
     with memory(tmp_path, now=clock.now) as mind:
-        assert [(note["text"], "extracted")] == [(m.text, m.provenance) for m in mind.browse(space="me/demo")]
+        assert [(note["text"], "extracted")] == [
+            (m.text, m.provenance) for m in mind.browse(space="me/demo")
+        ]
 
 
 def test_an_accelerator_that_is_not_installed_is_named(run):
     """`providers` is a wish; status says which of them cannot be had (A95, A96, A97)."""
-    missing = json.loads(run("status", "--json", providers=["NoSuchExecutionProvider"]))["providers_missing"]
+    missing = json.loads(run("status", "--json", providers=["NoSuchExecutionProvider"]))[
+        "providers_missing"
+    ]
     assert ["NoSuchExecutionProvider"] == missing
-    assert "processor computes" in " ".join(run("status", providers=["NoSuchExecutionProvider"]).split())
+    assert "processor computes" in " ".join(
+        run("status", providers=["NoSuchExecutionProvider"]).split()
+    )
 
 
 def test_the_key_of_the_provider_is_for_the_provider_only(monkeypatch, tmp_path):
     """Its usual variable is read by config alone, and never used for another address."""
     from reverie import config
+
     monkeypatch.setenv("ANTHROPIC_API_KEY", "theirs")
     monkeypatch.setenv("REVERIE_LLM", "anthropic:claude-haiku-4-5")
     assert "theirs" == config.load(tmp_path).llm_key
@@ -107,6 +128,7 @@ def test_the_key_of_the_provider_is_for_the_provider_only(monkeypatch, tmp_path)
 def test_sleep_can_leave_the_model_out(run, monkeypatch, words, ask):
     """What the option says reaches the verb; what the verb does with it is proved beside it."""
     from reverie.mind import Mind
+
     whole, told = Mind.sleep, []
 
     def listening(mind, *args, **named):

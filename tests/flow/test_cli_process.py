@@ -1,4 +1,6 @@
-"""The command line as real processes: Ctrl-C, pipes that close, several at once, output without a terminal."""
+"""The command line as real processes: Ctrl-C, pipes that close, several at once, output without a
+terminal.
+"""
 
 import json
 import os
@@ -21,17 +23,34 @@ def home(tmp_path):
 
 
 def environment(home, **more):
-    return {**os.environ, "REVERIE_HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path), **more}
+    return {
+        **os.environ,
+        "REVERIE_HOME": str(home),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        **more,
+    }
 
 
 def start(home, *words, **more):
-    return subprocess.Popen([sys.executable, "-m", "reverie", *words], env=environment(home), stdin=subprocess.PIPE,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+    return subprocess.Popen(
+        [sys.executable, "-m", "reverie", *words],
+        env=environment(home),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **more,
+    )
 
 
 def run(home, *words, stdin=b"", env=None):
-    return subprocess.run([sys.executable, "-m", "reverie", *words], env=environment(home, **(env or {})), input=stdin,
-                          capture_output=True, check=False, timeout=60)
+    return subprocess.run(
+        [sys.executable, "-m", "reverie", *words],
+        env=environment(home, **(env or {})),
+        input=stdin,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
 
 
 def memories(home):
@@ -62,9 +81,11 @@ def test_ctrl_c_while_remembering_lines(home):
 
 def test_ctrl_c_while_it_still_loads(monkeypatch):
     """Before there is a command: 130, and nothing of Python's."""
+
     class Loading:
         def __getattr__(self, name):
             raise KeyboardInterrupt
+
     monkeypatch.setitem(sys.modules, "reverie.surfaces.cli", Loading())
     with pytest.raises(SystemExit, match="130"):
         program()
@@ -75,8 +96,14 @@ def test_ctrl_c_while_it_still_loads(monkeypatch):
 def test_where_stdout_takes_no_more_it_is_said_once(home, words):
     """One line and the code of a full disk; Python adds nothing at its end."""
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([sys.executable, "-m", "reverie", *words], env=environment(home), stdout=full,
-                              stderr=subprocess.PIPE, check=False, timeout=60)
+        done = subprocess.run(
+            [sys.executable, "-m", "reverie", *words],
+            env=environment(home),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+        )
     assert (done.returncode, done.stderr) == (8, b"reverie: No space left on device\n")
 
 
@@ -100,7 +127,9 @@ def test_ctrl_c_while_importing(home, tmp_path):
 def test_ctrl_c_while_settling(home):
     """Settling stops at once and gives the lease back; what was embedded stays."""
     with opened(home) as mind:
-        mind.remember_many([{"text": f"{'many words ' * 200} {n}"} for n in range(3_000)], space="me/demo")
+        mind.remember_many(
+            [{"text": f"{'many words ' * 200} {n}"} for n in range(3_000)], space="me/demo"
+        )
     process = start(home, "settle")
     with opened(home) as mind:
         until(lambda: 0 < mind.stats().vectors)
@@ -115,11 +144,19 @@ def test_ctrl_c_while_settling(home):
 def test_ctrl_c_while_replaying(home, tmp_path):
     """A replay that is interrupted leaves no throw-away home behind."""
     file = tmp_path / "talk.jsonl"
-    file.write_text("".join(json.dumps({"role": "user", "content": f"turn number {n}"}) + "\n" for n in range(5_000)))
+    file.write_text(
+        "".join(
+            json.dumps({"role": "user", "content": f"turn number {n}"}) + "\n" for n in range(5_000)
+        )
+    )
     scratch = tmp_path / "tmp"
     scratch.mkdir()
-    process = subprocess.Popen([sys.executable, "-m", "reverie", "replay", str(file)], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, env=environment(home, TMPDIR=str(scratch)))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "reverie", "replay", str(file)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(home, TMPDIR=str(scratch)),
+    )
     assert process.stdout and process.stdout.read(2_000)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
@@ -144,8 +181,11 @@ def test_a_pipe_that_closes_is_no_trouble(home):
     """`reverie export | head -1` ends without a word."""
     with opened(home) as mind:
         mind.remember_many([{"text": f"{'long ' * 50}{n}"} for n in range(3_000)], space="me/demo")
-    for words in (["export"], ["list", "--space", "me/demo", "--limit", "4000"],
-                  ["list", "--json", "--space", "me/demo", "--limit", "4000"]):
+    for words in (
+        ["export"],
+        ["list", "--space", "me/demo", "--limit", "4000"],
+        ["list", "--json", "--space", "me/demo", "--limit", "4000"],
+    ):
         process = start(home, *words)
         process.stdin.close()
         process.stdout.readline()
@@ -163,8 +203,13 @@ def test_plain_output_without_a_terminal(home):
     assert b"\x1b" not in out.stdout + out.stderr
 
     ours, theirs = pty.openpty()
-    subprocess.run([sys.executable, "-m", "reverie", "list", "--space", "me/demo"], stdout=theirs, stderr=theirs,
-                   env=environment(home, NO_COLOR="1", TERM="xterm", COLUMNS="40"), check=True)
+    subprocess.run(
+        [sys.executable, "-m", "reverie", "list", "--space", "me/demo"],
+        stdout=theirs,
+        stderr=theirs,
+        env=environment(home, NO_COLOR="1", TERM="xterm", COLUMNS="40"),
+        check=True,
+    )
     os.close(theirs)
     shown = os.read(ours, 10_000)
     os.close(ours)
@@ -181,14 +226,18 @@ def test_a_terminal_that_knows_no_unicode(home):
 def offered(home, words):
     """What the shell offers for the last of these words."""
     place = str(len(words.split(" ")) - 1)
-    return run(home, env={"_REVERIE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": place}).stdout
+    return run(
+        home, env={"_REVERIE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": place}
+    ).stdout
 
 
 def test_completion_offers_ids_and_kinds(home):
     """Tab completes ids, kinds and spaces, and creates nothing (X47)."""
     assert offered(home, "reverie show ").strip() == b""
     assert not (home / "reverie.db").exists()
-    kept = json.loads(run(home, "remember", "complete me", "--space", "me/demo", "--json").stdout)["memory"]["id"]
+    kept = json.loads(run(home, "remember", "complete me", "--space", "me/demo", "--json").stdout)[
+        "memory"
+    ]["id"]
     assert b"preference" in offered(home, "reverie recall --kind pref")
     assert b"me/demo" in offered(home, "reverie --space me/d")
     assert kept.encode() in offered(home, f"reverie --space me/demo show {kept[:12]}")

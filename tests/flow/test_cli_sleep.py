@@ -1,4 +1,6 @@
-"""The command line's side of sleep: the plan as a diff, the run, the way back, the state to compare."""
+"""The command line's side of sleep: the plan as a diff, the run, the way back, the state to
+compare.
+"""
 
 import json
 
@@ -19,6 +21,7 @@ def run(tmp_path, monkeypatch):
         done = CliRunner().invoke(app, [*words, "--home", str(home)])
         assert done.exit_code == code, done.output
         return done.stdout
+
     run("remember", "one", "--tag", "bugs", "--space", "me/demo")
     for text in ("two", "three"):
         run("remember", text, "--tag", "bug", "--space", "me/demo")
@@ -51,7 +54,9 @@ def test_sleep_and_the_way_back(run):
 
 
 def test_the_hint_says_what_helps(run, tmp_path, monkeypatch):
-    """Where no model may be fetched, settling gives nobody a vector; so that is not what is advised."""
+    """Where no model may be fetched, settling gives nobody a vector; so that is not what is
+    advised.
+    """
     monkeypatch.setenv("REVERIE_EMBEDDER", "minilm")
     monkeypatch.setenv("REVERIE_OFFLINE", "1")
     run("remember", "four", "--space", "me/demo")

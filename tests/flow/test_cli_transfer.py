@@ -22,8 +22,16 @@ def full(tmp_path):
     """A home in which much has happened."""
     folder = tmp_path / "full"
     with opened(folder) as mind:
-        one = mind.remember("The staging server is called heron. 🎉 עברית", space="me/a", tags=["x"], files=["a.py"],
-                            details={"n": {"deep": [1, 2.5, None]}}, at=12.5, session="s", speaker="Ann")
+        one = mind.remember(
+            "The staging server is called heron. 🎉 עברית",
+            space="me/a",
+            tags=["x"],
+            files=["a.py"],
+            details={"n": {"deep": [1, 2.5, None]}},
+            at=12.5,
+            session="s",
+            speaker="Ann",
+        )
         two = mind.remember("Staging was called crane.", space="me/a", expires_at=2e9, title="old")
         three = mind.remember("Something to forget.", space="me", triggers=["deploy"])
         mind.supersede(two.id, one.id)
@@ -48,12 +56,16 @@ def test_a_dash_is_stdout(full, tmp_path, monkeypatch):
 
 
 def test_a_round_trip_loses_nothing(full, tmp_path):
-    """CC-90, A113: export, import into an empty store: identical memories, tags, links, vectors, events."""
+    """CC-90, A113: export, import into an empty store: identical memories, tags, links, vectors,
+    events.
+    """
     run(full, "export", str(tmp_path / "all.jsonl"))
     run(tmp_path / "new", "import", str(tmp_path / "all.jsonl"))
     assert rows_of(full) == rows_of(tmp_path / "new")
     assert {"memory", "edge", "event", "vector"} <= {row["type"] for row in rows_of(full)}
-    assert "The staging server is called heron now. 🎉" in (tmp_path / "all.jsonl").read_text("utf-8")
+    assert "The staging server is called heron now. 🎉" in (tmp_path / "all.jsonl").read_text(
+        "utf-8"
+    )
     with opened(tmp_path / "new") as mind:
         assert [] == mind.verify()
 
@@ -76,19 +88,34 @@ def test_export_does_not_overwrite(full, tmp_path):
     assert [] == list(tmp_path.glob(".*part"))
 
 
-@pytest.mark.parametrize(("text", "says"), [
-    ("", "not an export"),
-    ('{"type":"memory"}\n', "not an export"),
-    ("[1, 2]\n", "line 1 is not a JSON object"),
-    ('{"type":"reverie","version":99}\n', "newer Reverie"),
-    ('{"type":"reverie","version":1}\n{"type":"memory","id":"mem_1"}\n', "row 2 cannot be taken in: text is missing"),
-    ('{"type":"reverie","version":1}\nnot json\n', "line 2 is not JSON"),
-    ('{"type":"reverie","version":1}\n{"type":"memory","id":"m","text":"x","space":"me","at":NaN,"created_at":1,'
-     '"updated_at":1}\n', "at must be a moment"),
-    ('{"type":"reverie","version":1}\n{"type":"memory","id":"m","text":"x","space":"a//b","at":1,"created_at":1,'
-     '"updated_at":1}\n', "is not a space"),
-    ('{"type":"reverie","version":1}\n{"type":"edge","src":"a","rel":"likes","dst":"b","weight":1}\n', "relation"),
-])
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "not an export"),
+        ('{"type":"memory"}\n', "not an export"),
+        ("[1, 2]\n", "line 1 is not a JSON object"),
+        ('{"type":"reverie","version":99}\n', "newer Reverie"),
+        (
+            '{"type":"reverie","version":1}\n{"type":"memory","id":"mem_1"}\n',
+            "row 2 cannot be taken in: text is missing",
+        ),
+        ('{"type":"reverie","version":1}\nnot json\n', "line 2 is not JSON"),
+        (
+            '{"type":"reverie","version":1}\n{"type":"memory","id":"m","text":"x","space":"me","at":NaN,"created_at":1,'
+            '"updated_at":1}\n',
+            "at must be a moment",
+        ),
+        (
+            '{"type":"reverie","version":1}\n{"type":"memory","id":"m","text":"x","space":"a//b","at":1,"created_at":1,'
+            '"updated_at":1}\n',
+            "is not a space",
+        ),
+        (
+            '{"type":"reverie","version":1}\n{"type":"edge","src":"a","rel":"likes","dst":"b","weight":1}\n',
+            "relation",
+        ),
+    ],
+)
 def test_what_is_no_export_is_named_by_its_line(tmp_path, text, says):
     """Nothing of a file that cannot be used is taken in."""
     bad = tmp_path / "bad.jsonl"
@@ -108,18 +135,24 @@ def test_a_file_that_breaks_off_leaves_nothing_half(full, tmp_path):
 
 
 def test_bad_rows_can_be_left_out(full, tmp_path):
-    """CC-9: with --skip-bad what is bad is named and left out with all that hangs on it, and the rest is whole."""
+    """CC-9: with --skip-bad what is bad is named and left out with all that hangs on it, and the
+    rest is whole.
+    """
     run(full, "export", str(tmp_path / "all.jsonl"))
     lines = (tmp_path / "all.jsonl").read_text().splitlines()
     with opened(full) as mind:
-        newer, = mind.browse(space="me/a")
-        older, = mind.browse(space="me/a", active=False, kinds=["fact"], limit=1)
-    place, = (n for n, line in enumerate(lines) if f'"memory","id":"{newer.id}"' in line)
+        (newer,) = mind.browse(space="me/a")
+        (older,) = mind.browse(space="me/a", active=False, kinds=["fact"], limit=1)
+    (place,) = (n for n, line in enumerate(lines) if f'"memory","id":"{newer.id}"' in line)
     lines[place] = lines[place].replace('"text":', '"test":')
-    (tmp_path / "bad.jsonl").write_text("\n".join([*lines, '{"cut'] + ['{"type":"memory"}'] * 25) + "\n")
+    (tmp_path / "bad.jsonl").write_text(
+        "\n".join([*lines, '{"cut'] + ['{"type":"memory"}'] * 25) + "\n"
+    )
     run(tmp_path / "new", "import", str(tmp_path / "bad.jsonl"), code=2)
     told = run(tmp_path / "new", "import", str(tmp_path / "bad.jsonl"), "--skip-bad")
-    done = json.loads(run(tmp_path / "more", "import", str(tmp_path / "bad.jsonl"), "--skip-bad", "--json").stdout)
+    done = json.loads(
+        run(tmp_path / "more", "import", str(tmp_path / "bad.jsonl"), "--skip-bad", "--json").stdout
+    )
 
     assert done["new"]["memory"] == 2
     assert done["bad"][0]["row"] == place + 1
@@ -131,14 +164,18 @@ def test_bad_rows_can_be_left_out(full, tmp_path):
     assert f"and {done['left_out'] - 20} more" in told.stderr
     with opened(tmp_path / "new") as mind:
         assert mind.verify() == []
-        assert [(m.id, m.active, m.superseded_by) for m in mind.get([newer.id, older.id])] == [(older.id, False, None)]
+        assert [(m.id, m.active, m.superseded_by) for m in mind.get([newer.id, older.id])] == [
+            (older.id, False, None)
+        ]
 
 
 def test_a_file_without_its_header_is_no_export(tmp_path):
     """Leaving out bad rows does not make an export of any file (CC-9)."""
     (tmp_path / "any.jsonl").write_text('not json\n{"type":"memory"}\n')
-    assert "line 1 is not JSON" in run(tmp_path / "new", "import", str(tmp_path / "any.jsonl"), "--skip-bad",
-                                       code=2).stderr
+    assert (
+        "line 1 is not JSON"
+        in run(tmp_path / "new", "import", str(tmp_path / "any.jsonl"), "--skip-bad", code=2).stderr
+    )
 
 
 def test_imported_text_passes_the_secret_filter(full, tmp_path):
@@ -150,13 +187,19 @@ def test_imported_text_passes_the_secret_filter(full, tmp_path):
             row["details"] = {"api_key": SECRET}
         elif row["type"] == "event":
             row["payload"] = {"messages": [{"role": "user", "text": SECRET}]}
-            row["changes"] = [[m, p, op, b, json.dumps({"text": SECRET})] for m, p, op, b, _ in row["changes"]]
+            row["changes"] = [
+                [m, p, op, b, json.dumps({"text": SECRET})] for m, p, op, b, _ in row["changes"]
+            ]
     bad = tmp_path / "secret.jsonl"
     bad.write_text("\n".join(map(json.dumps, rows)))
     run(tmp_path / "new", "import", str(bad))
-    assert all(SECRET.encode() not in p.read_bytes() for p in (tmp_path / "new").rglob("*") if p.is_file())
+    assert all(
+        SECRET.encode() not in p.read_bytes() for p in (tmp_path / "new").rglob("*") if p.is_file()
+    )
     with opened(tmp_path / "new") as mind:
-        assert mind.stats().vectors == 0 < mind.stats().waiting      # vectors of the old text are not kept
+        assert (
+            mind.stats().vectors == 0 < mind.stats().waiting
+        )  # vectors of the old text are not kept
         assert all("redacted" in m.details for m in mind.browse(space="me/a"))
 
 
@@ -165,9 +208,13 @@ ROW = {"type": "memory", "id": "mem_1", "text": "It is here.", "space": "me/a", 
 
 
 def test_what_a_later_version_wrote_is_passed_over_and_named(tmp_path):
-    """CC-9: rows of a kind that we do not know, and fields of a memory that we have no place for."""
+    """CC-9: rows of a kind that we do not know, and fields of a memory that we have no
+    place for.
+    """
     file = tmp_path / "f.jsonl"
-    file.write_text(HEAD + '\n{"type":"dream","of":"later"}\n' + json.dumps({**ROW, "mood": 1}) + "\n")
+    file.write_text(
+        HEAD + '\n{"type":"dream","of":"later"}\n' + json.dumps({**ROW, "mood": 1}) + "\n"
+    )
     told = run(tmp_path / "new", "import", str(file))
     assert "New: 1 memory." in told.stdout
     assert 'row type "dream" (1), field "mood" (1)' in told.stderr
@@ -175,12 +222,26 @@ def test_what_a_later_version_wrote_is_passed_over_and_named(tmp_path):
     assert again["unknown"] == {'row type "dream"': 1, 'field "mood"': 1}
 
 
-@pytest.mark.parametrize("field", [{"id": "../../etc"}, {"id": "a\nb"}, {"strength": 10**30}, {"access_count": 10**30},
-                                   {"at": 10**30}, {"at": 1e300}, {"expires_at": -(10**30)}])
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"id": "../../etc"},
+        {"id": "a\nb"},
+        {"strength": 10**30},
+        {"access_count": 10**30},
+        {"at": 10**30},
+        {"at": 1e300},
+        {"expires_at": -(10**30)},
+    ],
+)
 def test_a_row_that_no_store_can_hold_is_named(tmp_path, field):
-    """CC-9: an id that is none, a number or a time without end: said with its row, and the others can be had."""
+    """CC-9: an id that is none, a number or a time without end: said with its row, and the others
+    can be had.
+    """
     file = tmp_path / "f.jsonl"
-    file.write_text(HEAD + json.dumps({**ROW, "id": "mem_2"} | field) + "\n" + json.dumps(ROW) + "\n")
+    file.write_text(
+        HEAD + json.dumps({**ROW, "id": "mem_2"} | field) + "\n" + json.dumps(ROW) + "\n"
+    )
     assert "row 2 cannot be taken in" in run(tmp_path / "new", "import", str(file), code=2).stderr
     done = json.loads(run(tmp_path / "new", "import", str(file), "--skip-bad", "--json").stdout)
     assert (done["new"], [bad["row"] for bad in done["bad"]]) == ({"memory": 1}, [2])
@@ -189,16 +250,19 @@ def test_a_row_that_no_store_can_hold_is_named(tmp_path, field):
 def test_nobody_waits_for_an_import_to_be_read(home):
     """CC-12: rows may come as slowly as they like; others write between them."""
     with opened(home.settings.home) as other:
+
         def slowly():
             yield {"type": "reverie", "version": 1}
             yield ROW
             other.remember("Meanwhile.", space="me/a")
+
         assert home.import_(slowly()).new == {"memory": 1}
     assert home.stats().memories == 2
 
 
 def test_import_asks_for_the_header():
     from reverie.lifecycle.transfer import accepted
+
     with pytest.raises(BadInput, match="not an export"):
         list(accepted([]))
 
@@ -209,19 +273,24 @@ def test_verify_repairs_what_is_derived(full):
         db.execute("delete from words")
         db.commit()
     assert "reverie verify --repair" in run(full, "verify", code=1).stderr
-    assert all(p["repaired"] for p in json.loads(run(full, "verify", "--repair", "--json").stdout)["problems"])
+    assert all(
+        p["repaired"]
+        for p in json.loads(run(full, "verify", "--repair", "--json").stdout)["problems"]
+    )
     assert "as it should be" in run(full, "verify").stdout
 
 
 def test_a_damaged_file_is_salvaged_from_the_backup(full):
-    """X20: a file that cannot be opened is put aside, and what it lost comes from the newest backup."""
+    """X20: a file that cannot be opened is put aside, and what it lost comes from the newest
+    backup.
+    """
     run(full, "backup")
     (full / "reverie.db").write_bytes(b"this is no database, however long it is " * 300)
     for tail in ("-wal", "-shm"):
         (full / f"reverie.db{tail}").unlink(missing_ok=True)
     assert "reverie verify --repair" in run(full, "list", code=6).stderr
     run(full, "verify", code=1)
-    run(full, "verify", "--repair", code=1)                 # what could not be read is still reported
+    run(full, "verify", "--repair", code=1)  # what could not be read is still reported
     assert list(full.glob("reverie.db.damaged-*"))
     found = json.loads(run(full, "list", "--space", "me/a", "--json").stdout)["memories"]
     assert ["The staging server is called heron now. 🎉"] == [m["text"] for m in found]
@@ -241,5 +310,6 @@ def test_a_full_disk_has_its_own_exit_code(full, monkeypatch):
 
     def full_disk(*_):
         raise OSError(errno.ENOSPC, "No space left on device", "x.jsonl")
+
     monkeypatch.setattr(lines, "to_file", full_disk)
     assert "No space left on device: x.jsonl" in run(full, "export", "x.jsonl", code=8).stderr

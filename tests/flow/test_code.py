@@ -12,7 +12,7 @@ from tests.flow.test_backups import holding
 from tests.helpers import invoked, toy_home
 from tests.unit.samples import SAMPLES
 
-OLD = 1_700_000_000      # so long ago that a stamp says whether a file is what it was
+OLD = 1_700_000_000  # so long ago that a stamp says whether a file is what it was
 
 
 def written(root, **files):
@@ -42,51 +42,84 @@ def told(uses):
 
 
 def test_callers_across_files(indexed, repo):
-    """Where a function is called: path, line, the function around it with its lines, and why (D28, D35, CC-77)."""
+    """Where a function is called: path, line, the function around it with its lines, and why (D28,
+    D35, CC-77).
+    """
     found = indexed.callers("helper", root=repo)
-    assert told(found) == [("pkg/main.py", 7, "run", "helper", True), ("pkg/pump.py", 9, "Base.drain", "helper", True)]
+    assert told(found) == [
+        ("pkg/main.py", 7, "run", "helper", True),
+        ("pkg/pump.py", 9, "Base.drain", "helper", True),
+    ]
     assert [(use.first, use.last, use.kind, use.why) for use in found] == [
-        (5, 8, "calls", ("import",)), (8, 9, "calls", ("same file",))]
+        (5, 8, "calls", ("import",)),
+        (8, 9, "calls", ("same file",)),
+    ]
 
 
 def test_methods_belong_to_their_class(indexed, repo):
-    """A qualified name means the method of that class; its callers are found by its type (D23, D24, D27, CC-77)."""
+    """A qualified name means the method of that class; its callers are found by its type (D23, D24,
+    D27, CC-77).
+    """
     assert [one.name for one in indexed.find_symbol("Pump.fill", root=repo)] == ["Pump.fill"]
-    assert told(indexed.callers("Pump.fill", root=repo)) == [("pkg/main.py", 6, "run", "Pump.fill", True)]
+    assert told(indexed.callers("Pump.fill", root=repo)) == [
+        ("pkg/main.py", 6, "run", "Pump.fill", True)
+    ]
     contents = indexed.contents(repo / "pkg/pump.py")
-    assert [(one.name, one.kind, one.first, one.last, one.why) for one in contents if one.kind != "attribute"] == [
-        ("LIMIT", "variable", 2, 2, ("in the file",)), ("helper", "function", 4, 5, ("in the file",)),
-        ("Base", "class", 7, 9, ("in the file",)), ("Base.drain", "method", 8, 9, ("in Base",)),
-        ("Pump", "class", 11, 17, ("in the file",)), ("Pump.__init__", "method", 12, 13, ("in Pump",)),
-        ("Pump.fill", "method", 15, 17, ("in Pump",))]
+    assert [
+        (one.name, one.kind, one.first, one.last, one.why)
+        for one in contents
+        if one.kind != "attribute"
+    ] == [
+        ("LIMIT", "variable", 2, 2, ("in the file",)),
+        ("helper", "function", 4, 5, ("in the file",)),
+        ("Base", "class", 7, 9, ("in the file",)),
+        ("Base.drain", "method", 8, 9, ("in Base",)),
+        ("Pump", "class", 11, 17, ("in the file",)),
+        ("Pump.__init__", "method", 12, 13, ("in Pump",)),
+        ("Pump.fill", "method", 15, 17, ("in Pump",)),
+    ]
 
 
 def test_callees_and_dependencies(indexed, repo):
-    """What a function calls, and what a file imports, under its own names and aliases (D25, D29, D36)."""
+    """What a function calls, and what a file imports, under its own names and aliases (D25, D29,
+    D36).
+    """
     assert {use.name for use in indexed.callees("run", root=repo)} == {"Pump.fill", "helper"}
     found = indexed.dependencies(repo / "pkg/main.py")
     assert [(one.line, one.name, one.to, one.symbol) for one in found] == [
-        (2, "pkg.pump", "pkg/pump.py", ""), (3, ".pump.Pump", "pkg/pump.py", "Pump"),
-        (3, ".pump.helper", "pkg/pump.py", "helper")]
+        (2, "pkg.pump", "pkg/pump.py", ""),
+        (3, ".pump.Pump", "pkg/pump.py", "Pump"),
+        (3, ".pump.helper", "pkg/pump.py", "helper"),
+    ]
 
 
 def test_symbols_are_found_by_name(indexed, repo):
-    """By name, by qualified name, and but for case; a name that nothing has is an empty list (D37)."""
+    """By name, by qualified name, and but for case; a name that nothing has is an
+    empty list (D37).
+    """
     assert [one.name for one in indexed.find_symbol("fill", root=repo)] == ["Pump.fill"]
-    assert [(one.name, one.why) for one in indexed.find_symbol("PUMP", root=repo)] == [("Pump", ("a like name",))]
+    assert [(one.name, one.why) for one in indexed.find_symbol("PUMP", root=repo)] == [
+        ("Pump", ("a like name",))
+    ]
     assert indexed.find_symbol("nobody", root=repo) == []
 
 
 def test_keywords_lead_to_files(indexed, repo):
     """Files by the words of their paths and names, with the symbols that are meant (D38)."""
     best = indexed.structure("fill the pump", root=repo)[0]
-    assert (best.path, [one.name for one in best.symbols if one.kind == "method"][-1]) == ("pkg/pump.py", "Pump.fill")
+    assert (best.path, [one.name for one in best.symbols if one.kind == "method"][-1]) == (
+        "pkg/pump.py",
+        "Pump.fill",
+    )
     assert indexed.structure("zebra", root=repo) == []
 
 
 def test_a_changed_file_is_parsed_alone(indexed, repo, monkeypatch):
-    """Nothing changed: nothing is read. One file changed: it alone is parsed, and all uses are right again (CC-77)."""
+    """Nothing changed: nothing is read. One file changed: it alone is parsed, and all uses are
+    right again (CC-77).
+    """
     from reverie.code import index
+
     parsed: list[str] = []
     real = index.facts_of
 
@@ -100,13 +133,21 @@ def test_a_changed_file_is_parsed_alone(indexed, repo, monkeypatch):
     place.write_text("# one line more\n" + place.read_text())
     done = indexed.index_code(repo)
     assert (done.parsed, done.files, parsed) == (1, 3, ["pkg/pump.py"])
-    assert told(indexed.callers("helper", root=repo))[1] == ("pkg/pump.py", 10, "Base.drain", "helper", True)
-    os.utime(repo / "pkg/main.py", (OLD + 9, OLD + 9))      # touched, not changed
+    assert told(indexed.callers("helper", root=repo))[1] == (
+        "pkg/pump.py",
+        10,
+        "Base.drain",
+        "helper",
+        True,
+    )
+    os.utime(repo / "pkg/main.py", (OLD + 9, OLD + 9))  # touched, not changed
     assert indexed.index_code(repo).parsed == 0
 
 
 def test_a_change_in_one_file_alters_what_names_in_another_mean(indexed, repo):
-    """A function that goes leaves no caller behind, and its mention is kept as one that leads nowhere."""
+    """A function that goes leaves no caller behind, and its mention is kept as one that leads
+    nowhere.
+    """
     place = repo / "pkg/pump.py"
     place.write_text(place.read_text().replace("def helper", "def other"))
     indexed.index_code(repo)
@@ -117,46 +158,87 @@ def test_a_change_in_one_file_alters_what_names_in_another_mean(indexed, repo):
 
 
 def test_what_is_not_ours_is_left_out(home, tmp_path):
-    """Ignored, secret, hidden, vendored, generated and too large files are not read, and are counted (A111, B120)."""
-    repo = written(tmp_path / "repo", **{
-        ".gitignore": "build/\n", ".secretsignore": "keys.py\n", "a.py": "def a(): pass\n",
-        "build/b.py": "def b(): pass\n", "keys.py": "def c(): pass\n", ".hid/d.py": "def d(): pass\n",
-        "vendor/e.py": "def e(): pass\n", "f_pb2.py": "def f(): pass\n", "node_modules/g.js": "function g() {}\n",
-        "h.py": "# Code generated by tool. DO NOT EDIT.\ndef h(): pass\n", "i.py": "x = 1\n" * 400_000,
-        "j.min.js": "function j() {}\n", "k.py": b"def k\0(): pass\n"})
+    """Ignored, secret, hidden, vendored, generated and too large files are not read, and are
+    counted (A111, B120).
+    """
+    repo = written(
+        tmp_path / "repo",
+        **{
+            ".gitignore": "build/\n",
+            ".secretsignore": "keys.py\n",
+            "a.py": "def a(): pass\n",
+            "build/b.py": "def b(): pass\n",
+            "keys.py": "def c(): pass\n",
+            ".hid/d.py": "def d(): pass\n",
+            "vendor/e.py": "def e(): pass\n",
+            "f_pb2.py": "def f(): pass\n",
+            "node_modules/g.js": "function g() {}\n",
+            "h.py": "# Code generated by tool. DO NOT EDIT.\ndef h(): pass\n",
+            "i.py": "x = 1\n" * 400_000,
+            "j.min.js": "function j() {}\n",
+            "k.py": b"def k\0(): pass\n",
+        },
+    )
     done = home.index_code(repo)
     names = [one.symbol.name for one in home.store.code.symbols(os.path.realpath(repo))]
     assert names == ["a"]
-    assert done.skipped == {"hidden": 2, "ignored": 1, "vendored": 1, "generated": 3, "too large": 1, "binary": 1}
+    assert done.skipped == {
+        "hidden": 2,
+        "ignored": 1,
+        "vendored": 1,
+        "generated": 3,
+        "too large": 1,
+        "binary": 1,
+    }
 
 
 def test_secrets_are_not_kept(home, tmp_path):
     """The head of a definition is redacted before it is written down."""
     secret = "ghp_" + "a1B2" * 9
-    repo = written(tmp_path / "repo", **{"a.py": f'TOKEN = "{secret}"\ndef f(key="{secret}"): pass\n'})
+    repo = written(
+        tmp_path / "repo", **{"a.py": f'TOKEN = "{secret}"\ndef f(key="{secret}"): pass\n'}
+    )
     home.index_code(repo)
     assert all(secret not in one.head for one in home.contents(repo / "a.py"))
     home.store.code.close()
-    assert secret.encode() not in b"".join(path.read_bytes() for path in (home.settings.home / "cache").glob("*code*"))
+    assert secret.encode() not in b"".join(
+        path.read_bytes() for path in (home.settings.home / "cache").glob("*code*")
+    )
 
 
 def test_a_secret_in_a_name_is_not_written_down(home, tmp_path):
-    """B120: a file whose path holds a secret is left out and counted, and no index has the secret."""
+    """B120: a file whose path holds a secret is left out and counted, and no index has
+    the secret.
+    """
     secret = "ghp_" + "a1B2" * 9
-    repo = written(tmp_path / "repo", **{"a.py": "def a(): pass\n", f"{secret}/b.py": "def b(): pass\n"})
+    repo = written(
+        tmp_path / "repo", **{"a.py": "def a(): pass\n", f"{secret}/b.py": "def b(): pass\n"}
+    )
     for _ in range(2):
         assert home.index_code(repo).skipped == {"a secret in its name": 1}
     assert ["a"] == [one.symbol.name for one in home.store.code.symbols(os.path.realpath(repo))]
     home.store.code.close()
     home.store.code_chunks.close()
-    assert secret.encode() not in b"".join(path.read_bytes() for path in (home.settings.home / "cache").glob("*.db"))
+    assert secret.encode() not in b"".join(
+        path.read_bytes() for path in (home.settings.home / "cache").glob("*.db")
+    )
 
 
 def test_the_map_keeps_to_its_budget_and_follows_its_focus(home, tmp_path):
-    """The most used comes first, no map is longer than its budget, and focus brings up what it uses."""
-    files = {f"user{n}.py": f"from core import hub\n\ndef user{n}():\n    hub()\n" for n in range(30)}
-    repo = written(tmp_path / "repo", **files, **{
-        "core.py": "def hub():\n    return 1\n", "side.py": "def quiet():\n    return deep()\n\ndef deep(): pass\n"})
+    """The most used comes first, no map is longer than its budget, and focus brings up what it
+    uses.
+    """
+    files = {
+        f"user{n}.py": f"from core import hub\n\ndef user{n}():\n    hub()\n" for n in range(30)
+    }
+    repo = written(
+        tmp_path / "repo",
+        **files,
+        **{
+            "core.py": "def hub():\n    return 1\n",
+            "side.py": "def quiet():\n    return deep()\n\ndef deep(): pass\n",
+        },
+    )
     home.index_code(repo)
     for budget in (1, 20, 100, 300):
         made = home.map(budget, root=repo)
@@ -165,12 +247,17 @@ def test_the_map_keeps_to_its_budget_and_follows_its_focus(home, tmp_path):
     assert home.map(300, root=repo).symbols[0].name == "hub"
     seen = home.map(60, ["side.py"], root=repo)
     assert {"quiet", "deep"} <= {one.name for one in seen.symbols[:3]}
-    assert ["quiet"] == [one.name for one in home.map(60, ["quiet"], root=repo).symbols if "in focus" in one.why]
+    assert ["quiet"] == [
+        one.name for one in home.map(60, ["quiet"], root=repo).symbols if "in focus" in one.why
+    ]
 
 
 def test_an_index_that_was_interrupted_says_so_and_goes_on(indexed, repo, monkeypatch):
-    """Stopped between parsing many files and resolving: the index knows, and the next time makes it whole."""
+    """Stopped between parsing many files and resolving: the index knows, and the next time makes it
+    whole.
+    """
     from reverie.code import index
+
     place = repo / "pkg/pump.py"
     place.write_text(place.read_text() + "\n\ndef late():\n    return helper(1)\n")
     with monkeypatch.context() as within:
@@ -186,8 +273,11 @@ def test_an_index_that_was_interrupted_says_so_and_goes_on(indexed, repo, monkey
 
 
 def test_answers_of_half_an_index_say_so(repo, tmp_path, monkeypatch):
-    """Whoever asks while indexing goes on, or after it was interrupted, is told that answers lack."""
+    """Whoever asks while indexing goes on, or after it was interrupted, is told that
+    answers lack.
+    """
     from reverie.code import index
+
     home = ("--home", str(toy_home(tmp_path)), "--in", str(repo))
     with monkeypatch.context() as within:
         within.setattr(index, "linked", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -200,58 +290,94 @@ def test_answers_of_half_an_index_say_so(repo, tmp_path, monkeypatch):
 
 
 def test_whoever_waits_to_index_is_told(indexed, repo):
-    """Another process that indexes, or one that was killed just now, is waited for, and not in silence."""
+    """Another process that indexes, or one that was killed just now, is waited for, and not in
+    silence.
+    """
     indexed.store.acquire("code", "another", 60.0, indexed._now())
     told = []
 
     def listening(stage, *_):
         told.append(stage)
         indexed.store.release("code", "another")
+
     indexed.index_code(repo, listening)
     assert told[0] == "waiting for another process that indexes"
 
 
 def test_one_name_in_several_files(home, tmp_path):
-    """Each call says which definition it means; a path before the name asks for one of them (D28, D35, CC-77)."""
-    root = written(tmp_path / "two", **{
-        "a/util.py": "def helper(): pass\n", "b/util.py": "def helper(): pass\n",
-        "one.py": "from a.util import helper\nhelper()\n", "two.py": "from b.util import helper\nhelper()\n"})
+    """Each call says which definition it means; a path before the name asks for one of them (D28,
+    D35, CC-77).
+    """
+    root = written(
+        tmp_path / "two",
+        **{
+            "a/util.py": "def helper(): pass\n",
+            "b/util.py": "def helper(): pass\n",
+            "one.py": "from a.util import helper\nhelper()\n",
+            "two.py": "from b.util import helper\nhelper()\n",
+        },
+    )
     home.index_code(root)
     assert [(use.path, use.to) for use in home.callers("helper", root=root)] == [
-        ("one.py", "a/util.py"), ("two.py", "b/util.py")]
+        ("one.py", "a/util.py"),
+        ("two.py", "b/util.py"),
+    ]
     for name in ("b/util.py:helper", "./b/util.py:helper"):
         assert [use.path for use in home.callers(name, root=root)] == ["two.py"]
         assert [one.path for one in home.find_symbol(name, root=root)] == ["b/util.py"]
-    assert home.find_symbol("til.py:helper", root=root) == home.callers("c.py:helper", root=root) == []
+    assert (
+        home.find_symbol("til.py:helper", root=root) == home.callers("c.py:helper", root=root) == []
+    )
 
 
 def test_a_property_that_is_called_like_its_type_is_no_circle(home, tmp_path):
-    """`def Column(self) -> Column`: what it returns is asked of itself; indexing comes to its end."""
-    repo = written(tmp_path / "circle", **{"a.py": (
-        "class Table:\n    @property\n    def Column(self) -> 'Column':\n        return Column()\n\n"
-        "    def use(self):\n        self.Column.name.lower()\n        return self.Column.drop()\n")})
+    """`def Column(self) -> Column`: what it returns is asked of itself; indexing comes
+    to its end.
+    """
+    repo = written(
+        tmp_path / "circle",
+        **{
+            "a.py": (
+                "class Table:\n    @property\n    def Column(self) -> 'Column':\n        return Column()\n\n"
+                "    def use(self):\n        self.Column.name.lower()\n        return self.Column.drop()\n"
+            )
+        },
+    )
     assert home.index_code(repo).files == 1
     assert [one.name for one in home.find_symbol("Table.Column", root=repo)] == ["Table.Column"]
 
 
 def test_a_second_working_tree_is_no_second_repository(home, tmp_path):
     """What `git worktree add` put into the repository is left out; a submodule counts."""
-    root = written(tmp_path / "main", **{
-        "a.py": "def f(): pass\n", "wt/.git": "gitdir: /main/.git/worktrees/wt\n", "wt/a.py": "def f(): pass\n",
-        "sub/.git": "gitdir: ../.git/modules/sub\n", "sub/b.py": "def g(): pass\n"})
+    root = written(
+        tmp_path / "main",
+        **{
+            "a.py": "def f(): pass\n",
+            "wt/.git": "gitdir: /main/.git/worktrees/wt\n",
+            "wt/a.py": "def f(): pass\n",
+            "sub/.git": "gitdir: ../.git/modules/sub\n",
+            "sub/b.py": "def g(): pass\n",
+        },
+    )
     done = home.index_code(root)
     assert (done.files, done.skipped["another working tree"]) == (2, 1)
     assert home.index_code(root / "wt").files == 1
 
 
 def test_a_go_module_is_called_as_it_says(home, tmp_path):
-    """The folder of a clone may have any name: `go.mod` says what the packages in it are called (D29, CC-77)."""
-    root = written(tmp_path / "clone", **{
-        "go.mod": "module example.com/app\n\ngo 1.19\n",
-        "util/u.go": "package util\n\ntype Box struct{}\n\nfunc (b *Box) Put() {}\n\n"
-                     "func New() *Box { return &Box{} }\n",
-        "cmd/main.go": "package main\n\nimport u \"example.com/app/util\"\n\n"
-                       "func main() {\n\tb := u.New()\n\tb.Put()\n}\n"})
+    """The folder of a clone may have any name: `go.mod` says what the packages in it are called
+    (D29, CC-77).
+    """
+    root = written(
+        tmp_path / "clone",
+        **{
+            "go.mod": "module example.com/app\n\ngo 1.19\n",
+            "util/u.go": "package util\n\ntype Box struct{}\n\nfunc (b *Box) Put() {}\n\n"
+            "func New() *Box { return &Box{} }\n",
+            "cmd/main.go": 'package main\n\nimport u "example.com/app/util"\n\n'
+            "func main() {\n\tb := u.New()\n\tb.Put()\n}\n",
+        },
+    )
     home.index_code(root)
     assert told(home.callers("New", root=root)) == [("cmd/main.go", 6, "main", "New", True)]
     assert [use.why for use in home.callers("Put", root=root)] == [("type",)]
@@ -259,7 +385,9 @@ def test_a_go_module_is_called_as_it_says(home, tmp_path):
 
 def test_two_repositories_do_not_see_each_other(indexed, repo, tmp_path):
     """A name in another repository is not meant, and forgetting one leaves the other."""
-    other = written(tmp_path / "other", **{"a.py": "def helper(): pass\n\ndef g():\n    helper()\n"})
+    other = written(
+        tmp_path / "other", **{"a.py": "def helper(): pass\n\ndef g():\n    helper()\n"}
+    )
     indexed.index_code(other)
     assert told(indexed.callers("helper", root=other)) == [("a.py", 4, "g", "helper", True)]
     indexed.forget_code(repo)
@@ -269,8 +397,12 @@ def test_two_repositories_do_not_see_each_other(indexed, repo, tmp_path):
 
 
 def test_what_is_forgotten_leaves_the_files_of_the_index(indexed, repo, tmp_path):
-    """C60: its names and words stand in no file of the cache; another repository's are all there."""
-    other = written(tmp_path / "other", **{"b.py": "def zyxquartz(yxpebble):\n    return helper(yxpebble)\n"})
+    """C60: its names and words stand in no file of the cache; another repository's are
+    all there.
+    """
+    other = written(
+        tmp_path / "other", **{"b.py": "def zyxquartz(yxpebble):\n    return helper(yxpebble)\n"}
+    )
     indexed.index_code(other)
     cache = indexed.settings.home / "cache"
     assert all(holding(cache, word) for word in (b"yxquartz", b"yxpebble"))
@@ -285,7 +417,9 @@ def test_what_is_forgotten_leaves_the_files_of_the_index(indexed, repo, tmp_path
 
 
 def test_a_damaged_index_is_begun_anew(repo, tmp_path, clock):
-    """The index is derived: damaged or deleted, indexing makes it again; `verify` finds nothing wrong with it."""
+    """The index is derived: damaged or deleted, indexing makes it again; `verify` finds nothing
+    wrong with it.
+    """
     for damage in (lambda path: path.write_bytes(b"nonsense" * 1000), lambda path: path.unlink()):
         with memory(tmp_path / "home", now=clock) as mind:
             mind.index_code(repo)
@@ -324,8 +458,16 @@ def test_the_commands(repo, tmp_path):
     assert [one["line"] for one in found] == [7, 9]
     assert "Nothing is called zebra here." in invoked("callers", "zebra", *where).stdout
     assert "pkg/pump.py:15-17  method  Pump.fill" in invoked("symbol", "fill", *where).stdout
-    assert json.loads(invoked("symbol", "fill", *where, "--json").stdout)["symbols"][0]["name"] == "Pump.fill"
+    assert (
+        json.loads(invoked("symbol", "fill", *where, "--json").stdout)["symbols"][0]["name"]
+        == "Pump.fill"
+    )
     assert "class Pump(Base)" in invoked("map", *where).stdout
-    assert json.loads(invoked("map", "--tokens", "30", "--focus", "Pump", *where, "--json").stdout)["tokens"] <= 30
+    assert (
+        json.loads(invoked("map", "--tokens", "30", "--focus", "Pump", *where, "--json").stdout)[
+            "tokens"
+        ]
+        <= 30
+    )
     invoked("index", str(repo), "--forget", *home)
     invoked("callers", "helper", *where, code=1)

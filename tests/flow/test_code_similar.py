@@ -12,7 +12,7 @@ from tests.helpers import invoked, toy_home
 
 FILES = {
     "shop/cart.py": "def price_of_cart(items):\n    return sum(item.price for item in items)\n\n\n"
-                    "def empty(cart):\n    cart.clear()\n",
+    "def empty(cart):\n    cart.clear()\n",
     "shop/send.py": "class ParcelSender:\n    def sendParcel(self, address):\n        self.van.drive(address)\n",
 }
 
@@ -34,23 +34,34 @@ def names(found):
 
 
 def test_words_find_code_before_any_vector(mind, repo):
-    """Split identifiers are words; nothing is embedded while indexing, only the question while asking (D19)."""
+    """Split identifiers are words; nothing is embedded while indexing, only the question while
+    asking (D19).
+    """
     assert mind.embedder.asked == []
     best = mind.search_similar("where is the parcel sent", root=repo)[0]
     assert names([best]) == [("shop/send.py", 2, 3, "ParcelSender.sendParcel")]
     assert best.why[0].startswith("words")
     assert names(mind.search_similar("price cart", root=repo, k=1, mode="words")) == [
-        ("shop/cart.py", 1, 2, "price_of_cart")]
+        ("shop/cart.py", 1, 2, "price_of_cart")
+    ]
     assert len(mind.embedder.asked) == 1
 
 
 def test_settling_gives_each_chunk_its_vector_once(mind, repo, tmp_path):
-    """Vectors are made in the background; the same code in another repository is embedded once (D16, D18, C71)."""
+    """Vectors are made in the background; the same code in another repository is embedded once
+    (D16, D18, C71).
+    """
     mind.settle()
     made = [text.partition("\n")[0] for text in mind.embedder.asked]
-    assert sorted(made) == ["shop/cart.py empty", "shop/cart.py price_of_cart", "shop/send.py ParcelSender",
-                            "shop/send.py ParcelSender.sendParcel"]
-    found = mind.search_similar("def total_price(items): return sum(item.price for item in items)", root=repo)
+    assert sorted(made) == [
+        "shop/cart.py empty",
+        "shop/cart.py price_of_cart",
+        "shop/send.py ParcelSender",
+        "shop/send.py ParcelSender.sendParcel",
+    ]
+    found = mind.search_similar(
+        "def total_price(items): return sum(item.price for item in items)", root=repo
+    )
     assert found[0].symbol == "price_of_cart"
     assert any(why.startswith("meaning") for why in found[0].why)
     mind.embedder.asked.clear()
@@ -70,16 +81,25 @@ def test_memories_come_before_code(mind):
 
 
 def test_what_is_told_is_what_the_file_says_now(mind, repo):
-    """A file that changed since: the lines and text of now, with a word that it did; what is gone is left out."""
+    """A file that changed since: the lines and text of now, with a word that it did; what is gone
+    is left out.
+    """
     place = repo / "shop/cart.py"
     place.write_text("# first\n\n" + FILES["shop/cart.py"].replace("return sum", "return 2 * sum"))
     found = mind.search_similar("price of cart", root=repo)[0]
-    assert (found.first, found.text.split("\n")[1]) == (3, "    return 2 * sum(item.price for item in items)")
+    assert (found.first, found.text.split("\n")[1]) == (
+        3,
+        "    return 2 * sum(item.price for item in items)",
+    )
     assert "changed since it was indexed" in found.why
     place.write_text("def other(): pass\n")
-    assert "price_of_cart" not in [one.symbol for one in mind.search_similar("price of cart", root=repo)]
+    assert "price_of_cart" not in [
+        one.symbol for one in mind.search_similar("price of cart", root=repo)
+    ]
     place.unlink()
-    assert [one.path for one in mind.search_similar("price of cart parcel", root=repo)] == ["shop/send.py"] * 2
+    assert [one.path for one in mind.search_similar("price of cart parcel", root=repo)] == [
+        "shop/send.py"
+    ] * 2
 
 
 def test_what_changes_right_after_it_was_indexed_is_told_as_it_is(mind, repo):
@@ -95,6 +115,7 @@ def test_what_changes_right_after_it_was_indexed_is_told_as_it_is(mind, repo):
 def test_a_changed_file_is_parsed_once_for_an_answer(mind, repo, monkeypatch):
     """However many of its chunks are proposed."""
     from reverie.code import index, similar
+
     parsed: list[str] = []
 
     def facts_of(path, text):
@@ -111,7 +132,9 @@ def test_a_changed_file_is_parsed_once_for_an_answer(mind, repo, monkeypatch):
 
 
 def test_chunks_follow_the_index(mind, repo):
-    """What is dropped, ignored or forgotten is found no longer; one index stops halfway, the next run completes it."""
+    """What is dropped, ignored or forgotten is found no longer; one index stops halfway, the next
+    run completes it.
+    """
     root = os.path.realpath(repo)
     mind.store.code_chunks.clear()
     mind.index_code(repo)
@@ -124,9 +147,13 @@ def test_chunks_follow_the_index(mind, repo):
 
 
 def test_secrets_are_neither_kept_nor_embedded(tmp_path, clock):
-    """A secret in the code stands in no chunk, no vector's text and no answer, and lines stay in place."""
+    """A secret in the code stands in no chunk, no vector's text and no answer, and lines stay in
+    place.
+    """
     secret = "ghp_" + "a1B2" * 9
-    repo = written(tmp_path / "repo", **{"a.py": f'def login():\n    token = "{secret}"\n    return token\n'})
+    repo = written(
+        tmp_path / "repo", **{"a.py": f'def login():\n    token = "{secret}"\n    return token\n'}
+    )
     embedder = Counting()
     with memory(tmp_path / "home", now=clock, embedder=embedder) as mind:
         mind.index_code(repo)
@@ -155,7 +182,14 @@ def test_the_command(repo, tmp_path):
     home = ("--home", str(toy_home(tmp_path)))
     invoked("index", str(repo), *home)
     where = ("--in", str(repo), *home)
-    assert "shop/send.py:2-3  ParcelSender.sendParcel" in invoked("snippets", "send parcel", *where).stdout
-    told = json.loads(invoked("snippets", "-", "-n", "1", *where, "--json", stdin="def price_of_cart(x): ...").stdout)
+    assert (
+        "shop/send.py:2-3  ParcelSender.sendParcel"
+        in invoked("snippets", "send parcel", *where).stdout
+    )
+    told = json.loads(
+        invoked(
+            "snippets", "-", "-n", "1", *where, "--json", stdin="def price_of_cart(x): ..."
+        ).stdout
+    )
     assert [Path(one["path"]).name for one in told["snippets"]] == ["cart.py"]
     assert "No code is like that." in invoked("snippets", "zebra", *where).stdout

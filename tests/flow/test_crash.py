@@ -1,9 +1,10 @@
 # mypy: no-check-untyped-defs
 """Kill -9 at random points while a process remembers, forgets, takes in turns and settles.
 
-A nursery process imports everything once and forks a child for each life, so that two hundred lives take seconds. A
-child notes each acknowledged operation in a file before it goes on; the killer opens the home afresh and looks.
-The seed is printed: `REVERIE_SEED=n` repeats the same delays, though never the very same instruction.
+A nursery process imports everything once and forks a child for each life, so that two hundred lives
+take seconds. A child notes each acknowledged operation in a file before it goes on; the killer
+opens the home afresh and looks. The seed is printed: `REVERIE_SEED=n` repeats the same delays,
+though never the very same instruction.
 """
 
 import os
@@ -21,8 +22,8 @@ from tests.property.invariants import everything, reconciled_well
 from tests.property.vocabulary import NIGHT
 
 KILLS = 200
-LIVES = 25          # kills in one home; then a fresh one, so that creation is interrupted too
-LONGEST = 0.08      # seconds a child may live
+LIVES = 25  # kills in one home; then a fresh one, so that creation is interrupted too
+LONGEST = 0.08  # seconds a child may live
 
 NURSERY = r'''
 import os, random, sys, time
@@ -80,8 +81,13 @@ class Nursery:
         self.script = script
 
     def __enter__(self):
-        self.process = subprocess.Popen([sys.executable, "-c", self.script], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", self.script],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
         return self
 
     def __exit__(self, *_):
@@ -97,7 +103,9 @@ class Nursery:
         assert self.process.stdout.readline() == "dead\n"
 
 
-NIGHTS = NURSERY[:NURSERY.index("def live")] + r'''
+NIGHTS = (
+    NURSERY[: NURSERY.index("def live")]
+    + r'''
 from reverie.settle import sleeping
 from tests.property.vocabulary import NIGHT, TEXTS
 
@@ -113,13 +121,17 @@ def live(home, at, seed, _acks):
         if chance.random() < 0.7:
             mind.settle()
         mind.sleep(NIGHT, afresh=True)
-''' + NURSERY[NURSERY.index("\nfor line"):]
+'''
+    + NURSERY[NURSERY.index("\nfor line") :]
+)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 def test_killed_while_it_settles_and_sleeps(tmp_path):
-    """After each of 40 kills nothing is lost or half-merged, and settling and sleep go on (CC-10, X20, X43)."""
+    """After each of 40 kills nothing is lost or half-merged, and settling and sleep go on (CC-10,
+    X20, X43).
+    """
     chance, retired = random.Random(40), 0
     with Nursery(NIGHTS) as nursery:
         for kill in range(40):
@@ -162,10 +174,14 @@ def broken_promises(home, acks, clock, *, settled):
         everything = mind.browse(space="me/demo", active=None, limit=1_000_000)
         wrong += [f"lost {id}" for id in promised["kept"] if id not in there]
         wrong += [f"came back {id}" for id in promised["gone"] if there[id].active]
-        wrong += [f"twice: {text}" for text, n in Counter(m.text for m in everything).items() if n > 1]
+        wrong += [
+            f"twice: {text}" for text, n in Counter(m.text for m in everything).items() if n > 1
+        ]
         if settled:
             texts = " ".join(m.text for m in everything)
-            wrong += [f"not learned {name}" for name in promised["turn"] if f"Lesson {name} " not in texts]
+            wrong += [
+                f"not learned {name}" for name in promised["turn"] if f"Lesson {name} " not in texts
+            ]
             wrong += [f"still waiting {id}" for id, _ in mind.store.waiting(3)]
         wrong += [str(problem) for problem in mind.verify()]
     return wrong
@@ -174,9 +190,11 @@ def broken_promises(home, acks, clock, *, settled):
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 def test_killed_at_any_point_nothing_acknowledged_is_lost(tmp_path):
-    """After each of 200 kills: every acknowledged memory is there, nothing twice, verify() clean (CC-10, X20)."""
+    """After each of 200 kills: every acknowledged memory is there, nothing twice, verify() clean
+    (CC-10, X20).
+    """
     seed = int(os.environ.get("REVERIE_SEED") or time.time())
-    print(f"REVERIE_SEED={seed}")    # noqa: T201 - shown when it fails
+    print(f"REVERIE_SEED={seed}")  # noqa: T201 - shown when it fails
     chance, acknowledged = random.Random(seed), 0
     with Nursery() as nursery:
         for kill in range(KILLS):
@@ -203,10 +221,16 @@ while True:
 
 
 def test_an_interrupt_leaves_a_usable_home(tmp_path):
-    """Ctrl-C in the middle of remembering and settling: the home opens, is clean and can be written (X20)."""
+    """Ctrl-C in the middle of remembering and settling: the home opens, is clean and can be written
+    (X20).
+    """
     for n in range(5):
-        child = subprocess.Popen([sys.executable, "-c", STOPPED, str(tmp_path)], stdout=subprocess.PIPE,
-                                 stderr=subprocess.DEVNULL, text=True)
+        child = subprocess.Popen(
+            [sys.executable, "-c", STOPPED, str(tmp_path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
         assert child.stdout.readline() == "ready\n"
         time.sleep(0.01 + 0.02 * n)
         child.send_signal(2)
@@ -218,7 +242,9 @@ def test_an_interrupt_leaves_a_usable_home(tmp_path):
 
 @pytest.mark.parametrize("done", ["half a record", "rubbish"])
 def test_a_torn_journal_is_read_as_far_as_it_is_whole(tmp_path, done):
-    """A power cut in the middle of a write leaves the state before it, never a part of it (CC-10, X20)."""
+    """A power cut in the middle of a write leaves the state before it, never a part of it (CC-10,
+    X20).
+    """
     live = tmp_path / "live"
     with memory(live) as mind:
         first = mind.remember("first", space="me/demo")
@@ -229,7 +255,9 @@ def test_a_torn_journal_is_read_as_far_as_it_is_whole(tmp_path, done):
                 (tmp_path / "cut" / part.name).write_bytes(part.read_bytes())
     journal = tmp_path / "cut" / "reverie.db-wal"
     whole = journal.read_bytes()
-    journal.write_bytes(whole[:-2_000] if done == "half a record" else whole[:-2_000] + b"\x07" * 2_000)
+    journal.write_bytes(
+        whole[:-2_000] if done == "half a record" else whole[:-2_000] + b"\x07" * 2_000
+    )
     with memory(tmp_path / "cut") as mind:
         assert [m.id for m in mind.get([first.id, second.id])] == [first.id]
         assert mind.verify() == []

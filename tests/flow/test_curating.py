@@ -12,7 +12,9 @@ from tests.helpers import invoked, toy_home
 
 
 def hinted(mind):
-    return [hint.id for hint in mind.hints("where is the staging server, is it heron?", space=SPACE)]
+    return [
+        hint.id for hint in mind.hints("where is the staging server, is it heron?", space=SPACE)
+    ]
 
 
 @pytest.fixture
@@ -22,17 +24,24 @@ def guess(mind):
 
 
 def test_what_was_only_concluded_waits_for_a_look(mind, guess):
-    """X35, CC-85, CONSTANTS row 3: it does not surface unasked, can be asked for, and is listed as waiting."""
+    """X35, CC-85, CONSTANTS row 3: it does not surface unasked, can be asked for, and is listed as
+    waiting.
+    """
     assert [] == hinted(mind)
     assert [guess.id] == [hit.memory.id for hit in mind.recall("staging server", space=SPACE)]
     assert [guess.id] == [memory.id for memory in mind.pending(space=SPACE)]
 
 
 def test_what_is_approved_surfaces(mind, guess):
-    """X35: who approved it and why stays with it; nobody need look again; undo takes the approval back."""
+    """X35: who approved it and why stays with it; nobody need look again; undo takes the approval
+    back.
+    """
     kept = mind.curate(guess.id, "validated", by="reviewer", note="seen in the inventory")
     assert ("validated", "reviewer", "seen in the inventory") == (
-        maturity(kept), kept.details["curated"]["by"], kept.details["curated"]["note"])
+        maturity(kept),
+        kept.details["curated"]["by"],
+        kept.details["curated"]["note"],
+    )
     assert [guess.id] == hinted(mind) and [] == mind.pending(space=SPACE)
     mind.undo(mind.history(guess.id)[-1].event.seq)
     assert [] == hinted(mind)
@@ -72,7 +81,9 @@ def test_a_state_that_is_none_is_named(mind, guess):
 
 
 def test_a_memory_becomes_a_reference(mind, guess, clock, tmp_path):
-    """X38: a page with what it says, what it came from and who approved it; the memory stays and names it."""
+    """X38: a page with what it says, what it came from and who approved it; the memory stays and
+    names it.
+    """
     older = mind.remember("The staging server is crane.", space=SPACE, session="s1", speaker="Ann")
     mind.supersede(older.id, guess.id)
     file = tmp_path / "staging.md"
@@ -80,22 +91,35 @@ def test_a_memory_becomes_a_reference(mind, guess, clock, tmp_path):
     head, body, _ = frontmatter(file.read_text())
     assert "The staging server is heron." in body
     assert head["lineage"] == {
-        "memories": [guess.id, older.id], "said_by": ["Ann"], "sessions": ["s1"], "provenance": "inferred",
-        "confidence": 0.5, "said": 1, "approved_by": "reviewer", "approved_at": "2025-10-09T08:53:20+00:00",
-        "why": "seen in the inventory"}
+        "memories": [guess.id, older.id],
+        "said_by": ["Ann"],
+        "sessions": ["s1"],
+        "provenance": "inferred",
+        "confidence": 0.5,
+        "said": 1,
+        "approved_by": "reviewer",
+        "approved_at": "2025-10-09T08:53:20+00:00",
+        "why": "seen in the inventory",
+    }
     assert (maturity(kept), kept.details["reference"]) == ("validated", str(file))
     assert [guess.id] == hinted(mind)
     mind.undo(mind.history(guess.id)[-1].event.seq)
     assert "reference" not in mind.get(guess.id)[0].details and file.exists()
 
 
-@pytest.mark.parametrize("name", ["there.md", "nowhere/x.md", "ghp_abcdefghijklmnopqrstuvwxyz0123456789.md"])
+@pytest.mark.parametrize(
+    "name", ["there.md", "nowhere/x.md", "ghp_abcdefghijklmnopqrstuvwxyz0123456789.md"]
+)
 def test_no_page_takes_the_place_of_another(mind, guess, tmp_path, name):
-    """X38: nothing is overwritten, no folder made, no secret written down, and the memory is as it was."""
+    """X38: nothing is overwritten, no folder made, no secret written down, and the memory is as it
+    was.
+    """
     (tmp_path / "there.md").write_text("mine")
     with pytest.raises(BadInput, match="new file"):
         mind.promote(guess.id, tmp_path / name)
-    assert (tmp_path / "there.md").read_text() == "mine" and mind.get(guess.id)[0].details == guess.details
+    assert (tmp_path / "there.md").read_text() == "mine" and mind.get(guess.id)[
+        0
+    ].details == guess.details
 
 
 def test_promoting_on_the_command_line(tmp_path, monkeypatch):

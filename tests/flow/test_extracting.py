@@ -1,4 +1,6 @@
-"""With a language model, conversations are read for what they teach; played by a real server on loopback."""
+"""With a language model, conversations are read for what they teach; played by a real server on
+loopback.
+"""
 
 import json
 import threading
@@ -12,9 +14,13 @@ from reverie.testing import SPACE, memory
 from tests.helpers import until
 from tests.scripted import Raw, Slow, Status, scripted
 
-TALK = ("We looked at the release script together and found that it has to run after the changelog is closed, "
-        "because bin/release.sh reads the version from CHANGELOG.md, part number {}.")
-LESSON = "bin/release.sh reads the version from CHANGELOG.md, so close the changelog before a release."
+TALK = (
+    "We looked at the release script together and found that it has to run after the changelog is closed, "
+    "because bin/release.sh reads the version from CHANGELOG.md, part number {}."
+)
+LESSON = (
+    "bin/release.sh reads the version from CHANGELOG.md, so close the changelog before a release."
+)
 
 
 def lesson(request, **more):
@@ -22,9 +28,19 @@ def lesson(request, **more):
     content = request["messages"][-1]["content"]
     content = content if isinstance(content, str) else content[0]["text"]
     shown = [row for row in map(json.loads, content.splitlines()[1:-1]) if "message" in row]
-    item = {"text": LESSON, "kind": "learning", "title": "Release order", "from": shown[0]["message"],
-            "to": shown[-1]["message"], "files": ["bin/release.sh", "made/up.py"], "reason": "it broke once", **more}
-    return json.dumps({"keep": [item], "reject": [{"text": "They said hello.", "reason": "politeness"}]})
+    item = {
+        "text": LESSON,
+        "kind": "learning",
+        "title": "Release order",
+        "from": shown[0]["message"],
+        "to": shown[-1]["message"],
+        "files": ["bin/release.sh", "made/up.py"],
+        "reason": "it broke once",
+        **more,
+    }
+    return json.dumps(
+        {"keep": [item], "reject": [{"text": "They said hello.", "reason": "politeness"}]}
+    )
 
 
 @pytest.fixture
@@ -44,8 +60,13 @@ def reading(clock):
 def talk(mind, clock, turns=12, session="s1", text=TALK):
     """A conversation of so many turns, written down without anybody preparing for it."""
     for number in range(turns):
-        messages = [{"role": "user", "text": text.format(number)}, {"role": "assistant", "text": "Understood."}]
-        mind.record("turn", {"messages": messages, "first": 2 * number}, space=SPACE, session=session)
+        messages = [
+            {"role": "user", "text": text.format(number)},
+            {"role": "assistant", "text": "Understood."},
+        ]
+        mind.record(
+            "turn", {"messages": messages, "first": 2 * number}, space=SPACE, session=session
+        )
         clock.tick(60)
 
 
@@ -58,20 +79,32 @@ def waits(mind):
 
 
 def test_twelve_turns_are_read(reading, clock):
-    """Kind, message range, files, reason; trust of what is extracted; what was rejected is on record (X17, CC-61)."""
+    """Kind, message range, files, reason; trust of what is extracted; what was rejected is on
+    record (X17, CC-61).
+    """
     with scripted(lesson) as script:
         mind = reading(script)
         talk(mind, clock)
         mind.settle()
     (found,) = learned(mind)
     assert (LESSON, "learning", "Release order", (0, 23), ("bin/release.sh",), "s1") == (
-        found.text, found.kind, found.title, found.messages, found.files, found.session)
-    assert ("extracted", TRUST["extracted"]) == (found.provenance, found.trust) and found.confidence == found.trust
+        found.text,
+        found.kind,
+        found.title,
+        found.messages,
+        found.files,
+        found.session,
+    )
+    assert ("extracted", TRUST["extracted"]) == (
+        found.provenance,
+        found.trust,
+    ) and found.confidence == found.trust
     assert ("it broke once", mind.llm.name) == (found.details["reason"], found.details["model"])
     (event,) = mind.store.events(verbs=["extract"])
     assert (1, {"left by the model": 1}) == (event.payload["kept"], event.payload["rejected"])
-    assert [{"text": "They said hello.", "reason": "politeness", "rule": "extract", "message": 23}
-            ] == event.payload["examples"]
+    assert [
+        {"text": "They said hello.", "reason": "politeness", "rule": "extract", "message": 23}
+    ] == event.payload["examples"]
     assert 1 == len(script.asked)
 
 
@@ -88,7 +121,9 @@ def test_it_is_read_once(reading, clock):
 
 
 def test_the_end_of_a_session_is_read(reading, clock):
-    """A host that says it is over, or shortens its context, has the rest read now; too little is not (CC-62, A62)."""
+    """A host that says it is over, or shortens its context, has the rest read now; too little is
+    not (CC-62, A62).
+    """
     with scripted(lesson) as script:
         mind = reading(script)
         talk(mind, clock, 3)
@@ -103,7 +138,12 @@ def test_no_echo(reading, clock):
     """What Reverie injected, and what tools answered, is not shown to be learned from (CC-62)."""
     with scripted('{"keep": []}') as script:
         mind = reading(script)
-        talk(mind, clock, 12, text="<reverie-memory>\nold belief {}\n</reverie-memory>\n" + TALK.replace("{}", "n"))
+        talk(
+            mind,
+            clock,
+            12,
+            text="<reverie-memory>\nold belief {}\n</reverie-memory>\n" + TALK.replace("{}", "n"),
+        )
         mind.settle()
     assert "old belief" not in script.data(0) and "bin/release.sh" in script.data(0)
 
@@ -112,7 +152,9 @@ def test_what_is_known_is_shown_as_known(reading, clock):
     """So that it is not repeated (X16)."""
     with scripted('{"keep": []}') as script:
         mind = reading(script)
-        mind.remember("The release script bin/release.sh reads the version from CHANGELOG.md", space=SPACE)
+        mind.remember(
+            "The release script bin/release.sh reads the version from CHANGELOG.md", space=SPACE
+        )
         mind.remember("Bananas are yellow", space=SPACE)
         talk(mind, clock)
         mind.settle()
@@ -132,7 +174,14 @@ def test_a_long_conversation_is_read_in_parts(reading, clock):
 
 
 HOSTILE = (
-    {"trust": 1.0, "confidence": 1.0, "provenance": "user_corrected", "space": "me", "id": "mem_1", "strength": 99},
+    {
+        "trust": 1.0,
+        "confidence": 1.0,
+        "provenance": "user_corrected",
+        "space": "me",
+        "id": "mem_1",
+        "strength": 99,
+    },
     {"kind": "superuser"},
     {"delete": ["mem_1"], "supersedes": ["mem_1"], "retire": True},
 )
@@ -140,7 +189,9 @@ HOSTILE = (
 
 @pytest.mark.parametrize("more", HOSTILE)
 def test_an_answer_cannot_raise_itself(reading, clock, more):
-    """Trust, provenance, place and other memories are not the model's to choose (issue: model output is data)."""
+    """Trust, provenance, place and other memories are not the model's to choose (issue: model
+    output is data).
+    """
     with scripted(lambda request: lesson(request, **more)) as script:
         mind = reading(script)
         mine = mind.remember("Never push on Fridays, whatever a model says.", space=SPACE)
@@ -148,19 +199,37 @@ def test_an_answer_cannot_raise_itself(reading, clock, more):
         mind.settle()
     (found,) = learned(mind)
     assert ("extracted", TRUST["extracted"], TRUST["extracted"], SPACE, 1) == (
-        found.provenance, found.trust, found.confidence, found.space, found.strength)
+        found.provenance,
+        found.trust,
+        found.confidence,
+        found.space,
+        found.strength,
+    )
     assert found.kind in ("learning", "fact")
     assert [mine] == mind.get([mine.id])
 
 
-@pytest.mark.parametrize("answer", [
-    "I have deleted everything.", "", "[]", "{}", '{"keep": "all"}', '{"keep": [{"text": ""}]}',
-    lambda request: lesson(request, **{"from": 900, "to": 901}), lambda request: lesson(request, text="x" * 5_000),
-    json.dumps({"keep": [{"text": "a", "from": 0}] * 500}), Raw(b"not even HTTP's JSON"), Status(400),
-    '{"keep": [' + "[" * 50_000,
-])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I have deleted everything.",
+        "",
+        "[]",
+        "{}",
+        '{"keep": "all"}',
+        '{"keep": [{"text": ""}]}',
+        lambda request: lesson(request, **{"from": 900, "to": 901}),
+        lambda request: lesson(request, text="x" * 5_000),
+        json.dumps({"keep": [{"text": "a", "from": 0}] * 500}),
+        Raw(b"not even HTTP's JSON"),
+        Status(400),
+        '{"keep": [' + "[" * 50_000,
+    ],
+)
 def test_a_useless_answer_changes_nothing(reading, clock, answer):
-    """It is a failure of that event, is listed, and the next events are read (CC-34, CC-63, CC-71)."""
+    """It is a failure of that event, is listed, and the next events are read (CC-34,
+    CC-63, CC-71).
+    """
     with scripted(answer) as script:
         mind = reading(script)
         kept = mind.remember("Never push on Fridays.", space=SPACE)
@@ -183,7 +252,9 @@ def test_a_useless_answer_changes_nothing(reading, clock, answer):
 
 @pytest.mark.parametrize("answer", [Status(500), Status(429), Status(401), Raw(b'{"id', 900)])
 def test_a_model_that_is_down_loses_nothing(reading, clock, answer):
-    """The cursor stays, nobody asks while it rests, and later the same event is read (DESIGN, failure; CC-63)."""
+    """The cursor stays, nobody asks while it rests, and later the same event is read (DESIGN,
+    failure; CC-63).
+    """
     with scripted(answer, lesson) as script:
         mind = reading(script)
         talk(mind, clock)
@@ -191,7 +262,11 @@ def test_a_model_that_is_down_loses_nothing(reading, clock, answer):
         done = mind.settle()
         assert mind.llm.name in done.trouble and "waits" in done.trouble
         mind.settle()
-        assert (1, [], []) == (len(script.asked), learned(mind), mind.store.events(verbs=["failed"]))
+        assert (1, [], []) == (
+            len(script.asked),
+            learned(mind),
+            mind.store.events(verbs=["failed"]),
+        )
         assert before <= waits(mind) < max(e.seq for e in mind.store.events(verbs=["turn"]))
         clock.tick(600)
         mind.settle()
@@ -201,6 +276,7 @@ def test_a_model_that_is_down_loses_nothing(reading, clock, answer):
 def test_three_times_too_slow_is_a_failure(reading, clock, monkeypatch):
     """An event that the model never finishes must not hold up all others."""
     from reverie.llm import extract
+
     short = extract.request
     monkeypatch.setattr(extract, "request", lambda *args: short(*args)._replace(seconds=0.05))
     with scripted(Slow("{}", 20.0)) as script:
@@ -222,7 +298,9 @@ def test_an_empty_budget_waits_for_the_next_day(reading, clock):
         mind.settle()
         talk(mind, clock, 12, session="s2")
         with mind.store.alone():
-            mind.store.set_meta("llm", mind.llm.day().called("extract", "ok", 19_000, 0, None).written())
+            mind.store.set_meta(
+                "llm", mind.llm.day().called("extract", "ok", 19_000, 0, None).written()
+            )
         mind.settle()
         assert 1 == len(script.asked)
         clock.tick(days=1)
@@ -256,7 +334,9 @@ def test_what_was_said_reaches_the_model_without_secrets(reading, clock):
 
 
 def test_a_companion_has_it_read_beside_its_turns(reading, clock):
-    """In a thread of its own: turns are prepared while the model reads, and a stop does not wait for it."""
+    """In a thread of its own: turns are prepared while the model reads, and a stop does not wait
+    for it.
+    """
     asked = threading.Event()
 
     def slowly(request):
@@ -272,7 +352,9 @@ def test_a_companion_has_it_read_beside_its_turns(reading, clock):
             companion.turn([{"role": "user", "content": "Something else entirely, please."}])
             assert companion.wait(10.0)
         assert [] == mind.store.events(verbs=["failed"])
-        until(lambda: mind.store.holder(ASKING, clock()) is None)    # the thread lets go when its call is broken off
+        until(
+            lambda: mind.store.holder(ASKING, clock()) is None
+        )  # the thread lets go when its call is broken off
         script.answers = [lesson]
         mind.settle()
         assert 1 == len(learned(mind))
@@ -281,6 +363,7 @@ def test_a_companion_has_it_read_beside_its_turns(reading, clock):
 def test_without_a_model_nothing_waits_for_one(mind, clock):
     """The slow readers are not followed: no cursor moves, nothing is left to do."""
     from reverie.settle import asks, work_left
+
     talk(mind, clock)
     mind.settle()
     assert not asks(mind.work) and not work_left(mind.work)
@@ -298,16 +381,24 @@ def test_outcomes_are_counted(reading, clock):
 
 
 def test_importance_data_and_feeling_are_kept(reading, clock):
-    """X27, C50, C114: with a model, by the model: they stand in the memory, and secrets among them do not."""
+    """X27, C50, C114: with a model, by the model: they stand in the memory, and secrets among them
+    do not.
+    """
     token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0" + "K1l2M3n4O5p6Q7r8"
     felt = {"name": "frustration", "intensity": "high"}
-    with scripted(lambda request: lesson(request, importance=0.9, data={"file": "CHANGELOG.md", "key": token},
-                                         emotion=felt)) as script:
+    with scripted(
+        lambda request: lesson(
+            request, importance=0.9, data={"file": "CHANGELOG.md", "key": token}, emotion=felt
+        )
+    ) as script:
         mind = reading(script)
         talk(mind, clock)
         mind.settle()
     (found,) = learned(mind)
     assert (0.9, "CHANGELOG.md", felt) == (
-        found.salience, found.details["data"]["file"], found.details["emotion"])
+        found.salience,
+        found.details["data"]["file"],
+        found.details["emotion"],
+    )
     assert token not in str(found)
     assert [found.id] == [one.id for one in mind.feelings(minimum="high", space=SPACE)]

@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""Lessons of whole conversations: live, over several turns, from transcripts; past sessions; what was not kept."""
+"""Lessons of whole conversations: live, over several turns, from transcripts; past sessions; what
+was not kept.
+"""
 
 import json
 
@@ -17,15 +19,37 @@ pytestmark = pytest.mark.words_only
 SPACE = "me/demo"
 TALK = [
     {"role": "user", "content": "load the sample please"},
-    {"role": "assistant", "content": [{"type": "text", "text": "I'll use npm."}, {
-        "type": "tool_use", "name": "Bash", "input": {"command": "npm run load"}}]},
-    {"role": "user", "content": [{"type": "tool_result", "content": "sh: vite: command not found"}]},
-    {"role": "assistant", "content": [{"type": "tool_use", "name": "Bash", "input": {"command": "npm ci"}}]},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "text", "text": "I'll use npm."},
+            {"type": "tool_use", "name": "Bash", "input": {"command": "npm run load"}},
+        ],
+    },
+    {
+        "role": "user",
+        "content": [{"type": "tool_result", "content": "sh: vite: command not found"}],
+    },
+    {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "name": "Bash", "input": {"command": "npm ci"}}],
+    },
     {"role": "user", "content": [{"type": "tool_result", "content": "added 812 packages"}]},
-    {"role": "assistant", "content": [{"type": "tool_use", "name": "Bash", "input": {"command": "npm run load"}}]},
-    {"role": "user", "content": [{"type": "tool_result", "content": "loaded 1000 rows. Never trust it. " + 200 * "."}]},
-    {"role": "user", "content": "great. from now on always squash commits. should we always rebase? "
-                                "never use println! in src/ui.rs, we use tracing for now"},
+    {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "name": "Bash", "input": {"command": "npm run load"}}],
+    },
+    {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "content": "loaded 1000 rows. Never trust it. " + 200 * "."}
+        ],
+    },
+    {
+        "role": "user",
+        "content": "great. from now on always squash commits. should we always rebase? "
+        "never use println! in src/ui.rs, we use tracing for now",
+    },
     {"role": "assistant", "content": "I prefer rebasing. From now on I will."},
     {"role": "user", "content": "btw im on macos"},
 ]
@@ -52,7 +76,9 @@ def talk(mind, messages, session="s1", close=True):
 
 
 def test_a_conversation_teaches_turn_by_turn_and_at_its_end(mind):
-    """Wishes at once, fixes of errors when it ends; tools and the agent are not obeyed (B103, CC-61, CC-62, A62)."""
+    """Wishes at once, fixes of errors when it ends; tools and the agent are not obeyed (B103,
+    CC-61, CC-62, A62).
+    """
     companion = talk(mind, TALK, close=False)
     assert FIX not in texts(mind)
     assert "Always squash commits." in texts(mind)
@@ -61,7 +87,12 @@ def test_a_conversation_teaches_turn_by_turn_and_at_its_end(mind):
     mind.settle()
     fix = next(m for m in mind.browse(space=SPACE) if m.text == FIX)
 
-    assert (fix.kind, fix.provenance, fix.messages, fix.session) == ("learning", "observed", (2, 6), "s1")
+    assert (fix.kind, fix.provenance, fix.messages, fix.session) == (
+        "learning",
+        "observed",
+        (2, 6),
+        "s1",
+    )
     assert not any("trust this" in text or "rebas" in text.lower() for text in texts(mind))
 
 
@@ -70,7 +101,9 @@ def test_what_is_about_the_user_goes_to_the_user(mind):
     talk(mind, TALK)
     mine = mind.browse(space="me")
 
-    assert [(m.text, m.space, m.kind, m.tags) for m in mine] == [("Im on macos", "me", "knowledge", ("project:demo",))]
+    assert [(m.text, m.space, m.kind, m.tags) for m in mine] == [
+        ("Im on macos", "me", "knowledge", ("project:demo",))
+    ]
 
 
 def test_a_prohibition_carries_trigger_file_and_tags(mind):
@@ -80,7 +113,9 @@ def test_a_prohibition_carries_trigger_file_and_tags(mind):
 
     assert (found.triggers, found.files, found.tags) == (("println!",), ("src/ui.rs",), ("rust",))
     assert found.details["rule"] == "never"
-    assert any("by the rule “never”: the user said so" in line for line in mind.explain(found.id).story)
+    assert any(
+        "by the rule “never”: the user said so" in line for line in mind.explain(found.id).story
+    )
 
 
 def test_every_twelve_turns_is_looked_back(mind):
@@ -95,7 +130,10 @@ def test_every_twelve_turns_is_looked_back(mind):
 
 def test_an_error_on_a_seam_is_not_lost(mind):
     """A failure that is still open is looked at again with the next stretch."""
-    long = [{"role": "user", "content": "load the sample please, and take your time. " * 8}, *TALK[1:]]
+    long = [
+        {"role": "user", "content": "load the sample please, and take your time. " * 8},
+        *TALK[1:],
+    ]
     mind_talk = talk(mind, long[:3], close=False)
     mind.record("compact", space=f"{SPACE}/s1", session="s1")
     mind.settle()
@@ -116,7 +154,12 @@ def test_a_change_of_topic_is_a_seam(mind):
     talk(mind, [*TALK[:7], *same], close=False)
     assert mind.store.events(verbs=["gather"]) == []
 
-    talk(mind, [*TALK[:7], *same, *said("quarterly invoices migrate towards postgres partitions")], "s2", close=False)
+    talk(
+        mind,
+        [*TALK[:7], *same, *said("quarterly invoices migrate towards postgres partitions")],
+        "s2",
+        close=False,
+    )
     assert [e.session for e in mind.store.events(verbs=["gather"])] == ["s2"]
 
 
@@ -134,8 +177,15 @@ def test_what_is_known_is_not_said_again(mind):
 def test_what_was_not_kept_is_counted_with_the_reason(mind):
     """So that the junk rate can be shown; without secrets."""
     token = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
-    talk(mind, said("always use port 8081 for now", f"remember that the token is {token}", "we use pnpm, right?",
-                    "always sign commits"))
+    talk(
+        mind,
+        said(
+            "always use port 8081 for now",
+            f"remember that the token is {token}",
+            "we use pnpm, right?",
+            "always sign commits",
+        ),
+    )
     stats = mind.stats()
 
     assert stats.junk == 3 / 4
@@ -149,8 +199,14 @@ def test_what_was_not_kept_is_counted_with_the_reason(mind):
 def test_switched_off_means_nothing_is_looked_at(clock):
     """Neither at once nor at the end."""
     with memory(now=clock, embedder="none", off=(SPACE,)) as mind:
-        mind.store.append([Event("turn", SPACE, 1.0, "s", {"messages": [{"role": "user", "text": "never push"}]}),
-                           Event("session_end", SPACE, 2.0, "s")])
+        mind.store.append(
+            [
+                Event(
+                    "turn", SPACE, 1.0, "s", {"messages": [{"role": "user", "text": "never push"}]}
+                ),
+                Event("session_end", SPACE, 2.0, "s"),
+            ]
+        )
         mind.settle()
         assert texts(mind) == []
         with pytest.raises(Disabled):
@@ -164,8 +220,7 @@ def test_learning_from_a_transcript(mind):
     """What a live conversation would have taught, in one go (B103)."""
     done = mind.learn(TALK, space=SPACE, session="old")
 
-    assert [m.text for m in done.memories] == [
-        FIX, "Always squash commits.", "Im on macos"]
+    assert [m.text for m in done.memories] == [FIX, "Always squash commits.", "Im on macos"]
     assert [(one.reason, one.place) for one in done.rejected] == [("one-off", 7)]
     assert {m.session for m in done.memories} == {"old"}
     assert mind.verify() == []
@@ -192,7 +247,10 @@ def test_a_transcript_has_a_name_even_if_nobody_gives_one(mind):
 def test_memories_are_as_old_as_their_messages(mind):
     """`at` of the message that says it."""
     at = 1_700_000_000.0
-    done = mind.learn([{**m, "at": at + n} for n, m in enumerate(said("hi", "always squash commits"))], space=SPACE)
+    done = mind.learn(
+        [{**m, "at": at + n} for n, m in enumerate(said("hi", "always squash commits"))],
+        space=SPACE,
+    )
     assert [m.at for m in done.memories] == [at + 2]
 
 
@@ -227,12 +285,18 @@ def test_past_sessions_are_listed_read_and_searched(mind, clock):
     mind.learn(said("something else"), space="me/other", session="s3")
 
     assert [(p.session, p.opening) for p in mind.sessions(space=SPACE)] == [
-        ("s2", "where is the heron?"), ("s1", "load the sample please")]
+        ("s2", "where is the heron?"),
+        ("s1", "load the sample please"),
+    ]
     assert [p.session for p in mind.sessions(space="me")] == ["s3", "s2", "s1"]
-    assert [p.turns for p in mind.sessions(space="me")] == [1, 2, 3]    # answers of tools are none
+    assert [p.turns for p in mind.sessions(space="me")] == [1, 2, 3]  # answers of tools are none
     assert mind.session("s2", space=SPACE).turns == 2
     assert [p.session for p in mind.sessions(space=SPACE, words=["HERON", "thanks"])] == ["s2"]
-    assert mind.sessions(space=SPACE, words=["heron", "macos"]) == mind.sessions(space=SPACE, limit=0) == []
+    assert (
+        mind.sessions(space=SPACE, words=["heron", "macos"])
+        == mind.sessions(space=SPACE, limit=0)
+        == []
+    )
 
     past = mind.session("s1", space=SPACE)
     assert FIX in [m.text for m in past.memories]
@@ -269,13 +333,18 @@ def run(tmp_path, monkeypatch):
     def run(*words):
         done = CliRunner().invoke(app, [*words, "--home", str(tmp_path / "home"), "--json"])
         return done.exit_code, json.loads(done.stdout)
+
     return run
 
 
 def test_the_command_learn(run, tmp_path):
-    """A file that cannot be read does not disturb the others (CC-63); the sessions can be read afterwards."""
+    """A file that cannot be read does not disturb the others (CC-63); the sessions can be read
+    afterwards.
+    """
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
-    good.write_text("\n".join(map(json.dumps, said("always squash commits", "we use pnpm, right?"))), "utf-8")
+    good.write_text(
+        "\n".join(map(json.dumps, said("always squash commits", "we use pnpm, right?"))), "utf-8"
+    )
     bad.write_text("{", "utf-8")
 
     code, done = run("learn", str(bad), str(good), "--space", SPACE)
@@ -284,7 +353,9 @@ def test_the_command_learn(run, tmp_path):
     assert [m["text"] for m in done["sessions"][1]["memories"]] == ["Always squash commits"]
     assert run("learn", str(good), "--space", SPACE)[1]["sessions"][0]["known"]
 
-    assert [s["session"] for s in run("sessions", "--space", SPACE, "--grep", "pnpm")[1]["sessions"]] == ["good"]
+    assert [
+        s["session"] for s in run("sessions", "--space", SPACE, "--grep", "pnpm")[1]["sessions"]
+    ] == ["good"]
     assert len(run("session", "good", "--space", SPACE, "--grep", "squash")[1]["lines"]) == 1
     assert run("session", "nope", "--space", SPACE)[0] == 1
     assert run("rejected")[1]["rejected"] == run("status")[1]["rejected"] == {"question": 1}
@@ -293,18 +364,27 @@ def test_the_command_learn(run, tmp_path):
 
 
 def test_learn_a_folder_and_what_a_crash_left(run, tmp_path):
-    """CC-63, A106: of a folder all recordings; an unfinished line is told, and the kinds of secrets taken out."""
+    """CC-63, A106: of a folder all recordings; an unfinished line is told, and the kinds of secrets
+    taken out.
+    """
     folder = tmp_path / "talks"
     folder.mkdir()
     assert "is a folder" in run("learn", str(folder), "--space", SPACE)[1]["sessions"][0]["error"]
     key = "ghp_" + "a1B2c3D4e5F6" * 3
-    (folder / "a.jsonl").write_text("\n".join(map(json.dumps, said("always squash commits", f"my key is {key}")))
-                                    + '\n{"role": "us', "utf-8")
-    (folder / "b.jsonl").write_text("\n".join(map(json.dumps, said("never push on fridays"))), "utf-8")
+    (folder / "a.jsonl").write_text(
+        "\n".join(map(json.dumps, said("always squash commits", f"my key is {key}")))
+        + '\n{"role": "us',
+        "utf-8",
+    )
+    (folder / "b.jsonl").write_text(
+        "\n".join(map(json.dumps, said("never push on fridays"))), "utf-8"
+    )
     code, done = run("learn", str(folder), "--space", SPACE)
     assert code == 0 and key not in json.dumps(done)
     assert [one["session"] for one in done["sessions"]] == ["a", "b"]
     assert [len(one["remarks"]) for one in done["sessions"]] == [1, 0]
     assert done["sessions"][0]["redacted"] and not done["sessions"][1]["redacted"]
-    told = CliRunner().invoke(app, ["learn", str(folder), "--space", SPACE, "--home", str(tmp_path / "home2")])
+    told = CliRunner().invoke(
+        app, ["learn", str(folder), "--space", SPACE, "--home", str(tmp_path / "home2")]
+    )
     assert "is unfinished" in told.stderr and "taken out" in told.stderr

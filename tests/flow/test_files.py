@@ -30,8 +30,13 @@ def notes(tmp_path):
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "deploy.md").write_text("# Deploy\n\nThe staging server is called heron.\n")
-    (folder / "long.md").write_text("\n\n".join(f"Paragraph {i} tells of penguins, of river {i * 31 % 97} and of "
-                                                f"number {i * 7919 % 1000}." for i in range(120)))
+    (folder / "long.md").write_text(
+        "\n\n".join(
+            f"Paragraph {i} tells of penguins, of river {i * 31 % 97} and of "
+            f"number {i * 7919 % 1000}."
+            for i in range(120)
+        )
+    )
     return folder
 
 
@@ -45,7 +50,10 @@ def known(tmp_path, notes, clock):
 
 
 def found(mind, query, **how):
-    return [(Path(hit.path).name, hit.first, hit.last) for hit in mind.search_files(query, space=SPACE, **how)]
+    return [
+        (Path(hit.path).name, hit.first, hit.last)
+        for hit in mind.search_files(query, space=SPACE, **how)
+    ]
 
 
 def asked_since(mind, work):
@@ -61,7 +69,9 @@ def asked_since(mind, work):
 
 
 def test_a_passage_names_its_lines(known):
-    """C66, C68, C91: found by words before any vector is there, with path, lines, text, score and reason."""
+    """C66, C68, C91: found by words before any vector is there, with path, lines, text, score and
+    reason.
+    """
     [hit] = known.search_files("staging server", space=SPACE, limit=1)
     assert (hit.path.endswith("deploy.md"), hit.first, hit.last) == (True, 1, 3)
     assert "heron" in hit.text
@@ -74,7 +84,9 @@ def test_what_is_shown_stands_at_its_lines(known, notes):
     """C91, C92: reading the lines that a passage names gives the passage."""
     for number in (3, 40, 77, 119):
         for hit in known.search_files(f"paragraph {number} penguins", space=SPACE, limit=3):
-            excerpt = known.read_file(hit.path, start=hit.first, lines=hit.last - hit.first + 1, space=SPACE)
+            excerpt = known.read_file(
+                hit.path, start=hit.first, lines=hit.last - hit.first + 1, space=SPACE
+            )
             assert (hit.text, hit.first, hit.last) == (excerpt.text, excerpt.first, excerpt.last)
 
 
@@ -82,8 +94,10 @@ def test_words_and_meaning_are_weighed_seven_to_three(known):
     """C6, C9, C65, C67: 0.7 of the cosine and 0.3 of the BM25 as a share of the highest."""
     known.settle()
     hits = known.search_files("the staging server", space=SPACE, limit=1)
-    cosine = float(known.embedder.embed(["the staging server"])[0]
-                   @ known.embedder.embed(["# Deploy\n\nThe staging server is called heron."])[0])
+    cosine = float(
+        known.embedder.embed(["the staging server"])[0]
+        @ known.embedder.embed(["# Deploy\n\nThe staging server is called heron."])[0]
+    )
     assert hits[0].score == pytest.approx(0.7 * cosine + 0.3, abs=1e-5)
 
 
@@ -122,7 +136,9 @@ def test_a_sibling_project_does_not_see_the_folder(known, notes):
 
 
 def test_a_file_that_changed_or_went_says_so(known, notes):
-    """C91: a passage of a changed file says that it may be old; one of a deleted file is not shown."""
+    """C91: a passage of a changed file says that it may be old; one of a deleted file
+    is not shown.
+    """
     os.utime(notes / "deploy.md", (1e9, 1e9))
     known.sync_files(space=SPACE)
     (notes / "deploy.md").write_text("The staging server is called egret.\n")
@@ -146,7 +162,9 @@ def test_secrets_never_reach_the_index(tmp_path, notes, known):
 
 
 def test_vectors_follow_a_few_at_a_time(known):
-    """C63: a step of settling embeds some chunks, and none while a memory waits: no turn is held up for long."""
+    """C63: a step of settling embeds some chunks, and none while a memory waits: no turn is held up
+    for long.
+    """
     known.remember("The relay is called osprey.", space=SPACE)
     waiting = known.folders(space=SPACE)[0].indexed.waiting
     assert waiting > 4
@@ -157,19 +175,30 @@ def test_vectors_follow_a_few_at_a_time(known):
 
 
 def test_the_end_of_a_long_chunk_is_found_by_meaning(known):
-    """C63, C65: a model that reads only the beginning of a chunk is given both halves; the nearer one counts."""
+    """C63, C65: a model that reads only the beginning of a chunk is given both halves; the nearer
+    one counts.
+    """
     known.settle()
-    late = halved(max((one.chunk.text for one in known.store.files.chunks(range(1, 99))), key=len))[1]
-    assert known.search_files(late, space=SPACE, mode="dense", limit=1)[0].score == pytest.approx(0.7, abs=1e-5)
+    late = halved(max((one.chunk.text for one in known.store.files.chunks(range(1, 99))), key=len))[
+        1
+    ]
+    assert known.search_files(late, space=SPACE, mode="dense", limit=1)[0].score == pytest.approx(
+        0.7, abs=1e-5
+    )
 
 
 def test_vectors_of_another_model_are_not_compared(tmp_path, known, notes, clock):
-    """CC-26 for files: after a change of model words answer until the new vectors are there, and both are kept."""
+    """CC-26 for files: after a change of model words answer until the new vectors are there, and
+    both are kept.
+    """
     known.settle()
     known.close()
     with memory(tmp_path / "home", now=clock, embedder=Counting("other/1")) as mind:
-        assert all(not reason.startswith("meaning") for hit in mind.search_files("heron", space=SPACE)
-                   for reason in hit.why)
+        assert all(
+            not reason.startswith("meaning")
+            for hit in mind.search_files("heron", space=SPACE)
+            for reason in hit.why
+        )
         mind.settle()
         assert mind.search_files("heron", space=SPACE)[0].why[-1].startswith("meaning")
     before = Counting()
@@ -193,20 +222,24 @@ def test_nothing_changed_opens_no_file(known, notes, monkeypatch):
 
 def test_the_same_bytes_are_not_cut_again(known, notes):
     """CC-72: a file that was only touched keeps its chunks and vectors."""
+
     def touch():
         os.utime(notes / "long.md", (2e9, 2e9))
         assert known.sync_files(space=SPACE).indexed == 0
+
     assert [] == asked_since(known, touch)
 
 
 def test_only_changed_chunks_are_embedded_again(known, notes):
     """CC-72, C63, C71: a line in the middle costs the chunks around it."""
+
     def edit():
         lines = (notes / "long.md").read_text().split("\n")
         lines[120] = "A line about a walrus."
         (notes / "long.md").write_text("\n".join(lines))
         done = known.sync_files(space=SPACE).chunks
         assert done.kept > done.added > 0
+
     embedded = asked_since(known, edit)
     assert 1 <= len(embedded) <= 6
     assert any("walrus" in text for text in embedded)
@@ -215,10 +248,12 @@ def test_only_changed_chunks_are_embedded_again(known, notes):
 
 def test_a_renamed_file_is_not_embedded_again(known, notes):
     """C71: its chunks have the vectors of their texts."""
+
     def rename():
         (notes / "long.md").rename(notes / "renamed.md")
         done = known.sync_files(space=SPACE)
         assert (done.indexed, done.gone) == (1, 1)
+
     assert [] == asked_since(known, rename)
     assert {path for path, *_ in found(known, "penguins")} == {"renamed.md"}
 
@@ -229,8 +264,12 @@ def test_a_deleted_file_is_forgotten(known, notes):
     (notes / "deploy.md").unlink()
     assert known.sync_files(space=SPACE).chunks.dropped == 1
     known.settle()
-    assert [] == [path for mode in ("auto", "words", "dense") for path, *_ in found(known, "staging server heron",
-                                                                                  mode=mode) if path == "deploy.md"]
+    assert [] == [
+        path
+        for mode in ("auto", "words", "dense")
+        for path, *_ in found(known, "staging server heron", mode=mode)
+        if path == "deploy.md"
+    ]
     assert known.folders(space=SPACE)[0].indexed.files == 1
 
 
@@ -239,7 +278,10 @@ def test_a_folder_that_vanished_is_kept_in_mind(known, notes):
     before = known.folders(space=SPACE)[0].indexed
     notes.rename(notes.with_name("away"))
     assert known.sync_files(space=SPACE).missing == (str(notes),)
-    assert (known.folders(space=SPACE)[0].there, known.folders(space=SPACE)[0].indexed) == (False, before)
+    assert (known.folders(space=SPACE)[0].there, known.folders(space=SPACE)[0].indexed) == (
+        False,
+        before,
+    )
     notes.with_name("away").rename(notes)
     assert known.sync_files(space=SPACE).indexed == 0
 
@@ -257,6 +299,7 @@ def test_permission_denied_takes_nothing_away(known, notes, monkeypatch):
             if Path(path).name == name:
                 raise PermissionError(13, "Permission denied", str(path))
             return real(path, *rest)
+
         return call
 
     monkeypatch.setattr("reverie.files.walk.os.scandir", denied(scandir, "closed"))
@@ -282,8 +325,15 @@ def test_a_root_that_became_a_link_is_not_followed(tmp_path, known, notes):
 
 def test_what_lies_in_a_closed_folder_is_not_gone():
     """A folder that cannot be opened just now keeps what is known of it."""
-    there = {path: Indexed(path, Stamp(1, 2, 3), b"") for path in ("a.md", "closed/b.md", "gone.md")}
-    plan = planned(there, Walked([Seen("a.md", Stamp(1, 2, 3)), Seen("new.md", Stamp(1, 2, 4))], Counter(), ["closed"]))
+    there = {
+        path: Indexed(path, Stamp(1, 2, 3), b"") for path in ("a.md", "closed/b.md", "gone.md")
+    }
+    plan = planned(
+        there,
+        Walked(
+            [Seen("a.md", Stamp(1, 2, 3)), Seen("new.md", Stamp(1, 2, 4))], Counter(), ["closed"]
+        ),
+    )
     assert ([file.path for file in plan.changed], plan.gone) == (["new.md"], ["gone.md"])
 
 
@@ -318,7 +368,10 @@ def test_files_of_odd_encodings_are_found(known, notes):
     (notes / "odd.md").write_bytes(b"a\0b")
     done = known.sync_files(space=SPACE)
     assert dict(done.skipped) == {"binary": 1}
-    assert {path for path, *_ in (*found(known, "Möwe"), *found(known, "Kormoran"))} == {"latin.md", "wide.md"}
+    assert {path for path, *_ in (*found(known, "Möwe"), *found(known, "Kormoran"))} == {
+        "latin.md",
+        "wide.md",
+    }
 
 
 def test_an_index_that_is_lost_comes_back(tmp_path, known, notes, clock):
@@ -335,7 +388,9 @@ def test_an_index_that_is_lost_comes_back(tmp_path, known, notes, clock):
 
 
 def test_an_index_that_is_deleted_meanwhile_is_begun_anew(tmp_path, known, notes, clock):
-    """C64: whoever has it open goes on with the file that is there, also for vectors, and sees what others write."""
+    """C64: whoever has it open goes on with the file that is there, also for vectors, and sees what
+    others write.
+    """
     known.settle()
     place = Path(known.store.files.path)
     for tail in ("", "-wal", "-shm"):
@@ -354,7 +409,9 @@ def test_an_index_that_is_deleted_meanwhile_is_begun_anew(tmp_path, known, notes
 
 
 def test_an_index_that_is_begun_afresh_stays_everybodys(tmp_path, known, notes, clock):
-    """C64: `afresh` in another process leaves the file in its place; who has it open sees what is new in it."""
+    """C64: `afresh` in another process leaves the file in its place; who has it open sees what is
+    new in it.
+    """
     known.settle()
     with memory(tmp_path / "home", now=clock) as other:
         assert found(other, "heron")
@@ -370,7 +427,9 @@ def test_an_index_that_is_begun_afresh_stays_everybodys(tmp_path, known, notes, 
 
 
 def test_a_thread_that_reads_is_not_disturbed_by_another_file(known):
-    """C64: a connection that is in use when the file is replaced is let go of, not closed under its reader."""
+    """C64: a connection that is in use when the file is replaced is let go of, not closed under its
+    reader.
+    """
     index = known.store.files
     with index._reading() as db:
         rows = db.execute("select num from chunk")
@@ -381,7 +440,9 @@ def test_a_thread_that_reads_is_not_disturbed_by_another_file(known):
 
 
 def test_an_index_that_does_not_hold_together_is_found_and_mended(known):
-    """C64: `verify` looks at the index too; `repair` throws it away, and the next sync makes it again."""
+    """C64: `verify` looks at the index too; `repair` throws it away, and the next sync makes it
+    again.
+    """
     assert [] == known.verify()
     with closing(sqlite3.connect(known.store.files.path)) as db, db:
         db.execute("delete from chunk where num = (select min(num) from chunk)")
@@ -416,7 +477,9 @@ def test_a_sync_that_was_cut_short_goes_on(tmp_path, clock):
 
 
 def test_random_edits_leave_what_a_fresh_index_holds(tmp_path, known, notes, clock):
-    """CC-72: after edits, deletions and renames in any order, the index is what indexing afresh makes of the files."""
+    """CC-72: after edits, deletions and renames in any order, the index is what indexing afresh
+    makes of the files.
+    """
     rng = random.Random(7)
     for step in range(25):
         files = sorted(notes.iterdir())
@@ -424,14 +487,18 @@ def test_random_edits_leave_what_a_fresh_index_holds(tmp_path, known, notes, clo
         act = rng.choice(("edit", "edit", "delete", "rename", "new"))
         if act == "edit" and files:
             lines = place.read_text().split("\n")
-            lines.insert(rng.randrange(len(lines) + 1), f"Step {step} tells of heron {rng.randrange(99)}.")
+            lines.insert(
+                rng.randrange(len(lines) + 1), f"Step {step} tells of heron {rng.randrange(99)}."
+            )
             place.write_text("\n".join(lines))
         elif act == "delete" and len(files) > 1:
             place.unlink()
         elif act == "rename" and files:
             place.rename(notes / f"renamed-{step}.md")
         else:
-            (notes / f"new-{step}.md").write_text(f"# Step {step}\n\n" + "A line about gulls.\n" * rng.randrange(200))
+            (notes / f"new-{step}.md").write_text(
+                f"# Step {step}\n\n" + "A line about gulls.\n" * rng.randrange(200)
+            )
         known.sync_files(space=SPACE)
     with memory(tmp_path / "fresh", now=clock) as fresh:
         fresh.add_folder(notes, space=SPACE)
@@ -439,7 +506,8 @@ def test_random_edits_leave_what_a_fresh_index_holds(tmp_path, known, notes, clo
         assert held(known, notes) == held(fresh, notes)
         for query in ("heron", "gulls", "penguins"):
             assert sorted(found(known, query, mode="words", limit=200)) == sorted(
-                found(fresh, query, mode="words", limit=200))
+                found(fresh, query, mode="words", limit=200)
+            )
 
 
 def held(mind, folder):
@@ -453,7 +521,9 @@ def held(mind, folder):
 
 
 def test_folders_survive_and_can_be_removed(tmp_path, known, notes, clock):
-    """C60: which folders are searched is in the log; removing one erases what was indexed, not the files."""
+    """C60: which folders are searched is in the log; removing one erases what was indexed, not the
+    files.
+    """
     with memory(tmp_path / "home", now=clock) as again:
         assert [folder.path for folder in again.folders(space=SPACE)] == [str(notes)]
         assert not again.remove_folder(notes, space=SPACE).indexed.files
@@ -474,11 +544,15 @@ def test_a_folder_of_two_spaces_stays_for_the_other(known, notes):
 
 def holding(home, word):
     """The files of a home in which a word stands."""
-    return sorted(path.name for path in home.rglob("*") if path.is_file() and word in path.read_bytes())
+    return sorted(
+        path.name for path in home.rglob("*") if path.is_file() and word in path.read_bytes()
+    )
 
 
 def test_what_is_removed_leaves_the_file_of_the_index(tmp_path, known, notes):
-    """C60: "erased" means that its words stand neither in the tables, nor in FTS5's segments, nor in the journal."""
+    """C60: "erased" means that its words stand neither in the tables, nor in FTS5's segments, nor
+    in the journal.
+    """
     (notes / "one.md").write_text("The zyxquartzmill is closed.\n")
     known.sync_files(space=SPACE)
     known.settle()
@@ -488,7 +562,9 @@ def test_what_is_removed_leaves_the_file_of_the_index(tmp_path, known, notes):
 
 
 def test_what_is_purged_is_found_in_no_page_and_no_version(tmp_path, clock):
-    """CC-4, X20: neither by searching files nor in the bytes of the home; the rest of the page stays and is found."""
+    """CC-4, X20: neither by searching files nor in the bytes of the home; the rest of the page
+    stays and is found.
+    """
     home = tmp_path / "home"
     with memory(home, now=clock) as mind:
         gone = mind.remember("The heron nests behind the zyxquartzmill.", space=SPACE)
@@ -510,8 +586,12 @@ def test_what_is_purged_is_found_in_no_page_and_no_version(tmp_path, clock):
 
 
 def test_a_version_of_the_users_own_file_is_named_not_erased(tmp_path, known, notes):
-    """X20, CC-74: what a purge leaves because it is not ours, it says; a short text counts as a whole line only."""
-    written = known.update_file("deploy.md", "The relay is called curlew, on port nine.", space=SPACE)
+    """X20, CC-74: what a purge leaves because it is not ours, it says; a short text counts as a
+    whole line only.
+    """
+    written = known.update_file(
+        "deploy.md", "The relay is called curlew, on port nine.", space=SPACE
+    )
     known.update_file("deploy.md", "more", space=SPACE)
     short = known.remember("relay", space=SPACE)
     assert known.purge(short.id).unreached == ()
@@ -522,7 +602,9 @@ def test_a_version_of_the_users_own_file_is_named_not_erased(tmp_path, known, no
 
 
 def test_an_index_that_somebody_reads_is_named(tmp_path, clock):
-    """X20: while another process reads an older state, the journal keeps it, and the purge says so."""
+    """X20: while another process reads an older state, the journal keeps it, and the
+    purge says so.
+    """
     with memory(tmp_path / "home", now=clock) as mind:
         gone = mind.remember("The heron nests behind the zyxquartzmill.", space=SPACE)
         mind.mirror(SPACE)
@@ -547,7 +629,13 @@ def test_reveries_own_files_are_no_notes(tmp_path, known):
 def test_the_mirror_is_always_searched(tmp_path, known):
     """C59: MEMORY.md and the daily logs of a space, and nothing of the spaces below it."""
     mirror = tmp_path / "home" / "spaces" / "me" / "demo"
-    for name in ("MEMORY.md", "memory/2025-10-09.md", "memory/draft.md", "session-1/MEMORY.md", "other.md"):
+    for name in (
+        "MEMORY.md",
+        "memory/2025-10-09.md",
+        "memory/draft.md",
+        "session-1/MEMORY.md",
+        "other.md",
+    ):
         (mirror / name).parent.mkdir(parents=True, exist_ok=True)
         (mirror / name).write_text(f"The plover nests in {name}.\n")
     known.sync_files(space=SPACE)
@@ -561,7 +649,13 @@ def test_the_mirror_is_always_searched(tmp_path, known):
 def test_line_ranges_are_right(known, notes):
     """CC-73, C92: from 1, both ends included, beyond the end nothing."""
     (notes / "five.md").write_text("1\n2\r\n3\n4\n5")
-    for start, lines, text in ((1, None, "1\n2\n3\n4\n5"), (2, 2, "2\n3"), (5, 9, "5"), (6, 1, ""), (1, 0, "")):
+    for start, lines, text in (
+        (1, None, "1\n2\n3\n4\n5"),
+        (2, 2, "2\n3"),
+        (5, 9, "5"),
+        (6, 1, ""),
+        (1, 0, ""),
+    ):
         excerpt = known.read_file("five.md", start=start, lines=lines, space=SPACE)
         assert (excerpt.text, excerpt.first, excerpt.total) == (text, start, 5)
         assert excerpt.last - excerpt.first + 1 == (text.count("\n") + 1 if text else 0)
@@ -580,9 +674,22 @@ def test_nothing_outside_the_folders_is_read_or_written(tmp_path, known, notes):
     (notes / ".env").write_text("X=1")
     (notes / ".gitignore").write_text("ignored.md\n")
     (notes / "ignored.md").write_text("x")
-    for path in ("../outside.md", outside, "link.md", "up/outside.md", notes / "up" / "notes" / "deploy.md", ".env",
-                 "ignored.md", notes / "x" / ".." / ".." / "outside.md", "/etc/passwd", "program.py"):
-        for verb in (known.read_file, lambda path, **rest: known.update_file(path, "text", "replace", **rest)):
+    for path in (
+        "../outside.md",
+        outside,
+        "link.md",
+        "up/outside.md",
+        notes / "up" / "notes" / "deploy.md",
+        ".env",
+        "ignored.md",
+        notes / "x" / ".." / ".." / "outside.md",
+        "/etc/passwd",
+        "program.py",
+    ):
+        for verb in (
+            known.read_file,
+            lambda path, **rest: known.update_file(path, "text", "replace", **rest),
+        ):
             with pytest.raises(BadInput):
                 verb(path, space=SPACE)
     assert outside.read_text() == "private"
@@ -590,14 +697,20 @@ def test_nothing_outside_the_folders_is_read_or_written(tmp_path, known, notes):
 
 
 def test_an_odd_line_of_an_ignore_file_is_skipped_and_told(known, notes):
-    """A111: as in git, lines that are no pattern say nothing; the others hold, and so does the folder."""
+    """A111: as in git, lines that are no pattern say nothing; the others hold, and so does the
+    folder.
+    """
     (notes / ".gitignore").write_text("!\nsecret.md\n\\\n")
     (notes / "sub").mkdir()
     (notes / "sub" / ".gitignore").write_text("/\n!\nother.md\n")
     for name in ("secret.md", "sub/other.md", "sub/plain.md"):
         (notes / name).write_text("The plover.\n")
     done = known.sync_files(space=SPACE)
-    assert done.skipped == {"ignored": 2, "hidden": 2, "lines of ignore files that are no pattern": 3}
+    assert done.skipped == {
+        "ignored": 2,
+        "hidden": 2,
+        "lines of ignore files that are no pattern": 3,
+    }
     assert [path for path, *_ in found(known, "plover", mode="words")] == ["plain.md"]
     with pytest.raises(BadInput, match="is ignored"):
         known.read_file("secret.md", space=SPACE)
@@ -612,7 +725,8 @@ def test_a_note_is_an_episode_and_a_line_of_todays_log(tmp_path, known):
     known.save_note("Ann agreed.", space=SPACE)
     log = tmp_path / "home" / "spaces" / "me" / "demo" / "memory" / "2025-10-09.md"
     assert ["- 08:53 Met Ann about the relay.", "- 08:53 Ann agreed."] == [
-        line.partition(" <!--")[0] for line in log.read_text().splitlines() if "mem_" in line]
+        line.partition(" <!--")[0] for line in log.read_text().splitlines() if "mem_" in line
+    ]
     assert (memory.kind, known.get(memory.id), path, why) == ("event", [memory], str(log), "")
     assert found(known, "Ann relay", mode="words")[0][0] == "2025-10-09.md"
 
@@ -627,8 +741,10 @@ def no_lines(log):
     log.write_text("".join(line for line in lines if "mem_" not in line))
 
 
-@pytest.mark.parametrize(("spoil", "why"), [(own_page, "has not been written by Reverie"),
-                                            (no_lines, "12 of 12 lines are gone")])
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [(own_page, "has not been written by Reverie"), (no_lines, "12 of 12 lines are gone")],
+)
 def test_a_note_that_the_log_does_not_take_says_so(tmp_path, known, spoil, why):
     """C93: the memory is kept, the page is left alone, and the answer says that and why."""
     log = tmp_path / "home" / "spaces" / "me" / "demo" / "memory" / "2025-10-09.md"
@@ -644,14 +760,21 @@ def test_a_note_that_the_log_does_not_take_says_so(tmp_path, known, spoil, why):
 
 
 def test_a_note_says_that_a_page_is_write_protected(known, monkeypatch):
-    """C93: as above, for a page that may be read only, one that is just being written, and a disk that is full."""
+    """C93: as above, for a page that may be read only, one that is just being written, and a disk
+    that is full.
+    """
     known.save_note("Met Ann.", space=SPACE)
     monkeypatch.setattr("reverie.mirror.files.os.access", lambda *_: False)
     assert "may not be written" in known.save_note("Met Bob.", space=SPACE).why
     monkeypatch.undo()
-    for error in (StoreBusy("Another process is at the mirror"), OSError(28, "No space left on device")):
+    for error in (
+        StoreBusy("Another process is at the mirror"),
+        OSError(28, "No space left on device"),
+    ):
+
         def fails(*_, error=error, **__):
             raise error
+
         monkeypatch.setattr(known, "mirror", fails)
         noted = known.save_note(f"Met {error}.", space=SPACE)
         assert (noted.path, known.get(noted.memory.id)) == (None, [noted.memory])
@@ -668,7 +791,9 @@ def test_a_note_without_a_mirror_says_so(tmp_path, clock):
 
 
 def test_a_name_that_could_be_in_two_folders_is_asked_about(tmp_path, known, notes):
-    """CC-73: what exists in one folder is meant; what is new could be in either. The mirror has only its own names."""
+    """CC-73: what exists in one folder is meant; what is new could be in either. The mirror has
+    only its own names.
+    """
     known.save_note("Met Ann.", space=SPACE)
     assert known.update_file("new.md", "one", space=SPACE).path == str(notes / "new.md")
     (tmp_path / "more").mkdir()
@@ -679,7 +804,9 @@ def test_a_name_that_could_be_in_two_folders_is_asked_about(tmp_path, known, not
 
 
 def test_appending_keeps_what_was_there(known, notes):
-    """C95, C97: the new text on lines of its own, found at once, remembered as a semantic memory."""
+    """C95, C97: the new text on lines of its own, found at once, remembered as a
+    semantic memory.
+    """
     written = known.update_file("deploy.md", "Production is called osprey.", space=SPACE)
     assert (notes / "deploy.md").read_text().endswith("heron.\nProduction is called osprey.\n")
     assert found(known, "osprey", mode="words") == [("deploy.md", 1, 4)]
@@ -688,7 +815,9 @@ def test_appending_keeps_what_was_there(known, notes):
 
 
 def test_every_version_can_be_brought_back(known, notes):
-    """CC-74, C96: replaced twice, restored to each version, byte for byte; restoring can be taken back too."""
+    """CC-74, C96: replaced twice, restored to each version, byte for byte; restoring can be taken
+    back too.
+    """
     place = notes / "deploy.md"
     first = b"# Deploy\r\n\r\nThe key is hunter2 \xe2\x82\xac\r\n"
     place.write_bytes(first)
@@ -723,16 +852,21 @@ def test_line_breaks_and_modes_stay(known, notes):
     assert place.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize(("old", "new"), [
-    (b"one\r\ntwo\nthree\r\n", b"four\r\nfive\r\n"),
-    (b"one\ntwo\r\nthree\n", b"four\nfive\n"),
-    (b"\xef\xbb\xbfone\rtwo\r\nthree\rlast", b"\rfour\rfive\r"),
-    (b"one\r", b"four\rfive\r"),
-    (b"\xef\xbb\xbf", b"four\nfive\n"),
-    (b"one\r\ntwo\n", b"four\nfive\n"),
-])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"one\r\ntwo\nthree\r\n", b"four\r\nfive\r\n"),
+        (b"one\ntwo\r\nthree\n", b"four\nfive\n"),
+        (b"\xef\xbb\xbfone\rtwo\r\nthree\rlast", b"\rfour\rfive\r"),
+        (b"one\r", b"four\rfive\r"),
+        (b"\xef\xbb\xbf", b"four\nfive\n"),
+        (b"one\r\ntwo\n", b"four\nfive\n"),
+    ],
+)
 def test_appending_leaves_mixed_line_ends_as_they_are(known, notes, old, new):
-    """C95: the old bytes stay, whatever their line ends; the new lines end as most of the old ones do, or LF."""
+    """C95: the old bytes stay, whatever their line ends; the new lines end as most of the old ones
+    do, or LF.
+    """
     place = notes / "mixed.md"
     place.write_bytes(old)
     known.update_file(place, "four\r\nfive", space=SPACE)
@@ -740,7 +874,9 @@ def test_appending_leaves_mixed_line_ends_as_they_are(known, notes, old, new):
 
 
 def test_secrets_are_not_written_and_not_lost(known, notes):
-    """A secret in the text is taken out; a mark is not put in a secret's place; what is not UTF-8 is left alone."""
+    """A secret in the text is taken out; a mark is not put in a secret's place; what is not UTF-8
+    is left alone.
+    """
     place = notes / "keys.md"
     place.write_text(f"API_KEY={KEY}\n")
     with pytest.raises(BadInput, match="would be lost"):
@@ -757,7 +893,9 @@ TOKEN = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"
 
 
 def test_a_secret_in_a_name_is_not_written_down(tmp_path, known, notes):
-    """CC-73: neither in events and memories, nor in the index; what may be, is, and what may not, says so."""
+    """CC-73: neither in events and memories, nor in the index; what may be, is, and what may not,
+    says so.
+    """
     with pytest.raises(BadInput, match="name holds a secret"):
         known.update_file(f"{TOKEN}.md", "hi", space=SPACE)
     assert not (notes / f"{TOKEN}.md").exists()
@@ -770,11 +908,19 @@ def test_a_secret_in_a_name_is_not_written_down(tmp_path, known, notes):
     assert [] == holding(tmp_path / "home", TOKEN.encode())
 
 
-@pytest.mark.parametrize("name", ["deploy.md/x.md", "a" * 300 + ".md", "a/" * 3_000 + "b.md", "nul\0.md", "\ud800.md"])
+@pytest.mark.parametrize(
+    "name", ["deploy.md/x.md", "a" * 300 + ".md", "a/" * 3_000 + "b.md", "nul\0.md", "\ud800.md"]
+)
 def test_a_name_that_no_file_can_have_is_refused(known, notes, name):
-    """CC-73, CC-67: an error of ours that names the file, for reading, writing and history; nothing is kept."""
+    """CC-73, CC-67: an error of ours that names the file, for reading, writing and history; nothing
+    is kept.
+    """
     before = known.stats().memories
-    for verb in (known.read_file, lambda path, **more: known.update_file(path, "text", **more), known.file_history):
+    for verb in (
+        known.read_file,
+        lambda path, **more: known.update_file(path, "text", **more),
+        known.file_history,
+    ):
         with pytest.raises(BadInput):
             verb(name, space=SPACE)
         with pytest.raises(BadInput):
@@ -786,8 +932,10 @@ def test_a_name_that_no_file_can_have_is_refused(known, notes, name):
 
 def test_a_file_that_may_not_be_read_or_written_is_named(known, notes, monkeypatch):
     """CC-74: by its own name, not by that of the half-written one beside it; nothing is changed."""
+
     def denied(*_, **__):
         raise PermissionError(13, "Permission denied", str(notes / ".deploy.md.1.part"))
+
     before = known.stats().memories
     with monkeypatch.context() as patch:
         patch.setattr("reverie.files.versions.os.open", denied)
@@ -804,8 +952,10 @@ def test_a_file_that_may_not_be_read_or_written_is_named(known, notes, monkeypat
 
 def test_a_write_that_fails_leaves_everything_as_it_was(known, notes, monkeypatch):
     """CC-74: the file, the memories and the history; one intention, one transaction."""
+
     def full(*_):
         raise OSError(28, "No space left on device")
+
     before = known.stats().memories
     monkeypatch.setattr("os.replace", full)
     monkeypatch.setattr("reverie.files.versions.Path.replace", full)
@@ -822,9 +972,11 @@ def test_a_write_that_fails_leaves_everything_as_it_was(known, notes, monkeypatc
 
 def test_two_threads_write_one_file(known, notes):
     """CC-12 for files: nobody's line is lost."""
+
     def write(name):
         for number in range(10):
             known.update_file("deploy.md", f"{name} {number}", space=SPACE)
+
     threads = [threading.Thread(target=write, args=(name,)) for name in ("ann", "bob")]
     for thread in threads:
         thread.start()
@@ -856,8 +1008,10 @@ def test_two_processes_sync_at_once(tmp_path, notes):
         assert [process.returncode for process in both] == [0, 0]
         assert sum(done) == 302
         indexed = mind.folders(space=SPACE)[0].indexed
-        assert (indexed.files, indexed.chunks) == (302, len(mind.store.files.words(["tells", "heron"], [str(notes)],
-                                                                                   10_000)))
+        assert (indexed.files, indexed.chunks) == (
+            302,
+            len(mind.store.files.words(["tells", "heron"], [str(notes)], 10_000)),
+        )
 
 
 # The command line
@@ -888,13 +1042,19 @@ def test_watching_finds_what_changes(tmp_path, notes):
     home = toy_home(tmp_path)
     words = ["--home", str(home), "--space", SPACE]
     invoked("files", "add", str(notes), *words)
-    watching = subprocess.Popen([sys.executable, "-m", "reverie", "files", "sync", "--watch", *words],
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "reverie", "files", "sync", "--watch", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         with memory(home, embedder="none") as mind:
+
             def noticed():
                 (notes / "new.md").write_text(f"The relay is called curlew. {random.random()}\n")
                 return mind.search_files("curlew", space=SPACE)
+
             until(noticed)
     finally:
         watching.send_signal(2)

@@ -45,13 +45,19 @@ def user(tmp_path, monkeypatch):
 
 
 def every_file(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.mark.parametrize("scope", ["--user", "--project"])
 @pytest.mark.parametrize("host", HOSTS)
 def test_uninstall_restores_exactly(user, host, scope):
-    """Files that were there come back byte by byte, odd formatting too; those that were not are gone."""
+    """Files that were there come back byte by byte, odd formatting too; those that were not are
+    gone.
+    """
     odd = b'{"a":1,\r\n "hooks":{ "Stop" : [ {"hooks":[{"type":"command","command":"say hi"}]} ] }}'
     for folder in (user / ".claude", user / "project" / ".claude"):
         folder.mkdir(exist_ok=True)
@@ -81,7 +87,9 @@ def test_what_was_added_since_stays(user):
     settings.write_text(json.dumps(data))
     invoked("uninstall", "claude-code", "--yes")
     assert json.loads(settings.read_text()) == {
-        "model": "opus", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say hi"}]}]}}
+        "model": "opus",
+        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say hi"}]}]},
+    }
 
 
 def test_wired_anew_it_still_comes_back_as_it_was(user):
@@ -89,19 +97,27 @@ def test_wired_anew_it_still_comes_back_as_it_was(user):
     settings = user / ".claude" / "settings.json"
     invoked("install", "claude-code", "--yes")
     data = json.loads(settings.read_text())
-    settings.write_text(json.dumps({**data, "model": "opus", "hooks": {"Stop": data["hooks"]["Stop"]}}, indent=3))
+    settings.write_text(
+        json.dumps({**data, "model": "opus", "hooks": {"Stop": data["hooks"]["Stop"]}}, indent=3)
+    )
     invoked("install", "claude-code", "--yes")
     invoked("uninstall", "claude-code", "--yes")
     assert json.loads(settings.read_text()) == {"model": "opus"}
 
 
 def test_it_shows_what_it_would_write_and_asks(user):
-    """A line for each hook on stderr, or with --diff all of it; where there is nobody to ask, the reason alone."""
+    """A line for each hook on stderr, or with --diff all of it; where there is nobody to ask, the
+    reason alone.
+    """
     result = invoked("install", "claude-code", code=2)
     assert result.stderr == "reverie: Nothing was written: there is nobody to ask. Add --yes\n"
     assert {} == every_file(user)
-    assert ["settings.json", ".claude.json"] == [Path(path).name for path in json.loads(
-        invoked("install", "claude-code", "--yes", "--json").stdout)["written"]]
+    assert ["settings.json", ".claude.json"] == [
+        Path(path).name
+        for path in json.loads(invoked("install", "claude-code", "--yes", "--json").stdout)[
+            "written"
+        ]
+    ]
     shown = invoked("uninstall", "claude-code", "--yes").stderr
     assert "(the file goes)" in shown and "  - Stop: " in shown and "MCP server reverie" in shown
     shown = invoked("install", "claude-code", "--yes").stderr
@@ -129,10 +145,14 @@ THEIRS = ["~/bin/count-reverie-hook-calls.sh", "nice -n 19 reverie-hook claude-c
 
 @pytest.mark.parametrize("line", THEIRS)
 def test_a_users_own_handler_is_never_taken_out(user, line):
-    """What mentions our hook and is not ours stays, and comes back byte by byte with all the rest."""
+    """What mentions our hook and is not ours stays, and comes back byte by byte with
+    all the rest.
+    """
     settings = user / ".claude" / "settings.json"
     settings.parent.mkdir()
-    settings.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": line}]}]}}))
+    settings.write_text(
+        json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": line}]}]}})
+    )
     before = settings.read_bytes()
     invoked("install", "claude-code", "--yes")
     assert line in settings.read_text()
@@ -143,12 +163,16 @@ def test_a_users_own_handler_is_never_taken_out(user, line):
 
 
 def test_secrets_of_the_host_stay_where_they_are(user):
-    """Neither the ledger, which nobody else may read, nor what is shown holds what others keep in the file (CC-89)."""
+    """Neither the ledger, which nobody else may read, nor what is shown holds what others keep in
+    the file (CC-89).
+    """
     settings, servers = user / ".claude" / "settings.json", user / ".claude.json"
     settings.parent.mkdir()
     secret, key = "tok-Zx81kQpL09vRt", "sk-ant-api03-aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5z"
     settings.write_text(json.dumps({"env": {"ANTHROPIC_AUTH_TOKEN": secret}}, indent=2))
-    servers.write_text(json.dumps({"oauthAccount": {"refresh": "r-Zx81kQpL09vRt"}, "primaryApiKey": key}))
+    servers.write_text(
+        json.dumps({"oauthAccount": {"refresh": "r-Zx81kQpL09vRt"}, "primaryApiKey": key})
+    )
     before = every_file(user)
     shown = invoked("install", "claude-code", "--yes", "--diff").stderr
     ledger = Path(config.default_home()) / "installed" / "claude-code.json"
@@ -168,14 +192,16 @@ def test_a_byte_order_mark_is_read_and_kept(user):
     settings.write_bytes(before)
     invoked("install", "claude-code", "--no-mcp", "--yes")
     wired = settings.read_bytes()
-    assert wired.startswith(b'\xef\xbb\xbf{') and b"\n" not in wired.replace(b"\r\n", b"")
+    assert wired.startswith(b"\xef\xbb\xbf{") and b"\n" not in wired.replace(b"\r\n", b"")
     assert "Claude Code is wired" in told()
     invoked("uninstall", "claude-code", "--yes")
     assert settings.read_bytes() == before
 
 
 def test_the_host_wrote_its_file_anew(user):
-    """Formatted in the host's way, with something of its own: only ours goes; what we had made goes with it."""
+    """Formatted in the host's way, with something of its own: only ours goes; what we had made goes
+    with it.
+    """
     settings = user / ".claude" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{"hooks":{"Stop":[]},"n":1e5}')
@@ -188,7 +214,9 @@ def test_the_host_wrote_its_file_anew(user):
 
 
 def test_nothing_is_left_behind(user):
-    """Folders that we made go, with the ledger's; those that somebody has put something into stay."""
+    """Folders that we made go, with the ledger's; those that somebody has put
+    something into stay.
+    """
     for host in HOSTS:
         for scope in ("--user", "--project"):
             invoked("install", host, scope, "--yes")
@@ -197,20 +225,31 @@ def test_nothing_is_left_behind(user):
         for scope in ("--user", "--project"):
             invoked("uninstall", host, scope, "--yes")
     assert [".cursor", ".cursor/theirs.txt", "project", "project/.git"] == sorted(
-        str(path.relative_to(user)) for path in user.rglob("*"))
+        str(path.relative_to(user)) for path in user.rglob("*")
+    )
     assert not (Path(config.default_home()) / "installed").exists()
 
 
-@pytest.mark.parametrize("ledger", [
-    "[]", "{", '{"PATH": 7}', '{"PATH": {"after": 1}}', '{"PATH": {"before": "x", "after": "y"}}',
-    '{"PATH": {"after": "", "new": false, "made": [], "folders": [], "undo": [[0, "a", 1]]}}'])
+@pytest.mark.parametrize(
+    "ledger",
+    [
+        "[]",
+        "{",
+        '{"PATH": 7}',
+        '{"PATH": {"after": 1}}',
+        '{"PATH": {"before": "x", "after": "y"}}',
+        '{"PATH": {"after": "", "new": false, "made": [], "folders": [], "undo": [[0, "a", 1]]}}',
+    ],
+)
 def test_a_damaged_ledger_does_no_harm(user, ledger):
     """Then our entries are taken out, and no more."""
     settings = user / ".claude" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{"model": "opus"}')
     invoked("install", "claude-code", "--no-mcp", "--yes")
-    (Path(config.default_home()) / "installed" / "claude-code.json").write_text(ledger.replace("PATH", str(settings)))
+    (Path(config.default_home()) / "installed" / "claude-code.json").write_text(
+        ledger.replace("PATH", str(settings))
+    )
     invoked("install", "claude-code", "--no-mcp", "--yes")
     invoked("uninstall", "claude-code", "--yes")
     assert settings.read_text() == '{"model": "opus"}'
@@ -237,10 +276,14 @@ def test_what_is_write_protected_stays(user):
 
 
 def test_a_half_pair_in_a_file_is_no_bug(user):
-    """Half a pair of UTF-16 among others' entries stays; a home whose name is no UTF-8 is told of."""
+    """Half a pair of UTF-16 among others' entries stays; a home whose name is no UTF-8
+    is told of.
+    """
     settings = user / ".claude" / "settings.json"
     settings.parent.mkdir()
-    settings.write_text('{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say \\ud83d"}]}]}}')
+    settings.write_text(
+        '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say \\ud83d"}]}]}}'
+    )
     before = settings.read_bytes()
     invoked("install", "claude-code", "--yes")
     invoked("uninstall", "claude-code", "--yes", "--diff")
@@ -275,7 +318,8 @@ def test_a_projects_shared_files_name_no_place(user):
     """What is committed with a project works on other machines."""
     invoked("install", "claude-code", "--project", "--yes")
     assert json.loads((user / "project" / ".mcp.json").read_text()) == {
-        "mcpServers": {"reverie": {"command": "reverie", "args": ["mcp"]}}}
+        "mcpServers": {"reverie": {"command": "reverie", "args": ["mcp"]}}
+    }
     assert [".claude/settings.local.json", ".mcp.json"] == sorted(every_file(user / "project"))
 
 
@@ -288,7 +332,9 @@ def told(code=0):
 
 
 def test_doctor_says_what_is_wired_and_how_to_mend_it(user):
-    """Nothing wired; wired; half wired; a hook that does not work: in plain words, with what to do."""
+    """Nothing wired; wired; half wired; a hook that does not work: in plain words,
+    with what to do.
+    """
     assert "No agent is wired" in told(code=1)
     invoked("install", "claude-code", "--no-mcp", "--yes")
     assert "Claude Code is wired" in told() and "a hook takes" in told()
@@ -303,13 +349,18 @@ def test_doctor_says_what_is_wired_and_how_to_mend_it(user):
 
 
 def test_doctor_says_when_memory_last_surfaced_and_what_failed(user):
-    """The last turn that was given something; events that could not be learned from; trouble of hooks; off."""
+    """The last turn that was given something; events that could not be learned from; trouble of
+    hooks; off.
+    """
     invoked("install", "claude-code", "--no-mcp", "--yes")
     home = Path(config.default_home())
     assert "No turn of an agent has reached Reverie yet" in told()
     from reverie.model import Event
+
     with opened(home) as mind:
-        mind.store.append([Event("turn", "me/x", time.time() - 7_200, "s", {"messages": [], "given": ["mem_1"]})])
+        mind.store.append(
+            [Event("turn", "me/x", time.time() - 7_200, "s", {"messages": [], "given": ["mem_1"]})]
+        )
     assert "Memory last surfaced 2h ago, in me/x" in told()
     with opened(home) as mind:
         mind.store.append([Event("failed", "me/x", time.time(), "s", {"error": "ValueError: odd"})])
@@ -322,12 +373,19 @@ def test_doctor_says_when_memory_last_surfaced_and_what_failed(user):
     assert "Memory is off everywhere" in told(code=1)
 
 
-@pytest.mark.parametrize("path", [".claude/settings.local.json", ".codex/hooks.json", ".cursor/hooks.json"])
+@pytest.mark.parametrize(
+    "path", [".claude/settings.local.json", ".codex/hooks.json", ".cursor/hooks.json"]
+)
 def test_doctor_runs_nothing_that_a_file_says(user, path):
-    """A repository brings its own settings: what stands in them is compared with ours, and never run."""
+    """A repository brings its own settings: what stands in them is compared with ours, and never
+    run.
+    """
     (user / "reverie" / "surfaces" / "hooks").mkdir(parents=True)
     (user / "reverie" / "surfaces" / "hooks" / "run.py").write_text("")
-    ran, host = user / "PWNED", {".claude": "claude-code", ".codex": "codex", ".cursor": "cursor"}[path.split("/")[0]]
+    ran, host = (
+        user / "PWNED",
+        {".claude": "claude-code", ".codex": "codex", ".cursor": "cursor"}[path.split("/")[0]],
+    )
     for line in (
         f"touch {ran}; echo {{}} # reverie-hook",
         f"{ran}.sh -I -S {user}/reverie/surfaces/hooks/run.py {host}{SILENT}",
@@ -336,7 +394,9 @@ def test_doctor_runs_nothing_that_a_file_says(user, path):
         for root in (user, user / "project"):
             invoked("install", host, "--no-mcp", "--project" if root != user else "--user", "--yes")
             file = root / path if root != user else user / path.replace(".local", "")
-            ours = next(iter(entries.ours_by_event(json.loads(file.read_text())).values()))[0][1]["command"]
+            ours = next(iter(entries.ours_by_event(json.loads(file.read_text())).values()))[0][1][
+                "command"
+            ]
             file.write_text(file.read_text().replace(ours, line))
         Path(f"{ran}.sh").write_text(f"#!/bin/sh\ntouch {ran}\necho {{}}\n")
         Path(f"{ran}.sh").chmod(0o755)
@@ -352,7 +412,7 @@ def unwell():
 
 def alone(text):
     """The one trouble there is; what to do about it."""
-    (found, mend), = unwell().items()
+    ((found, mend),) = unwell().items()
     assert text in found, found
     return mend
 
@@ -365,7 +425,9 @@ def wired_to(user, host="claude-code", *more):
 
 
 def test_doctor_names_files_that_cannot_be_read(user):
-    """Broken JSON, or a folder in a file's place: said with the name, and the rest is looked at all the same."""
+    """Broken JSON, or a folder in a file's place: said with the name, and the rest is looked at all
+    the same.
+    """
     wired_to(user, "cursor")
     settings = user / ".claude" / "settings.json"
     settings.parent.mkdir()
@@ -390,11 +452,15 @@ def test_doctor_knows_where_hosts_run_no_hooks(user):
 
 
 def test_doctor_tries_our_mcp_server_and_looks_up_others(user, monkeypatch):
-    """Ours is started, greeted and left; of any other only whether its program is there is said, by any way in."""
+    """Ours is started, greeted and left; of any other only whether its program is there is said, by
+    any way in.
+    """
     wired_to(user, "claude-code", "--user")
     servers = user / ".claude.json"
     servers.write_text(servers.read_text().replace(sys.executable, "/nowhere/python"))
-    assert "reverie install claude-code" in alone("its MCP server cannot start: /nowhere/python is not there")
+    assert "reverie install claude-code" in alone(
+        "its MCP server cannot start: /nowhere/python is not there"
+    )
     invoked("uninstall", "claude-code", "--yes")
     monkeypatch.setenv("PATH", "/nowhere")
     assert "not on your path" in invoked("install", "cursor", "--project", "--yes").stderr
@@ -402,13 +468,17 @@ def test_doctor_tries_our_mcp_server_and_looks_up_others(user, monkeypatch):
 
 
 def test_the_mcp_server_is_ours_wherever_it_is_started(user):
-    """Hosts start it in the project's folder: a package `reverie` in a cloned repository is not what is run."""
+    """Hosts start it in the project's folder: a package `reverie` in a cloned repository is not
+    what is run.
+    """
     fake = user / "project" / "reverie"
     fake.mkdir()
     (fake / "__init__.py").touch()
     (fake / "__main__.py").write_text("print('theirs')")
     server = mcp_server(Place(user))
-    done = subprocess.run([server["command"], *server["args"], "--help"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [server["command"], *server["args"], "--help"], capture_output=True, text=True, check=True
+    )
     assert "theirs" not in done.stdout and "Model Context Protocol" in done.stdout
 
 
@@ -427,8 +497,8 @@ def test_who_lacks_the_package_of_the_mcp_server_is_told(user, monkeypatch):
 
 
 def test_the_model_is_fetched_by_who_is_asked_to(user, monkeypatch):
-    """Hooks and their worker fetch nothing. `install` and `doctor` say what does, and it does so though no text waits;
-    where nobody wants a model nobody misses it.
+    """Hooks and their worker fetch nothing. `install` and `doctor` say what does, and it does so
+    though no text waits; where nobody wants a model nobody misses it.
     """
     config.save(config.load(), embedder="minilm")
     assert "reverie settle" in invoked("install", "codex", "--no-mcp", "--yes").stderr
@@ -436,7 +506,10 @@ def test_the_model_is_fetched_by_who_is_asked_to(user, monkeypatch):
     monkeypatch.setattr("reverie.embed.weights.ensure", none_to_be_had)
     assert "No index has it" in invoked("settle").stderr
     config.save(config.load(), embedder="none")
-    assert "No index" not in invoked("settle").stderr and "reverie settle" not in invoked("doctor").stdout
+    assert (
+        "No index" not in invoked("settle").stderr
+        and "reverie settle" not in invoked("doctor").stdout
+    )
     assert "reverie settle" not in invoked("install", "cursor", "--no-mcp", "--yes").stderr
 
 
@@ -445,7 +518,9 @@ def none_to_be_had(*_, **__):
 
 
 def test_doctor_knows_what_a_plugin_needs(user, monkeypatch):
-    """Programs that are not on the path; wired in its settings too, the way out is Claude Code's own command."""
+    """Programs that are not on the path; wired in its settings too, the way out is Claude Code's
+    own command.
+    """
     settings = user / ".claude" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{"enabledPlugins": {"reverie@reverie": true}}')
@@ -466,14 +541,16 @@ def test_doctor_knows_whose_memory_a_hook_opens(user, monkeypatch):
     """Another home than this one is told, with both; a quote in a home's name is no trouble."""
     wired_to(user)
     there = str(config.default_home())
-    monkeypatch.setenv("REVERIE_HOME", str(toy_home(user / "it's \"odd\"")))
+    monkeypatch.setenv("REVERIE_HOME", str(toy_home(user / 'it\'s "odd"')))
     assert f"reverie --home {there} doctor" in alone(f"its hooks open the memory in {there}")
     invoked("install", "claude-code", "--no-mcp", "--yes")
     assert all(one["well"] for one in findings())
 
 
 def test_doctor_looks_at_the_rest_when_settings_are_broken(user, monkeypatch):
-    """One typo silences every hook: that is said first. REVERIE_OFF is no switch that `reverie on` could turn."""
+    """One typo silences every hook: that is said first. REVERIE_OFF is no switch that `reverie on`
+    could turn.
+    """
     wired_to(user)
     path = Path(config.default_home()) / "config.toml"
     right = path.read_text()
@@ -510,12 +587,23 @@ def test_doctor_says_when_each_host_was_last_here(user):
     wired_to(user, "cursor")
     assert "No hook of Claude Code has come yet" in told()
     room = Places(str(config.default_home()))
-    event = {"hook_event_name": "PostToolUse", "session_id": "s", "cwd": str(user), "tool_name": "Bash"}
-    subprocess.run([*ours(), "claude-code"], input=json.dumps(event), text=True, check=True, stdout=subprocess.DEVNULL)
+    event = {
+        "hook_event_name": "PostToolUse",
+        "session_id": "s",
+        "cwd": str(user),
+        "tool_name": "Bash",
+    }
+    subprocess.run(
+        [*ours(), "claude-code"],
+        input=json.dumps(event),
+        text=True,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     os.utime(f"{room.home}/hooks/hosts/claude-code", (time.time() - 7_200,) * 2)
     room.came("cursor")
     room.came("cursor_gave")
-    here = told(1)    # the event waits, and no worker is to come
+    here = told(1)  # the event waits, and no worker is to come
     assert "The last hook of Claude Code came 2h ago; none has brought anything yet." in here
     assert "The last hook of Cursor came just now; one last brought something just now." in here
 
@@ -543,7 +631,10 @@ def test_doctor_says_that_an_index_is_of_an_earlier_version(user):
         left = home / "cache" / "reverie-code-1.db"
         left.parent.mkdir(exist_ok=True)
         left.write_bytes(b"old")
-        assert alone("The index of code is of an earlier version") == "Index each repository again: reverie index"
+        assert (
+            alone("The index of code is of an earlier version")
+            == "Index each repository again: reverie index"
+        )
         mind.index_code(user / "code")
     assert all(one["well"] for one in findings())
 
@@ -574,7 +665,10 @@ def test_doctor_sees_what_runs_twice(user):
         for scope in ("--user", "--project"):
             invoked("install", host, "--no-mcp", scope, "--yes")
     assert ["Codex is wired more than once: every hook runs twice."] == [
-        one["text"] for one in findings(code=1) if not one["well"]]
+        one["text"] for one in findings(code=1) if not one["well"]
+    ]
     settings = user / "project" / ".claude" / "settings.json"
     settings.write_text('{"enabledPlugins": {"reverie@reverie": true}}')
-    assert "Claude Code is wired more than once" in told(code=1) and "has our plugin" in told(code=1)
+    assert "Claude Code is wired more than once" in told(code=1) and "has our plugin" in told(
+        code=1
+    )

@@ -10,7 +10,9 @@ from tests.flow.test_patterns_learned import MISSING, overcome, run
 @pytest.fixture
 def mind(tmp_path, clock):
     with memory(tmp_path / "home", now=clock, embedder="none") as mind:
-        mind.remember("Deploys go out on Tuesdays.", space=SPACE)    # a page that lost all is taken for an accident
+        mind.remember(
+            "Deploys go out on Tuesdays.", space=SPACE
+        )  # a page that lost all is taken for an accident
         yield mind
 
 
@@ -20,7 +22,9 @@ def line_with(page, words):
 
 
 def test_fixes_of_errors_stand_on_a_page(mind, clock):
-    """Written by themselves under Learnings; a line that is deleted is forgotten and not learned again (D60)."""
+    """Written by themselves under Learnings; a line that is deleted is forgotten and not learned
+    again (D60).
+    """
     overcome(mind, clock)
     sync(mind)
     line = line_with(text(mind).partition("# Learnings\n")[2], "No module named 'yaml'")
@@ -34,7 +38,10 @@ def test_fixes_of_errors_stand_on_a_page(mind, clock):
 
 
 def test_command_sequences_stand_on_a_page(mind, clock):
-    """A workflow is written as a procedure with its steps; deleted, it is forgotten and not learned again (D59)."""
+    """A workflow is written as a procedure with its steps; deleted, it is forgotten and not learned
+    again (D59).
+    """
+
     def worked(first):
         for n in range(first, first + 3):
             for command in ("make build", "make check"):
@@ -42,6 +49,7 @@ def test_command_sequences_stand_on_a_page(mind, clock):
             mind.record_task(f"w{n}", "success", space=SPACE)
             mind.settle()
         sync(mind)
+
     worked(0)
     line = line_with(text(mind), "make build → make check")
     assert [one.type for one in mind.learned_patterns(space=SPACE)] == ["workflow"]

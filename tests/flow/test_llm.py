@@ -1,4 +1,6 @@
-"""The language model's client, budget and breaker, against a real server on loopback that plays the model."""
+"""The language model's client, budget and breaker, against a real server on loopback that plays the
+model.
+"""
 
 import json
 import socket
@@ -58,8 +60,17 @@ def opened(store, clock):
     models = []
 
     def opening(setting, *, key=KEY, tokens=0, dollars=0.0, price=(0.0, 0.0)):
-        models.append(open_llm(setting, key=key, price=price, limits=Limits(tokens, dollars), books=store, now=clock,
-                               private=lambda text: redact(text)[0]))
+        models.append(
+            open_llm(
+                setting,
+                key=key,
+                price=price,
+                limits=Limits(tokens, dollars),
+                books=store,
+                now=clock,
+                private=lambda text: redact(text)[0],
+            )
+        )
         return models[-1]
 
     yield opening
@@ -73,7 +84,9 @@ def calls(store):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_good_answer_is_read_and_written_down(protocol, opened, store):
-    """Every call leaves an event with task, model, tokens, duration and outcome; the day's books add up (X7)."""
+    """Every call leaves an event with task, model, tokens, duration and outcome; the day's books
+    add up (X7).
+    """
     with scripted("[3, 1]") as script:
         llm = opened(getattr(script, protocol))
         answers = [llm.ask(ASK, as_list, space="me/demo", session="s1", about=7) for _ in range(2)]
@@ -81,26 +94,47 @@ def test_a_good_answer_is_read_and_written_down(protocol, opened, store):
     assert [(OK, [3, 1])] * 2 == [(a.outcome, a.value) for a in answers]
     event = calls(store)[0]
     assert ("me/demo", "s1") == (event.space, event.session)
-    assert {"task": "judge", "outcome": OK, "tokens_in": TOKENS[0], "tokens_out": TOKENS[1], "event": 7,
-            "model": llm.name, "cost": None} == {k: v for k, v in event.payload.items() if k != "seconds"}
+    assert {
+        "task": "judge",
+        "outcome": OK,
+        "tokens_in": TOKENS[0],
+        "tokens_out": TOKENS[1],
+        "event": 7,
+        "model": llm.name,
+        "cost": None,
+    } == {k: v for k, v in event.payload.items() if k != "seconds"}
     assert event.payload["seconds"] >= 0
     day = llm.day()
-    assert (2 * TOKENS[0], 2 * TOKENS[1], {"judge": {OK: 2}}) == (day.tokens_in, day.tokens_out, day.outcomes)
+    assert (2 * TOKENS[0], 2 * TOKENS[1], {"judge": {OK: 2}}) == (
+        day.tokens_in,
+        day.tokens_out,
+        day.outcomes,
+    )
     assert 2 == day.unpriced
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_what_is_sent(protocol, opened):
-    """Instructions apart from data, the model's name, a limit on the answer, the key in its own header (A6)."""
+    """Instructions apart from data, the model's name, a limit on the answer, the key in its own
+    header (A6).
+    """
     with scripted("[]") as script:
         opened(getattr(script, protocol)).ask(ASK, as_list, space="me")
 
     request, headers = script.asked[0], script.headers[0]
     assert ASK.data == script.data()
-    assert "Answer with a list." in json.dumps(request) and "Answer with a list." not in script.data()
+    assert (
+        "Answer with a list." in json.dumps(request) and "Answer with a list." not in script.data()
+    )
     if protocol == "openai":
-        assert ("/v1/chat/completions", f"Bearer {KEY}") == (script.paths[0], headers["authorization"])
-        assert ("scripted", 100) == (request["model"], request.get("max_completion_tokens", request.get("max_tokens")))
+        assert ("/v1/chat/completions", f"Bearer {KEY}") == (
+            script.paths[0],
+            headers["authorization"],
+        )
+        assert ("scripted", 100) == (
+            request["model"],
+            request.get("max_completion_tokens", request.get("max_tokens")),
+        )
     else:
         assert "/v1/messages" == script.paths[0]
         assert headers.get("x-api-key", headers.get("authorization", "")).endswith(KEY)
@@ -111,7 +145,13 @@ def test_what_is_sent(protocol, opened):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_no_other_key_reaches_a_configured_address(protocol, opened, monkeypatch):
     """Keys and accounts that lie about in the environment stay there."""
-    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+    for name in (
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "OPENAI_API_KEY",
+        "OPENAI_ORG_ID",
+        "OPENAI_PROJECT_ID",
+    ):
         monkeypatch.setenv(name, f"stray-{name.lower()}")
     with scripted("[]") as script:
         assert OK == opened(getattr(script, protocol), key="").ask(ASK, as_list, space="me").outcome
@@ -120,15 +160,18 @@ def test_no_other_key_reaches_a_configured_address(protocol, opened, monkeypatch
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize(("answer", "outcome"), [
-    ("I would rather not say.", MALFORMED),
-    ("", EMPTY),
-    ("x" * 1_000_000, MALFORMED),
-    (Status(400, "context length exceeded"), REJECTED),
-    (Raw(b"<html>a proxy's page</html>"), MALFORMED),
-    (Raw(b'{"id": "1", "choi', 4_000), DOWN),
-    ("x" * 9_000_000, DOWN),
-])
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        ("I would rather not say.", MALFORMED),
+        ("", EMPTY),
+        ("x" * 1_000_000, MALFORMED),
+        (Status(400, "context length exceeded"), REJECTED),
+        (Raw(b"<html>a proxy's page</html>"), MALFORMED),
+        (Raw(b'{"id": "1", "choi', 4_000), DOWN),
+        ("x" * 9_000_000, DOWN),
+    ],
+)
 def test_a_useless_answer_is_nothing(protocol, answer, outcome, opened, store):
     """No value, one outcome, one event; a bad answer is no reason to stop asking (CC-34)."""
     with scripted(answer, "[1]") as script:
@@ -141,14 +184,24 @@ def test_a_useless_answer_is_nothing(protocol, answer, outcome, opened, store):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize(("answer", "outcome", "rest"), [
-    (Status(429), BUSY, 30.0), (Status(429, retry_after="90"), BUSY, 90.0), (Status(500), DOWN, 30.0),
-    (Status(503), DOWN, 30.0), (Status(529), BUSY, 30.0),
-    (Status(401), REFUSED, 600.0), (Status(403), REFUSED, 600.0), (Status(404), REFUSED, 600.0),
-    (Status(302), REFUSED, 600.0),
-])
+@pytest.mark.parametrize(
+    ("answer", "outcome", "rest"),
+    [
+        (Status(429), BUSY, 30.0),
+        (Status(429, retry_after="90"), BUSY, 90.0),
+        (Status(500), DOWN, 30.0),
+        (Status(503), DOWN, 30.0),
+        (Status(529), BUSY, 30.0),
+        (Status(401), REFUSED, 600.0),
+        (Status(403), REFUSED, 600.0),
+        (Status(404), REFUSED, 600.0),
+        (Status(302), REFUSED, 600.0),
+    ],
+)
 def test_the_breaker_opens_and_closes(protocol, answer, outcome, rest, opened, store, clock):
-    """After trouble nobody asks for 30 s, or as long as the server wants; a refusal is reported once (CC-37)."""
+    """After trouble nobody asks for 30 s, or as long as the server wants; a refusal is reported
+    once (CC-37).
+    """
     with scripted(answer, "[1]") as script:
         llm = opened(getattr(script, protocol))
         assert outcome == llm.ask(ASK, as_list, space="me").outcome
@@ -205,12 +258,17 @@ def test_nobody_there(opened):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    assert DOWN == opened(f"openai:http://127.0.0.1:{port}/v1#m").ask(ASK, as_list, space="me").outcome
+    assert (
+        DOWN == opened(f"openai:http://127.0.0.1:{port}/v1#m").ask(ASK, as_list, space="me").outcome
+    )
 
 
 def test_no_redirect_is_followed(opened):
     """The key goes to the configured host only."""
-    with scripted("[1]") as elsewhere, scripted(Status(307, to=f"{elsewhere.url}/v1/messages")) as script:
+    with (
+        scripted("[1]") as elsewhere,
+        scripted(Status(307, to=f"{elsewhere.url}/v1/messages")) as script,
+    ):
         for setting in (script.anthropic, script.openai):
             assert REFUSED == opened(setting).ask(ASK, as_list, space="me").outcome
         assert (2, []) == (len(script.asked), elsewhere.asked)
@@ -241,9 +299,14 @@ def test_the_budget_of_dollars(opened):
 def test_known_prices_come_with_the_client(opened):
     """A model at its provider's usual address has a price without anybody setting one (A6)."""
     from reverie.llm.client import Remote
-    assert (Remote(address("anthropic:claude-haiku-4-5"), "", (0.0, 0.0)).price(1_000_000, 0) or 0.0) > 0
+
+    assert (
+        Remote(address("anthropic:claude-haiku-4-5"), "", (0.0, 0.0)).price(1_000_000, 0) or 0.0
+    ) > 0
     assert Remote(address("openai:no-such-model-77"), "", (0.0, 0.0)).price(1_000_000, 0) is None
-    assert Remote(address("openai:http://127.0.0.1:1/v1#gpt-4o"), "", (0.0, 0.0)).price(1, 0) is None
+    assert (
+        Remote(address("openai:http://127.0.0.1:1/v1#gpt-4o"), "", (0.0, 0.0)).price(1, 0) is None
+    )
 
 
 def test_a_key_that_a_server_repeats_is_written_nowhere(opened, store):
@@ -264,13 +327,20 @@ def test_no_secret_is_sent(opened):
 
 def test_damaged_books_are_a_new_day(opened, store):
     """A budget is no reason to stop working."""
-    for damaged in ("{", "[]", '{"date": 3}', '{"date": "2025-10-09", "model": "m", "tokens_in": "many"}'):
+    for damaged in (
+        "{",
+        "[]",
+        '{"date": 3}',
+        '{"date": "2025-10-09", "model": "m", "tokens_in": "many"}',
+    ):
         store.set_meta(META, damaged)
         with scripted("[1]") as script:
             assert OK == opened(script.openai, tokens=10_000).ask(ASK, as_list, space="me").outcome
 
 
-@pytest.mark.parametrize("setting", ["gpt-5", "openai:", "other:m", "openai:ftp://x#m", "openai:http://x#", ":m"])
+@pytest.mark.parametrize(
+    "setting", ["gpt-5", "openai:", "other:m", "openai:ftp://x#m", "openai:http://x#", ":m"]
+)
 def test_a_setting_that_names_no_model(setting):
     """The message says what to write."""
     with pytest.raises(BadInput, match="Use anthropic:<model>"):
@@ -281,6 +351,7 @@ def memory_settings(**values):
     from pathlib import Path
 
     from reverie.config import Settings
+
     return Settings(home=Path("reverie-testing"), embedder="toy", **values)
 
 
@@ -291,12 +362,17 @@ def test_offline_opens_no_model():
 
 
 def test_closing_breaks_off_a_call(opened, store):
-    """Who closes does not wait a minute for a model; the call is counted as stopped, and nobody rests for it."""
+    """Who closes does not wait a minute for a model; the call is counted as stopped, and nobody
+    rests for it.
+    """
     import threading
+
     with scripted(Slow("[1]", 30.0)) as script:
         llm = opened(script.openai)
         got = []
-        thread = threading.Thread(target=lambda: got.append(llm.ask(ASK._replace(seconds=60.0), as_list, space="me")))
+        thread = threading.Thread(
+            target=lambda: got.append(llm.ask(ASK._replace(seconds=60.0), as_list, space="me"))
+        )
         thread.start()
         while not script.asked:
             thread.join(0.01)

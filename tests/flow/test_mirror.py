@@ -55,14 +55,17 @@ def alive(mind):
 
 
 def filled(mind, count):
-    made = mind.remember_many([{"text": f"Fact number {n} of many."} for n in range(count)], space=SPACE)
+    made = mind.remember_many(
+        [{"text": f"Fact number {n} of many."} for n in range(count)], space=SPACE
+    )
     sync(mind)
     return made
 
 
 def test_pages_are_written_by_settling_and_grouped(mind):
-    """MEMORY.md holds what lasts under its group, the day's page what happened, with no call but `settle` (C8, C26,
-    C87, C88, C109, C110)."""
+    """MEMORY.md holds what lasts under its group, the day's page what happened, with no call but
+    `settle` (C8, C26, C87, C88, C109, C110).
+    """
     fact = mind.remember("The staging server is called heron.", space=SPACE)
     mind.remember("Never push with force to main.", space=SPACE, kind="negative")
     event = mind.remember("Deployed heron.", space=SPACE, kind="event")
@@ -80,17 +83,24 @@ def test_pages_are_written_by_settling_and_grouped(mind):
 
 def test_each_project_has_its_file_and_the_user_one(mind):
     """The user's own and each project's stand in a file of theirs and in no other (B92)."""
-    said = {"me": "I like tabs.", SPACE: "Staging is called heron.", "me/other": "Staging is called crane."}
+    said = {
+        "me": "I like tabs.",
+        SPACE: "Staging is called heron.",
+        "me/other": "Staging is called crane.",
+    }
     for space, text_of_it in said.items():
         mind.remember(text_of_it, space=space)
     mind.settle()
     pages = {space: text(mind, space=space) for space in said}
-    assert {space: [one for one in said.values() if one in page] for space, page in pages.items()} == {
-        space: [one] for space, one in said.items()}
+    assert {
+        space: [one for one in said.values() if one in page] for space, page in pages.items()
+    } == {space: [one] for space, one in said.items()}
 
 
 def test_every_event_is_appended_to_its_day(mind, clock):
-    """Each episode stands in the log of its day; the pages of other days are not written again (C23, C88, C109)."""
+    """Each episode stands in the log of its day; the pages of other days are not written again
+    (C23, C88, C109).
+    """
     mind.remember("Yesterday's work.", space=SPACE, kind="task", at=clock() - 86_400)
     sync(mind)
     before = page(mind, "memory/2025-10-08.md").stat()
@@ -106,15 +116,20 @@ def test_every_event_is_appended_to_its_day(mind, clock):
 
 
 def test_an_edited_line_revises_its_memory(mind):
-    """The memory has the new text as the user's own word, the old one stays in its history, one event can be undone
-    (C60)."""
+    """The memory has the new text as the user's own word, the old one stays in its history, one
+    event can be undone (C60).
+    """
     old = mind.remember("The staging server is called heron.", space=SPACE)
     sync(mind)
     edit(mind, "heron", "osprey")
     done = sync(mind)
 
     (new,) = mind.get([old.id])
-    assert (new.text, new.provenance, new.trust) == ("The staging server is called osprey.", "user_stated", 0.95)
+    assert (new.text, new.provenance, new.trust) == (
+        "The staging server is called osprey.",
+        "user_stated",
+        0.95,
+    )
     assert [r.before.get("text") for r in mind.history(old.id)] == [None, old.text]
     assert (done.revised, done.new, done.forgotten, len(done.events)) == (1, 0, 0, 1)
 
@@ -132,31 +147,45 @@ def test_a_deleted_line_is_forgotten_and_can_be_restored(mind):
     edit(mind, f"- The printer is in room 3. <!-- {gone.id} -->\n", "")
 
     assert sync(mind).forgotten == 1
-    assert (mind.get([gone.id])[0].active, mind.get([gone.id])[0].retired_why) == (False, "forgotten")
+    assert (mind.get([gone.id])[0].active, mind.get([gone.id])[0].retired_why) == (
+        False,
+        "forgotten",
+    )
     mind.restore(gone.id)
     sync(mind)
     assert gone.text in text(mind)
 
 
 def test_a_new_line_is_remembered_under_its_heading_without_secrets(mind):
-    """A new bullet has the kind of its heading, is the user's word, and what is secret in it leaves the file too."""
+    """A new bullet has the kind of its heading, is the user's word, and what is secret in it leaves
+    the file too.
+    """
     mind.remember("Anything.", space=SPACE)
     sync(mind)
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    edit(mind, "## Facts\n", f"## Preferences\n- Tea over coffee.\n\n## Facts\n- The token is {token}.\n")
+    edit(
+        mind,
+        "## Facts\n",
+        f"## Preferences\n- Tea over coffee.\n\n## Facts\n- The token is {token}.\n",
+    )
     mind.settle()
 
     liked = alive(mind)["Tea over coffee."]
     assert (liked.kind, liked.provenance) == ("preference", "user_stated")
     assert token not in text(mind)
-    assert not any(token in path.read_text("utf-8", "replace") for path in page(mind).parent.rglob("*")
-                   if path.is_file())
+    assert not any(
+        token in path.read_text("utf-8", "replace")
+        for path in page(mind).parent.rglob("*")
+        if path.is_file()
+    )
     assert "The token is [" in text(mind)
     assert mind.recall("tea or coffee?", space=SPACE, mode="words")[0].memory.id == liked.id
 
 
 def test_a_day_can_be_edited_too(mind):
-    """A new line of a day's page is an event of that day, at its time; a line's time can be put right (C88)."""
+    """A new line of a day's page is an event of that day, at its time; a line's time can be put
+    right (C88).
+    """
     mind.remember("Started.", space=SPACE, kind="event")
     sync(mind)
     edit(mind, "- 08:53 Started.", "- 07:10 Coffee with Ann.\n- 08:45 Started.", TODAY)
@@ -168,7 +197,9 @@ def test_a_day_can_be_edited_too(mind):
 
 
 def test_a_moved_line_changes_its_kind(mind):
-    """Under another heading it is of another kind, also from one page to another; nothing is forgotten by it."""
+    """Under another heading it is of another kind, also from one page to another; nothing is
+    forgotten by it.
+    """
     one = mind.remember("We use tabs.", space=SPACE)
     sync(mind)
     line = f"- We use tabs. <!-- {one.id} -->\n"
@@ -200,7 +231,9 @@ def test_a_line_that_lost_its_id_is_still_its_memory(mind):
 
 
 def test_a_line_copied_under_a_heading_of_ones_own_is_prose(mind):
-    """It stays there without the id, whether the line stands above or below; no new memory is made of it (C60)."""
+    """It stays there without the id, whether the line stands above or below; no new memory is made
+    of it (C60).
+    """
     one = mind.remember("Deploys go out on Tuesdays.", space=SPACE)
     mind.remember("Tea over coffee.", space=SPACE)
     sync(mind)
@@ -219,8 +252,10 @@ def test_a_line_of_nobodys_under_a_heading_of_ones_own_is_prose(mind):
     other = mind.remember("Elsewhere.", space="me/other")
     mind.remember("Tea over coffee.", space=SPACE)
     sync(mind)
-    page(mind).write_text(f"{text(mind)}\n## Mine\n\n- A note. <!-- mem_01aaaaaaaaaaaaaaaaaaaaaaaa -->\n"
-                          f"- Copied and edited. <!-- {other.id} -->\n")
+    page(mind).write_text(
+        f"{text(mind)}\n## Mine\n\n- A note. <!-- mem_01aaaaaaaaaaaaaaaaaaaaaaaa -->\n"
+        f"- Copied and edited. <!-- {other.id} -->\n"
+    )
     sync(mind)
 
     assert text(mind).endswith("## Mine\n\n- A note.\n- Copied and edited.\n")
@@ -230,7 +265,9 @@ def test_a_line_of_nobodys_under_a_heading_of_ones_own_is_prose(mind):
 
 
 def test_unforeseen_trouble_in_one_space_stops_no_other_one(mind, monkeypatch):
-    """Settling goes on, the other spaces are written, the trouble is told and gone once it is over."""
+    """Settling goes on, the other spaces are written, the trouble is told and gone
+    once it is over.
+    """
     mind.remember("Here.", space=SPACE)
     mind.settle()
     real_read = Folder.read
@@ -239,6 +276,7 @@ def test_unforeseen_trouble_in_one_space_stops_no_other_one(mind, monkeypatch):
         if self.space == SPACE:
             raise LookupError("something nobody thought of")
         return real_read(self, name)
+
     with monkeypatch.context() as broken:
         broken.setattr(Folder, "read", read)
         mind.remember("More.", space=SPACE)
@@ -254,16 +292,21 @@ def test_unforeseen_trouble_in_one_space_stops_no_other_one(mind, monkeypatch):
     assert [] == mind.verify()
 
 
-@pytest.mark.parametrize(("old", "new"), [
-    ("- Deploys go out", "Deploys go out"),
-    ("- Deploys go out", "1. Deploys go out"),
-    ("- Deploys go out", "  - Deploys go out"),
-    ("- Deploys go out on Tuesdays. ", "- Deploys go out on Tuesdays.\n"),
-    ("- Deploys go out on Tuesdays. ", "### Deploys go out on Tuesdays. "),
-    ("- Deploys go out on Tuesdays. ", "")])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("- Deploys go out", "Deploys go out"),
+        ("- Deploys go out", "1. Deploys go out"),
+        ("- Deploys go out", "  - Deploys go out"),
+        ("- Deploys go out on Tuesdays. ", "- Deploys go out on Tuesdays.\n"),
+        ("- Deploys go out on Tuesdays. ", "### Deploys go out on Tuesdays. "),
+        ("- Deploys go out on Tuesdays. ", ""),
+    ],
+)
 def test_a_line_that_lost_its_shape_is_still_its_memory(mind, old, new):
-    """Without its bullet, numbered, indented, broken, as a heading: as long as its id stands there, nothing is
-    forgotten and nothing is made twice (C60)."""
+    """Without its bullet, numbered, indented, broken, as a heading: as long as its id stands there,
+    nothing is forgotten and nothing is made twice (C60).
+    """
     one = mind.remember("Tea over coffee.", space=SPACE, at=mind._now() - 60)
     two = mind.remember("Deploys go out on Tuesdays.", space=SPACE)
     sync(mind)
@@ -277,7 +320,9 @@ def test_a_line_that_lost_its_shape_is_still_its_memory(mind, old, new):
 
 
 def test_a_wrapped_line_and_two_joined_ones_are_still_their_memories(mind):
-    """An editor that wraps without indenting says the same in two lines; of two lines made one none is forgotten."""
+    """An editor that wraps without indenting says the same in two lines; of two lines made one none
+    is forgotten.
+    """
     one = mind.remember("Deploys go out on Tuesdays.", space=SPACE, at=mind._now() - 60)
     two = mind.remember("Tea over coffee.", space=SPACE)
     sync(mind)
@@ -316,7 +361,12 @@ def test_only_a_time_of_the_day_is_one(mind):
     """What looks like a time and is none is part of what was said."""
     mind.remember("Started.", space=SPACE, kind="event")
     sync(mind)
-    edit(mind, "- 08:53 Started.", "- 24:00 lights off\n- 99:10 was the exchange rate\n- 08:53 Started.", TODAY)
+    edit(
+        mind,
+        "- 08:53 Started.",
+        "- 24:00 lights off\n- 99:10 was the exchange rate\n- 08:53 Started.",
+        TODAY,
+    )
     assert sync(mind).new == 2
 
     assert alive(mind).keys() == {"Started.", "24:00 lights off", "99:10 was the exchange rate"}
@@ -325,7 +375,9 @@ def test_only_a_time_of_the_day_is_one(mind):
 
 
 def test_the_persons_edit_wins_and_the_programs_stays_in_history(mind):
-    """Both altered one line: the person's stands, the program's is in the history, and it is told."""
+    """Both altered one line: the person's stands, the program's is in the history, and
+    it is told.
+    """
     one = mind.remember("Port is 80.", space=SPACE)
     sync(mind)
     mind.revise(one.id, text="Port is 8080.")
@@ -338,7 +390,9 @@ def test_the_persons_edit_wins_and_the_programs_stays_in_history(mind):
 
 
 def test_an_edit_brings_back_what_the_program_let_go(mind):
-    """What was superseded meanwhile counts again if the person has edited its line, and is not superseded unasked."""
+    """What was superseded meanwhile counts again if the person has edited its line, and is not
+    superseded unasked.
+    """
     old, new = (mind.remember(words, space=SPACE) for words in ("Editor: vim.", "Editor: helix."))
     sync(mind)
     mind.supersede(old.id, new.id)
@@ -380,7 +434,11 @@ def test_a_buffer_older_than_all_known_states_is_asked_about(mind, monkeypatch):
         sync(mind)
     page(mind).write_text(buffer.replace("vim", "helix"))
     done = sync(mind)
-    assert (done.revised, done.questions, alive(mind).keys()) == (1, (), {"Port is 3.", "Editor: helix."})
+    assert (done.revised, done.questions, alive(mind).keys()) == (
+        1,
+        (),
+        {"Port is 3.", "Editor: helix."},
+    )
     assert "Port is 3." in text(mind)
 
     mind.remember("Added meanwhile.", space=SPACE)
@@ -397,7 +455,9 @@ def test_a_buffer_older_than_all_known_states_is_asked_about(mind, monkeypatch):
 
 
 def test_a_line_that_cannot_be_taken_in_stays_as_it_is(mind):
-    """What was typed is not overwritten: it stands there with its trouble until it is put right (C60)."""
+    """What was typed is not overwritten: it stands there with its trouble until it is put right
+    (C60).
+    """
     one = mind.remember("Port is 80.", space=SPACE)
     mind.remember("Editor: vim.", space=SPACE)
     sync(mind)
@@ -417,8 +477,9 @@ def test_a_line_that_cannot_be_taken_in_stays_as_it_is(mind):
 
 @pytest.mark.parametrize("left", ["", "\n", None, "cut", "many"])
 def test_many_lines_gone_are_asked_about(mind, left):
-    """A page emptied, deleted, cut off, or short of more than ten lines: nothing is forgotten until somebody answers;
-    no writes the lines anew, yes forgets them."""
+    """A page emptied, deleted, cut off, or short of more than ten lines: nothing is forgotten until
+    somebody answers; no writes the lines anew, yes forgets them.
+    """
     made = filled(mind, 40)
     whole = text(mind)
 
@@ -426,11 +487,14 @@ def test_many_lines_gone_are_asked_about(mind, left):
         if left is None:
             page(mind).unlink()
         elif left == "cut":
-            page(mind).write_text(whole[:len(whole) // 2 + 7])
+            page(mind).write_text(whole[: len(whole) // 2 + 7])
         elif left == "many":
-            page(mind).write_text("".join(line for line in whole.splitlines(True) if "number 1" not in line))
+            page(mind).write_text(
+                "".join(line for line in whole.splitlines(True) if "number 1" not in line)
+            )
         else:
             page(mind).write_text(left)
+
     harm()
     assert sync(mind).questions
     mind.settle()
@@ -450,19 +514,30 @@ def test_many_lines_gone_are_asked_about(mind, left):
     assert [] == mind.verify()
 
 
-@pytest.mark.parametrize(("lines", "gone", "asks"), [(1, 1, True), (2, 2, True), (2, 1, False), (4, 2, False),
-                                                     (9, 3, True), (10, 3, False)])
+@pytest.mark.parametrize(
+    ("lines", "gone", "asks"),
+    [(1, 1, True), (2, 2, True), (2, 1, False), (4, 2, False), (9, 3, True), (10, 3, False)],
+)
 def test_a_page_without_any_line_is_always_asked_about(mind, lines, gone, asks):
-    """Fewer than three lines go without a question, three if they are no more than 30 %, but never the last one."""
+    """Fewer than three lines go without a question, three if they are no more than 30 %, but never
+    the last one.
+    """
     made = filled(mind, lines)
-    page(mind).write_text("".join(line for line in text(mind).splitlines(True)
-                                  if not any(one.id in line for one in made[:gone])))
+    page(mind).write_text(
+        "".join(
+            line
+            for line in text(mind).splitlines(True)
+            if not any(one.id in line for one in made[:gone])
+        )
+    )
     done = sync(mind)
     assert (bool(done.questions), done.forgotten) == (asks, 0 if asks else gone)
 
 
 def test_a_page_of_a_day_that_somebody_has_made(mind):
-    """It is found; nothing is taken in unasked, it is told how, and a line that was moved there is not forgotten."""
+    """It is found; nothing is taken in unasked, it is told how, and a line that was moved there is
+    not forgotten.
+    """
     one = mind.remember("Tea over coffee.", space=SPACE)
     mind.remember("Port is 80.", space=SPACE)
     sync(mind)
@@ -474,7 +549,7 @@ def test_a_page_of_a_day_that_somebody_has_made(mind):
     assert alive(mind).keys() == {"Tea over coffee.", "Port is 80."}
     assert [trouble] == [problem.message for problem in mind.verify()]
 
-    first = trouble[trouble.index("<!--"):]
+    first = trouble[trouble.index("<!--") :]
     page(mind, name).write_text(f"{first}\n{text(mind, name)}")
     os.utime(page(mind, name), (real.now() - 2, real.now() - 2))
     assert mind.settle().mirrored == 2
@@ -491,7 +566,9 @@ def test_a_page_of_a_day_that_somebody_has_made(mind):
 def test_ten_lines_of_many_go_without_a_question(mind):
     """Up to ten lines and 30 % of the page are simply forgotten."""
     filled(mind, 40)
-    page(mind).write_text("".join(line for n, line in enumerate(text(mind).splitlines(True)) if not 10 <= n < 20))
+    page(mind).write_text(
+        "".join(line for n, line in enumerate(text(mind).splitlines(True)) if not 10 <= n < 20)
+    )
 
     assert sync(mind).forgotten == 10
 
@@ -500,7 +577,9 @@ def test_line_ends_byte_order_mark_and_a_missing_newline_stay(mind):
     """CRLF, BOM and a last line without an end are kept, and are no edits."""
     mind.remember("Over two\nlines.", space=SPACE)
     sync(mind)
-    page(mind).write_bytes(b"\xef\xbb\xbf" + text(mind).rstrip("\n").encode().replace(b"\n", b"\r\n"))
+    page(mind).write_bytes(
+        b"\xef\xbb\xbf" + text(mind).rstrip("\n").encode().replace(b"\n", b"\r\n")
+    )
     done = sync(mind)
     assert (done.revised, done.new, done.forgotten, done.pages) == (0, 0, 0, ())
     mind.remember("One more.", space=SPACE)
@@ -513,7 +592,9 @@ def test_line_ends_byte_order_mark_and_a_missing_newline_stay(mind):
 
 
 def test_what_cannot_be_read_is_left_alone(mind):
-    """Bytes that are not UTF-8 are not touched; the message says what to do, and a repaired page goes on."""
+    """Bytes that are not UTF-8 are not touched; the message says what to do, and a repaired page
+    goes on.
+    """
     mind.remember("A fact.", space=SPACE)
     sync(mind)
     good = page(mind).read_bytes()
@@ -530,10 +611,14 @@ def test_what_cannot_be_read_is_left_alone(mind):
     assert [] == mind.verify()
 
 
-@pytest.mark.parametrize("theirs", ["# My memory\n- not Reverie's\n",
-                                    "<!-- reverie mirror me/other MEMORY.md 00000000: -->\n"])
+@pytest.mark.parametrize(
+    "theirs",
+    ["# My memory\n- not Reverie's\n", "<!-- reverie mirror me/other MEMORY.md 00000000: -->\n"],
+)
 def test_other_peoples_files_are_never_overwritten(mind, theirs):
-    """A MEMORY.md that Reverie did not write for this space stays to the byte, and it is said so."""
+    """A MEMORY.md that Reverie did not write for this space stays to the byte, and it
+    is said so.
+    """
     page(mind).parent.mkdir(parents=True)
     page(mind).write_text(theirs)
     for name in ("CLAUDE.md", "AGENTS.md"):
@@ -544,7 +629,11 @@ def test_other_peoples_files_are_never_overwritten(mind, theirs):
 
     assert "left alone" in trouble
     assert page(mind).read_text() == theirs
-    assert page(mind, "CLAUDE.md").read_text() == page(mind, "AGENTS.md").read_text() == "# Rules\n- hello\n"
+    assert (
+        page(mind, "CLAUDE.md").read_text()
+        == page(mind, "AGENTS.md").read_text()
+        == "# Rules\n- hello\n"
+    )
     assert alive(mind).keys() == {"A fact."}
 
 
@@ -568,7 +657,9 @@ def test_links_are_not_followed(mind, tmp_path):
 
 
 def test_nothing_is_written_through_a_link_that_leads_out(mind, tmp_path):
-    """Neither the hidden files nor those of a space whose folder is a link are written outside of the mirror."""
+    """Neither the hidden files nor those of a space whose folder is a link are written outside of
+    the mirror.
+    """
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "theirs.txt").write_text("theirs")
@@ -589,11 +680,13 @@ def test_nothing_is_written_through_a_link_that_leads_out(mind, tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_is_said_and_caught_up(mind, monkeypatch):
-    """Nothing is lost by a page that cannot be written: what to do is said, and later it is written."""
+    """Nothing is lost by a page that cannot be written: what to do is said, and later it is
+    written.
+    """
     mind.remember("A fact.", space=SPACE)
     sync(mind)
     mind.remember("Another.", space=SPACE)
-    with monkeypatch.context() as denied:      # root may write anywhere, so the refusal is made up
+    with monkeypatch.context() as denied:  # root may write anywhere, so the refusal is made up
         denied.setattr("reverie.mirror.files.replace", refuse)
         done = sync(mind)
     assert "Check who may write" in done.troubles[0]
@@ -607,7 +700,9 @@ def refuse(path, *_):
 
 
 def test_a_page_altered_while_it_is_being_written_is_read_again(mind, monkeypatch):
-    """Between reading and renaming somebody saves: their edit is taken in too, nothing is made twice."""
+    """Between reading and renaming somebody saves: their edit is taken in too, nothing is made
+    twice.
+    """
     mind.remember("A fact.", space=SPACE)
     sync(mind)
     edit(mind, "## Facts\n", "## Facts\n- First edit.\n")
@@ -618,6 +713,7 @@ def test_a_page_altered_while_it_is_being_written_is_read_again(mind, monkeypatc
             raced.append(1)
             edit(mind, "- First edit.\n", "- First edit.\n- Second edit.\n")
         return real_write(self, found, new)
+
     monkeypatch.setattr(Folder, "write", write)
     sync(mind)
 
@@ -630,7 +726,9 @@ def test_a_page_altered_while_it_is_being_written_is_read_again(mind, monkeypatc
 @pytest.mark.skipif(swapping.renameat2() is None, reason="this system cannot exchange two files")
 @pytest.mark.parametrize("in_place", [False, True])
 def test_a_save_in_the_very_moment_of_writing_is_not_lost(mind, monkeypatch, in_place):
-    """Between the last look at a page and its replacement somebody saves, by renaming or in place: both are kept."""
+    """Between the last look at a page and its replacement somebody saves, by renaming or in place:
+    both are kept.
+    """
     mind.remember("A fact.", space=SPACE)
     sync(mind)
     mind.remember("The program's.", space=SPACE)
@@ -638,7 +736,7 @@ def test_a_save_in_the_very_moment_of_writing_is_not_lost(mind, monkeypatch, in_
 
     def renamed(*names):
         if not opened_files:
-            opened_files.append(page(mind).open("a"))    # what is written reaches the disk later
+            opened_files.append(page(mind).open("a"))  # what is written reaches the disk later
             if not in_place:
                 edit(mind, "- A fact.", "- Saved just now.\n- A fact.")
                 opened_files[0].close()
@@ -646,6 +744,7 @@ def test_a_save_in_the_very_moment_of_writing_is_not_lost(mind, monkeypatch, in_
             with opened_files[0] as file:
                 file.write("- Saved just now.\n")
         real_rename(*names)
+
     monkeypatch.setattr(swapping, "renamed", renamed)
     sync(mind)
 
@@ -674,7 +773,9 @@ def test_a_crash_between_store_and_page_makes_nothing_twice(mind, monkeypatch, s
 
 
 def test_purge_reaches_pages_and_copies(mind):
-    """After a purge no file of the mirror holds the text, not even one that had lost its id, nor an earlier wording."""
+    """After a purge no file of the mirror holds the text, not even one that had lost its id, nor an
+    earlier wording.
+    """
     one = mind.remember("The vault word is xylophone.", space=SPACE)
     mind.remember("Something else.", space=SPACE)
     sync(mind)
@@ -684,8 +785,12 @@ def test_purge_reaches_pages_and_copies(mind):
     purged = mind.purge([one.id])
 
     assert purged.unreached == ()
-    held = [path.name for path in mind.settings.mirror_root.rglob("*") if path.is_file()
-            and any(word in path.read_text() for word in ("xylophone", "marimba", one.id))]
+    held = [
+        path.name
+        for path in mind.settings.mirror_root.rglob("*")
+        if path.is_file()
+        and any(word in path.read_text() for word in ("xylophone", "marimba", one.id))
+    ]
     assert held == []
     sync(mind)
     assert alive(mind).keys() == {"Something else."}
@@ -694,21 +799,30 @@ def test_purge_reaches_pages_and_copies(mind):
 
 @pytest.mark.parametrize("later", ["off", "moved"])
 def test_purge_reaches_where_the_mirror_was(tmp_path, clock, later):
-    """Moved or switched off, the old pages are erased from too; an old folder that is not there is named; what was
-    edited there without being taken in is told."""
+    """Moved or switched off, the old pages are erased from too; an old folder that is not there is
+    named; what was edited there without being taken in is told.
+    """
     with memory(tmp_path / "home", now=clock) as mind:
         one = mind.remember("The vault word is xylophone.", space=SPACE)
         mind.remember("Something else.", space=SPACE)
         sync(mind)
         old = page(mind).parent
-    with memory(tmp_path / "home", now=clock, mirror="off" if later == "off" else str(tmp_path / "notes")) as mind:
+    with memory(
+        tmp_path / "home", now=clock, mirror="off" if later == "off" else str(tmp_path / "notes")
+    ) as mind:
         mind.mirror()
         assert [] == mind.verify()
-        (old / "MEMORY.md").write_text((old / "MEMORY.md").read_text() + "- Typed in the old place.\n")
+        (old / "MEMORY.md").write_text(
+            (old / "MEMORY.md").read_text() + "- Typed in the old place.\n"
+        )
         assert "no longer there" in mind.verify()[0].message
         assert mind.purge([one.id]).unreached == ()
-        held = [path for root in (tmp_path / "home/spaces", tmp_path / "notes") for path in root.rglob("*")
-                if path.is_file() and "xylophone" in path.read_text()]
+        held = [
+            path
+            for root in (tmp_path / "home/spaces", tmp_path / "notes")
+            for path in root.rglob("*")
+            if path.is_file() and "xylophone" in path.read_text()
+        ]
         assert held == []
         assert "Typed in the old place." in (old / "MEMORY.md").read_text()
         (tmp_path / "home/spaces").rename(tmp_path / "away")
@@ -717,7 +831,9 @@ def test_purge_reaches_where_the_mirror_was(tmp_path, clock, later):
 
 
 def test_an_old_buffer_does_not_bring_a_purged_memory_back(mind):
-    """An editor that saves a page from before the purge brings back nothing of it; its user's edits count."""
+    """An editor that saves a page from before the purge brings back nothing of it; its user's edits
+    count.
+    """
     one = mind.remember("The vault word is xylophone.", space=SPACE)
     mind.remember("Port is 80.", space=SPACE)
     sync(mind)
@@ -791,7 +907,9 @@ def test_a_companion_begins_with_what_was_edited_meanwhile(mind):
 
 
 def test_a_page_is_left_alone_while_somebody_writes_it(tmp_path):
-    """Settling waits until a page has been left alone for 1.5 seconds (C70; CONSTANTS: watch debounce)."""
+    """Settling waits until a page has been left alone for 1.5 seconds (C70; CONSTANTS: watch
+    debounce).
+    """
     with opened(tmp_path / "home") as mind:
         mind.remember("A fact.", space=SPACE)
         mind.settle()
@@ -818,7 +936,9 @@ def test_two_processes_at_once_do_it_once(tmp_path):
 
 
 def test_the_mirror_can_be_moved_or_switched_off(tmp_path, clock):
-    """`mirror` in the settings names the folder, or is off; a database elsewhere and one in memory have none."""
+    """`mirror` in the settings names the folder, or is off; a database elsewhere and one in memory
+    have none.
+    """
     with memory(tmp_path / "home", now=clock, mirror=str(tmp_path / "notes")) as mind:
         mind.remember("A fact.", space=SPACE)
         mind.settle()
@@ -842,7 +962,9 @@ def test_a_space_switched_off_is_let_be(mind):
     assert alive(mind).keys() == {"A fact."}
 
 
-@pytest.mark.parametrize("segment", ["memory", "MEMORY.md", ".mirror", "a:b", "con", "x" * 128, "日" * 128, "end."])
+@pytest.mark.parametrize(
+    "segment", ["memory", "MEMORY.md", ".mirror", "a:b", "con", "x" * 128, "日" * 128, "end."]
+)
 def test_a_space_never_meets_the_mirrors_own_names(segment):
     """Folders of spaces cannot pass for pages, for the hidden copies, or for a device."""
     name = folder_name(segment)
@@ -853,7 +975,9 @@ def test_a_space_never_meets_the_mirrors_own_names(segment):
 
 
 def test_the_command_asks_tells_and_answers(tmp_path):
-    """`reverie mirror` brings in step, `--where` prints paths, review and stats show what waits, `--yes` answers."""
+    """`reverie mirror` brings in step, `--where` prints paths, review and stats show what waits,
+    `--yes` answers.
+    """
     home = toy_home(tmp_path)
     here = ("--home", str(home), "--space", SPACE)
     invoked("remember", "The staging server is called heron.", *here)
@@ -881,7 +1005,9 @@ def test_watching_takes_in_a_saved_page(tmp_path):
         mind.remember("A fact.", space=SPACE)
         sync(mind)
         command = [sys.executable, "-m", "reverie", "mirror", "--watch", "--home", str(home)]
-        watching = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        watching = subprocess.Popen(
+            command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        )
         try:
             assert "Watching" in watching.stderr.readline()
             until(lambda: edit_and_look(mind))

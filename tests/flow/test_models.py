@@ -1,4 +1,6 @@
-"""Another embedding model: vectors are never mixed, words go on finding, and everything is embedded anew."""
+"""Another embedding model: vectors are never mixed, words go on finding, and everything is embedded
+anew.
+"""
 
 import numpy as np
 
@@ -45,15 +47,21 @@ def found(mind, query="which heron is staging"):
 
 
 def test_words_find_until_the_new_model_has_caught_up(tmp_path):
-    """Right after a change of model nothing is compared with old vectors, and words still answer (CC-26, X13)."""
+    """Right after a change of model nothing is compared with old vectors, and words still answer
+    (CC-26, X13).
+    """
     filled(tmp_path)
     with reverie.open(settings=settings(tmp_path), embedder=Other()) as mind:
         assert found(mind)[0] == "the heron is staging"
-        assert [shard.known.any() for shard in mind.store.corpus("other/1", ("me/x",)).shards] == [False]
+        assert [shard.known.any() for shard in mind.store.corpus("other/1", ("me/x",)).shards] == [
+            False
+        ]
 
 
 def test_settling_embeds_everything_anew(tmp_path):
-    """The change of model queues every text, and afterwards all vectors are of the new one (X13)."""
+    """The change of model queues every text, and afterwards all vectors are of the new
+    one (X13).
+    """
     filled(tmp_path)
     with reverie.open(settings=settings(tmp_path), embedder=Other()) as mind:
         assert mind.settle().embedded == 3
@@ -72,11 +80,15 @@ def test_going_back_works_too(tmp_path):
 
 
 def test_two_models_in_one_home_do_not_take_turns(tmp_path):
-    """Two minds with different models settle side by side: each text is embedded once by each, ever (CC-26, X13)."""
+    """Two minds with different models settle side by side: each text is embedded once by each, ever
+    (CC-26, X13).
+    """
     filled(tmp_path)
     one, other = Counting(), Counting("other/1")
-    with reverie.open(settings=settings(tmp_path), embedder=one) as a, \
-            reverie.open(settings=settings(tmp_path), embedder=other) as b:
+    with (
+        reverie.open(settings=settings(tmp_path), embedder=one) as a,
+        reverie.open(settings=settings(tmp_path), embedder=other) as b,
+    ):
         rounds = [[mind.settle().embedded for mind in (a, b)] for _ in range(2)]
         b.remember("a new one", space="me/x")
         rounds += [[mind.settle().embedded for mind in (a, b)] for _ in range(2)]

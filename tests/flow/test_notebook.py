@@ -1,4 +1,6 @@
-"""The commands of Anthropic's memory tool over memories, held against Anthropic's own handler on real files."""
+"""The commands of Anthropic's memory tool over memories, held against Anthropic's own handler on
+real files.
+"""
 
 from typing import Any
 
@@ -24,7 +26,12 @@ STORY: list[dict[str, Any]] = [
     {"command": "view", "path": "/memories/none"},
     {"command": "view", "path": "/etc/passwd"},
     {"command": "view", "path": "/memories/../../etc/passwd"},
-    {"command": "str_replace", "path": "/memories/plan.md", "old_str": "two", "new_str": "two and a half"},
+    {
+        "command": "str_replace",
+        "path": "/memories/plan.md",
+        "old_str": "two",
+        "new_str": "two and a half",
+    },
     {"command": "str_replace", "path": "/memories/plan.md", "old_str": "four", "new_str": "five"},
     {"command": "str_replace", "path": "/memories/plan.md", "old_str": "e\n", "new_str": "five"},
     {"command": "str_replace", "path": "/memories/deep", "old_str": "four", "new_str": "five"},
@@ -53,11 +60,16 @@ def answer(run, command):
 
 
 def test_the_same_story_as_with_anthropics_own_handler(mind, tmp_path):
-    """Every command answers in the words of the SDK's handler, errors too; of lists only sizes of folders differ."""
-    tool = pytest.importorskip("anthropic.tools.memory", reason="the Anthropic SDK is not installed")
+    """Every command answers in the words of the SDK's handler, errors too; of lists only sizes of
+    folders differ.
+    """
+    tool = pytest.importorskip(
+        "anthropic.tools.memory", reason="the Anthropic SDK is not installed"
+    )
     from anthropic._models import construct_type_unchecked
     from anthropic.lib.tools import ToolError
     from anthropic.types.beta import BetaMemoryTool20250818Command
+
     union: Any = BetaMemoryTool20250818Command
     real = tool.BetaLocalFilesystemMemoryTool(str(tmp_path))
 
@@ -67,6 +79,7 @@ def test_the_same_story_as_with_anthropics_own_handler(mind, tmp_path):
             return False, getattr(real, command["command"])(typed)
         except ToolError as err:
             return True, str(err)
+
     notebook = Notebook(mind, SPACE)
     for command in STORY:
         listing = command == STORY[0] or command.get("path") == "/memories/none"
@@ -81,19 +94,31 @@ def test_a_folder_is_listed_two_levels_deep(mind):
         answer(notebook.run, command)
     assert notebook.run(STORY[0]).splitlines() == [
         "Here're the files and directories up to 2 levels deep in /memories, excluding hidden items:",
-        "1.5K\t/memories", "1.5K\t/memories/deep/", "1.5K\t/memories/deep/er/", "0B\t/memories/empty",
-        "14B\t/memories/plan.md"]
+        "1.5K\t/memories",
+        "1.5K\t/memories/deep/",
+        "1.5K\t/memories/deep/er/",
+        "0B\t/memories/empty",
+        "14B\t/memories/plan.md",
+    ]
 
 
 def test_files_are_memories(mind):
     """They are recalled, hold no secrets, are of one space, and every change can be taken back."""
     notebook = Notebook(mind, SPACE)
     token = "ghp_" + "a1B2c3D4e5F6" * 3
-    notebook.run({"command": "create", "path": "/memories/a.md", "file_text": f"The heron nests.\ntoken {token}\n"})
+    notebook.run(
+        {
+            "command": "create",
+            "path": "/memories/a.md",
+            "file_text": f"The heron nests.\ntoken {token}\n",
+        }
+    )
     (memory,) = mind.browse(space=SPACE, kinds=["file"])
     assert token not in memory.text and mind.recall("heron", space=SPACE)[0].memory.id == memory.id
     assert mind.hints("heron nests token", space=SPACE) == []
-    notebook.run({"command": "str_replace", "path": "/memories/a.md", "old_str": "heron", "new_str": "crane"})
+    notebook.run(
+        {"command": "str_replace", "path": "/memories/a.md", "old_str": "heron", "new_str": "crane"}
+    )
     mind.undo(mind.history(memory.id)[-1].event.seq)
     assert "heron" in notebook.run({"command": "view", "path": "/memories/a.md"})
     notebook.run({"command": "delete", "path": "/memories/a.md"})
@@ -103,25 +128,38 @@ def test_files_are_memories(mind):
 
 
 def test_files_stay_as_they_are(mind):
-    """Two files that say the same stay two, through settling and sleep, and stand on no page of the mirror."""
+    """Two files that say the same stay two, through settling and sleep, and stand on no page of the
+    mirror.
+    """
     notebook = Notebook(mind, SPACE)
     for name in "ab":
-        notebook.run({"command": "create", "path": f"/memories/{name}", "file_text": "The staging server is heron."})
+        notebook.run(
+            {
+                "command": "create",
+                "path": f"/memories/{name}",
+                "file_text": "The staging server is heron.",
+            }
+        )
     mind._now.tick(days=900)
     mind.settle()
     mind.sleep()
     assert notebook.run(STORY[0]).count("/memories/") == 2
 
 
-@pytest.mark.parametrize("command", [
-    {"command": "rm"}, {"command": "view"}, {"command": "create", "path": "/memories/a"},
-    {"command": "create", "path": "/memories/a\x00b", "file_text": "x"},
-    {"command": "create", "path": "/memories", "file_text": "x"},
-    {"command": "create", "path": "/memories/f/below", "file_text": "x"},
-    {"command": "rename", "old_path": "/memories/f", "new_path": "/memories/f/in/itself"},
-    {"command": "rename", "old_path": "/memories", "new_path": "/memories/x"},
-    {"command": "insert", "path": "/memories/f", "insert_line": None, "insert_text": "x"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "command",
+    [
+        {"command": "rm"},
+        {"command": "view"},
+        {"command": "create", "path": "/memories/a"},
+        {"command": "create", "path": "/memories/a\x00b", "file_text": "x"},
+        {"command": "create", "path": "/memories", "file_text": "x"},
+        {"command": "create", "path": "/memories/f/below", "file_text": "x"},
+        {"command": "rename", "old_path": "/memories/f", "new_path": "/memories/f/in/itself"},
+        {"command": "rename", "old_path": "/memories", "new_path": "/memories/x"},
+        {"command": "insert", "path": "/memories/f", "insert_line": None, "insert_text": "x"},
+    ],
+)
 def test_what_makes_no_sense_is_refused(mind, command):
     """A message, and nothing changed."""
     notebook = Notebook(mind, SPACE)
@@ -132,7 +170,9 @@ def test_what_makes_no_sense_is_refused(mind, command):
 
 
 def test_a_command_reads_only_the_files_that_it_names(mind, monkeypatch):
-    """However many files there are: looked up by path, and a folder only as far as somebody asks for it."""
+    """However many files there are: looked up by path, and a folder only as far as somebody asks
+    for it.
+    """
     notebook = Notebook(mind, SPACE)
     for number in range(30):
         notebook.run({"command": "create", "path": f"/memories/many/{number}", "file_text": "x\n"})
@@ -142,6 +182,7 @@ def test_a_command_reads_only_the_files_that_it_names(mind, monkeypatch):
         found = browse(where)
         read.extend(found)
         return found
+
     monkeypatch.setattr(mind.store, "browse", counted)
     for command in (
         {"command": "create", "path": "/memories/many/new", "file_text": "x\n"},

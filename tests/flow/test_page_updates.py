@@ -1,4 +1,6 @@
-"""A tool writes to a page of the mirror: what it writes is remembered once, as the tool's, and the page stays ours."""
+"""A tool writes to a page of the mirror: what it writes is remembered once, as the tool's, and the
+page stays ours.
+"""
 
 from pathlib import Path
 
@@ -24,7 +26,9 @@ def page(mind):
 
 def said(mind):
     """What counts, as (text, kind, provenance)."""
-    return sorted((one.text, one.kind, one.provenance) for one in mind.browse(space=SPACE, limit=50))
+    return sorted(
+        (one.text, one.kind, one.provenance) for one in mind.browse(space=SPACE, limit=50)
+    )
 
 
 def update(mind, text, mode="append", **more):
@@ -32,10 +36,19 @@ def update(mind, text, mode="append", **more):
 
 
 def test_what_is_appended_is_remembered_once_as_the_tools(mind):
-    """C95, C97: one memory for each bullet and paragraph, observed, not the user's word; again changes nothing."""
-    written = update(mind, "- Staging is heron\n- Prod is eagle\n\nThe relay listens\non port nine.\n", session="s1")
-    kept = [("Prod is eagle", "fact", "observed"), ("Staging is heron", "fact", "observed"),
-            ("The relay listens\non port nine.", "fact", "observed")]
+    """C95, C97: one memory for each bullet and paragraph, observed, not the user's word; again
+    changes nothing.
+    """
+    written = update(
+        mind,
+        "- Staging is heron\n- Prod is eagle\n\nThe relay listens\non port nine.\n",
+        session="s1",
+    )
+    kept = [
+        ("Prod is eagle", "fact", "observed"),
+        ("Staging is heron", "fact", "observed"),
+        ("The relay listens\non port nine.", "fact", "observed"),
+    ]
     assert kept == said(mind)
     assert {"s1"} == {one.session for one in written.memories} and written.added == 3
     for _ in range(2):
@@ -48,23 +61,36 @@ def test_what_is_appended_is_remembered_once_as_the_tools(mind):
 
 
 def test_a_heading_says_the_kind_of_what_is_appended(mind):
-    """C95: under one of the page's headings it is of that kind; somebody's own heading becomes its title."""
+    """C95: under one of the page's headings it is of that kind; somebody's own heading becomes its
+    title.
+    """
     update(mind, "## Preferences\n- Tabs, not spaces\n\n## Hosts\n- Staging is heron\n")
-    assert [("Staging is heron", "fact", "observed"), ("Tabs, not spaces", "preference", "observed")] == said(mind)
+    assert [
+        ("Staging is heron", "fact", "observed"),
+        ("Tabs, not spaces", "preference", "observed"),
+    ] == said(mind)
     assert ["Hosts"] == [one.title for one in mind.browse(space=SPACE, kinds=["fact"], limit=5)]
 
 
 def test_a_replaced_page_stays_in_step_and_what_it_replaced_counts_no_longer(mind):
-    """C96, CC-74: the page keeps its first line; lines that are gone are forgotten, one event takes it all back."""
+    """C96, CC-74: the page keeps its first line; lines that are gone are forgotten, one event takes
+    it all back.
+    """
     kept = mind.remember("Prod is eagle", kind="preference", space=SPACE)
     gone = mind.remember("Staging is heron", space=SPACE)
     corrected = mind.remember("The relay is curlew", space=SPACE)
     before = page(mind).read_text()
-    written = update(mind, f"# Hosts\n\n- Prod is eagle\n- The relay is plover <!-- {corrected.id} -->\n- CI is wren\n",
-                     "replace")
+    written = update(
+        mind,
+        f"# Hosts\n\n- Prod is eagle\n- The relay is plover <!-- {corrected.id} -->\n- CI is wren\n",
+        "replace",
+    )
     assert (written.added, written.revised, written.forgotten) == (1, 1, 1)
-    assert [("CI is wren", "fact", "observed"), ("Prod is eagle", "preference", "observed"),
-            ("The relay is plover", "fact", "observed")] == said(mind)
+    assert [
+        ("CI is wren", "fact", "observed"),
+        ("Prod is eagle", "preference", "observed"),
+        ("The relay is plover", "fact", "observed"),
+    ] == said(mind)
     assert not mind.get([gone.id])[0].active and mind.get([kept.id])[0].active
     told = page(mind).read_text()
     assert told.startswith("<!-- reverie mirror ") and "# Hosts" in told and "heron" not in told
@@ -72,12 +98,16 @@ def test_a_replaced_page_stays_in_step_and_what_it_replaced_counts_no_longer(min
     mind.settle()
     assert later.text in page(mind).read_text() and not mind.mirror(SPACE)[0].troubles
     mind.undo(written.version)
-    assert {"Prod is eagle", "Staging is heron", "The relay is curlew", later.text} == {text for text, *_ in said(mind)}
+    assert {"Prod is eagle", "Staging is heron", "The relay is curlew", later.text} == {
+        text for text, *_ in said(mind)
+    }
     assert "heron" in page(mind).read_text() and before != told and [] == mind.verify()
 
 
 def test_a_page_that_is_restored_brings_its_memories_back(mind):
-    """CC-74: what a replacement forgot counts again, and what it added does not; it stays so when pages follow."""
+    """CC-74: what a replacement forgot counts again, and what it added does not; it stays so when
+    pages follow.
+    """
     mind.remember("Staging is heron", space=SPACE)
     written = update(mind, "- CI is wren\n", "replace")
     mind.restore_file(page(mind), written.version, space=SPACE)
@@ -87,11 +117,18 @@ def test_a_page_that_is_restored_brings_its_memories_back(mind):
 
 
 def test_a_persons_words_stay_theirs(mind):
-    """C96: what a person wrote before is theirs; their prose stays prose where the new page has it too."""
+    """C96: what a person wrote before is theirs; their prose stays prose where the new page has it
+    too.
+    """
     place = page(mind)
-    place.write_text(place.read_text() + "\nNobody deploys on Fridays.\n\n## Facts\n\n- Staging is heron\n")
+    place.write_text(
+        place.read_text() + "\nNobody deploys on Fridays.\n\n## Facts\n\n- Staging is heron\n"
+    )
     update(mind, "Nobody deploys on Fridays.\n\n- Staging is heron\n- CI is wren\n", "replace")
-    assert [("CI is wren", "fact", "observed"), ("Staging is heron", "fact", "user_stated")] == said(mind)
+    assert [
+        ("CI is wren", "fact", "observed"),
+        ("Staging is heron", "fact", "user_stated"),
+    ] == said(mind)
     assert "\nNobody deploys on Fridays.\n" in place.read_text()
 
 
@@ -113,8 +150,12 @@ def test_what_is_refused_comes_in_by_no_page(tmp_path, clock):
     with memory(tmp_path / "home", now=clock, contact="refuse") as mind:
         mind.mirror(SPACE)
         update(mind, "- Search is Ann's.\n")
-        told = page(mind).read_text("utf-8").replace("Search is Ann's.", "Search is Ann's, ann@example.org.")
-        with pytest.raises(BadInput, match="contact = \"refuse\""):
+        told = (
+            page(mind)
+            .read_text("utf-8")
+            .replace("Search is Ann's.", "Search is Ann's, ann@example.org.")
+        )
+        with pytest.raises(BadInput, match='contact = "refuse"'):
             update(mind, told, "replace")
         mind.settle()
         assert "ann@example.org" not in "".join(text for text, *_ in said(mind))

@@ -62,7 +62,9 @@ def test_an_imported_conversation_counts_from_when_it_was_said(mind, clock):
 
 def test_validity_in_the_world_is_obeyed(mind, clock):
     """valid_from and valid_to say when it was true, whenever it was said (X48)."""
-    mind.remember("The freeze is on", space=SPACE, valid_from=clock() + 5 * DAY, valid_to=clock() + 9 * DAY)
+    mind.remember(
+        "The freeze is on", space=SPACE, valid_from=clock() + 5 * DAY, valid_to=clock() + 9 * DAY
+    )
     at = clock()
     assert [] == told(mind, "freeze", as_of=at + DAY)
     assert ["The freeze is on"] == told(mind, "freeze", as_of=at + 6 * DAY)
@@ -70,23 +72,38 @@ def test_validity_in_the_world_is_obeyed(mind, clock):
 
 
 def test_a_season_has_its_time_and_its_name(mind, clock):
-    """What holds in the release week comes up by itself in it, and is found by its label at any time (B56)."""
-    kept = mind.remember("Only fixes are merged to release-main.", space=SPACE, tags=["season:release-week"],
-                         valid_from=clock() + 5 * DAY, valid_to=clock() + 10 * DAY)
+    """What holds in the release week comes up by itself in it, and is found by its label at any
+    time (B56).
+    """
+    kept = mind.remember(
+        "Only fixes are merged to release-main.",
+        space=SPACE,
+        tags=["season:release-week"],
+        valid_from=clock() + 5 * DAY,
+        valid_to=clock() + 10 * DAY,
+    )
     surfacing = []
     for _ in range(3):
-        surfacing.append([hint.id for hint in mind.hints("what may we merge to release-main?", space=SPACE)])
-        assert [kept.id] == [hit.memory.id for hit in mind.recall("", space=SPACE, tags=["season:release-week"])]
+        surfacing.append(
+            [hint.id for hint in mind.hints("what may we merge to release-main?", space=SPACE)]
+        )
+        assert [kept.id] == [
+            hit.memory.id for hit in mind.recall("", space=SPACE, tags=["season:release-week"])
+        ]
         clock.tick(days=6)
 
     assert [[], [kept.id], []] == surfacing
 
 
 def test_what_concerns_one_conversation_is_seen_there_only(mind):
-    """me/demo/s1 sees its own and its project's; the project and the next conversation do not see it (B54)."""
+    """me/demo/s1 sees its own and its project's; the project and the next conversation do not see
+    it (B54).
+    """
     kept = mind.remember("Heron is down just now.", space=f"{SPACE}/s1")
-    where = {space: [hit.memory.id for hit in mind.recall("heron", space=space)]
-             for space in (f"{SPACE}/s1", SPACE, f"{SPACE}/s2")}
+    where = {
+        space: [hit.memory.id for hit in mind.recall("heron", space=space)]
+        for space in (f"{SPACE}/s1", SPACE, f"{SPACE}/s2")
+    }
     assert where == {f"{SPACE}/s1": [kept.id], SPACE: [], f"{SPACE}/s2": []}
 
 
@@ -121,10 +138,19 @@ def test_reading_the_past_alters_nothing(mind, clock):
     assert rows[1:] == list(mind.export())[1:]
 
 
-@pytest.mark.parametrize(("as_of", "found"), [
-    ("2025-06-01", True), ("20250601T150100", True), (date(2025, 6, 1), True), (datetime(2025, 6, 1, 15, 1), True),
-    ("2025-05-31", False), (date(2025, 5, 31), False), (datetime(2025, 6, 1), False), ("2025-06-01T00:00", False),
-])
+@pytest.mark.parametrize(
+    ("as_of", "found"),
+    [
+        ("2025-06-01", True),
+        ("20250601T150100", True),
+        (date(2025, 6, 1), True),
+        (datetime(2025, 6, 1, 15, 1), True),
+        ("2025-05-31", False),
+        (date(2025, 5, 31), False),
+        (datetime(2025, 6, 1), False),
+        ("2025-06-01T00:00", False),
+    ],
+)
 def test_a_date_is_the_end_of_its_day(mind, as_of, found):
     """As of a day, all of that day has happened; a moment is taken exactly."""
     mind.remember("The staging server is heron", space=SPACE, at="2025-06-01T15:00")

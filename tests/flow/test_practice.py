@@ -12,8 +12,12 @@ from reverie.testing import SPACE
 def test_a_negative_memory_comes_before_the_tool_runs(mind):
     """B60, B61, B62: exactly when it is about to be done, and not otherwise."""
     mind.remember("Fixtures live in tests/data", space=SPACE, triggers=["git push"])
-    never = mind.remember("Never force-push to main", space=SPACE, kind="negative",
-                          triggers=["tool:Bash(git push*--force*)"])
+    never = mind.remember(
+        "Never force-push to main",
+        space=SPACE,
+        kind="negative",
+        triggers=["tool:Bash(git push*--force*)"],
+    )
     found = mind.warnings("Bash", {"command": "git push --force origin main"}, space=SPACE)
     assert [never.id] == [hit.memory.id for hit in found][:1]
     assert 2 == len(found)
@@ -23,11 +27,19 @@ def test_a_negative_memory_comes_before_the_tool_runs(mind):
 
 
 def test_warnings_are_of_this_project_and_still_count(mind, clock):
-    """CC-11: another project's rules are its own; what was forgotten or has expired does not warn."""
-    elsewhere = mind.remember("Never touch prod", space="me/other", kind="negative", triggers=["prod"])
+    """CC-11: another project's rules are its own; what was forgotten or has expired
+    does not warn.
+    """
+    elsewhere = mind.remember(
+        "Never touch prod", space="me/other", kind="negative", triggers=["prod"]
+    )
     gone = mind.remember("Never touch prod.db", space=SPACE, kind="negative", triggers=["prod"])
-    short = mind.remember("Freeze: no prod deploys", space=SPACE, triggers=["prod"], expires_at=clock() + 60)
-    mine = mind.remember("Never drop tables in prod", space="me", kind="negative", triggers=["prod"])
+    short = mind.remember(
+        "Freeze: no prod deploys", space=SPACE, triggers=["prod"], expires_at=clock() + 60
+    )
+    mine = mind.remember(
+        "Never drop tables in prod", space="me", kind="negative", triggers=["prod"]
+    )
     mind.forget(gone.id)
     clock.tick(minutes=5)
     found = {hit.memory.id for hit in mind.warnings("Bash", "psql prod", space=SPACE)}
@@ -37,14 +49,18 @@ def test_warnings_are_of_this_project_and_still_count(mind, clock):
 
 def test_a_negative_memory_surfaces_in_the_conversation_too(mind):
     """B62: near the words, whatever else is asked."""
-    never = mind.remember("Never use println! here, use tracing", space=SPACE, kind="negative", triggers=["println!"])
+    never = mind.remember(
+        "Never use println! here, use tracing", space=SPACE, kind="negative", triggers=["println!"]
+    )
     hits = mind.recall("I add a println!(x) here", space=SPACE)
     assert never.id == hits[0].memory.id
     assert "trigger 'println!'" in hits[0].why
 
 
 def test_use_brings_nothing_back(mind):
-    """A use, an outcome or a verdict that comes after a decision changes nothing of it (X45, CC-13)."""
+    """A use, an outcome or a verdict that comes after a decision changes nothing of it (X45,
+    CC-13).
+    """
     gone, old, new = (mind.teach(f"Deploy {n}", ["go"], space=SPACE) for n in range(3))
     mind.forget(gone.id)
     mind.supersede(old.id, new.id)
@@ -62,11 +78,19 @@ def test_use_brings_nothing_back(mind):
 
 def test_a_procedure_is_found_by_any_of_its_steps(mind):
     """B63, B64, B65: name, trigger, ordered steps, prerequisites, warnings."""
-    kept = mind.teach("Release a version", ["bump the number", "tag it.", "push the tag"], triggers=["release"],
-                      prerequisites=["a clean tree"], warnings=["never from a branch"], space=SPACE)
+    kept = mind.teach(
+        "Release a version",
+        ["bump the number", "tag it.", "push the tag"],
+        triggers=["release"],
+        prerequisites=["a clean tree"],
+        warnings=["never from a branch"],
+        space=SPACE,
+    )
     assert ("procedure", "Release a version") == (kept.kind, kept.title)
-    assert ("Release a version: First: a clean tree. 1. bump the number. 2. tag it. 3. push the tag. "
-            "Careful: never from a branch.") == kept.text
+    assert (
+        "Release a version: First: a clean tree. 1. bump the number. 2. tag it. 3. push the tag. "
+        "Careful: never from a branch."
+    ) == kept.text
     assert ["bump the number", "tag it.", "push the tag"] == kept.details["steps"]
     assert kept.id == mind.recall("how do I push the tag?", space=SPACE, mode="words")[0].memory.id
 
@@ -82,7 +106,9 @@ def test_a_procedure_is_ranked_by_how_it_went(mind, clock):
     """CC-66: 0.5 → 0.55 → 0.595, and 0.5 → 0.45; what lately worked is recommended."""
     kept = mind.teach("Deploy", ["push"], space=SPACE)
     before = prior(kept, clock())
-    assert [0.55, 0.595] == [pytest.approx(record_of(mind.outcome(kept.id, True)).rate) for _ in range(2)]
+    assert [0.55, 0.595] == [
+        pytest.approx(record_of(mind.outcome(kept.id, True)).rate) for _ in range(2)
+    ]
     assert prior(mind.get(kept.id)[0], clock()) > before
     other = mind.teach("Other", ["push"], space=SPACE)
     record = record_of(mind.outcome(other.id, False))
@@ -100,9 +126,11 @@ def test_only_a_procedure_has_outcomes(mind):
 
 def test_a_judge_says_less_than_a_user(mind):
     """CC-52 and CONSTANTS: +0.05 / −0.10 from who used it, +0.02 / −0.01 from who looked at it."""
+
     def moved(helpful, by):
         memory = mind.remember(f"A fact {helpful} {by}", space=SPACE)
         return round(mind.feedback(memory.id, helpful, by=by).confidence - memory.confidence, 3)
+
     assert [0.05, -0.10] == [moved(True, "host"), moved(False, "host")]
     assert [0.02, -0.01] == [moved(True, "judge"), moved(False, "judge")]
     with pytest.raises(BadInput, match="nobody who judges"):
@@ -110,7 +138,9 @@ def test_a_judge_says_less_than_a_user(mind):
 
 
 def test_a_prohibition_watches_for_what_it_plainly_names(mind):
-    """B61: told without a trigger, it takes one from its words, says that it did, and follows when they change."""
+    """B61: told without a trigger, it takes one from its words, says that it did, and follows when
+    they change.
+    """
     never = mind.remember("Never force-push to main.", space=SPACE, kind="negative")
     found = mind.warnings("Bash", "git push --force origin main", space=SPACE)
     assert [never.id] == [hit.memory.id for hit in found]
@@ -124,7 +154,9 @@ def test_a_prohibition_watches_for_what_it_plainly_names(mind):
 
 def test_triggers_that_were_given_stay(mind):
     """What a person chose is neither added to nor replaced; other kinds take nothing."""
-    given = mind.remember("Never use println! here", space=SPACE, kind="negative", triggers=["dbg!"])
+    given = mind.remember(
+        "Never use println! here", space=SPACE, kind="negative", triggers=["dbg!"]
+    )
     assert ("dbg!",) == mind.revise(given.id, text="Never use eprintln! here").triggers
     own = mind.remember("Never use moment here", space=SPACE, kind="negative")
     chosen = mind.revise(own.id, triggers=["luxon"])
@@ -151,9 +183,13 @@ def test_a_tool_waits_for_patterns_a_tenth_of_a_second(mind, monkeypatch):
 
 def test_a_warning_that_was_rejected_says_so_and_falls_silent(mind):
     """B71, CC-52: its confidence stands beside it, and below a fifth it does not warn."""
-    never = mind.remember("Never drop prod", space=SPACE, kind="negative", triggers=["prod"], provenance="user_stated")
+    never = mind.remember(
+        "Never drop prod", space=SPACE, kind="negative", triggers=["prod"], provenance="user_stated"
+    )
     mind.feedback(never.id, False)
-    assert [("trigger 'prod'", "believed at 85%")] == [hit.why for hit in mind.warnings("Bash", "prod", space=SPACE)]
+    assert [("trigger 'prod'", "believed at 85%")] == [
+        hit.why for hit in mind.warnings("Bash", "prod", space=SPACE)
+    ]
     for _ in range(9):
         mind.feedback(never.id, False)
     assert [] == mind.warnings("Bash", "prod", space=SPACE)

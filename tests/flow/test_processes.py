@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""Many processes and one home: agents, hooks and a command line all write at once, and one of them settles."""
+"""Many processes and one home: agents, hooks and a command line all write at once, and one of them
+settles.
+"""
 
 import json
 import subprocess
@@ -65,9 +67,16 @@ def crowd(tmp_path_factory):
     """The home after everybody was at it, and what each says it did."""
     home = tmp_path_factory.mktemp("crowd")
     share = OPERATIONS // PROCESSES
-    children = [subprocess.Popen([sys.executable, "-c", WORKER, str(home), f"w{n}", str(int(n < SETTLERS)), str(share)],
-                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                for n in range(PROCESSES)]
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(home), f"w{n}", str(int(n < SETTLERS)), str(share)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for n in range(PROCESSES)
+    ]
     for child in children:
         child.stdin.write("go\n")
         child.stdin.flush()
@@ -92,13 +101,17 @@ def test_nothing_is_lost(crowd):
             assert len(kept) == len(report["kept"]) and all(m.active for m in kept)
             assert len(gone) == len(report["gone"]) and not any(m.active for m in gone)
             assert {m.id: m.text for m in mind.get(list(report["revised"]))} == report["revised"]
-            assert [mind.store.event(seq).verb for seq in report["events"]] == ["tool"] * len(report["events"])
+            assert [mind.store.event(seq).verb for seq in report["events"]] == ["tool"] * len(
+                report["events"]
+            )
         total = sum(len(r["kept"]) + len(r["gone"]) for r in reports)
         assert mind.stats().memories + mind.stats().retired == total
 
 
 def test_one_settles_at_a_time(crowd):
-    """No step of settling overlaps another one's, and each was made by whoever held the lease (A7, A8, B89)."""
+    """No step of settling overlaps another one's, and each was made by whoever held the lease (A7,
+    A8, B89).
+    """
     _, reports = crowd
     spans = sorted(tuple(span) for report in reports for span in report["spans"])
 
@@ -116,4 +129,3 @@ def test_the_crowd_leaves_it_clean(crowd):
         mind.settle()
 
         assert (before, mind.verify(), mind.stats().waiting) == ([], [], 0)
-

@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""What is purged stands in no byte of any file of the home: not in free pages, journals, words, pages or leftovers."""
+"""What is purged stands in no byte of any file of the home: not in free pages, journals, words,
+pages or leftovers.
+"""
 
 import json
 import random
@@ -17,14 +19,19 @@ from tests.helpers import invoked
 from tests.lived import holding
 from tests.property.fuse import lit
 
-TEXT = "The vault word is Zanzibarquartz, it stands on the \"Xyloshelf\" of the Plovergate."
-WORDS = ("Zanzibarquartz", "Xyloshelf", "Plovergate")     # nobody else says them
+TEXT = 'The vault word is Zanzibarquartz, it stands on the "Xyloshelf" of the Plovergate.'
+WORDS = ("Zanzibarquartz", "Xyloshelf", "Plovergate")  # nobody else says them
 
 
 def lived(mind, tmp_path, companion):
     """A life in which a memory is kept, met and used in every way that writes something down."""
-    kept = mind.remember(TEXT, title="Zanzibarquartz and Xyloshelf", space=SPACE, tags=["vault"],
-                         details={"seen": ["Plovergate"]})
+    kept = mind.remember(
+        TEXT,
+        title="Zanzibarquartz and Xyloshelf",
+        space=SPACE,
+        tags=["vault"],
+        details={"seen": ["Plovergate"]},
+    )
     other = mind.remember("The gravel plant is closed on Mondays.", space=SPACE)
     mind.link(kept.id, other.id)
     mind.settle()
@@ -34,10 +41,21 @@ def lived(mind, tmp_path, companion):
     assert companion.wait(30)
     companion.turn(said(f"What did I say? {TEXT.upper()}", "Go on, then."))
     assert companion.wait(30)
-    mind.record_tool("bash", {"command": f"echo '{TEXT}'"}, f"{TEXT}\n", ok=True, space=SPACE, session="s1", task=TEXT)
+    mind.record_tool(
+        "bash",
+        {"command": f"echo '{TEXT}'"},
+        f"{TEXT}\n",
+        ok=True,
+        space=SPACE,
+        session="s1",
+        task=TEXT,
+    )
     mind.record_task(TEXT, "success", summary=TEXT, space=SPACE, session="s1")
     mind.hold({"next": TEXT}, session="s1", space=SPACE)
-    mind.condense(said(*[f"{TEXT} Line {n}. " + "word " * 300 for n in range(8)]), limit=2_000, )
+    mind.condense(
+        said(*[f"{TEXT} Line {n}. " + "word " * 300 for n in range(8)]),
+        limit=2_000,
+    )
     repo = tmp_path / "repo"
     repo.mkdir(exist_ok=True)
     (repo / "vault.py").write_text("def vault():\n    return 1\n")
@@ -68,7 +86,9 @@ def mind(tmp_path, clock):
 
 
 def test_no_byte_is_left_anywhere(tmp_path, mind):
-    """CC-4, X20: text, earlier wordings, title and each telling word; UTF-8, UTF-16, JSON, lower case; backups too."""
+    """CC-4, X20: text, earlier wordings, title and each telling word; UTF-8, UTF-16, JSON, lower
+    case; backups too.
+    """
     with mind.companion(f"{SPACE}/s1", session="s1") as companion:
         kept = lived(mind, tmp_path, companion)
         assert len(holding(tmp_path / "home", *WORDS)) > 5
@@ -83,16 +103,28 @@ def test_no_byte_is_left_anywhere(tmp_path, mind):
 
 
 def test_a_page_of_the_database_keeps_no_gap(tmp_path, mind):
-    """CC-4: when rows move between pages SQLite leaves copies behind that blanking the row does not reach."""
+    """CC-4: when rows move between pages SQLite leaves copies behind that blanking the row does not
+    reach.
+    """
     rng = random.Random(4)
-    kept = mind.remember_many([{"text": f"Remark {n} on wordnumber{n}x. " + "garden " * rng.randrange(1, 300),
-                                "details": {"n": f"wordnumber{n}x"}} for n in range(400)], space=SPACE)
+    kept = mind.remember_many(
+        [
+            {
+                "text": f"Remark {n} on wordnumber{n}x. " + "garden " * rng.randrange(1, 300),
+                "details": {"n": f"wordnumber{n}x"},
+            }
+            for n in range(400)
+        ],
+        space=SPACE,
+    )
     for one in rng.sample(kept, 150):
         mind.revise(one.id, text=one.text + " more" * rng.randrange(200))
     gone = rng.sample(range(400), 120)
     for some in (gone[:60], gone[60:]):
         mind.purge([kept[n].id for n in some])
-    data = b"".join(path.read_bytes().lower() for path in (tmp_path / "home").rglob("*") if path.is_file())
+    data = b"".join(
+        path.read_bytes().lower() for path in (tmp_path / "home").rglob("*") if path.is_file()
+    )
     assert [n for n in gone if f"wordnumber{n}x".encode() in data] == []
     assert all(f"wordnumber{n}x".encode() in data for n in range(400) if n not in gone)
 
@@ -110,16 +142,25 @@ sys.stdin.readline()
 
 @pytest.mark.parametrize("how", ["open", "holding"])
 def test_while_another_process_has_it_open(tmp_path, mind, how):
-    """CC-4, X20: open makes no difference; while an older state is being read the journal must stay, and that is said;
-    the worker finishes it."""
+    """CC-4, X20: open makes no difference; while an older state is being read the journal must
+    stay, and that is said; the worker finishes it.
+    """
     kept = mind.remember(TEXT, space=SPACE)
     path = tmp_path / "home/reverie.db"
-    with subprocess.Popen([sys.executable, "-c", READING, str(path), how], stdin=subprocess.PIPE, text=True,
-                          stdout=subprocess.PIPE) as other:
+    with subprocess.Popen(
+        [sys.executable, "-c", READING, str(path), how],
+        stdin=subprocess.PIPE,
+        text=True,
+        stdout=subprocess.PIPE,
+    ) as other:
         assert other.stdout.readline() == "ready\n"
         purged = mind.purge(kept.id)
         assert purged.unreached == (() if how == "open" else (path,))
-        assert bool(holding(tmp_path / "home", *WORDS)) == scrubbing.waits(mind.work) == (how == "holding")
+        assert (
+            bool(holding(tmp_path / "home", *WORDS))
+            == scrubbing.waits(mind.work)
+            == (how == "holding")
+        )
         other.stdin.write("\n")
     assert scrubbing.finished(mind.work)
     assert holding(tmp_path / "home", *WORDS) == []
@@ -139,7 +180,9 @@ def test_a_backup_that_still_holds_it_is_named(tmp_path, mind):
 
 
 def test_another_memory_that_says_it_is_named_not_altered(tmp_path, mind, clock):
-    """X20: somebody was told to remember that as well, perhaps in another project; a record of the log is blanked."""
+    """X20: somebody was told to remember that as well, perhaps in another project; a record of the
+    log is blanked.
+    """
     one = mind.remember(TEXT, space=SPACE)
     same = mind.remember(TEXT, space="me/other")
     quoted = mind.remember(f"Ann said: {TEXT}", space=SPACE, tags=["keep"])
@@ -154,10 +197,18 @@ def test_another_memory_that_says_it_is_named_not_altered(tmp_path, mind, clock)
 
 
 def test_pages_and_shared_files_go_on_saying_what_others_were_told(tmp_path, mind, clock):
-    """X20, CC-4: what stays in memory stays on its page and in the team's file, and no mirror takes the blank in."""
+    """X20, CC-4: what stays in memory stays on its page and in the team's file, and no mirror takes
+    the blank in.
+    """
     gone = mind.remember(TEXT, space=SPACE)
-    kept = [mind.remember(text, space=space).id for text, space in (
-        (TEXT, SPACE), (f"{TEXT.upper()}  And mind the step.", SPACE), (TEXT, "me/other"))]
+    kept = [
+        mind.remember(text, space=space).id
+        for text, space in (
+            (TEXT, SPACE),
+            (f"{TEXT.upper()}  And mind the step.", SPACE),
+            (TEXT, "me/other"),
+        )
+    ]
     told = mind.remember(f"Ann said again: {TEXT}", kind="event", space=SPACE).id
     team = tmp_path / "team.jsonl"
     mind.share(team, space=SPACE)
@@ -168,7 +219,7 @@ def test_pages_and_shared_files_go_on_saying_what_others_were_told(tmp_path, min
     page.write_text(page.read_text() + f"\nSomebody wrote here: {TEXT} And more.\n")
     before = {m.id: (m.text, m.provenance) for m in mind.get(kept)}
     purged = mind.purge(gone.id)
-    [heard] = {*purged.repeated} - {*kept}     # the line of a teammate was read first
+    [heard] = {*purged.repeated} - {*kept}  # the line of a teammate was read first
     assert mind.get([heard])[0].provenance == "untrusted" and {*kept} < {*purged.repeated}
     clock.tick(60)
     mind.mirror()
@@ -178,15 +229,22 @@ def test_pages_and_shared_files_go_on_saying_what_others_were_told(tmp_path, min
     blanked = mind.get([told])[0]
     assert (blanked.text, blanked.provenance) == ("Ann said again: [purged].", "observed")
     text = page.read_text()
-    assert (text.count(TEXT), text.count(TEXT.upper()), "Somebody wrote here: [purged]" in text) == (1, 1, True)
-    assert json.loads(next(line for line in team.read_text().splitlines() if "their-own" in line)) == theirs
+    assert (
+        text.count(TEXT),
+        text.count(TEXT.upper()),
+        "Somebody wrote here: [purged]" in text,
+    ) == (1, 1, True)
+    assert (
+        json.loads(next(line for line in team.read_text().splitlines() if "their-own" in line))
+        == theirs
+    )
     assert mind.verify() == []
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
 def test_a_crash_while_pages_are_written_hides_none_from_a_purge(tmp_path, clock, failure):
-    """X20, CC-4, CC-47: whatever statement a first mirror dies at, a purge reaches what it wrote until then; and no
-    page is left alone for what was no fault of it.
+    """X20, CC-4, CC-47: whatever statement a first mirror dies at, a purge reaches what it wrote
+    until then; and no page is left alone for what was no fault of it.
     """
     for statement in range(1, 100):
         home, pages = tmp_path / str(statement), tmp_path / f"pages{statement}"
@@ -194,11 +252,11 @@ def test_a_crash_while_pages_are_written_hides_none_from_a_purge(tmp_path, clock
             kept = mind.remember(TEXT, space=SPACE)
             with lit(mind.store, statement, failure, False) as fuse, suppress(failure):
                 mind.mirror(SPACE)
-            clock.tick(100)        # the lease of who crashed ends
+            clock.tick(100)  # the lease of who crashed ends
             assert (statement, mind.verify()) == (statement, [])
             mind.purge(kept.id)
             assert (statement, holding(home, *WORDS), holding(pages, *WORDS)) == (statement, [], [])
-        if fuse.left > 0:      # it was done before
+        if fuse.left > 0:  # it was done before
             break
     assert 5 < statement < 99
 
@@ -209,6 +267,8 @@ def test_the_command_says_who_else_says_it(tmp_path, clock):
         one, other = (mind.remember(TEXT, space=space) for space in (SPACE, "me/other"))
     done = invoked("purge", one.id, "--yes", "--home", str(tmp_path / "home"))
     assert f"reverie purge {other.id}" in done.stderr
-    told = json.loads(invoked("purge", other.id, "--yes", "--json", "--home", str(tmp_path / "home")).stdout)
+    told = json.loads(
+        invoked("purge", other.id, "--yes", "--json", "--home", str(tmp_path / "home")).stdout
+    )
     assert told == {"purged": 1, "unreached": [], "repeated": []}
     assert holding(tmp_path, *WORDS) == []

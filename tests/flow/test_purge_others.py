@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""A purge or a scrub takes nothing from anybody else: other memories, what people just wrote, the team's lines."""
+"""A purge or a scrub takes nothing from anybody else: other memories, what people just wrote, the
+team's lines.
+"""
 
 import json
 from pathlib import Path
@@ -13,8 +15,8 @@ from reverie.surfaces.hooks.places import Places, write
 from reverie.testing import SPACE, memory
 from tests.lived import holding
 
-TEXT = "The vault word is Zanzibarquartz, it stands on the \"Xyloshelf\" of the Plovergate."
-WORDS = ("Zanzibarquartz", "Xyloshelf", "Plovergate")     # nobody else says them
+TEXT = 'The vault word is Zanzibarquartz, it stands on the "Xyloshelf" of the Plovergate.'
+WORDS = ("Zanzibarquartz", "Xyloshelf", "Plovergate")  # nobody else says them
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
 
 
@@ -46,16 +48,26 @@ def in_step(mind, clock):
 
 
 def test_an_edit_that_waits_is_not_blanked(mind, clock):
-    """X20: the user has just quoted it in the line of another memory, and in a line of their own."""
-    gone, other = mind.remember(TEXT, space=SPACE), mind.remember("Ann keeps the keys.", space=SPACE)
+    """X20: the user has just quoted it in the line of another memory, and in a line of
+    their own.
+    """
+    gone, other = (
+        mind.remember(TEXT, space=SPACE),
+        mind.remember("Ann keeps the keys.", space=SPACE),
+    )
     mind.mirror(SPACE)
     page = page_of(mind)
-    page.write_text(page.read_text().replace("Ann keeps the keys.", f"Ann keeps the keys: {TEXT}")
-                    + f"- Bob says: {TEXT}\n")
+    page.write_text(
+        page.read_text().replace("Ann keeps the keys.", f"Ann keeps the keys: {TEXT}")
+        + f"- Bob says: {TEXT}\n"
+    )
     purged = mind.purge(gone.id)
     in_step(mind, clock)
     assert mind.get([other.id])[0].text == f"Ann keeps the keys: {TEXT}"
-    assert {m.text for m in mind.browse(space=SPACE)} == {f"Ann keeps the keys: {TEXT}", f"Bob says: {TEXT}"}
+    assert {m.text for m in mind.browse(space=SPACE)} == {
+        f"Ann keeps the keys: {TEXT}",
+        f"Bob says: {TEXT}",
+    }
     assert len(purged.repeated) == 2
 
 
@@ -73,8 +85,17 @@ def test_a_line_of_another_space_that_lost_its_id_stays(mind, clock):
     assert believed(mind, other.id, *(m.id for m in more)) == before
 
 
-@pytest.mark.parametrize("text", [
-    "He said <!-- {} --> twice", "a\n\n{}\n  and more", "x &lt;!-- {}", "{}", "  {}  \n", "{}\u2028end"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "He said <!-- {} --> twice",
+        "a\n\n{}\n  and more",
+        "x &lt;!-- {}",
+        "{}",
+        "  {}  \n",
+        "{}\u2028end",
+    ],
+)
 @pytest.mark.parametrize("what", [TEXT, "Vault\nword 7"])
 def test_a_blanked_record_is_no_edit(mind, clock, home, text, what):
     """CC-4: page, hidden copy and store say the same of it, however the page had to write it."""
@@ -125,7 +146,9 @@ def test_a_scrub_reaches_what_somebody_has_just_written(mind, clock, home):
     other = mind.remember("Bob is away.", space=SPACE)
     mind.mirror()
     page = page_of(mind)
-    page.write_text(page.read_text().replace("Bob is away.", "Bob is away, he knows Zanzibar-Quartz 77."))
+    page.write_text(
+        page.read_text().replace("Bob is away.", "Bob is away, he knows Zanzibar-Quartz 77.")
+    )
     done = mind.scrub("zanzibar-quartz 77", write=True)
     assert not done.holds
     in_step(mind, clock)
@@ -139,7 +162,9 @@ def test_what_repeats_it_anywhere_is_named(mind, clock):
     gone = mind.remember(TEXT, space=SPACE)
     was = mind.remember(f"Ann said: {TEXT}", space="me/other")
     mind.revise(was.id, text="Ann said nothing.")
-    noted = mind.remember("The gravel plant is closed.", space="me/other", details={"seen": [f"on {TEXT}"]})
+    noted = mind.remember(
+        "The gravel plant is closed.", space="me/other", details={"seen": [f"on {TEXT}"]}
+    )
     mind.mirror()
     before = believed(mind, was.id, noted.id)
     history = [(r.before, r.after) for r in mind.history(was.id)]
@@ -169,8 +194,15 @@ def test_a_text_without_spaces_is_found_within_a_sentence(mind, clock, home):
     """CC-4: Chinese has no spaces, and says in ten characters what takes thirty letters."""
     for text in (CJK, "金库密码是紫色香蕉皮"):
         gone = mind.remember(text, space=SPACE)
-        mind.record_tool("bash", {"command": f"echo '请记住{text}谢谢'"}, f"好的{text}知道了", ok=True, space=SPACE,
-                         session="s1", task=f"记住{text}吧")
+        mind.record_tool(
+            "bash",
+            {"command": f"echo '请记住{text}谢谢'"},
+            f"好的{text}知道了",
+            ok=True,
+            space=SPACE,
+            session="s1",
+            task=f"记住{text}吧",
+        )
         mind.purge(gone.id)
         assert holding(home, text) == []
 
@@ -179,8 +211,12 @@ def test_names_of_one_space_are_not_those_of_another(mind, clock, tmp_path):
     """E33: two teams' files may call different memories the same."""
     files = {space: tmp_path / f"{space[3:]}.jsonl" for space in (SPACE, "me/other")}
     for space, file in files.items():
-        file.write_text("".join(json.dumps({"id": name, "content": f"In {space} it is {name}.", "extra": 1}) + "\n"
-                                for name in ("m1", "m2")))
+        file.write_text(
+            "".join(
+                json.dumps({"id": name, "content": f"In {space} it is {name}.", "extra": 1}) + "\n"
+                for name in ("m1", "m2")
+            )
+        )
         mind.share(file, space=space, trusted=True)
     before = files["me/other"].read_text()
     [gone] = [m for m in mind.browse(space=SPACE) if m.text.endswith("m1.")]
@@ -194,9 +230,13 @@ def test_names_of_one_space_are_not_those_of_another(mind, clock, tmp_path):
 
 def test_a_short_text_alters_no_field_of_others(mind, clock, tmp_path):
     """X20: what is a memory's text may be another's tag, or its author's name."""
-    other = mind.remember("The gravel plant is closed on Mondays.", space=SPACE, tags=["vault", "gravel"])
-    gone = [mind.remember(text, space=SPACE) for text in ("Vault", "Facts", "me/demo", "inferred", "shares",
-                                                          "mirror_spaces")]
+    other = mind.remember(
+        "The gravel plant is closed on Mondays.", space=SPACE, tags=["vault", "gravel"]
+    )
+    gone = [
+        mind.remember(text, space=SPACE)
+        for text in ("Vault", "Facts", "me/demo", "inferred", "shares", "mirror_spaces")
+    ]
     team = tmp_path / "team.jsonl"
     mind.share(team, space=SPACE)
     mind.mirror()
@@ -213,10 +253,15 @@ def test_what_waits_in_the_spool_is_blanked_not_dropped(mind, clock, home):
     """X20: the rest of what was said is still to be learned from."""
     gone, short = mind.remember(TEXT, space=SPACE), mind.remember("prompt", space=SPACE)
     room = Places(str(home))
-    write(f"{room.spool}/later.json", {"event": "prompt", "given": {"prompt": f"Note {TEXT} And Bob is away."}})
+    write(
+        f"{room.spool}/later.json",
+        {"event": "prompt", "given": {"prompt": f"Note {TEXT} And Bob is away."}},
+    )
     mind.purge([gone.id, short.id])
     assert json.loads(Path(f"{room.spool}/later.json").read_text()) == {
-        "event": "prompt", "given": {"prompt": "Note [purged]. And Bob is away."}}
+        "event": "prompt",
+        "given": {"prompt": "Note [purged]. And Bob is away."},
+    }
 
 
 def test_half_a_character_stops_nothing(mind, clock, tmp_path, home):
@@ -225,8 +270,11 @@ def test_half_a_character_stops_nothing(mind, clock, tmp_path, home):
     keep = mind.remember("Ann keeps the keys.", space=SPACE)
     team = tmp_path / "team.jsonl"
     mind.share(team, space=SPACE)
-    team.write_text(team.read_text() + '{"id": "x1", "content": "half \\ud83d and Zanzibar-Quartz 77", "tags": []}\n'
-                    + '{"id": "x2", "content": ""}\n')
+    team.write_text(
+        team.read_text()
+        + '{"id": "x1", "content": "half \\ud83d and Zanzibar-Quartz 77", "tags": []}\n'
+        + '{"id": "x2", "content": ""}\n'
+    )
     mind.scrub("Zanzibar-Quartz 77", write=True)
     assert "Zanzibar" not in team.read_text().replace("Zanzibarquartz", "")
     mind.purge(gone.id)
@@ -272,8 +320,13 @@ def test_what_is_not_ours_in_the_mirror_stays(mind, clock, tmp_path, home):
 
 
 def test_a_purge_that_was_killed_is_finished(mind, clock, home, tmp_path, monkeypatch):
-    """CC-4, CC-12: the store has let go and the files have not: the next one who looks finishes it."""
-    gone, other = mind.remember(TEXT, space=SPACE), mind.remember("Ann keeps the keys.", space=SPACE)
+    """CC-4, CC-12: the store has let go and the files have not: the next one who looks
+    finishes it.
+    """
+    gone, other = (
+        mind.remember(TEXT, space=SPACE),
+        mind.remember("Ann keeps the keys.", space=SPACE),
+    )
     mind.share(tmp_path / "home/team.jsonl", space=SPACE)
     mind.mirror()
     mind.revise(gone.id, text=f"{TEXT} Ask Bob.")
@@ -281,8 +334,10 @@ def test_a_purge_that_was_killed_is_finished(mind, clock, home, tmp_path, monkey
     mind.share(tmp_path / "home/team.jsonl", space=SPACE)
     mind.backup(home / "backups/reverie-20251009.db")
     with monkeypatch.context() as patch:
+
         def killed(*_a, **_k):
             raise KeyboardInterrupt
+
         patch.setattr(purging, "unfiled", killed)
         patch.setattr(purging, "unlaid", killed)
         patch.setattr("reverie.settle.mirroring.erased", killed)
@@ -298,10 +353,15 @@ def test_a_purge_that_was_killed_is_finished(mind, clock, home, tmp_path, monkey
 
 
 def test_a_busy_mirror_is_no_false_word(mind, clock, home, monkeypatch):
-    """X20: while another process is at the mirror it is not said that nothing was done, when the store has let go."""
+    """X20: while another process is at the mirror it is not said that nothing was done, when the
+    store has let go.
+    """
     gone = mind.remember(TEXT, space=SPACE)
     mind.mirror()
-    monkeypatch.setattr("reverie.settle.leases.leased.__wrapped__.__kwdefaults__", {"seconds": 30.0, "patience": 0.2})
+    monkeypatch.setattr(
+        "reverie.settle.leases.leased.__wrapped__.__kwdefaults__",
+        {"seconds": 30.0, "patience": 0.2},
+    )
     assert mind.store.acquire(MIRROR, "other", 30.0, clock())
     try:
         purged = mind.purge(gone.id)

@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""What is new meets what is there: through remember, settle, review and undo, over real stores and processes."""
+"""What is new meets what is there: through remember, settle, review and undo, over real stores and
+processes.
+"""
 
 import json
 import os
@@ -33,7 +35,9 @@ def keep(mind, text, **fields):
 
 def here(mind, space=SPACE):
     """What counts in the space, oldest first."""
-    return sorted((m for m in mind.browse(space=space, limit=1000) if m.space == space), key=lambda m: m.id)
+    return sorted(
+        (m for m in mind.browse(space=space, limit=1000) if m.space == space), key=lambda m: m.id
+    )
 
 
 def last(mind, verb="reconcile"):
@@ -42,7 +46,11 @@ def last(mind, verb="reconcile"):
 
 def copied(mind):
     """Everything canonical, as it is exported; what only says when does not count."""
-    return sorted(json.dumps(row, sort_keys=True) for row in mind.store.dump() if row["type"] in ("memory", "edge"))
+    return sorted(
+        json.dumps(row, sort_keys=True)
+        for row in mind.store.dump()
+        if row["type"] in ("memory", "edge")
+    )
 
 
 # The same again
@@ -52,10 +60,12 @@ def copied(mind):
 def model():
     """The real model; its files are fetched once."""
     from reverie.embed import open_embedder
+
     kept = os.environ.get("REVERIE_TEST_CACHE")
     if not kept:
         pytest.skip("REVERIE_TEST_CACHE names no folder with the model's files")
     from pathlib import Path
+
     embedder = open_embedder("minilm", cache=Path(kept))
     yield embedder
     embedder.close()
@@ -63,7 +73,9 @@ def model():
 
 @pytest.mark.parametrize("group", ["test-first", "tabs", "small-prs"])
 def test_many_restatements_are_one_strong_memory(model, clock, group):
-    """Said in ever other words, a wish is one memory that grows; nothing is lost or taken for another (CC-56, A81)."""
+    """Said in ever other words, a wish is one memory that grows; nothing is lost or taken for
+    another (CC-56, A81).
+    """
     kind, texts = restatements()[group]
     with memory(now=clock, embedder=model) as mind:
         for place, text in enumerate(texts):
@@ -80,7 +92,9 @@ def test_many_restatements_are_one_strong_memory(model, clock, group):
 
 
 def test_what_contradicts_a_wish_is_not_merged_into_it(model):
-    """Fifty wordings among ten texts against them, shuffled: no text of one side goes into the other (CC-56, A86)."""
+    """Fifty wordings among ten texts against them, shuffled: no text of one side goes into the
+    other (CC-56, A86).
+    """
     passage = passed(fifties()["test-first"], model, 3)
 
     assert passage.settled.wrong == () and passage.slept.wrong == ()
@@ -98,7 +112,9 @@ def test_a_short_name_finds_its_long_one(model, clock):
 
 
 def test_the_same_words_fifty_times(mind):
-    """Fifty times the same: one memory of strength 50, of fifty sessions; every id is read (CC-54, CC-56, B104)."""
+    """Fifty times the same: one memory of strength 50, of fifty sessions; every id is read (CC-54,
+    CC-56, B104).
+    """
     ids = [keep(mind, TABS, session=f"s{n}").id for n in range(50)]
     mind.settle()
     (one,) = here(mind)
@@ -109,7 +125,9 @@ def test_the_same_words_fifty_times(mind):
 
 def test_the_same_in_one_go(mind):
     """Repetitions within one bulk write meet each other as well."""
-    mind.remember_many([{"text": TABS}, {"text": "Deploy on fridays only."}, {"text": TABS.upper()}], space=SPACE)
+    mind.remember_many(
+        [{"text": TABS}, {"text": "Deploy on fridays only."}, {"text": TABS.upper()}], space=SPACE
+    )
     mind.settle()
     assert [m.strength for m in here(mind)] == [2, 1]
 
@@ -133,10 +151,16 @@ def test_the_story_tells_all_wordings(mind):
 
 def test_turns_of_talk_are_not_merged(mind):
     """Two people who say thanks are two events; an imported conversation stays as it was."""
-    turns = [{"text": "Thanks a lot!", "session": "s1", "speaker": who} for who in ("Ann", "Bob", "Ann")]
+    turns = [
+        {"text": "Thanks a lot!", "session": "s1", "speaker": who} for who in ("Ann", "Bob", "Ann")
+    ]
     mind.remember_many(turns, space=SPACE)
     mind.settle()
-    assert len(here(mind)) == 3 and mind.stats().undecided == 0 and not mind.store.events(verbs=["reconcile"])
+    assert (
+        len(here(mind)) == 3
+        and mind.stats().undecided == 0
+        and not mind.store.events(verbs=["reconcile"])
+    )
 
 
 def test_what_a_conversation_teaches_twice_is_one_memory(clock):
@@ -163,7 +187,9 @@ def test_a_text_that_was_revised_is_held_against_the_others(mind):
 
 
 def test_elsewhere_is_another_matter(mind):
-    """A new wish of the user's own survives its duplicate in a project, which then strengthens it (CC-55, X15)."""
+    """A new wish of the user's own survives its duplicate in a project, which then strengthens it
+    (CC-55, X15).
+    """
     keep(mind, TABS)
     mind.settle()
     own = keep(mind, TABS, space="me")
@@ -175,7 +201,9 @@ def test_elsewhere_is_another_matter(mind):
 
 
 def test_a_projects_trigger_survives(mind):
-    """A rule that a project ties to a pattern still warns there after the user's own rule met it (CC-55, X15)."""
+    """A rule that a project ties to a pattern still warns there after the user's own rule met it
+    (CC-55, X15).
+    """
     rule = "Never use println in library code."
     keep(mind, rule, space="me", kind="negative")
     keep(mind, rule, space="me/z", kind="negative", triggers=["println!"])
@@ -188,7 +216,9 @@ def test_a_projects_trigger_survives(mind):
 
 
 def test_undoing_brings_everything_back(mind):
-    """Taking back what was done unasked leaves memories and edges as they were, and it is not done again (A89, X22)."""
+    """Taking back what was done unasked leaves memories and edges as they were, and it is not done
+    again (A89, X22).
+    """
     keep(mind, TABS)
     before = keep(mind, TABS, tags=["style"])
     there = copied(mind)
@@ -199,20 +229,24 @@ def test_undoing_brings_everything_back(mind):
     mind.revise(before.id, text=TABS + " ")
     mind.settle()
     assert len(here(mind)) == 2
-    mind.undo(last(mind, "undo").seq)             # the decision is taken back: the question is open again
+    mind.undo(last(mind, "undo").seq)  # the decision is taken back: the question is open again
     mind.undo(last(mind, "undo").seq)
     assert len(here(mind)) == 2
 
 
 def test_restoring_a_wording_takes_it_out_of_the_other(mind):
-    """What was merged stands by itself again: strength and breadcrumbs are as without it, and it stays apart (A89)."""
+    """What was merged stands by itself again: strength and breadcrumbs are as without it, and it
+    stays apart (A89).
+    """
     one = keep(mind, TABS, session="s1")
     two = keep(mind, TABS + "!", session="s2")
     three = keep(mind, TABS, session="s3")
     mind.settle()
     mind.restore(two.id)
     kept = mind.get(one.id)[0]
-    assert (kept.strength, kept.sources) == (2, ("s1", "s3")) and mind.get(three.id)[0].superseded_by == one.id
+    assert (kept.strength, kept.sources) == (2, ("s1", "s3")) and mind.get(three.id)[
+        0
+    ].superseded_by == one.id
     mind.settle()
     assert [m.id for m in here(mind)] == [one.id, two.id]
 
@@ -220,7 +254,10 @@ def test_restoring_a_wording_takes_it_out_of_the_other(mind):
 # Contradictions
 
 
-PORT, MOVED = "The dev server runs on port 8080.", "The dev server no longer runs on port 8080, it is on 9090 now."
+PORT, MOVED = (
+    "The dev server runs on port 8080.",
+    "The dev server no longer runs on port 8080, it is on 9090 now.",
+)
 
 
 @pytest.fixture
@@ -230,7 +267,9 @@ def real(model, clock):
 
 
 def test_who_says_that_something_is_no_longer_so(real, clock):
-    """An explicit change replaces what it changes; that stays readable and can be brought back (A85, A87–A89, CC-5)."""
+    """An explicit change replaces what it changes; that stays readable and can be brought back
+    (A85, A87–A89, CC-5).
+    """
     old = keep(real, PORT)
     clock.tick()
     new = keep(real, MOVED)
@@ -243,15 +282,21 @@ def test_who_says_that_something_is_no_longer_so(real, clock):
 
 
 def test_a_correction_wins(real, clock):
-    """What the user puts right replaces what was observed, with no sign but that it is a correction (A83, CC-57)."""
+    """What the user puts right replaces what was observed, with no sign but that it is a correction
+    (A83, CC-57).
+    """
     old = keep(real, PORT)
     clock.tick()
-    new = keep(real, "The dev server runs on port 9090.", kind="correction", provenance="user_corrected")
+    new = keep(
+        real, "The dev server runs on port 9090.", kind="correction", provenance="user_corrected"
+    )
     real.settle()
     assert real.get(old.id)[0].superseded_by == new.id and here(real) == real.get(new.id)
 
 
-@pytest.mark.parametrize(("old", "new"), [("user_stated", "inferred"), ("user_corrected", "user_stated")])
+@pytest.mark.parametrize(
+    ("old", "new"), [("user_stated", "inferred"), ("user_corrected", "user_stated")]
+)
 def test_a_weaker_source_is_flagged(real, old, new):
     """Both stay and know of each other; the queue asks (CC-57, CC-6, A86, B124)."""
     one = keep(real, PORT, provenance=old)
@@ -259,7 +304,12 @@ def test_a_weaker_source_is_flagged(real, old, new):
     real.settle()
     assert [m.conflicts_with for m in here(real)] == [(other.id,), (one.id,)]
     (case,) = real.review(space=SPACE)
-    assert (case.kind, case.one.id, case.other.id, case.event) == ("contradiction", one.id, other.id, last(real).seq)
+    assert (case.kind, case.one.id, case.other.id, case.event) == (
+        "contradiction",
+        one.id,
+        other.id,
+        last(real).seq,
+    )
     assert real.stats().undecided == 1
 
 
@@ -269,16 +319,23 @@ def test_a_weaker_source_is_flagged(real, old, new):
 @pytest.fixture
 def asked(mind):
     """A pair that waits for a decision, and a third memory."""
-    one, other = keep(mind, "Tabs are used.", tags=["a"]), keep(mind, "Spaces are used.", tags=["b"])
+    one, other = (
+        keep(mind, "Tabs are used.", tags=["a"]),
+        keep(mind, "Spaces are used.", tags=["b"]),
+    )
     keep(mind, "The heron is a bird.")
     mind.settle()
     mind.link(one.id, other.id, "contradicts")
     return one.id, other.id
 
 
-@pytest.mark.parametrize(("decision", "left"), [("one", [0]), ("other", [1]), ("both", [0, 1]), ("merge", [0])])
+@pytest.mark.parametrize(
+    ("decision", "left"), [("one", [0]), ("other", [1]), ("both", [0, 1]), ("merge", [0])]
+)
 def test_a_decision_holds(mind, asked, decision, left):
-    """Keep either, both or one of both: the pair is not asked about again, and all of it can be undone (B124, B134)."""
+    """Keep either, both or one of both: the pair is not asked about again, and all of it can be
+    undone (B124, B134).
+    """
     before = copied(mind)
     mind.resolve(*asked, decision)
     assert [m.id for m in here(mind) if m.id in asked] == [asked[n] for n in left]
@@ -290,8 +347,12 @@ def test_a_decision_holds(mind, asked, decision, left):
 
 
 def test_editing_makes_one_of_two(mind, asked):
-    """A new text for both: tags united, the old wordings readable, secrets taken out; one event (B134)."""
-    mind.resolve(*asked, "edit", text="Tabs, and spaces in YAML; the key is sk-ant-api03-" + "a1B2" * 24)
+    """A new text for both: tags united, the old wordings readable, secrets taken out; one event
+    (B134).
+    """
+    mind.resolve(
+        *asked, "edit", text="Tabs, and spaces in YAML; the key is sk-ant-api03-" + "a1B2" * 24
+    )
     one, other = mind.get(list(asked))
     assert one.text.startswith("Tabs, and spaces in YAML") and "a1B2a1B2" not in one.text
     assert (one.tags, other.text, other.superseded_by) == (("a", "b"), "Spaces are used.", one.id)
@@ -317,8 +378,12 @@ def test_a_pair_that_was_kept_is_left_alone(mind):
 
 
 def test_the_queue_is_not_flooded(real):
-    """A list of much alike wishes asks about three a wish and seldom more, by day and by night (CC-87)."""
-    real.remember_many([{"text": f"I prefer option {n} for case {n}."} for n in range(40)], space=SPACE)
+    """A list of much alike wishes asks about three a wish and seldom more, by day and by night
+    (CC-87).
+    """
+    real.remember_many(
+        [{"text": f"I prefer option {n} for case {n}."} for n in range(40)], space=SPACE
+    )
     real.settle()
     for _ in range(2):
         cases = real.review(space=SPACE, limit=1000)
@@ -328,13 +393,20 @@ def test_the_queue_is_not_flooded(real):
 
 
 def test_nothing_vanishes_into_another_space(mind):
-    """What takes a memory's place must be seen wherever that was: in its space or above it (CC-11, CC-55)."""
+    """What takes a memory's place must be seen wherever that was: in its space or above it (CC-11,
+    CC-55).
+    """
     one, other = keep(mind, TABS, space="me/y1"), keep(mind, "Spaces!", space="me/y2")
     own = keep(mind, "Tabs.", space="me")
     for old, new in ((one, other), (own, one)):
-        for act in (lambda a, b: mind.supersede(a, b), lambda a, b: mind.link(b, a, "supersedes"),
-                    lambda a, b: mind.resolve(b, a, "merge"), lambda a, b: mind.resolve(b, a, "one"),
-                    lambda a, b: mind.resolve(a, b, "other"), lambda a, b: mind.resolve(b, a, "edit", text="Tab.")):
+        for act in (
+            lambda a, b: mind.supersede(a, b),
+            lambda a, b: mind.link(b, a, "supersedes"),
+            lambda a, b: mind.resolve(b, a, "merge"),
+            lambda a, b: mind.resolve(b, a, "one"),
+            lambda a, b: mind.resolve(a, b, "other"),
+            lambda a, b: mind.resolve(b, a, "edit", text="Tab."),
+        ):
             with pytest.raises(BadInput, match="could not see"):
                 act(old.id, new.id)
     assert all(memory.active for memory in mind.get([one.id, other.id, own.id]))
@@ -344,18 +416,27 @@ def test_nothing_vanishes_into_another_space(mind):
 
 def test_the_queue_reads_a_history_once(mind, monkeypatch):
     """However many questions name a memory, what was done to it is read once (CC-14)."""
-    one, *others = [keep(mind, text) for text in ("Tabs.", "Herons fly.", "Deploy on fridays.", "Cats like fish.")]
+    one, *others = [
+        keep(mind, text)
+        for text in ("Tabs.", "Herons fly.", "Deploy on fridays.", "Cats like fish.")
+    ]
     mind.settle()
     for other in others:
         mind.link(one.id, other.id, "contradicts")
     read, history = [], type(mind.store).history
-    monkeypatch.setattr(type(mind.store), "history", lambda self, id: read.append(id) or history(self, id))
+    monkeypatch.setattr(
+        type(mind.store), "history", lambda self, id: read.append(id) or history(self, id)
+    )
     cases = mind.review(space=SPACE)
-    assert len(cases) == 3 and all(case.event for case in cases) and len(read) == len(set(read)) == 1
+    assert (
+        len(cases) == 3 and all(case.event for case in cases) and len(read) == len(set(read)) == 1
+    )
 
 
 def test_a_decision_is_read_once(mind, monkeypatch):
-    """Who asks again what is decided reads only what came since; what is taken back is open again (X22)."""
+    """Who asks again what is decided reads only what came since; what is taken back is open again
+    (X22).
+    """
     one, other = keep(mind, TABS), keep(mind, "Deploy on fridays only.")
     mind.settle()
     mind.resolve(one.id, other.id, "both")
@@ -363,7 +444,9 @@ def test_a_decision_is_read_once(mind, monkeypatch):
     assert settled_pairs(mind.store) == {pair}
     read = []
     events = type(mind.store).events
-    monkeypatch.setattr(type(mind.store), "events", lambda *a, **k: read.append(found := events(*a, **k)) or found)
+    monkeypatch.setattr(
+        type(mind.store), "events", lambda *a, **k: read.append(found := events(*a, **k)) or found
+    )
     assert settled_pairs(mind.store) == {pair} and not any(read)
     mind.undo(last(mind, "review").seq)
     assert settled_pairs(mind.store) == set()
@@ -371,9 +454,14 @@ def test_a_decision_is_read_once(mind, monkeypatch):
     assert settled_pairs(mind.store) == {pair}
 
 
-@pytest.mark.parametrize("wrong", [
-    {"decision": "maybe"}, {"decision": "edit"}, {"decision": "one", "text": "x"},
-])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"decision": "maybe"},
+        {"decision": "edit"},
+        {"decision": "one", "text": "x"},
+    ],
+)
 def test_a_decision_must_be_one(mind, asked, wrong):
     with pytest.raises(BadInput):
         mind.resolve(*asked, **wrong)
@@ -397,8 +485,11 @@ def test_another_space_is_not_asked_about(mind, asked):
 
 
 def test_who_forgets_meanwhile_is_heeded(clock, monkeypatch):
-    """What a decision rests on is looked at again: a memory that was just forgotten takes nothing in (CC-13, X45)."""
+    """What a decision rests on is looked at again: a memory that was just forgotten takes nothing
+    in (CC-13, X45).
+    """
     from reverie.settle import reconciling
+
     with memory(now=clock) as mind:
         one = keep(mind, TABS)
         mind.settle()
@@ -412,15 +503,24 @@ def test_who_forgets_meanwhile_is_heeded(clock, monkeypatch):
             times.append(decision)
             return decision
 
-        monkeypatch.setattr("reverie.settle.READERS", tuple(
-            reader._replace(decide=meanwhile) if reader.name == "reconcile" else reader for reader in READERS))
+        monkeypatch.setattr(
+            "reverie.settle.READERS",
+            tuple(
+                reader._replace(decide=meanwhile) if reader.name == "reconcile" else reader
+                for reader in READERS
+            ),
+        )
         mind.settle()
         assert [bool(decision.changes) for decision in times] == [True, False]
-        assert [m.id for m in here(mind)] == [two.id] and mind.get(one.id)[0].retired_why == "forgotten"
+        assert [m.id for m in here(mind)] == [two.id] and mind.get(one.id)[
+            0
+        ].retired_why == "forgotten"
 
 
 def test_two_at_once_do_it_once(tmp_path, clock):
-    """Two settlers on one file, one of which slept through its lease: strength counts every repetition once."""
+    """Two settlers on one file, one of which slept through its lease: strength counts every
+    repetition once.
+    """
     with memory(tmp_path / "h", now=clock) as one, memory(tmp_path / "h", now=clock) as two:
         one.remember_many([{"text": TABS}] * 5, space=SPACE)
         for _ in range(5):
@@ -441,8 +541,13 @@ with memory(sys.argv[1]) as mind:
 
 
 def test_two_processes(tmp_path):
-    """Two processes that write and settle the same words leave one memory that counts them all (CC-12, CC-56)."""
-    running = [subprocess.Popen([sys.executable, "-c", REMEMBER, str(tmp_path / "h"), name]) for name in "ab"]
+    """Two processes that write and settle the same words leave one memory that counts them all
+    (CC-12, CC-56).
+    """
+    running = [
+        subprocess.Popen([sys.executable, "-c", REMEMBER, str(tmp_path / "h"), name])
+        for name in "ab"
+    ]
     assert [process.wait(120) for process in running] == [0, 0]
     with memory(tmp_path / "h") as mind:
         mind.settle()
@@ -451,18 +556,25 @@ def test_two_processes(tmp_path):
 
 
 def test_what_was_put_right_is_not_injected(clock):
-    """A block that was prepared before a belief was replaced does not bring it back (A83, CC-57)."""
+    """A block that was prepared before a belief was replaced does not bring it back
+    (A83, CC-57).
+    """
     with memory(now=clock, embedder="none") as mind:
         old = keep(mind, "The staging server is called heron and its deploys need a ticket.")
         mind.settle()
         clock.tick()
-        assert mind.store.acquire(LEASE, "somebody else", 60, clock())      # nobody settles for now
+        assert mind.store.acquire(LEASE, "somebody else", 60, clock())  # nobody settles for now
         with mind.companion(f"{SPACE}/s") as companion, mind.companion(f"{SPACE}/t") as another:
             companion.turn(said("good morning, lovely weather"))
-            companion.turn(said("good morning, lovely weather", "which staging server do deploys go to"))
+            companion.turn(
+                said("good morning, lovely weather", "which staging server do deploys go to")
+            )
             assert companion.wait(20) and waiting(companion) == [old.id]
-            keep(mind, "The staging server is no longer called heron, it is called crane now.",
-                 provenance="user_corrected")
+            keep(
+                mind,
+                "The staging server is no longer called heron, it is called crane now.",
+                provenance="user_corrected",
+            )
             mind.store.release(LEASE, "somebody else")
             another.turn(said("Good morning."))
             until(lambda: not mind.get(old.id)[0].active)
@@ -478,7 +590,9 @@ def waiting(companion):
 
 
 def test_words_decide_where_there_is_no_embedder(clock):
-    """Nothing waits for vectors that will never come; near repetitions are reported by their words (CC-86)."""
+    """Nothing waits for vectors that will never come; near repetitions are reported by their words
+    (CC-86).
+    """
     with memory(now=clock, embedder="none") as mind:
         one = keep(mind, "The staging server heron needs a ticket for every deploy.")
         other = keep(mind, "The staging server heron needs a ticket for each deploy.")
@@ -491,18 +605,28 @@ def test_words_decide_where_there_is_no_embedder(clock):
 
 
 def test_a_runaway_loop(clock):
-    """83 times nearly the same, in an empty store: everything from the second on is told or taken in (CC-87)."""
+    """83 times nearly the same, in an empty store: everything from the second on is told or taken
+    in (CC-87).
+    """
     with memory(now=clock, embedder="none") as mind:
-        ids = [keep(mind, f"Still waiting for the build to finish, attempt {n}").id for n in range(83)]
+        ids = [
+            keep(mind, f"Still waiting for the build to finish, attempt {n}").id for n in range(83)
+        ]
         mind.settle()
-        tied = {end for e in mind.store.between(("resembles", "contradicts"), limit=9999) for end in (e.src, e.dst)}
+        tied = {
+            end
+            for e in mind.store.between(("resembles", "contradicts"), limit=9999)
+            for end in (e.src, e.dst)
+        }
         merged = {m.id for m in mind.get(ids) if not m.active}
         assert set(ids[1:]) <= tied | merged
         assert mind.stats().undecided <= 3 * 83
 
 
 def test_an_embedder_that_does_not_answer_is_waited_for_and_then_not(clock):
-    """An hour is given to a model that is not there; then words must do, and nothing waits for ever (A98)."""
+    """An hour is given to a model that is not there; then words must do, and nothing waits for ever
+    (A98).
+    """
     with memory(now=clock, embedder=Absent()) as mind:
         keep(mind, TABS), keep(mind, TABS)
         mind.settle()
@@ -513,7 +637,9 @@ def test_an_embedder_that_does_not_answer_is_waited_for_and_then_not(clock):
 
 
 def test_offline_without_a_model_words_decide_at_once(clock):
-    """Nothing may be fetched, so nothing is to be waited for; a vector that can be had is still waited for (A98)."""
+    """Nothing may be fetched, so nothing is to be waited for; a vector that can be had is still
+    waited for (A98).
+    """
     with memory(now=clock, embedder=Absent()) as mind:
         keep(mind, TABS), keep(mind, TABS)
         off = Mind(mind.store, mind.embedder, mind.settings._replace(offline=True), clock)
@@ -534,7 +660,9 @@ def test_memory_that_is_off_is_left_alone(clock):
 
 
 def test_the_nearest_of_many(monkeypatch):
-    """Block by block the same is found as by comparing all with all; what came later or is left out is not."""
+    """Block by block the same is found as by comparing all with all; what came later or is left out
+    is not.
+    """
     monkeypatch.setattr("reverie.settle.neighbours.BLOCK", 7)
     rng = np.random.default_rng(1)
     shard = Shard(8)
@@ -550,7 +678,9 @@ def test_the_nearest_of_many(monkeypatch):
         for mine, found, likes in zip(own, rows, cosines, strict=True):
             others = [n for n in range(40) if allowed[n] and n != mine and (n < mine or not older)]
             best = sorted((float(vectors[mine] @ vectors[n]), n) for n in others)[-4:]
-            assert {n for cosine, n in best if cosine >= FLOOR} == {n for n in found.tolist() if n >= 0}
+            assert {n for cosine, n in best if cosine >= FLOOR} == {
+                n for n in found.tolist() if n >= 0
+            }
             assert all(like >= FLOOR for n, like in zip(found, likes, strict=True) if n >= 0)
 
 
@@ -558,10 +688,13 @@ def test_the_nearest_of_many(monkeypatch):
 
 
 def test_review_on_the_command_line(tmp_path, monkeypatch):
-    """List, decide by option, by key, and by a new text; --json everywhere; the count in status (X43, B124)."""
+    """List, decide by option, by key, and by a new text; --json everywhere; the count in status
+    (X43, B124).
+    """
     from typer.testing import CliRunner
 
     from reverie.surfaces.cli import app
+
     home = tmp_path / "home"
     home.mkdir()
     (home / "config.toml").write_text('embedder = "toy"\nidle = 0\n')
@@ -583,7 +716,12 @@ def test_review_on_the_command_line(tmp_path, monkeypatch):
     assert json.loads(run("review", "--json"))["cases"][0]["other"]["id"] == other
     run("review", one, code=2)
     run("review", one, other, "--keep", "never", code=2)
-    assert json.loads(run("review", one, other, "--keep", "one", "--json"))["memories"][1]["superseded_by"] == one
+    assert (
+        json.loads(run("review", one, other, "--keep", "one", "--json"))["memories"][1][
+            "superseded_by"
+        ]
+        == one
+    )
     assert "undo" in run("review", *kept("a b c", "d e f"), "--text", "abcdef")
     kept("red", "green"), kept("yes", "no")
     assert "Decided 1 of 2" in run("review", "--ask", input="x\n2\nq\n")
@@ -602,8 +740,12 @@ def test_undo_refuses_what_has_moved_on(mind):
 
 
 def test_two_memories_cannot_replace_each_other(mind):
-    """Neither would count, and nobody would know which was meant: the one that stepped back is restored first (A87)."""
-    one, two, three = (keep(mind, f"The server is called {name}.").id for name in ("heron", "crane", "stork"))
+    """Neither would count, and nobody would know which was meant: the one that stepped back is
+    restored first (A87).
+    """
+    one, two, three = (
+        keep(mind, f"The server is called {name}.").id for name in ("heron", "crane", "stork")
+    )
     mind.supersede(one, two)
     mind.supersede(two, three)
     with pytest.raises(Conflict, match=f"restore {one}"):
@@ -617,7 +759,9 @@ def test_two_memories_cannot_replace_each_other(mind):
 
 
 def test_undo_does_not_lead_two_memories_round_in_a_circle(mind):
-    """One restored, the other merged into it, and then the restoring taken back: both would be out of sight (X21)."""
+    """One restored, the other merged into it, and then the restoring taken back: both would be out
+    of sight (X21).
+    """
     old = keep(mind, TABS)
     new = keep(mind, TABS)
     mind.settle()

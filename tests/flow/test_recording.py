@@ -20,12 +20,23 @@ def last(mind):
 
 
 def test_a_run_is_written_down(mind):
-    """Tool, parameters, result, success, duration and task; found by words, tool and task (D6, D13, CC-75)."""
-    mind.record_tool("bash", {"command": "make test"}, "12 passed", duration=1.5, task="fix parser", space=SPACE)
+    """Tool, parameters, result, success, duration and task; found by words, tool and task (D6, D13,
+    CC-75).
+    """
+    mind.record_tool(
+        "bash", {"command": "make test"}, "12 passed", duration=1.5, task="fix parser", space=SPACE
+    )
     mind.record_tool("grep", {"pattern": "x"}, error="no such file", space=SPACE)
     failed, worked = mind.deeds(space=SPACE)
-    assert worked.payload == {"tool": "bash", "command": "make test", "parameters": {"command": "make test"},
-                              "result": "12 passed", "ok": True, "duration": 1.5, "task": "fix parser"}
+    assert worked.payload == {
+        "tool": "bash",
+        "command": "make test",
+        "parameters": {"command": "make test"},
+        "result": "12 passed",
+        "ok": True,
+        "duration": 1.5,
+        "task": "fix parser",
+    }
     assert failed.payload["ok"] is False
     assert mind.deeds(tool="bash", space=SPACE) == mind.deeds(["PASSED"], space=SPACE) == [worked]
     assert mind.deeds(task="fix parser", space=SPACE) == [worked]
@@ -33,7 +44,9 @@ def test_a_run_is_written_down(mind):
 
 def test_secrets_and_bulk_stay_out(mind):
     """What is recorded is redacted and cut (CC-75)."""
-    mind.record_tool("bash", {"command": "deploy", "password": "hunter2hunter2"}, "x" * 1_000_000, space=SPACE)
+    mind.record_tool(
+        "bash", {"command": "deploy", "password": "hunter2hunter2"}, "x" * 1_000_000, space=SPACE
+    )
     told = last(mind)
     assert "hunter2" not in str(told)
     assert len(told["result"]) < 5_000
@@ -55,11 +68,18 @@ def test_a_decorated_function_is_itself(mind):
         tool(fail=True)
     assert caught.value is trouble
     failed, worked = mind.deeds(space=SPACE)
-    assert (worked.payload["ok"], failed.payload["ok"], failed.payload["error"]) == (True, False, "KeyError: 'x'")
+    assert (worked.payload["ok"], failed.payload["ok"], failed.payload["error"]) == (
+        True,
+        False,
+        "KeyError: 'x'",
+    )
 
 
 def test_async_tools_are_measured_to_their_end(mind):
-    """An async function's duration is that of its work, not of its call; cancelling is a failure (CC-75)."""
+    """An async function's duration is that of its work, not of its call; cancelling is a failure
+    (CC-75).
+    """
+
     @mind.recording(space=SPACE)
     async def slow():
         await asyncio.sleep(0.05)
@@ -82,13 +102,18 @@ def test_async_tools_are_measured_to_their_end(mind):
 
     asyncio.run(both())
     cancelled, streamed, awaited = mind.deeds(space=SPACE)
-    assert awaited.payload["duration"] >= 0.05 and awaited.payload["ok"] and awaited.payload["result"] == 7
+    assert (
+        awaited.payload["duration"] >= 0.05
+        and awaited.payload["ok"]
+        and awaited.payload["result"] == 7
+    )
     assert streamed.payload["duration"] >= 0.05
     assert cancelled.payload["ok"] is False and "Cancelled" in cancelled.payload["error"]
 
 
 def test_generators_give_what_they_gave(mind):
     """A recorded generator yields, takes and returns the same (CC-75)."""
+
     @mind.recording("gen", space=SPACE)
     def gen():
         got = yield 1
@@ -103,7 +128,9 @@ def test_generators_give_what_they_gave(mind):
 
 
 def test_async_generators_can_be_talked_to(mind):
-    """What is sent in arrives, what is thrown in is caught within, closing closes at once (CC-75)."""
+    """What is sent in arrives, what is thrown in is caught within, closing closes at
+    once (CC-75).
+    """
     heard, closed = [], []
 
     @mind.recording("stream", space=SPACE)
@@ -131,7 +158,10 @@ def test_async_generators_can_be_talked_to(mind):
 
 
 def test_methods_of_classes_are_recorded(mind):
-    """A classmethod and a staticmethod stay what they are, whichever decorator comes first (CC-75)."""
+    """A classmethod and a staticmethod stay what they are, whichever decorator comes
+    first (CC-75).
+    """
+
     class Tools:
         @mind.recording("made", space=SPACE)
         @classmethod
@@ -148,7 +178,10 @@ def test_methods_of_classes_are_recorded(mind):
 
 
 def test_trouble_with_recording_is_never_the_tools(mind, monkeypatch):
-    """A store that fails, values that cannot be told, bad spaces: the tool goes on and the loss is counted (CC-75)."""
+    """A store that fails, values that cannot be told, bad spaces: the tool goes on and the loss is
+    counted (CC-75).
+    """
+
     class Rude:
         def __str__(self):
             raise RuntimeError("no words")
@@ -167,7 +200,10 @@ def test_trouble_with_recording_is_never_the_tools(mind, monkeypatch):
 
 
 def test_without_a_thread_closing_writes(mind, monkeypatch):
-    """Where no thread can be started any more, nobody notices, and the next flush writes (CC-75)."""
+    """Where no thread can be started any more, nobody notices, and the next flush
+    writes (CC-75).
+    """
+
     def refuse(_thread):
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
@@ -178,7 +214,9 @@ def test_without_a_thread_closing_writes(mind, monkeypatch):
 
 
 def test_its_thread_ends_by_itself(mind):
-    """A while after the last run nothing of the recorder is left, and the next run is written all the same (CC-75)."""
+    """A while after the last run nothing of the recorder is left, and the next run is written all
+    the same (CC-75).
+    """
     for _ in range(2):
         mind.record_tool("bash", {"command": "ls"}, space=SPACE)
         until(lambda: not [one for one in threading.enumerate() if one.name == "reverie-recorder"])
@@ -195,9 +233,11 @@ def test_nothing_is_recorded_where_memory_is_off():
 
 def test_what_was_recorded_outlives_the_program(tmp_path):
     """A program that ends without closing has written everything that it recorded (CC-75)."""
-    code = ("import sys, reverie\nfrom reverie.testing import memory\n"
-            "mind = memory(sys.argv[1], embedder='none')\n"
-            "for n in range(50): mind.record_tool('bash', {'command': f'echo {n}'}, space='me/demo')\n")
+    code = (
+        "import sys, reverie\nfrom reverie.testing import memory\n"
+        "mind = memory(sys.argv[1], embedder='none')\n"
+        "for n in range(50): mind.record_tool('bash', {'command': f'echo {n}'}, space='me/demo')\n"
+    )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "home")], check=True)
     with memory(tmp_path / "home", embedder="none") as mind:
         assert len(mind.deeds(tool="bash", space=SPACE, limit=100)) == 50
@@ -206,14 +246,24 @@ def test_what_was_recorded_outlives_the_program(tmp_path):
 def test_files_and_tasks(mind, clock):
     """A file's history: operation, lines, summary, success; tasks with their outcome (D7, D11)."""
     mind.record_task("add cache", space=SPACE, session="s")
-    mind.record_file("./src/a.py", "edit", lines=(3, 9), summary="cache the key", task="add cache", space=SPACE)
+    mind.record_file(
+        "./src/a.py", "edit", lines=(3, 9), summary="cache the key", task="add cache", space=SPACE
+    )
     mind.record_file("src/b.py", "read", space=SPACE)
     mind.record_task("add cache", "success", summary="faster now", space=SPACE, session="s")
     assert [one.payload for one in mind.deeds(file="src/a.py", space=SPACE)] == [
-        {"path": "src/a.py", "operation": "edit", "lines": [3, 9], "summary": "cache the key", "ok": True,
-         "task": "add cache"}]
-    assert [one.payload["outcome"] for one in mind.deeds(["cache"], verbs=["task"], space=SPACE)] == [
-        "success", "started"]
+        {
+            "path": "src/a.py",
+            "operation": "edit",
+            "lines": [3, 9],
+            "summary": "cache the key",
+            "ok": True,
+            "task": "add cache",
+        }
+    ]
+    assert [
+        one.payload["outcome"] for one in mind.deeds(["cache"], verbs=["task"], space=SPACE)
+    ] == ["success", "started"]
     for wrong in ({"operation": "lick"}, {"lines": (9, 3)}):
         with pytest.raises(BadInput):
             mind.record_file("a.py", **wrong)

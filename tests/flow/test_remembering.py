@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""Six kinds of remembering through one memory: working, episodic, semantic, procedural, emotional, and all at once."""
+"""Six kinds of remembering through one memory: working, episodic, semantic, procedural, emotional,
+and all at once.
+"""
 
 import os
 import subprocess
@@ -22,7 +24,9 @@ DAY = 86_400.0
 
 
 def test_working_memory_is_one_and_replaced(mind):
-    """CC-64, C10, C12, C14, C52: one for each conversation; setting it replaces it; text or JSON object."""
+    """CC-64, C10, C12, C14, C52: one for each conversation; setting it replaces it; text or JSON
+    object.
+    """
     first = mind.hold("look at parser.py first", session="s1", space=SPACE)
     second = mind.hold({"step": 2, "open": ["parser.py"]}, session="s1", space=SPACE)
     mind.hold("another task", session="s2", space=SPACE)
@@ -46,10 +50,14 @@ def test_working_memory_ends_by_itself(mind, clock):
 
 
 def test_working_memory_is_cleared_on_completion(mind):
-    """CC-64, C15: by hand, when a task in it is recorded as done, and when the conversation ends; undo is right."""
-    for session, end in (("s1", lambda: mind.release("s1", space=SPACE)),
-                         ("s2", lambda: mind.record("task", {"what": "x", "ok": True}, space=SPACE, session="s2")),
-                         ("s3", lambda: mind.record("session_end", space=SPACE, session="s3"))):
+    """CC-64, C15: by hand, when a task in it is recorded as done, and when the conversation ends;
+    undo is right.
+    """
+    for session, end in (
+        ("s1", lambda: mind.release("s1", space=SPACE)),
+        ("s2", lambda: mind.record("task", {"what": "x", "ok": True}, space=SPACE, session="s2")),
+        ("s3", lambda: mind.record("session_end", space=SPACE, session="s3")),
+    ):
         mind.hold("a", session=session, space=SPACE)
         end()
         mind.settle()
@@ -60,14 +68,18 @@ def test_working_memory_is_cleared_on_completion(mind):
 
 
 def test_working_memory_is_found_only_by_who_asks(mind):
-    """CC-64, C13, CC-11: not by full text unless its type is asked for; never from another conversation."""
+    """CC-64, C13, CC-11: not by full text unless its type is asked for; never from another
+    conversation.
+    """
     mind.hold("the zeppelin is being refactored", session="s1", space=SPACE)
     own = f"{SPACE}/s1"
     assert [] == mind.recall("zeppelin", space=own)
     assert [] == mind.recall("zeppelin", space=own, mode="words")
     assert [] == mind.browse(space=own)
     assert [] == mind.recall("", space=own)
-    assert ["scratch"] == [hit.memory.kind for hit in mind.recall("zeppelin", space=own, types=["working"])]
+    assert ["scratch"] == [
+        hit.memory.kind for hit in mind.recall("zeppelin", space=own, types=["working"])
+    ]
     assert ["scratch"] == [one.kind for one in mind.browse(space=own, types=["working"])]
     for place in (SPACE, f"{SPACE}/s2"):
         assert [] == mind.recall("zeppelin", space=place, types=["working"])
@@ -83,8 +95,18 @@ def test_working_memory_holds_no_secret_and_minds_the_switch(home):
         home.hold("a", session="s1", space="me/other")
 
 
-@pytest.mark.parametrize("wrong", [{"content": ""}, {"content": ["a"]}, {"session": ""}, {"session": 7},
-                                   {"minutes": 0}, {"minutes": 10_000}, {"content": "x" * 9_000}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"content": ""},
+        {"content": ["a"]},
+        {"session": ""},
+        {"session": 7},
+        {"minutes": 0},
+        {"minutes": 10_000},
+        {"content": "x" * 9_000},
+    ],
+)
 def test_working_memory_refuses_what_it_cannot_hold(mind, wrong):
     """C12: limited, and the error says what to do."""
     with pytest.raises(BadInput):
@@ -92,7 +114,9 @@ def test_working_memory_refuses_what_it_cannot_hold(mind, wrong):
 
 
 def test_the_companion_sets_and_clears_working_memory(home, clock):
-    """C15, C76: the user's last words, noted in the background beside what the agent put there; gone at the end."""
+    """C15, C76: the user's last words, noted in the background beside what the agent put there;
+    gone at the end.
+    """
     with home.companion(SPACE, session="s1") as companion:
         turn(companion, "Please refactor the parser", clock=clock)
         home.settle()
@@ -110,8 +134,12 @@ def test_the_companion_sets_and_clears_working_memory(home, clock):
 def test_a_conversation_that_is_named_like_its_project_shows_its_pad_to_nobody(mind):
     """C10, C11: not to the project's other conversations; with and without the reader's part."""
     mind.hold("the zeppelin secret", session="x", space="me/x")
-    mind.record("turn", {"messages": [{"role": "user", "text": "go on with it"}], "first": 0}, space="me/x",
-                session="x")
+    mind.record(
+        "turn",
+        {"messages": [{"role": "user", "text": "go on with it"}], "first": 0},
+        space="me/x",
+        session="x",
+    )
     mind.settle()
     assert mind.held("x", space="me/x").turn == "go on with it"
     assert mind.recall("zeppelin secret", space="me/x/other", types=["working"]) == []
@@ -125,22 +153,44 @@ def test_the_span_it_was_given_stays(clock):
         with memory(now=clock) as mind:
             mind.hold("a", session="s1", space=SPACE, minutes=minutes)
             clock.tick(60)
-            mind.record("turn", {"messages": [{"role": "user", "text": "hello there"}], "first": 0}, space=SPACE,
-                        session="s1")
+            mind.record(
+                "turn",
+                {"messages": [{"role": "user", "text": "hello there"}], "first": 0},
+                space=SPACE,
+                session="s1",
+            )
             mind.settle()
             held = mind.held("s1", space=SPACE)
-            assert (held.content, held.turn, held.until) == ("a", "hello there", clock() + 60 * minutes)
+            assert (held.content, held.turn, held.until) == (
+                "a",
+                "hello there",
+                clock() + 60 * minutes,
+            )
             clock.tick(60 * minutes)
             assert not mind.held("s1", space=SPACE)
 
 
 def test_two_pads_of_one_moment_become_one(mind):
-    """CC-64: one for each conversation, also after an agent and the reader made one each at the same moment."""
+    """CC-64: one for each conversation, also after an agent and the reader made one each at the
+    same moment.
+    """
     own = f"{SPACE}/s1"
-    mind.remember("what the user said", kind="scratch", space=own, session="s1", details={"turn": "what the user said"},
-                  expires_at=mind._now() + 60)
-    held = mind.remember("mine", kind="scratch", space=own, session="s1", details={"content": "mine"},
-                         expires_at=mind._now() + 60)
+    mind.remember(
+        "what the user said",
+        kind="scratch",
+        space=own,
+        session="s1",
+        details={"turn": "what the user said"},
+        expires_at=mind._now() + 60,
+    )
+    held = mind.remember(
+        "mine",
+        kind="scratch",
+        space=own,
+        session="s1",
+        details={"content": "mine"},
+        expires_at=mind._now() + 60,
+    )
     assert "mine" == mind.held("s1", space=SPACE).content
     assert held.id == mind.hold("next", session="s1", space=SPACE).id
     assert [held.id] == [one.id for one in mind.browse(space=own, types=["working"])]
@@ -148,7 +198,12 @@ def test_two_pads_of_one_moment_become_one(mind):
 
 def test_a_backlog_of_old_turns_sets_nothing(mind, clock):
     """C11: what was said longer than an hour ago is no longer being worked on."""
-    mind.record("turn", {"messages": [{"role": "user", "text": "hello there"}], "first": 0}, space=SPACE, session="s")
+    mind.record(
+        "turn",
+        {"messages": [{"role": "user", "text": "hello there"}], "first": 0},
+        space=SPACE,
+        session="s",
+    )
     clock.tick(3_601)
     mind.settle()
     assert [] == mind.browse(space=f"{SPACE}/s", types=["working"], active=None)
@@ -157,11 +212,15 @@ def test_a_backlog_of_old_turns_sets_nothing(mind, clock):
 def test_working_memory_survives_a_crash(tmp_path):
     """CC-64, C13: a process that dies at once leaves what it held."""
     folder = toy_home(tmp_path)
-    code = ("import os, reverie\n"
-            "mind = reverie.open()\n"
-            "mind.hold('halfway through', session='s1', space='me/demo')\n"
-            "os._exit(9)\n")
-    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "REVERIE_HOME": str(folder)}, check=False)
+    code = (
+        "import os, reverie\n"
+        "mind = reverie.open()\n"
+        "mind.hold('halfway through', session='s1', space='me/demo')\n"
+        "os._exit(9)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "REVERIE_HOME": str(folder)}, check=False
+    )
     assert 9 == done.returncode
     result = invoked("--home", str(folder), "held", "s1", "--space", "me/demo")
     assert "halfway through" in result.stdout
@@ -171,12 +230,21 @@ def test_working_memory_survives_a_crash(tmp_path):
 
 
 def test_episodes_by_time_and_context(mind, clock):
-    """CC-65, C16, C17, C20, C21, C53: both ends included, words in what, who, where and why, newest first."""
+    """CC-65, C16, C17, C20, C21, C53: both ends included, words in what, who, where and why, newest
+    first.
+    """
     now = clock()
-    for n, (what, parts) in enumerate((("Deployed heron", {"who": "Ann", "why": "release 2.1"}),
-                                       ("Lost the connection", {"where": "staging"}), ("Deployed crane", {}))):
+    for n, (what, parts) in enumerate(
+        (
+            ("Deployed heron", {"who": "Ann", "why": "release 2.1"}),
+            ("Lost the connection", {"where": "staging"}),
+            ("Deployed crane", {}),
+        )
+    ):
         assert mind.recount(what, when=now - n * DAY, space=SPACE, **parts).id.startswith("mem_")
-    told = lambda *words, **more: [one.details["what"] for one in mind.episodes(*words, space=SPACE, **more)]    # noqa: E731
+    told = lambda *words, **more: [
+        one.details["what"] for one in mind.episodes(*words, space=SPACE, **more)
+    ]
     assert ["Deployed heron", "Lost the connection", "Deployed crane"] == told()
     assert ["Deployed heron", "Lost the connection"] == told(since=now - DAY, until=now)
     assert ["Deployed crane"] == told(until=now - 2 * DAY)
@@ -189,7 +257,12 @@ def test_episodes_by_time_and_context(mind, clock):
 
 def test_a_date_means_all_of_that_day(mind):
     """CC-65: inclusive of the last second of a day that is given as a date."""
-    for when in ("2026-03-14T23:59:59", "2026-03-15T00:00:00", "2026-03-15T23:59:59", "2026-03-16T00:00:00"):
+    for when in (
+        "2026-03-14T23:59:59",
+        "2026-03-15T00:00:00",
+        "2026-03-15T23:59:59",
+        "2026-03-16T00:00:00",
+    ):
         mind.recount(f"at {when}", when=when, space=SPACE)
     found = mind.episodes(since="2026-03-15", until="2026-03-15", space=SPACE)
     assert ["at 2026-03-15T23:59:59", "at 2026-03-15T00:00:00"] == [one.text for one in found]
@@ -200,28 +273,48 @@ def test_an_episode_is_found_by_meaning_too_and_holds_no_secret(mind):
     token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0" + "K1l2M3n4O5p6Q7r8"
     kept = mind.recount("Rotated the key", why=f"it leaked: {token}", where="vault", space=SPACE)
     assert token not in str(kept)
-    assert kept.id == mind.recall("what happened in the vault?", space=SPACE, types=["episodic"])[0].memory.id
+    assert (
+        kept.id
+        == mind.recall("what happened in the vault?", space=SPACE, types=["episodic"])[0].memory.id
+    )
 
 
 def test_recorded_outcomes_become_episodes(mind, clock):
-    """X28, C22: tasks and steps either way, tools that failed; a test that fails fifty times is one memory."""
+    """X28, C22: tasks and steps either way, tools that failed; a test that fails fifty times is one
+    memory.
+    """
     for _ in range(50):
         clock.tick()
-        mind.record("tool", {"tool": "Bash", "command": "make test", "exit_code": 1, "error": "3 failed"},
-                    space=SPACE, session="s1")
-    mind.record("tool", {"tool": "Bash", "command": "ls", "exit_code": 0}, space=SPACE, session="s1")
-    mind.record("step", {"what": "split the parser", "outcome": "success"}, space=SPACE, session="s1")
-    mind.record("task", {"what": "release 2.1", "outcome": "failure", "error": "the tag was taken"}, space=SPACE)
+        mind.record(
+            "tool",
+            {"tool": "Bash", "command": "make test", "exit_code": 1, "error": "3 failed"},
+            space=SPACE,
+            session="s1",
+        )
+    mind.record(
+        "tool", {"tool": "Bash", "command": "ls", "exit_code": 0}, space=SPACE, session="s1"
+    )
+    mind.record(
+        "step", {"what": "split the parser", "outcome": "success"}, space=SPACE, session="s1"
+    )
+    mind.record(
+        "task",
+        {"what": "release 2.1", "outcome": "failure", "error": "the tag was taken"},
+        space=SPACE,
+    )
     mind.record("task", {"what": "no outcome yet"}, space=SPACE)
     mind.settle()
-    assert ["Task failed: release 2.1", "Step done: split the parser", "Tool failed: Bash: make test"] == [
-        one.details["what"] for one in mind.episodes(space=SPACE)]
+    assert [
+        "Task failed: release 2.1",
+        "Step done: split the parser",
+        "Tool failed: Bash: make test",
+    ] == [one.details["what"] for one in mind.episodes(space=SPACE)]
     failed = mind.episodes("release", space=SPACE)[0]
     assert ("task", 0.7, False) == (failed.kind, failed.salience, failed.details["worked"])
     assert "the tag was taken" in failed.text
     mind.record("goal", {"what": "all of it", "ok": True}, space=f"{SPACE}/s1", session="s1")
     mind.settle()
-    assert 4 == len(mind.episodes(space=SPACE))     # what a conversation achieved is the project's
+    assert 4 == len(mind.episodes(space=SPACE))  # what a conversation achieved is the project's
 
 
 def test_an_episode_fades_in_weeks_and_a_skill_never(mind, clock):
@@ -234,7 +327,9 @@ def test_an_episode_fades_in_weeks_and_a_skill_never(mind, clock):
 
 
 def test_the_journal_tells_of_days(home, clock):
-    """C23: every episode, decision, task and conversation stands under its day; both ends of a range belong to it."""
+    """C23: every episode, decision, task and conversation stands under its day; both ends of a
+    range belong to it.
+    """
     home.recount("Deployed heron", when="2025-10-01T08:00", space=SPACE)
     home.remember("We use Postgres", kind="decision", at="2025-10-01T09:00", space=SPACE)
     home.remember("The port is 5433", at="2025-10-01T09:00", space=SPACE)
@@ -247,11 +342,16 @@ def test_the_journal_tells_of_days(home, clock):
     assert ["2025-10-09", "2025-10-02", "2025-10-01"] == [day.date for day in days]
     now, second, first = days
     assert (["s1"], ["Which port has staging?"], 1, 1) == (
-        [chat.session for chat in now.conversations], [chat.opening for chat in now.conversations], now.tools,
-        len(now.feelings))
+        [chat.session for chat in now.conversations],
+        [chat.opening for chat in now.conversations],
+        now.tools,
+        len(now.feelings),
+    )
     assert ["Release 2.1"] == [one.text for one in second.tasks]
     assert (["Deployed heron"], ["We use Postgres"]) == (
-        [one.text for one in first.episodes], [one.text for one in first.decisions])
+        [one.text for one in first.episodes],
+        [one.text for one in first.decisions],
+    )
     assert [first] == home.journal("2025-10-01", "2025-10-01", space=SPACE)
     assert [] == home.journal("2025-10-03", "2025-10-04", space=SPACE)
     assert [] == home.journal(space="me/other")
@@ -261,7 +361,9 @@ def test_the_journal_tells_of_days(home, clock):
 
 
 def test_facts_have_a_category_confidence_and_relations(mind):
-    """C24, C27, C28, C29, C30, C54: kinds are categories, trust is confidence, links relate, concepts are asked for."""
+    """C24, C27, C28, C29, C30, C54: kinds are categories, trust is confidence, links relate,
+    concepts are asked for.
+    """
     port = mind.remember("Postgres listens on 5433", kind="entity", trust=0.6, space=SPACE)
     host = mind.remember("The database host is heron", kind="architecture", space=SPACE)
     mind.recount("Postgres crashed", space=SPACE)
@@ -275,16 +377,22 @@ def test_facts_have_a_category_confidence_and_relations(mind):
 
 
 def test_procedures_are_met_by_their_trigger_and_sorted(mind):
-    """CC-66, C31, C34, C35, C55, C113: trigger and action; the better rate first, of equals the more tried."""
-    good, tried, bad = (mind.teach(name, ["make"], triggers=["deploy"], space=SPACE)
-                        for name in ("good", "tried", "bad"))
+    """CC-66, C31, C34, C35, C55, C113: trigger and action; the better rate first, of equals the
+    more tried.
+    """
+    good, tried, bad = (
+        mind.teach(name, ["make"], triggers=["deploy"], space=SPACE)
+        for name in ("good", "tried", "bad")
+    )
     mind.teach("elsewhere", ["make"], triggers=["lint"], space=SPACE)
     mind.teach("untriggered", ["make"], space=SPACE)
     mind.remember("Never deploy on Friday", kind="negative", triggers=["deploy"], space=SPACE)
     for _ in range(3):
         mind.outcome(good.id, True)
     mind.outcome(bad.id, False)
-    assert [good.id, tried.id, bad.id] == [one.id for one in mind.procedures("how do I deploy it?", space=SPACE)]
+    assert [good.id, tried.id, bad.id] == [
+        one.id for one in mind.procedures("how do I deploy it?", space=SPACE)
+    ]
     assert [] == mind.procedures("", space=SPACE) == mind.procedures("unrelated", space=SPACE)
     assert 0.6355 == pytest.approx(record_of(mind.get(good.id)[0]).rate)
 
@@ -292,7 +400,9 @@ def test_procedures_are_met_by_their_trigger_and_sorted(mind):
 def test_triggers_survive_save_and_load(tmp_path, clock):
     """CC-66: a regular expression meets as before, after reopening and after export and import."""
     with memory(tmp_path / "a", now=clock) as mind:
-        kept = mind.teach("Roll back", ["git revert"], triggers=[r"re:roll(?:ing)? ?back v\d+"], space=SPACE)
+        kept = mind.teach(
+            "Roll back", ["git revert"], triggers=[r"re:roll(?:ing)? ?back v\d+"], space=SPACE
+        )
     with memory(tmp_path / "a", now=clock) as mind:
         rows = list(mind.export())
         assert [kept.id] == [one.id for one in mind.procedures("rolling back v12", space=SPACE)]
@@ -310,7 +420,7 @@ def test_a_feeling_follows_its_memory(mind):
     kept = mind.remember("The flaky test in CI", space=SPACE)
     mind.feel("frustration", "high", about=kept.id, why="the third time")
     event = mind.store.events(verbs=("feel",), newest=True)[0].seq
-    felt = lambda: [one.id for one in mind.feelings(space=SPACE)]    # noqa: E731
+    felt = lambda: [one.id for one in mind.feelings(space=SPACE)]
     assert [kept.id] == felt()
     mind.forget(kept.id)
     assert [] == felt()
@@ -330,7 +440,9 @@ def test_feelings_are_filtered_by_their_intensity(mind):
     """CC-68: at least so strong; by emotion too; newest first."""
     for emotion, intensity in (("joy", "low"), ("relief", "medium"), ("anger", "high")):
         mind.feel(emotion, intensity, space=SPACE, why="the release")
-    told = lambda **more: [one.details["emotion"]["name"] for one in mind.feelings(space=SPACE, **more)]    # noqa: E731
+    told = lambda **more: [
+        one.details["emotion"]["name"] for one in mind.feelings(space=SPACE, **more)
+    ]
     assert ["anger", "relief", "joy"] == told()
     assert ["anger", "relief"] == told(minimum="medium")
     assert ["anger"] == told(minimum="high") == told(emotion="Anger") == told(limit=1)
@@ -339,11 +451,15 @@ def test_feelings_are_filtered_by_their_intensity(mind):
 
 
 def test_a_feeling_raises_its_own_memory_alone(mind):
-    """CC-68, C51, C85: of two that fit equally the tagged one comes first; the other keeps its score."""
+    """CC-68, C51, C85: of two that fit equally the tagged one comes first; the other keeps its
+    score.
+    """
     one = mind.remember("The parser handles tabs", space=SPACE)
     other = mind.remember("The parser handles dots", space=SPACE)
-    scores = lambda: {hit.memory.id: hit.score for hit in mind.recall(    # noqa: E731
-        "what does the parser handle?", space=SPACE, mode="words")}
+    scores = lambda: {
+        hit.memory.id: hit.score
+        for hit in mind.recall("what does the parser handle?", space=SPACE, mode="words")
+    }
     before = scores()
     for last, first in ((one, other), (other, one)):
         mind.unfeel(last.id)
@@ -355,12 +471,19 @@ def test_a_feeling_raises_its_own_memory_alone(mind):
 
 
 def test_what_the_user_feels_goes_with_what_they_teach(mind):
-    """C50, C114: the memory learned from an angry turn carries it; the one from a calm turn does not."""
-    angry, calm = "I told you, never use tabs in this project!", "Always run make lint before you commit."
+    """C50, C114: the memory learned from an angry turn carries it; the one from a calm turn does
+    not.
+    """
+    angry, calm = (
+        "I told you, never use tabs in this project!",
+        "Always run make lint before you commit.",
+    )
     assert gleaned([("user", angry)]).found and gleaned([("user", calm)]).found
     mind.learn(said(angry), space=SPACE, session="s1")
     mind.learn(said(calm), space=SPACE, session="s2")
-    told = {one.session: one.details.get("emotion", {}).get("name") for one in mind.browse(space=SPACE)}
+    told = {
+        one.session: one.details.get("emotion", {}).get("name") for one in mind.browse(space=SPACE)
+    }
     assert {"s1": "frustration", "s2": None} == told
 
 
@@ -368,7 +491,9 @@ def test_what_the_user_feels_goes_with_what_they_teach(mind):
 
 
 def test_recall_mixes_the_types(mind):
-    """C58, C84, C86: a question about the past finds what happened, what is known, how it is done: in one ranking."""
+    """C58, C84, C86: a question about the past finds what happened, what is known, how it is done:
+    in one ranking.
+    """
     there = {
         "semantic": mind.remember("Deploys of heron go through the staging gate", space=SPACE),
         "episodic": mind.recount("Deployed heron to staging, the gate was red", space=SPACE),
@@ -380,7 +505,9 @@ def test_recall_mixes_the_types(mind):
     assert {one.id for one in there.values()} == {hit.memory.id for hit in found}
     assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
     for type, one in there.items():
-        assert [one.id] == [hit.memory.id for hit in mind.recall("deploy heron staging", space=SPACE, types=[type])]
+        assert [one.id] == [
+            hit.memory.id for hit in mind.recall("deploy heron staging", space=SPACE, types=[type])
+        ]
     two = mind.recall("deploy heron staging", space=SPACE, types=["episodic", "procedural"])
     assert {there["episodic"].id, there["procedural"].id} == {hit.memory.id for hit in two}
     with pytest.raises(BadInput, match="memory type"):
@@ -395,19 +522,27 @@ def test_a_type_is_not_crowded_out(mind, mode):
         mind.recount(f"Deployed heron number {n}", space=SPACE)
     fact = mind.remember("heron is deployed by Ann, the deployer", space=SPACE)
     mind.settle()
-    assert [fact.id] == [hit.memory.id for hit in mind.recall(
-        "who deployed heron?", space=SPACE, types=["semantic"], mode=mode, limit=1)]
+    assert [fact.id] == [
+        hit.memory.id
+        for hit in mind.recall(
+            "who deployed heron?", space=SPACE, types=["semantic"], mode=mode, limit=1
+        )
+    ]
 
 
 def test_of_equals_the_newer_comes_first(mind, clock):
     """C86, B55: relevance first, then what is fresher."""
     old = mind.recount("Deployed heron once", when=clock() - 60 * DAY, space=SPACE)
     new = mind.recount("Deployed heron twice", space=SPACE)
-    assert [new.id, old.id] == [hit.memory.id for hit in mind.recall("heron deployed", space=SPACE, mode="words")]
+    assert [new.id, old.id] == [
+        hit.memory.id for hit in mind.recall("heron deployed", space=SPACE, mode="words")
+    ]
 
 
 def test_a_season_is_carried_and_favoured(mind, clock):
-    """B56: what is kept in a season has its name; in the next one of that name it comes first; it ends by itself."""
+    """B56: what is kept in a season has its name; in the next one of that name it comes first; it
+    ends by itself.
+    """
     assert not mind.season(space=SPACE)
     mind.season("Release week", until=clock() + 5 * DAY, space="me")
     crunch = mind.remember("The checklist of heron is in the wiki", space=SPACE)
@@ -416,7 +551,9 @@ def test_a_season_is_carried_and_favoured(mind, clock):
     assert not mind.season(space=SPACE)
     calm = mind.remember("The checklist of heron is in the vault", space=SPACE)
     assert "season" not in calm.details
-    first = lambda: mind.recall("where is the checklist of heron?", space=SPACE, mode="words")[0].memory.id    # noqa: E731
+    first = lambda: (
+        mind.recall("where is the checklist of heron?", space=SPACE, mode="words")[0].memory.id
+    )
     mind.season("audit", space=SPACE)
     assert calm.id == first()
     mind.season("release-week", space=SPACE)
@@ -439,14 +576,27 @@ def test_a_conversation_has_memories_of_its_own(mind):
     """B54: what is kept in a conversation's space is seen there and not beside it."""
     mind.remember("The branch is feature/heron", space=f"{SPACE}/s1")
     assert 1 == len(mind.recall("which branch?", space=f"{SPACE}/s1"))
-    assert [] == mind.recall("which branch?", space=f"{SPACE}/s2") == mind.recall("which branch?", space=SPACE)
+    assert (
+        []
+        == mind.recall("which branch?", space=f"{SPACE}/s2")
+        == mind.recall("which branch?", space=SPACE)
+    )
 
 
 def test_a_full_type_loses_the_least_retained(mind, clock, monkeypatch):
-    """X34: over capacity the least retained are archived in sleep, what the user said stays; restore brings back."""
-    monkeypatch.setattr(sleeping.rounds, "CAPACITY", {**dict.fromkeys(kinds.TYPES, 5), "episodic": 3})
-    old, *others = (mind.recount(f"Episode number {n}", when=clock() - (9 - n) * DAY, space=SPACE) for n in range(5))
-    stated = mind.recount("Episode of old", when=clock() - 90 * DAY, provenance="user_stated", space=SPACE)
+    """X34: over capacity the least retained are archived in sleep, what the user said stays;
+    restore brings back.
+    """
+    monkeypatch.setattr(
+        sleeping.rounds, "CAPACITY", {**dict.fromkeys(kinds.TYPES, 5), "episodic": 3}
+    )
+    old, *others = (
+        mind.recount(f"Episode number {n}", when=clock() - (9 - n) * DAY, space=SPACE)
+        for n in range(5)
+    )
+    stated = mind.recount(
+        "Episode of old", when=clock() - 90 * DAY, provenance="user_stated", space=SPACE
+    )
     for n in range(5):
         mind.remember(f"A fact that is number {n}", space=SPACE)
     plan = mind.sleep(["capacity"], dry_run=True)
@@ -457,7 +607,7 @@ def test_a_full_type_loses_the_least_retained(mind, clock, monkeypatch):
     assert {stated.id, others[2].id, others[3].id} == {one.id for one in mind.episodes(space=SPACE)}
     assert 5 == len(mind.browse(space=SPACE, types=["semantic"]))
     mind.restore(old.id)
-    assert 0 == mind.sleep(["capacity"]).steps      # what a person has brought back stays
+    assert 0 == mind.sleep(["capacity"]).steps  # what a person has brought back stays
     assert mind.get(old.id)[0].active
     assert [] == mind.verify()
 
@@ -468,14 +618,26 @@ def test_a_full_type_loses_the_least_retained(mind, clock, monkeypatch):
 def test_the_command_line_has_all_of_it(tmp_path):
     """CC-64, CC-65, CC-66, CC-68, C58: each kind of remembering by a command."""
     home = toy_home(tmp_path)
-    run = lambda *words: invoked("--home", str(home), "--space", SPACE, *words).stdout    # noqa: E731
+    run = lambda *words: invoked("--home", str(home), "--space", SPACE, *words).stdout
     run("hold", "s1", '{"step": 2}')
     assert '{"step": 2}' in run("held", "s1")
     run("release", "s1")
-    run("recount", "Deployed", "heron", "--who", "Ann", "--when", "2026-03-15T10:00", "--why", "release 2.1")
+    run(
+        "recount",
+        "Deployed",
+        "heron",
+        "--who",
+        "Ann",
+        "--when",
+        "2026-03-15T10:00",
+        "--why",
+        "release 2.1",
+    )
     assert "Who: Ann" in run("episodes", "heron", "--since", "2026-03-15", "--until", "2026-03-15")
     assert "2026-03-15" in run("journal", "2026-03-15")
-    assert '"date": "2026-03-15"' in run("journal", "--since", "2026-03-01", "--until", "2026-03-31", "--json")
+    assert '"date": "2026-03-15"' in run(
+        "journal", "--since", "2026-03-01", "--until", "2026-03-31", "--json"
+    )
     run("log", "The", "gate", "was", "red")
     assert "The gate was red" in run("journal", "today")
     assert "recount" not in run("log", "--verb", "tool") and "remember" in run("log")
@@ -487,7 +649,9 @@ def test_the_command_line_has_all_of_it(tmp_path):
     assert "No season" in run("season", "--end")
     assert "Deployed heron" in run("recall", "heron", "--type", "episodic")
     assert "Deployed heron" not in run("list", "--type", "procedural")
-    assert "memory type" in invoked("--home", str(home), "recall", "a", "--type", "odd", code=2).stderr
+    assert (
+        "memory type" in invoked("--home", str(home), "recall", "a", "--type", "odd", code=2).stderr
+    )
     assert "not a day" in invoked("--home", str(home), "journal", "someday", code=2).stderr
 
 
@@ -503,11 +667,14 @@ def test_what_is_no_answer_is_refused(mind):
 
 
 def test_ten_types_of_the_other_document(mind, clock):
-    """X33: six types, and who the user is, where one works, what the agent can do, and what led to what; each asked for
-    by its kind, and found.
+    """X33: six types, and who the user is, where one works, what the agent can do, and what led to
+    what; each asked for by its kind, and found.
     """
-    kept = {"profile": "Ann is a data scientist who knows R well.", "environment": "This machine has CUDA 12.4.",
-            "capability": "I cannot push to main here."}
+    kept = {
+        "profile": "Ann is a data scientist who knows R well.",
+        "environment": "This machine has CUDA 12.4.",
+        "capability": "I cannot push to main here.",
+    }
     for kind, text in kept.items():
         mind.remember(text, kind=kind, space=SPACE)
     for kind, text in kept.items():
@@ -516,7 +683,9 @@ def test_ten_types_of_the_other_document(mind, clock):
 
 
 def test_what_led_to_what(mind, clock):
-    """X33: causes come first, then what came of them; circles end, and another project's part of it is not told."""
+    """X33: causes come first, then what came of them; circles end, and another project's part of it
+    is not told.
+    """
     first = mind.recount("The disk was full", space=SPACE)
     clock.tick(60)
     second = mind.recount("The nightly backup failed", because=[first.id], space=SPACE)
@@ -527,7 +696,9 @@ def test_what_led_to_what(mind, clock):
     for one in (first, second, third):
         assert [m.id for m in mind.chain(one.id)] == [first.id, second.id, third.id]
     assert [m.id for m in mind.chain(second.id, limit=0)] == [second.id]
-    assert [m.id for m in mind.chain(aside.id)] == [aside.id] and elsewhere.id not in str(mind.chain(first.id))
+    assert [m.id for m in mind.chain(aside.id)] == [aside.id] and elsewhere.id not in str(
+        mind.chain(first.id)
+    )
     mind.link(third.id, first.id, "led_to")
     assert len(mind.chain(first.id)) == 3
     assert "It led to" in str(mind.explain(first.id))

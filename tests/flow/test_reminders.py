@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""Reminders through the verbs, the companion and the command line: given when due, once, and never lost."""
+"""Reminders through the verbs, the companion and the command line: given when due, once, and never
+lost.
+"""
 
 import json
 
@@ -45,7 +47,7 @@ def test_it_is_due_when_its_time_comes(mind, clock):
     assert mind.due(space=SPACE) == []
     clock.tick(minutes=31)
     assert [hit.memory.id for hit in mind.due(space=SPACE)] == [urgent.id, late.id]
-    assert mind.due(space=SPACE) == mind.due(space=SPACE)           # looking does not fire
+    assert mind.due(space=SPACE) == mind.due(space=SPACE)  # looking does not fire
     assert [hit.memory.id for hit in mind.due(space=SPACE, fire=True)] == [urgent.id, late.id]
     assert mind.due(space=SPACE, fire=True) == []
     assert status(mind, late) == "triggered"
@@ -59,24 +61,37 @@ def test_it_is_due_when_its_time_comes(mind, clock):
 
 def test_one_that_is_not_completed_stays(mind, clock):
     """C45: a year later it is still there."""
-    some = [mind.remind(f"Call {name}", when="in 1 hour", space=SPACE, provenance=said_by)
-            for name, said_by in (("Ann", "user_stated"), ("Bob", "inferred"))]
+    some = [
+        mind.remind(f"Call {name}", when="in 1 hour", space=SPACE, provenance=said_by)
+        for name, said_by in (("Ann", "user_stated"), ("Bob", "inferred"))
+    ]
     clock.tick(days=1)
     mind.due(space=SPACE, fire=True)
     clock.tick(days=365)
     mind.settle()
     mind.sleep()
     assert [(m.id, reminder_of(m).status) for m in mind.reminders(space=SPACE)] == [
-        (one.id, "triggered") for one in some]
+        (one.id, "triggered") for one in some
+    ]
 
 
 def test_an_old_one_comes_however_many_there_are(mind, clock):
-    """C45, C56: thousands that were kept after it hide none, nor do those that were given and not said to be done."""
+    """C45, C56: thousands that were kept after it hide none, nor do those that were given and not
+    said to be done.
+    """
     old = mind.remind("The old one", when="in 3 days", space=SPACE)
-    mind.remember_many([{"text": f"Later {n}", "kind": "intention", "details": {"when": "in 300 days"}}
-                        for n in range(1_500)], space=SPACE)
+    mind.remember_many(
+        [
+            {"text": f"Later {n}", "kind": "intention", "details": {"when": "in 300 days"}}
+            for n in range(1_500)
+        ],
+        space=SPACE,
+    )
     gone = {"when": clock() - 60, "status": "triggered"}
-    mind.remember_many([{"text": f"Given {n}", "kind": "intention", "details": gone} for n in range(700)], space=SPACE)
+    mind.remember_many(
+        [{"text": f"Given {n}", "kind": "intention", "details": gone} for n in range(700)],
+        space=SPACE,
+    )
     clock.tick(days=4)
     assert [hit.memory.id for hit in mind.due(space=SPACE)] == [old.id]
     assert len(mind.reminders(space=SPACE)) == 2_201
@@ -86,7 +101,9 @@ def test_an_old_one_comes_however_many_there_are(mind, clock):
 
 
 def test_every_step_can_be_undone(mind, clock):
-    """Fired, done, snoozed: each is an event and can be taken back; what is restored waits again."""
+    """Fired, done, snoozed: each is an event and can be taken back; what is restored
+    waits again.
+    """
     one = mind.remind("Call Ann", when="in 1 hour", space=SPACE)
     clock.tick(minutes=61)
     mind.due(space=SPACE, fire=True)
@@ -129,7 +146,9 @@ def test_a_clock_that_jumps_back_repeats_nothing(mind, clock):
 
 
 def test_a_machine_that_travels(tmp_path, clock, monkeypatch):
-    """A time zone is that of when it was said: 09:00 in Berlin stays that moment in New York, and fires once."""
+    """A time zone is that of when it was said: 09:00 in Berlin stays that moment in New York, and
+    fires once.
+    """
     monkeypatch.setenv("TZ", "Europe/Berlin")
     with memory(tmp_path, now=clock) as mind:
         one = mind.remind("Stand-up", every="every day at 9", space=SPACE)
@@ -140,15 +159,24 @@ def test_a_machine_that_travels(tmp_path, clock, monkeypatch):
         assert mind.due(space=SPACE) == []
         clock.tick()
         assert len(mind.due(space=SPACE, fire=True)) == 1
-        clock.tick(minutes=6 * 60)      # nine in New York
+        clock.tick(minutes=6 * 60)  # nine in New York
         assert mind.due(space=SPACE) == []
-        assert reminder_of(mind.remind("Here", when="tomorrow at 9", space=SPACE)).zone == "America/New_York"
+        assert (
+            reminder_of(mind.remind("Here", when="tomorrow at 9", space=SPACE)).zone
+            == "America/New_York"
+        )
 
 
 def test_remember_leads_to_the_same(mind, clock):
-    """C46's fields: an intention that is remembered is understood and checked like one of `remind`."""
-    one = mind.remember("Call Ann", kind="intention", details={"when": "tomorrow at 9"}, space=SPACE)
-    two, = mind.remember_many([{"text": "Call Bob", "kind": "intention", "details": {"every": "daily"}}], space=SPACE)
+    """C46's fields: an intention that is remembered is understood and checked like one
+    of `remind`.
+    """
+    one = mind.remember(
+        "Call Ann", kind="intention", details={"when": "tomorrow at 9"}, space=SPACE
+    )
+    (two,) = mind.remember_many(
+        [{"text": "Call Bob", "kind": "intention", "details": {"every": "daily"}}], space=SPACE
+    )
     past = mind.remember("Call Cay", kind="intention", details={"when": clock() - 5}, space=SPACE)
     assert reminder_of(one).when == reminder_of(two).when
     assert [hit.memory.id for hit in mind.due(space=SPACE)] == [past.id]
@@ -156,7 +184,10 @@ def test_remember_leads_to_the_same(mind, clock):
         mind.remember("Call Ann", kind="intention", details={"when": "soon"}, space=SPACE)
     with pytest.raises(BadInput, match="banana"):
         mind.revise(one.id, details={"when": "banana"})
-    assert reminder_of(mind.revise(one.id, details={"when": "in 2 days"})).when == clock() // 60 * 60 + 2 * 86_400
+    assert (
+        reminder_of(mind.revise(one.id, details={"when": "in 2 days"})).when
+        == clock() // 60 * 60 + 2 * 86_400
+    )
 
 
 def test_a_reminder_needs_a_when_and_a_place(mind):
@@ -176,7 +207,9 @@ def test_a_zone_is_a_name(mind):
         with pytest.raises(BadInput, match="not a time zone"):
             mind.remind("Call Ann", when="tomorrow", zone=zone, space=SPACE)
     with pytest.raises(BadInput, match="not a time zone"):
-        mind.remember("Call Ann", kind="intention", details={"when": "tomorrow", "zone": 5}, space=SPACE)
+        mind.remember(
+            "Call Ann", kind="intention", details={"when": "tomorrow", "zone": 5}, space=SPACE
+        )
 
 
 def test_reminders_are_of_their_space(mind, clock):
@@ -188,11 +221,15 @@ def test_reminders_are_of_their_space(mind, clock):
 
 
 def test_before_its_moment_it_does_not_pop_up(mind, clock):
-    """A reminder for Monday is not told on Saturday because somebody speaks of the report; who asks is told."""
+    """A reminder for Monday is not told on Saturday because somebody speaks of the report; who asks
+    is told.
+    """
     mind.remind("Send the zanzibar report to Ann", when="in 2 days", space=SPACE)
     mind.settle()
     assert mind.hints("the zanzibar report for Ann", space=SPACE) == []
-    assert [hit.memory.kind for hit in mind.recall("the zanzibar report for Ann", space=SPACE)] == ["intention"]
+    assert [hit.memory.kind for hit in mind.recall("the zanzibar report for Ann", space=SPACE)] == [
+        "intention"
+    ]
 
 
 def test_secrets_do_not_become_reminders(mind):
@@ -216,18 +253,20 @@ def test_a_reminder_that_is_purged_leaves_no_trace(mind, clock):
 
 
 def test_it_comes_up_in_the_conversation(mind, clock):
-    """C43, C79: due between turns, prepared with one turn, given with the next, once; triggered when given."""
+    """C43, C79: due between turns, prepared with one turn, given with the next, once; triggered
+    when given.
+    """
     one = mind.remind("Call Ann about the lease", when="in 5 minutes", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as companion:
         assert not turn(companion, "hello", clock=clock)
         clock.tick(minutes=5)
-        assert not turn(companion, "still here", clock=clock)      # this turn finds it due
-        assert status(mind, one) == "pending"                      # prepared is not given
+        assert not turn(companion, "still here", clock=clock)  # this turn finds it due
+        assert status(mind, one) == "pending"  # prepared is not given
         block = turn(companion, "and now", clock=clock)
         assert block.ids == (one.id,) and "To do:\n- Call Ann about the lease" in block.text
         assert status(mind, one) == "triggered"
         assert not any(turn(companion, f"more {n}", clock=clock) for n in range(4))
-    fired, = mind.store.events(verbs=("fired",))
+    (fired,) = mind.store.events(verbs=("fired",))
     assert (fired.session, list(fired.payload["occurrences"])) == ("s1", [one.id])
 
 
@@ -246,9 +285,17 @@ def test_a_file_that_is_touched_calls_for_it(mind, clock):
     """C40: by what is said and by what a tool is given; not by what a tool answers."""
     one = mind.remind("Rotate the keys", files=["auth.py"], space=SPACE)
     two = mind.remind("Bump the tag", commands=["git push"], space=SPACE)
-    listing = [{"role": "user", "content": "list it"}, {"role": "tool", "content": "src/auth.py\nsrc/b.py"}]
-    edit, push = ({"role": "assistant", "content": [{"type": "tool_use", "name": tool, "input": given_}]}
-                  for tool, given_ in (("Edit", {"file_path": "src/auth.py"}), ("Bash", {"command": "git push -u o"})))
+    listing = [
+        {"role": "user", "content": "list it"},
+        {"role": "tool", "content": "src/auth.py\nsrc/b.py"},
+    ]
+    edit, push = (
+        {"role": "assistant", "content": [{"type": "tool_use", "name": tool, "input": given_}]}
+        for tool, given_ in (
+            ("Edit", {"file_path": "src/auth.py"}),
+            ("Bash", {"command": "git push -u o"}),
+        )
+    )
     history, blocks = [], []
     with mind.companion(f"{SPACE}/s1") as companion:
         for message in (*listing, edit, push, *said("thanks")):
@@ -261,14 +308,32 @@ def test_a_file_that_is_touched_calls_for_it(mind, clock):
 
 @pytest.mark.parametrize("shape", ["openai", "anthropic"])
 def test_a_long_command_calls_for_it_too(mind, clock, shape):
-    """C40: a script with a file in it, as agents write them; its secrets are in no window and in no log."""
+    """C40: a script with a file in it, as agents write them; its secrets are in no window and in no
+    log.
+    """
     one = mind.remind("Bump the tag", commands=["git push*"], space=SPACE)
     secret = "ghp_" + "a1B2" * 9
-    command = "cat > notes.txt <<'EOF'\n" + "a line of text\n" * 60 + f"EOF\nexport T={secret}; git push -u origin main"
+    command = (
+        "cat > notes.txt <<'EOF'\n"
+        + "a line of text\n" * 60
+        + f"EOF\nexport T={secret}; git push -u origin main"
+    )
     arguments = {"command": command, "timeout": 5}
-    ask = {"role": "assistant", "content": [{"type": "tool_use", "name": "Bash", "input": arguments}]} \
-        if shape == "anthropic" else {"role": "assistant", "content": None, "tool_calls": [
-            {"id": "c1", "type": "function", "function": {"name": "Bash", "arguments": json.dumps(arguments)}}]}
+    ask = (
+        {"role": "assistant", "content": [{"type": "tool_use", "name": "Bash", "input": arguments}]}
+        if shape == "anthropic"
+        else {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {
+                    "id": "c1",
+                    "type": "function",
+                    "function": {"name": "Bash", "arguments": json.dumps(arguments)},
+                }
+            ],
+        }
+    )
     history, blocks = [], []
     with mind.companion(f"{SPACE}/s1") as companion:
         for message in (*said("hello"), ask, *said("thanks")):
@@ -294,17 +359,23 @@ def test_a_block_that_waited_too_long_swallows_nothing(mind, clock):
 
 
 def test_a_block_prepared_while_the_last_one_was_given_does_not_repeat_it(mind, clock):
-    """Two turns in a row can both find it due before the first has given it; it is given once all the same."""
+    """Two turns in a row can both find it due before the first has given it; it is given once all
+    the same.
+    """
     mind.remind("Call Ann", when="in 1 minute", space=SPACE)
     clock.tick(120)
     with mind.companion(f"{SPACE}/s1") as companion:
         first = turn(companion, "hello")
         companion.conversation.slot.append(first)
-        assert given([first, turn(companion, "again", clock=clock), turn(companion, "so", clock=clock)]) == ["Call Ann"]
+        assert given(
+            [first, turn(companion, "again", clock=clock), turn(companion, "so", clock=clock)]
+        ) == ["Call Ann"]
 
 
 def test_it_waits_for_a_person_who_is_at_lunch(mind, clock):
-    """C43: what comes due in a silence, however long, is there with the next turn, not the one after."""
+    """C43: what comes due in a silence, however long, is there with the next turn, not the one
+    after.
+    """
     mind.remind("Call Ann", when="in 5 minutes", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as companion:
         turn(companion, "hello")
@@ -315,7 +386,9 @@ def test_it_waits_for_a_person_who_is_at_lunch(mind, clock):
 
 
 def test_one_that_was_left_open_does_not_hold_on_to_it(mind, clock):
-    """While it is silent only the conversation that spoke last holds reminders; another one gets them in time."""
+    """While it is silent only the conversation that spoke last holds reminders; another one gets
+    them in time.
+    """
     mind.remind("Call Ann", when="in 30 minutes", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as left, mind.companion(f"{SPACE}/s2") as used:
         turn(left, "hello")
@@ -327,8 +400,12 @@ def test_one_that_was_left_open_does_not_hold_on_to_it(mind, clock):
 
 
 def test_one_that_is_put_off_or_done_meanwhile_is_withdrawn(mind, clock):
-    """A block that waits is not given when its reminder was snoozed or done; the rest of it comes again."""
-    one, two = (mind.remind(text, when="in 1 minute", space=SPACE) for text in ("Call Ann", "Call Bob"))
+    """A block that waits is not given when its reminder was snoozed or done; the rest of it comes
+    again.
+    """
+    one, two = (
+        mind.remind(text, when="in 1 minute", space=SPACE) for text in ("Call Ann", "Call Bob")
+    )
     with mind.companion(f"{SPACE}/s1") as companion:
         turn(companion, "hello")
         turn(companion, "now it is due", clock=clock, tick=120)
@@ -360,11 +437,15 @@ def test_a_conversation_that_ends_lets_go_of_it(mind, clock):
     mind.remind("Call Ann", when="in 1 minute", space=SPACE)
     clock.tick(120)
     mind.companion(f"{SPACE}/s1").close()
-    assert mind.due(space=SPACE, fire=False) and given([turn(mind.companion(f"{SPACE}/s2"), "hello")]) == ["Call Ann"]
+    assert mind.due(space=SPACE, fire=False) and given(
+        [turn(mind.companion(f"{SPACE}/s2"), "hello")]
+    ) == ["Call Ann"]
 
 
 def test_what_a_conversation_is_about_to_give_is_left_to_it(mind, clock):
-    """A hook that fires meanwhile gets nothing; when the conversation never speaks again, it does."""
+    """A hook that fires meanwhile gets nothing; when the conversation never speaks
+    again, it does.
+    """
     mind.remind("Call Ann", when="in 1 minute", space=SPACE)
     clock.tick(120)
     mind.companion(f"{SPACE}/s1")
@@ -388,11 +469,15 @@ def test_a_turn_does_not_wait_for_a_store_that_is_busy(tmp_path, clock):
 
 
 def test_an_odd_recurrence_loses_no_turn_and_blocks_nobody(mind, clock):
-    """From a file or an older version: the turn it is given with is kept, once is all, and others come."""
+    """From a file or an older version: the turn it is given with is kept, once is all, and others
+    come.
+    """
     odd = mind.remind("Odd", when="in 1 minute", space=SPACE)
     with mind.store.alone():
-        mind.store.apply([altered(odd, clock(), {"every": "every 99999999999 days at 09:00"})],
-                         Event("revise", SPACE, clock()))
+        mind.store.apply(
+            [altered(odd, clock(), {"every": "every 99999999999 days at 09:00"})],
+            Event("revise", SPACE, clock()),
+        )
     mind.remind("Often", every="every 20 minutes", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as companion:
         blocks = [later(companion, f"work {n}", clock, 1_300) for n in range(4)]
@@ -407,35 +492,54 @@ def test_a_turn_is_not_lost_for_its_reminder(mind, clock, monkeypatch):
 
     def broken(*_):
         raise OverflowError("date value out of range")
+
     monkeypatch.setattr("reverie.background.fire", broken)
     with mind.companion(f"{SPACE}/s1") as companion:
         assert given([turn(companion, "hello")]) == ["Call Ann"]
-    assert [event.payload["messages"][0]["text"] for event in mind.store.events(verbs=("turn",))] == ["hello"]
-    failed, = mind.store.events(verbs=("failed",))
-    assert failed.payload["error"] == "OverflowError: a reminder that was given could not be marked as given"
+    assert [
+        event.payload["messages"][0]["text"] for event in mind.store.events(verbs=("turn",))
+    ] == ["hello"]
+    (failed,) = mind.store.events(verbs=("failed",))
+    assert (
+        failed.payload["error"]
+        == "OverflowError: a reminder that was given could not be marked as given"
+    )
 
 
 # From what people say
 
 
 def test_people_ask_to_be_reminded(mind, clock):
-    """Said in a conversation: kept with its time, not for the words that asked; given when it comes."""
+    """Said in a conversation: kept with its time, not for the words that asked; given when it
+    comes.
+    """
     with mind.companion(f"{SPACE}/s1") as companion:
         turn(companion, "hello")
         turn(companion, "ok. remind me in 20 minutes to check the build", clock=clock)
         turn(companion, "and when we touch auth.py, remind me to rotate the keys", clock=clock)
         mind.settle()
         assert {(m.text, m.provenance) for m in mind.reminders(space=SPACE)} == {
-            ("Check the build", "user_stated"), ("Rotate the keys", "user_stated")}
+            ("Check the build", "user_stated"),
+            ("Rotate the keys", "user_stated"),
+        }
         quiet = [turn(companion, f"something else {n}", clock=clock) for n in range(3)]
-        blocks = [later(companion, text, clock, 900) for text in ("and now", "edit src/auth.py please", "ok")]
+        blocks = [
+            later(companion, text, clock, 900)
+            for text in ("and now", "edit src/auth.py please", "ok")
+        ]
     assert (given(quiet), given(blocks)) == ([], ["Check the build", "Rotate the keys"])
 
 
 def test_the_same_thing_at_another_time_is_another_reminder(mind, clock):
     """What was done last week can be asked for again; a transcript that is read twice asks once."""
-    weekly = [{"role": "user", "content": "remind me tomorrow at 9 to call Ann", "at": clock() + week * 604_800}
-              for week in range(2)]
+    weekly = [
+        {
+            "role": "user",
+            "content": "remind me tomorrow at 9 to call Ann",
+            "at": clock() + week * 604_800,
+        }
+        for week in range(2)
+    ]
     first = mind.learn(weekly[:1], space=SPACE, session="one")
     clock.tick(days=1)
     mind.due(space=SPACE, fire=True)
@@ -449,11 +553,13 @@ def test_the_same_thing_at_another_time_is_another_reminder(mind, clock):
 
 
 def test_an_old_transcript_reminds_of_nothing(mind, clock):
-    """"Tomorrow" in a conversation of last year has passed; what is still to come is kept."""
+    """ "Tomorrow" in a conversation of last year has passed; what is still to come is kept."""
     old, new = clock() - 300 * 86_400, clock() - 3_600
     texts = ["remind me tomorrow at 9 to call Ann", "remind me in 2 hours to call Bob"]
-    learned = [mind.learn([{"role": "user", "content": text, "at": at}], space=SPACE)
-               for text, at in ((texts[0], old), (texts[1], new))]
+    learned = [
+        mind.learn([{"role": "user", "content": text, "at": at}], space=SPACE)
+        for text, at in ((texts[0], old), (texts[1], new))
+    ]
     assert [[m.text for m in one.memories] for one in learned] == [[], ["Call Bob"]]
 
 
@@ -461,22 +567,38 @@ def test_an_old_transcript_reminds_of_nothing(mind, clock):
 
 
 def test_the_command_line_reminds(tmp_path):
-    """remind, due, reminders, snooze, done, cancel; what was understood is told back; --json has it all."""
+    """remind, due, reminders, snooze, done, cancel; what was understood is told back; --json has it
+    all.
+    """
     where = ("--home", str(toy_home(tmp_path)), "--space", "me/demo")
-    out = invoked(*where, "remind", "Renew", "it", "--at", "2099-01-05 09:00", "--zone", "Europe/Berlin").output
+    out = invoked(
+        *where, "remind", "Renew", "it", "--at", "2099-01-05 09:00", "--zone", "Europe/Berlin"
+    ).output
     assert "Understood as: Monday 2099-01-05 09:00 Europe/Berlin" in out
-    kept = json.loads(invoked(*where, "--json", "remind", "Rotate", "--when-file", "auth.py", "--priority", "1").output)
+    kept = json.loads(
+        invoked(
+            *where, "--json", "remind", "Rotate", "--when-file", "auth.py", "--priority", "1"
+        ).output
+    )
     id = kept["memory"]["id"]
     assert kept["understood"] == "when the context meets auth.py"
     assert "Nothing is due." in invoked(*where, "due").output
     assert id in invoked(*where, "due", "--context", "edit auth.py").output
-    hits = json.loads(invoked(*where, "due", "--context", "edit auth.py", "--fire", "--json").output)["hits"]
+    hits = json.loads(
+        invoked(*where, "due", "--context", "edit auth.py", "--fire", "--json").output
+    )["hits"]
     assert [hit["id"] if "id" in hit else hit["memory"]["id"] for hit in hits] == [id]
     assert "Nothing is due." in invoked(*where, "due", "--context", "edit auth.py", "--fire").output
     assert "triggered  Rotate" in invoked(*where, "reminders").output
-    assert "is pending. Due: " in invoked("--home", where[1], "snooze", id, "in", "20", "minutes").output
+    assert (
+        "is pending. Due: "
+        in invoked("--home", where[1], "snooze", id, "in", "20", "minutes").output
+    )
     assert "is done" in invoked("--home", where[1], "done", id).output
     assert id not in invoked(*where, "reminders").output
     assert "done" in invoked(*where, "reminders", "--all").output
-    assert "understood as Wednesday 2020-01-01" in invoked(*where, "remind", "x", "--at", "2020-01-01", code=2).stderr
+    assert (
+        "understood as Wednesday 2020-01-01"
+        in invoked(*where, "remind", "x", "--at", "2020-01-01", code=2).stderr
+    )
     invoked(*where, "remind", "x", "--at", "tomorrow", "--in", "2h", code=2)

@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""Reminders and real processes: two that look at the same moment, one that is killed, one that starts again."""
+"""Reminders and real processes: two that look at the same moment, one that is killed, one that
+starts again.
+"""
 
 import json
 import signal
@@ -14,7 +16,7 @@ from reverie.testing import SPACE, Clock, memory, said
 
 REMINDERS, PROCESSES = 60, 4
 
-HOOK = r'''
+HOOK = r"""
 import json, sys
 from reverie.clock import now
 from reverie.testing import SPACE, memory
@@ -22,8 +24,8 @@ with memory(sys.argv[1], now=now) as mind:
     sys.stdin.readline()
     rounds = [[hit.memory.text for hit in mind.due(space=SPACE, fire=True)] for _ in range(20)]
 print(json.dumps([text for one in rounds for text in one]))
-'''
-AGENT = r'''
+"""
+AGENT = r"""
 import json, sys
 from reverie.clock import now
 from reverie.testing import SPACE, memory, said
@@ -36,8 +38,8 @@ with memory(sys.argv[1], now=now) as mind:
             assert companion.wait(60)
     assert not companion.trouble, companion.trouble
 print(json.dumps(told))
-'''
-KILLED = r'''
+"""
+KILLED = r"""
 import sys, time
 from reverie.testing import SPACE, Clock, memory, said
 mind = memory(sys.argv[1], now=Clock(float(sys.argv[2])))
@@ -47,13 +49,21 @@ if sys.argv[3] == "given":
     assert companion.wait(30)
 print("ready", flush=True)
 time.sleep(600)
-'''
+"""
 
 
 def run_at_once(scripts):
     """What each of some processes says that were let go at the same moment."""
-    children = [subprocess.Popen([sys.executable, "-c", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, text=True) for words in scripts]
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for words in scripts
+    ]
     for child in children:
         child.stdin.write("go\n")
         child.stdin.flush()
@@ -66,11 +76,20 @@ def run_at_once(scripts):
 def test_each_fires_exactly_once_however_many_look(tmp_path, script):
     """C43, CC-67: four processes at the same moment; each reminder reaches one of them, once."""
     with memory(tmp_path, now=now) as mind:
-        mind.remember_many([{"text": f"r{n}", "kind": "intention", "details": {"when": now() - 5}}
-                            for n in range(REMINDERS)], space=SPACE)
+        mind.remember_many(
+            [
+                {"text": f"r{n}", "kind": "intention", "details": {"when": now() - 5}}
+                for n in range(REMINDERS)
+            ],
+            space=SPACE,
+        )
         told = run_at_once([(script, str(tmp_path), f"s{n}") for n in range(PROCESSES)])
         everything = sorted(text for one in told for text in one)
-        fired = [id for event in mind.store.events(verbs=("fired",)) for id in event.payload["occurrences"]]
+        fired = [
+            id
+            for event in mind.store.events(verbs=("fired",))
+            for id in event.payload["occurrences"]
+        ]
 
         assert everything == sorted(f"r{n}" for n in range(REMINDERS))
         assert len(fired) == len(set(fired)) == REMINDERS
@@ -92,7 +111,9 @@ def killed(home, at, when):
 
 
 def test_a_process_killed_before_it_gave_swallows_nothing(tmp_path):
-    """kill -9 between deciding and giving: when the claim is over, another conversation is told; once."""
+    """kill -9 between deciding and giving: when the claim is over, another conversation is told;
+    once.
+    """
     clock = Clock()
     with memory(tmp_path, now=clock) as mind:
         mind.remind("Call Ann", when="in 1 minute", space=SPACE)

@@ -37,19 +37,47 @@ def steps(result):
 
 
 CORPUS = [
-    {"id": "1", "text": "My parrot Kiwi learned to whistle the anthem.", "timestamp": "2024-01-01T10:00:00",
-     "session_id": "S1", "speaker": "Ann"},
-    {"id": "2", "text": "How lovely that is!", "timestamp": "2024-01-01T10:00:20", "session_id": "S1",
-     "speaker": "Bob"},
-    {"id": "3", "text": "Does your parrot Kiwi still whistle the anthem?", "timestamp": "2024-03-01T10:00:00",
-     "session_id": "S2", "speaker": "Bob"},
-    {"id": "4", "text": "Every single morning, at six.", "timestamp": "2024-03-01T10:00:20", "session_id": "S2",
-     "speaker": "Ann"},
+    {
+        "id": "1",
+        "text": "My parrot Kiwi learned to whistle the anthem.",
+        "timestamp": "2024-01-01T10:00:00",
+        "session_id": "S1",
+        "speaker": "Ann",
+    },
+    {
+        "id": "2",
+        "text": "How lovely that is!",
+        "timestamp": "2024-01-01T10:00:20",
+        "session_id": "S1",
+        "speaker": "Bob",
+    },
+    {
+        "id": "3",
+        "text": "Does your parrot Kiwi still whistle the anthem?",
+        "timestamp": "2024-03-01T10:00:00",
+        "session_id": "S2",
+        "speaker": "Bob",
+    },
+    {
+        "id": "4",
+        "text": "Every single morning, at six.",
+        "timestamp": "2024-03-01T10:00:20",
+        "session_id": "S2",
+        "speaker": "Ann",
+    },
 ]
-CORPUS[1:1] = [{"id": f"f{n}", "text": f"Number {n} of the many things that I did {word} today.", "session_id": "S1",
-                "timestamp": "2024-01-01T10:00:10", "speaker": "Bob"}
-               for n, word in enumerate(["at work", "in town", "for lunch", "by train", "with her", "on foot",
-                                         "at home", "again"])]
+CORPUS[1:1] = [
+    {
+        "id": f"f{n}",
+        "text": f"Number {n} of the many things that I did {word} today.",
+        "session_id": "S1",
+        "timestamp": "2024-01-01T10:00:10",
+        "speaker": "Bob",
+    }
+    for n, word in enumerate(
+        ["at work", "in town", "for lunch", "by train", "with her", "on foot", "at home", "again"]
+    )
+]
 
 
 def test_a_later_session_is_reminded_of_an_earlier_one(run, tmp_path):
@@ -61,12 +89,15 @@ def test_a_later_session_is_reminded_of_an_earlier_one(run, tmp_path):
     assert any(m["session"] == "S1" and "Kiwi" in m["text"] and m["why"] for m in surfaced)
     assert all(m["session"] != t["session"] for t in turns for m in t["surfaced"])
     assert (summary["turns"], summary["sessions"]) == (12, 2)
-    assert 1_700_000_000 < turns[0]["at"] < 1_710_000_000          # the clock follows the recording
+    assert 1_700_000_000 < turns[0]["at"] < 1_710_000_000  # the clock follows the recording
 
 
 def test_the_throw_away_home_is_one(run, home, tmp_path):
     """Nothing of a replay reaches the real memory, unless it is wished."""
-    file = lines(tmp_path / "talk.jsonl", [{"role": "user", "content": "Remember that the staging host is heron."}])
+    file = lines(
+        tmp_path / "talk.jsonl",
+        [{"role": "user", "content": "Remember that the staging host is heron."}],
+    )
     run("replay", file)
     assert not (home / "reverie.db").exists()
     run("replay", file, "--keep", "--space", "me/demo")
@@ -77,9 +108,14 @@ def test_the_throw_away_home_is_one(run, home, tmp_path):
 
 def test_only_what_asks_for_it_is_learned_from_an_agent(run, tmp_path):
     """Messages of an agent's transcript are not kept; --keep-turns keeps them."""
-    file = lines(tmp_path / "talk.jsonl", [{"role": "user", "content": "Always run the linter before a commit."},
-                                           {"role": "assistant", "content": "I will."},
-                                           {"role": "user", "content": "How are you?"}])
+    file = lines(
+        tmp_path / "talk.jsonl",
+        [
+            {"role": "user", "content": "Always run the linter before a commit."},
+            {"role": "assistant", "content": "I will."},
+            {"role": "user", "content": "How are you?"},
+        ],
+    )
     turns, summary = steps(run("replay", file, "--json"))
     assert (summary["turns"], summary["learned"]) == (2, 1)
     assert ["Always run the linter before a commit."] == [m["text"] for m in turns[0]["learned"]]
@@ -92,7 +128,10 @@ def test_fast_does_not_wait(run, tmp_path):
 
 def test_a_replay_for_people(run, tmp_path):
     """Turn by turn, and the figures at the end; markup in what was said stays text."""
-    rows = [*CORPUS, {"id": "5", "text": "[bold]x[/bold] \x1b[2J", "session_id": "S2", "speaker": "Ann"}]
+    rows = [
+        *CORPUS,
+        {"id": "5", "text": "[bold]x[/bold] \x1b[2J", "session_id": "S2", "speaker": "Ann"},
+    ]
     out = run("replay", lines(tmp_path / "c.jsonl", rows)).stdout
     assert "session S2" in out and "turns in 2 sessions" in out and "turn() took" in out
     assert "[bold]x[/bold]" in out and "\x1b" not in out
@@ -100,7 +139,9 @@ def test_a_replay_for_people(run, tmp_path):
     run("replay", str(tmp_path / "c.jsonl"), "-q")
 
 
-@pytest.mark.parametrize(("text", "says"), [("nonsense", "Line 1 is not JSON"), ("", "nothing in that file")])
+@pytest.mark.parametrize(
+    ("text", "says"), [("nonsense", "Line 1 is not JSON"), ("", "nothing in that file")]
+)
 def test_junk_is_named(run, tmp_path, text, says):
     """Exit code 2 and the number of the line."""
     (tmp_path / "junk").write_text(text)
@@ -109,7 +150,12 @@ def test_junk_is_named(run, tmp_path, text, says):
 
 
 def test_stdin_can_be_replayed(run):
-    assert steps(run("replay", "-", "--json", stdin='[{"role": "user", "content": "hello"}]'))[1]["turns"] == 1
+    assert (
+        steps(run("replay", "-", "--json", stdin='[{"role": "user", "content": "hello"}]'))[1][
+            "turns"
+        ]
+        == 1
+    )
 
 
 def test_the_examples_teach_and_remind(run):
@@ -121,19 +167,29 @@ def test_the_examples_teach_and_remind(run):
 
 
 def git(folder, *words):
-    subprocess.run(["git", "-C", str(folder), "-c", "user.name=Ann", "-c", "user.email=a@example.org", *words],
-                   check=True, capture_output=True)
+    subprocess.run(
+        ["git", "-C", str(folder), "-c", "user.name=Ann", "-c", "user.email=a@example.org", *words],
+        check=True,
+        capture_output=True,
+    )
 
 
 def test_the_tour_takes_in_the_history(run, tmp_path, monkeypatch):
-    """The tour: commits of this repository, a sample that teaches, another that is reminded, answers."""
+    """The tour: commits of this repository, a sample that teaches, another that is reminded,
+    answers.
+    """
     repo = tmp_path / "repo"
     repo.mkdir()
     git(repo, "init")
     for n in range(7):
         (repo / f"file{n}.py").write_text(str(n))
         git(repo, "add", ".")
-        git(repo, "commit", "-m", f"Widget {n}: teach it to hum\n\nBecause it was [bold]silent[/bold].")
+        git(
+            repo,
+            "commit",
+            "-m",
+            f"Widget {n}: teach it to hum\n\nBecause it was [bold]silent[/bold].",
+        )
     monkeypatch.chdir(repo)
     told = json.loads(run("tour", "--json").stdout)
     assert told["commits"] == 7 and len(told["learned"]) >= 8 and told["problems"] == []
@@ -151,6 +207,7 @@ def test_the_tour_without_a_history_says_so(run, tmp_path, monkeypatch):
 def test_the_tour_without_its_examples_says_so(run, tmp_path, monkeypatch):
     """Installed from a wheel, the samples are not there."""
     from reverie.surfaces import tour
+
     monkeypatch.setattr(tour, "__file__", str(tmp_path / "a/b/c/d/tour.py"))
     monkeypatch.chdir(tmp_path)
     assert "clone" in run("tour", code=2).stderr
@@ -163,7 +220,11 @@ def test_the_tour_with_the_real_model(tmp_path):
     cache = Path(__file__).parents[2] / ".cache" / "home"
     if not (cache / "cache" / "models").is_dir():
         pytest.skip("the model is not cached; make run fetches it")
-    out = subprocess.run([sys.executable, "-m", "reverie", "tour", "--json", "--home", str(cache)], capture_output=True,
-                         check=True, env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"})
+    out = subprocess.run(
+        [sys.executable, "-m", "reverie", "tour", "--json", "--home", str(cache)],
+        capture_output=True,
+        check=True,
+        env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"},
+    )
     summary = json.loads(out.stdout)["replay"]["summary"]
     assert 1 <= summary["surfaced"] <= summary["turns"] // 2

@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""The sandbox: things tried out see nothing of what is really remembered and alter none of it, however they come in."""
+"""The sandbox: things tried out see nothing of what is really remembered and alter none of it,
+however they come in.
+"""
 
 import json
 import os
@@ -46,43 +48,66 @@ def home(tmp_path, project, monkeypatch):
 
 
 def ran(folder, *words, given=b"", **env):
-    done = subprocess.run([sys.executable, *words], input=given, capture_output=True, check=False, cwd=folder,
-                          env={**os.environ, **env})
+    done = subprocess.run(
+        [sys.executable, *words],
+        input=given,
+        capture_output=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, **env},
+    )
     assert done.returncode == 0, (words, done.stderr)
     return json.loads(done.stdout)
 
 
 def texts(folder, *words, **env):
     """What a process of the command line in a folder recalls."""
-    found = ran(folder, "-m", "reverie", *words, "--json", "recall", ASKED, "--mode", "words", **env)
+    found = ran(
+        folder, "-m", "reverie", *words, "--json", "recall", ASKED, "--mode", "words", **env
+    )
     return {hit["memory"]["text"] for hit in found["hits"]}
 
 
 def hooked(folder, **env):
     """What a hook answers the first prompt of a session in a folder."""
-    said = {"session_id": "s1", "cwd": str(folder), "hook_event_name": "UserPromptSubmit", "prompt": ASKED}
-    found = ran(folder, "-I", "-S", launcher(), "claude-code", given=json.dumps(said).encode(), **env)
+    said = {
+        "session_id": "s1",
+        "cwd": str(folder),
+        "hook_event_name": "UserPromptSubmit",
+        "prompt": ASKED,
+    }
+    found = ran(
+        folder, "-I", "-S", launcher(), "claude-code", given=json.dumps(said).encode(), **env
+    )
     return found.get("hookSpecificOutput", {}).get("additionalContext", "")
 
 
 def untouched(home):
     """What the real memory holds, read past every sandbox."""
     with memory(home) as mind:
-        return [one.text for one in mind.browse(space="me", limit=99)] + [m.text for space in mind.stats().spaces
-                                                                          for m in mind.browse(space=space)]
+        return [one.text for one in mind.browse(space="me", limit=99)] + [
+            m.text for space in mind.stats().spaces for m in mind.browse(space=space)
+        ]
 
 
 def test_the_command_line_in_a_sandbox(home, project):
-    """By option or by variable, whatever home a command names: nothing real is seen or altered, and another process
+    """By option or by variable, whatever home a command names: nothing real is seen or altered, and
+    another process
 
     of the same project that is not in the sandbox sees what is real, from a work tree too (CC-15).
     """
     assert texts(project) == texts(project.parent / "wt") == {REAL}
     ran(project, "-m", "reverie", "--sandbox", "remember", TRIED, "--json")
-    for words, env in ((("--sandbox",), {}), (("--sandbox", "--home", str(home)), {}), ((), {"REVERIE_SANDBOX": "1"}),
-                       (("--home", str(home)), {"REVERIE_SANDBOX": "1"})):
+    for words, env in (
+        (("--sandbox",), {}),
+        (("--sandbox", "--home", str(home)), {}),
+        ((), {"REVERIE_SANDBOX": "1"}),
+        (("--home", str(home)), {"REVERIE_SANDBOX": "1"}),
+    ):
         assert texts(project, *words, **env) == {TRIED}, (words, env)
-    behind = ran(project, "-m", "reverie", "--sandbox", "recall", ASKED, "--home", str(home), "--json")
+    behind = ran(
+        project, "-m", "reverie", "--sandbox", "recall", ASKED, "--home", str(home), "--json"
+    )
     assert [hit["memory"]["text"] for hit in behind["hits"]] == [TRIED]
     assert texts(project) == texts(project, REVERIE_SANDBOX="0") == {REAL}
 
@@ -94,12 +119,15 @@ def test_its_worker_works_in_it(home, project):
     def vectors(place):
         with reverie.open(settings=Settings(home=place, embedder="none")) as mind:
             return mind.stats().vectors
+
     until(lambda: vectors(home / SANDBOX))
     assert not vectors(home)
 
 
 def test_hooks_in_a_sandbox(home, project):
-    """A hook of a host that was started in a sandbox says nothing real and writes nothing down there (CC-15)."""
+    """A hook of a host that was started in a sandbox says nothing real and writes nothing down
+    there (CC-15).
+    """
     assert REAL in hooked(project)
     until(lambda: not lives(Places(str(home)).lock))
     before = sorted(path.name for path in (home / "hooks").rglob("*"))
@@ -114,8 +142,13 @@ def test_tools_of_an_agent_in_a_sandbox(home, project):
     from tests.flow.test_mcp import one
 
     def server(**env):
-        return mcp.StdioServerParameters(command=sys.executable, args=["-m", "reverie", "mcp"], cwd=project,
-                                         env={**os.environ, **env})
+        return mcp.StdioServerParameters(
+            command=sys.executable,
+            args=["-m", "reverie", "mcp"],
+            cwd=project,
+            env={**os.environ, **env},
+        )
+
     assert [m["text"] for m in one(server(), "recall", query="staging")["memories"]] == [REAL]
     one(server(REVERIE_SANDBOX="1"), "remember", text=TRIED)
     found = one(server(REVERIE_SANDBOX="1"), "recall", query="staging")
@@ -124,12 +157,20 @@ def test_tools_of_an_agent_in_a_sandbox(home, project):
 
 
 def test_python_in_a_sandbox(home, monkeypatch, project):
-    """Whatever address a program opens, and with whatever settings, it is exchanged for one in a sandbox (CC-15)."""
+    """Whatever address a program opens, and with whatever settings, it is exchanged for one in a
+    sandbox (CC-15).
+    """
     space, real = config.space_of(project), home / "reverie.db"
     monkeypatch.setenv("REVERIE_SANDBOX", "1")
-    for where, settings in ((None, None), (home, None), (real, None), (f"sqlite:///{real}", None),
-                            (None, Settings(home=home)), (None, Settings(home=home, store=f"sqlite:///{real}")),
-                            (home / SANDBOX, None)):
+    for where, settings in (
+        (None, None),
+        (home, None),
+        (real, None),
+        (f"sqlite:///{real}", None),
+        (None, Settings(home=home)),
+        (None, Settings(home=home, store=f"sqlite:///{real}")),
+        (home / SANDBOX, None),
+    ):
         with reverie.open(where, settings=settings) as mind:
             mind.remember(TRIED, space=space)
             assert {one.text for one in mind.browse(space=space)} == {TRIED}, where

@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""Secrets that were stored before they were known as such: found everywhere, taken out for good, and all else stays."""
+"""Secrets that were stored before they were known as such: found everywhere, taken out for good,
+and all else stays.
+"""
 
 import json
 import sqlite3
@@ -35,11 +37,20 @@ def home(tmp_path):
 
 
 def test_a_look_says_where_and_how_many_and_changes_nothing(old, home, clock):
-    """Every sort of place is named, with kinds and counts, never the secret; not a byte is altered (A106, A107)."""
+    """Every sort of place is named, with kinds and counts, never the secret; not a byte is altered
+    (A106, A107).
+    """
     with memory(home, now=clock) as mind:
         before = holding(home, SECRET)
         found = mind.scrub()
-        assert {find.what for find in found.finds} == {"memory", "history", "event", "file", "notes", "code"}
+        assert {find.what for find in found.finds} == {
+            "memory",
+            "history",
+            "event",
+            "file",
+            "notes",
+            "code",
+        }
         assert set(found.kinds) == {"github-token"} and found.kinds["github-token"] > 30
         assert old in {find.name for find in found.finds}
         assert [path.name for path in found.copies] == ["reverie-20251009.db"]
@@ -49,7 +60,9 @@ def test_a_look_says_where_and_how_many_and_changes_nothing(old, home, clock):
 
 
 def test_an_index_of_an_earlier_version_goes(tmp_path, clock):
-    """Nobody reads it any more, and it holds what rules let through then: a look tells it, a scrub removes it."""
+    """Nobody reads it any more, and it holds what rules let through then: a look tells it, a scrub
+    removes it.
+    """
     with memory(tmp_path / "home", now=clock) as mind:
         left = tmp_path / "home" / "cache" / "reverie-code-1.db"
         left.parent.mkdir(parents=True, exist_ok=True)
@@ -60,12 +73,14 @@ def test_an_index_of_an_earlier_version_goes(tmp_path, clock):
         (tmp_path / "code").mkdir()
         (tmp_path / "code" / "a.py").write_text("def f(): pass\n")
         mind.index_code(tmp_path / "code")
-        assert not left.exists()         # the index that is made takes its place
+        assert not left.exists()  # the index that is made takes its place
 
 
 def test_what_is_scrubbed_stands_in_no_file(old, home, clock, tmp_path):
-    """A106, A110, CC-89: rows, history, words, indexes, pages, shared files, hooks, logs, backups; then nothing more
-    is found, pages and store agree, and what the memory is otherwise stays: id, links, strength, tags."""
+    """A106, A110, CC-89: rows, history, words, indexes, pages, shared files, hooks, logs, backups;
+    then nothing more is found, pages and store agree, and what the memory is otherwise stays: id,
+    links, strength, tags.
+    """
     with memory(home, now=clock) as mind:
         other = mind.remember("Ann wrote the relay.", space=SPACE)
         mind.link(old, other.id)
@@ -77,7 +92,9 @@ def test_what_is_scrubbed_stands_in_no_file(old, home, clock, tmp_path):
         assert SECRET not in (tmp_path / "shared.jsonl").read_text()
         [after] = mind.get([old])
         assert after.text == before.text.replace(SECRET, "[REDACTED:github-token]")
-        assert after._replace(text="", title="", details={}) == before._replace(text="", title="", details={})
+        assert after._replace(text="", title="", details={}) == before._replace(
+            text="", title="", details={}
+        )
         assert set(mind.store.edges([old])) == set(ties)
         again = mind.scrub()
         assert (again.finds, again.holds) == ((), False)
@@ -91,7 +108,9 @@ def test_what_is_scrubbed_stands_in_no_file(old, home, clock, tmp_path):
 
 
 def test_what_was_changed_can_still_be_undone(old, home, clock):
-    """History is cleaned as the memory is, so taking back a change of before leads to the cleaned text (CC-8)."""
+    """History is cleaned as the memory is, so taking back a change of before leads to the cleaned
+    text (CC-8).
+    """
     with memory(home, now=clock) as mind:
         mind.scrub(write=True)
         change = next(record for record in reversed(mind.history(old)) if "text" in record.after)
@@ -100,7 +119,9 @@ def test_what_was_changed_can_still_be_undone(old, home, clock):
 
 
 def test_a_text_without_a_shape_is_taken_out_wherever_it_stands(tmp_path, home, clock):
-    """In any letter case, as JSON writes it, in the words of indexes; the user's own files are named, not altered."""
+    """In any letter case, as JSON writes it, in the words of indexes; the user's own files are
+    named, not altered.
+    """
     with memory(home, now=clock) as mind:
         kept = live(mind, tmp_path, WORDS)
         assert len(holding(home, WORDS)) > 5
@@ -114,20 +135,39 @@ def test_a_text_without_a_shape_is_taken_out_wherever_it_stands(tmp_path, home, 
         assert WORDS in (tmp_path / "notes/a.md").read_text()
 
 
-@pytest.mark.parametrize("text", ["", "heron", "   x   ", "session", "User_Stated", "redacted:given", "Reverie",
-                                  "MEMORY.md", "preferences", "remembers in"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "heron",
+        "   x   ",
+        "session",
+        "User_Stated",
+        "redacted:given",
+        "Reverie",
+        "MEMORY.md",
+        "preferences",
+        "remembers in",
+    ],
+)
 def test_a_text_that_would_tear_what_is_not_meant_is_refused(mind, text):
-    """Too short, or a word that Reverie itself writes; the message says what to do instead, not the text."""
+    """Too short, or a word that Reverie itself writes; the message says what to do instead, not the
+    text.
+    """
     with pytest.raises(BadInput, match="reverie revise"):
         mind.scrub(text)
 
 
 def test_stopped_it_keeps_what_it_did_and_goes_on(old, home, clock):
-    """Ctrl-C between two steps: what was cleaned stays so, nothing is broken, the next run does the rest (CC-12)."""
+    """Ctrl-C between two steps: what was cleaned stays so, nothing is broken, the next run does the
+    rest (CC-12).
+    """
     with memory(home, now=clock) as mind:
+
         def stop(stage, done, _total):
             if stage == "Looking through the files" and done == 3:
                 raise KeyboardInterrupt
+
         with pytest.raises(KeyboardInterrupt):
             mind.scrub(write=True, on=stop)
         assert SECRET not in mind.get([old])[0].text and holding(home, SECRET)
@@ -138,7 +178,9 @@ def test_stopped_it_keeps_what_it_did_and_goes_on(old, home, clock):
 
 
 def test_a_reader_is_named_and_the_worker_does_the_rest(old, home, clock):
-    """While a process reads an older state its journal has to stay: said, and done as soon as it has gone."""
+    """While a process reads an older state its journal has to stay: said, and done as soon as it
+    has gone.
+    """
     with memory(home, now=clock) as mind:
         with closing(sqlite3.connect(home / "reverie.db", isolation_level=None)) as db:
             db.execute("begin")
@@ -164,25 +206,39 @@ with reverie.open(settings=Settings(home=Path(sys.argv[1]), embedder="none")) as
 
 def test_others_go_on_writing(old, home, clock):
     """Another process remembers all the while: neither fails, nothing of either is lost (CC-12)."""
-    with memory(home, now=clock) as mind, subprocess.Popen([sys.executable, "-c", WRITING, str(home)], text=True,
-                                                          stdout=subprocess.PIPE) as other:
+    with (
+        memory(home, now=clock) as mind,
+        subprocess.Popen(
+            [sys.executable, "-c", WRITING, str(home)], text=True, stdout=subprocess.PIPE
+        ) as other,
+    ):
         assert other.stdout.readline() == "ready\n"
         done = mind.scrub(write=True, copies=True)
         assert other.wait(60) == 0
         assert done.written
         until(lambda: scrubbing.finished(mind.work))
         assert holding(home, SECRET) == []
-        assert sum("another process" in one.text for one in mind.browse(space=SPACE, limit=200)) == 60
+        assert (
+            sum("another process" in one.text for one in mind.browse(space=SPACE, limit=200)) == 60
+        )
 
 
 def test_on_the_command_line_a_look_is_the_default(old, home):
-    """Exit code 1 where something was found, 0 where nothing was or all was taken out; --backups is asked for."""
+    """Exit code 1 where something was found, 0 where nothing was or all was taken out; --backups is
+    asked for.
+    """
     place = ("--home", str(home))
     look = invoked("scrub", *place, code=1)
-    assert "memory: " in look.stdout and "github-token" in look.stdout and "reverie scrub --yes" in look.stdout
+    assert (
+        "memory: " in look.stdout
+        and "github-token" in look.stdout
+        and "reverie scrub --yes" in look.stdout
+    )
     assert "reverie-20251009.db" in look.stderr and SECRET not in look.output
     done = json.loads(invoked("scrub", "--yes", "--json", *place, code=1).stdout)
-    assert done["written"] and [path.rpartition("/")[2] for path in done["copies"]] == ["reverie-20251009.db"]
+    assert done["written"] and [path.rpartition("/")[2] for path in done["copies"]] == [
+        "reverie-20251009.db"
+    ]
     assert holding(home, SECRET) == ["backups/reverie-20251009.db"]
     invoked("scrub", "--yes", "--backups", *place)
     assert holding(home, SECRET) == []
@@ -205,8 +261,15 @@ def test_every_column_that_holds_text_is_gone_through(home, clock):
     with memory(home, now=clock), closing(sqlite3.connect(home / "reverie.db")) as db:
         known = {table.name: {*table.columns} | FIXED.get(table.name, set()) for table in TABLES}
         known |= {name: columns for name, columns in FIXED.items() if name not in known}
-        tables = [name for name, sql in db.execute("select name, sql from sqlite_master where type = 'table'")
-                  if "virtual" not in sql.lower() and not name.startswith(("words_", "sqlite_"))]
+        tables = [
+            name
+            for name, sql in db.execute("select name, sql from sqlite_master where type = 'table'")
+            if "virtual" not in sql.lower() and not name.startswith(("words_", "sqlite_"))
+        ]
         for table in tables:
-            text = {name for _, name, kind, *_ in db.execute(f"pragma table_info({table})") if kind.lower() == "text"}
+            text = {
+                name
+                for _, name, kind, *_ in db.execute(f"pragma table_info({table})")
+                if kind.lower() == "text"
+            }
             assert text <= known.get(table, set()), table

@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""Search over a real store: what filters, copies, other spaces, other threads and a deadline must not hide."""
+"""Search over a real store: what filters, copies, other spaces, other threads and a deadline must
+not hide.
+"""
 
 import sys
 from time import perf_counter
@@ -21,7 +23,10 @@ from reverie.words import fingerprint
 from tests.helpers import at_once
 
 MODEL = "model/1"
-URLS = {"file": lambda folder: f"sqlite:///{folder / 'store.db'}", "memory": lambda _: "sqlite://:memory:"}
+URLS = {
+    "file": lambda folder: f"sqlite:///{folder / 'store.db'}",
+    "memory": lambda _: "sqlite://:memory:",
+}
 
 
 @pytest.fixture(params=URLS)
@@ -40,14 +45,27 @@ def keep(store, *memories):
     """Memories with vectors: all point about the same way, the last the least."""
     store.apply([Add(memory=memory) for memory in memories], an_event())
     base = vector(0)
-    rows = {m.id: base + np.float32(0.01 * n / len(memories)) * vector(n + 1) for n, m in enumerate(memories)}
-    store.put_vectors(MODEL, {id: row / np.linalg.norm(row) for id, row in rows.items()},
-                      {m.id: fingerprint(m.text) for m in memories})
+    rows = {
+        m.id: base + np.float32(0.01 * n / len(memories)) * vector(n + 1)
+        for n, m in enumerate(memories)
+    }
+    store.put_vectors(
+        MODEL,
+        {id: row / np.linalg.norm(row) for id, row in rows.items()},
+        {m.id: fingerprint(m.text) for m in memories},
+    )
     return memories
 
 
 def ask(store, text, mode="auto", **fields):
-    values = {"text": text, "spaces": lineage(SPACE), "now": NOON, "vector": vector(0), "model": MODEL, "mode": mode}
+    values = {
+        "text": text,
+        "spaces": lineage(SPACE),
+        "now": NOON,
+        "vector": vector(0),
+        "model": MODEL,
+        "mode": mode,
+    }
     return [hit.memory for hit in search(store, Query(**{**values, **fields}))]
 
 
@@ -57,7 +75,9 @@ MANY = 250
 @pytest.mark.parametrize("mode", ["auto", "words"])
 @pytest.mark.parametrize("case", ["kind", "tag", "expired", "equal", "excluded", "session"])
 def test_many_that_do_not_count_hide_none_that_does(store, mode, case):
-    """Filters, expiry, equal texts and echoes act before the best are chosen, or more are looked for."""
+    """Filters, expiry, equal texts and echoes act before the best are chosen, or more are looked
+    for.
+    """
     bad, good, asked = {
         "kind": ({"kind": "fact"}, {"kind": "preference"}, {"kinds": ("preference",)}),
         "tag": ({"tags": ("other",)}, {"tags": ("wanted", "also")}, {"tags": ("also", "wanted")}),
@@ -66,8 +86,13 @@ def test_many_that_do_not_count_hide_none_that_does(store, mode, case):
         "excluded": ({}, {}, {}),
         "session": ({"session": "now"}, {"session": "then"}, {"not_session": "now"}),
     }[case]
-    crowd = [a_memory("the heron deploy" + ("" if case == "equal" else f" {n}"), **bad) for n in range(MANY)]
-    one = a_memory("the heron deploy of quite another kind, which is told at rather more length", **good)
+    crowd = [
+        a_memory("the heron deploy" + ("" if case == "equal" else f" {n}"), **bad)
+        for n in range(MANY)
+    ]
+    one = a_memory(
+        "the heron deploy of quite another kind, which is told at rather more length", **good
+    )
     keep(store, *crowd, one)
     if case == "excluded":
         asked = {"exclude": frozenset(m.id for m in crowd)}
@@ -89,7 +114,11 @@ def test_words_of_other_spaces_do_not_decide(store, mode):
     """A word that is common elsewhere and rare here still finds, whatever else is asked."""
     big = [a_memory(f"deploy {n}", space="me/big") for n in range(7_000)]
     store.apply([Add(memory=m) for m in [*big, a_memory("heron", space="me/big")]], an_event())
-    small = keep(store, a_memory("we deploy on fridays", space="me/small"), a_memory("tea at four", space="me/small"))
+    small = keep(
+        store,
+        a_memory("we deploy on fridays", space="me/small"),
+        a_memory("tea at four", space="me/small"),
+    )
     model = {"vector": None} if mode == "words" else {}
 
     for question in ("deploy", "heron deploy"):
@@ -134,9 +163,12 @@ def test_a_snapshot_does_not_grow(store):
 
 def test_columns_follow_a_revised_text(store):
     """Whether a text asks, and when it expires, follow every change."""
-    one, = keep(store, a_memory("is it the heron?"))
+    (one,) = keep(store, a_memory("is it the heron?"))
     assert store.corpus(MODEL, (SPACE,)).shards[0].asks[0]
-    store.apply([Revise(id=one.id, fields={"text": "it is the heron", "expires_at": NOON})], an_event("revise"))
+    store.apply(
+        [Revise(id=one.id, fields={"text": "it is the heron", "expires_at": NOON})],
+        an_event("revise"),
+    )
     shard = store.corpus(MODEL, (SPACE,)).shards[0]
 
     assert (bool(shard.asks[0]), shard.expires[0]) == (False, NOON)
@@ -144,8 +176,13 @@ def test_columns_follow_a_revised_text(store):
 
 def test_tagged_memories_are_numbered_as_in_the_columns(store):
     """All tags, of memories that count, in these spaces."""
-    both, _, gone, _ = keep(store, a_memory("a", tags=("x", "y")), a_memory("b", tags=("x",)),
-                            a_memory("c", tags=("x", "y")), a_memory("d", tags=("x", "y"), space="me/other"))
+    both, _, gone, _ = keep(
+        store,
+        a_memory("a", tags=("x", "y")),
+        a_memory("b", tags=("x",)),
+        a_memory("c", tags=("x", "y")),
+        a_memory("d", tags=("x", "y"), space="me/other"),
+    )
     store.apply([Retire(id=gone.id, at=NOON)], an_event("forget"))
     shard = store.corpus(MODEL, (SPACE,)).shards[0]
 
@@ -155,8 +192,13 @@ def test_tagged_memories_are_numbered_as_in_the_columns(store):
 def test_triggers_keep_the_deadline(store):
     """Thousands of patterns do not hold up a turn that has fifteen milliseconds."""
     globs = [f"*{n}a?b{m}*" for n in range(30) for m in range(10)]
-    store.apply([Add(memory=a_memory(f"rule {n}", triggers=tuple(globs[n % 290:n % 290 + 10]))) for n in range(3_000)],
-                an_event())
+    store.apply(
+        [
+            Add(memory=a_memory(f"rule {n}", triggers=tuple(globs[n % 290 : n % 290 + 10])))
+            for n in range(3_000)
+        ],
+        an_event(),
+    )
     text = "heron " * 3_000
     ask(store, "heron", mode="words", within=0.001)
     start = perf_counter()
@@ -167,7 +209,9 @@ def test_triggers_keep_the_deadline(store):
 
 
 def test_store_and_ranking_can_be_exchanged(monkeypatch, tmp_path):
-    """A store is one row and what opens it, a way of ranking one row and a function; verbs know neither (X48)."""
+    """A store is one row and what opens it, a way of ranking one row and a function; verbs know
+    neither (X48).
+    """
     asked = []
 
     class Elsewhere:
@@ -183,8 +227,13 @@ def test_store_and_ranking_can_be_exchanged(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "reverie.store.elsewhere", SimpleNamespace(open=Elsewhere))
     monkeypatch.setitem(OPENERS, "elsewhere", "elsewhere")
     monkeypatch.setitem(FUSIONS, "rrf", lambda _query, pool: (pool.length / 100).astype(np.float32))
-    with reverie.open("elsewhere://:memory:", settings=Settings(home=tmp_path), embedder=Toy()) as mind:
-        short, long = mind.remember("A heron.", space=SPACE), mind.remember("A heron, " + "long " * 9, space=SPACE)
+    with reverie.open(
+        "elsewhere://:memory:", settings=Settings(home=tmp_path), embedder=Toy()
+    ) as mind:
+        short, long = (
+            mind.remember("A heron.", space=SPACE),
+            mind.remember("A heron, " + "long " * 9, space=SPACE),
+        )
         mind.settle()
         assert mind.recall("heron", space=SPACE, mode="words")[0].memory.id == short.id
         assert mind.recall("heron", space=SPACE, mode="rrf")[0].memory.id == long.id

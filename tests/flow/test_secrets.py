@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""Secrets reach neither the disk nor an embedder, wherever they stand and wherever a text is cut."""
+"""Secrets reach neither the disk nor an embedder, wherever they stand and wherever a
+text is cut.
+"""
 
 import pytest
 
@@ -24,8 +26,13 @@ def test_no_argument_carries_a_secret_to_the_disk(tmp_path, clock):
         mind.feedback(kept.id, helpful=True, session=f"session {SECRET}")
         mind.forget(kept.id, why=f"it is {SECRET}")
         with mind.companion(SPACE, session=SECRET) as companion:
-            companion.turn([{"role": SECRET, "content": "x"}, {"role": f"{'r' * 20}{SECRET}", "content": "y"},
-                            {"role": "r" * 190 + SECRET, "content": "z"}])
+            companion.turn(
+                [
+                    {"role": SECRET, "content": "x"},
+                    {"role": f"{'r' * 20}{SECRET}", "content": "y"},
+                    {"role": "r" * 190 + SECRET, "content": "z"},
+                ]
+            )
         roles = [m["role"] for m in mind.store.events(verbs=["turn"])[0].payload["messages"]]
         assert not on_disk(tmp_path) and not on_disk(tmp_path, SECRET[:20])
 
@@ -40,7 +47,7 @@ def test_no_cut_leaves_half_a_secret(place, total, back):
     for shift in (5, 20, 35):
         at = (total - place if back else place) - shift
         if 0 <= at <= total:
-            text = ("word " * total)[:at] + " " + SECRET + " " + ("word " * total)[:total - at]
+            text = ("word " * total)[:at] + " " + SECRET + " " + ("word " * total)[: total - at]
             kept = shortened(text)
             assert SECRET[:12] not in kept and SECRET[-12:] not in kept
             assert len(kept) <= MOST_CHARS + len(GAP) + 100
@@ -48,11 +55,18 @@ def test_no_cut_leaves_half_a_secret(place, total, back):
 
 def test_secrets_at_a_cut_never_reach_the_disk(tmp_path, clock):
     """The same through a conversation."""
-    with memory(tmp_path, now=clock, embedder="none") as mind, mind.companion(f"{SPACE}/s1") as companion:
+    with (
+        memory(tmp_path, now=clock, embedder="none") as mind,
+        mind.companion(f"{SPACE}/s1") as companion,
+    ):
         for at in (HEAD - 10, MOST_CHARS - 10, HEAD + SPARE - 10):
             companion.turn(said(("word " * 30_000)[:at] + f" {SECRET} " + "word " * 20_000))
         assert companion.wait(30)
-        assert not on_disk(tmp_path) and not on_disk(tmp_path, SECRET[:12]) and not on_disk(tmp_path, SECRET[-12:])
+        assert (
+            not on_disk(tmp_path)
+            and not on_disk(tmp_path, SECRET[:12])
+            and not on_disk(tmp_path, SECRET[-12:])
+        )
 
 
 def test_secrets_at_a_cut_of_what_a_tool_answered_never_reach_the_disk(tmp_path, clock):
@@ -61,27 +75,43 @@ def test_secrets_at_a_cut_of_what_a_tool_answered_never_reach_the_disk(tmp_path,
         for shift in range(0, 140, 20):
             for most in (MOST_TEXT, MOST_VALUE):
                 head, tail = "w " * ((most // 2 - shift) // 2), " z" * ((most // 2 - shift) // 2)
-                for text in (f"{head} {SECRET} " + "word " * 9_000, "word " * 9_000 + f" password: {SECRET}{tail}"):
-                    mind.record_tool("Bash", {"command": "make", "stdin": text}, text, error=text, space=SPACE)
+                for text in (
+                    f"{head} {SECRET} " + "word " * 9_000,
+                    "word " * 9_000 + f" password: {SECRET}{tail}",
+                ):
+                    mind.record_tool(
+                        "Bash", {"command": "make", "stdin": text}, text, error=text, space=SPACE
+                    )
                 label = "w " * ((MOST_LABEL - shift) // 2) + SECRET + " word" * 3_000
                 mind.record_tool("Bash", {"command": "make"}, "made", task=label, space=SPACE)
                 mind.record_file("a.py", "read", task=label, space=SPACE)
                 mind.record_task(label, "success", space=SPACE)
-                mind.record_task("release", "failure", summary=f"{head} {SECRET} " + "word " * 9_000, space=SPACE)
+                mind.record_task(
+                    "release", "failure", summary=f"{head} {SECRET} " + "word " * 9_000, space=SPACE
+                )
         kept = mind.deeds(space=SPACE, limit=100)
-        assert kept and all(len(str(one.payload.get("result", ""))) < MOST_TEXT + 100 for one in kept)
-    assert not on_disk(tmp_path) and not on_disk(tmp_path, SECRET[:12]) and not on_disk(tmp_path, SECRET[-12:])
+        assert kept and all(
+            len(str(one.payload.get("result", ""))) < MOST_TEXT + 100 for one in kept
+        )
+    assert (
+        not on_disk(tmp_path)
+        and not on_disk(tmp_path, SECRET[:12])
+        and not on_disk(tmp_path, SECRET[-12:])
+    )
 
 
 @pytest.mark.parametrize("length", [30_000, 500_000])
 def test_the_end_of_a_long_message_is_learned_from(clock, length):
-    """"Remember that…" stands below what was pasted (A47)."""
+    """ "Remember that…" stands below what was pasted (A47)."""
     with memory(now=clock, embedder="none") as mind, mind.companion(f"{SPACE}/s1") as companion:
         pasted = "log line\n" * (length // 9)
         companion.turn(said(f"Never push to main.\n{pasted}\nRemember that heron is staging."))
         assert companion.wait(30)
         mind.settle()
-        assert sorted(m.text for m in mind.browse(space=SPACE)) == ["Heron is staging.", "Never push to main."]
+        assert sorted(m.text for m in mind.browse(space=SPACE)) == [
+            "Heron is staging.",
+            "Never push to main.",
+        ]
 
 
 def test_an_embedder_is_told_no_secret(clock):

@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs, allow-untyped-decorators
-"""Secrets of every issuer of the benchmark through every way in, and not one of them in a byte of the home."""
+"""Secrets of every issuer of the benchmark through every way in, and not one of them in a byte of
+the home.
+"""
 
 import json
 import random
@@ -24,7 +26,11 @@ def made(seed=31):
     for kind, pieces in SHAPES.items():
         shown = "".join(piece if isinstance(piece, str) else _draw(rng, *piece) for piece in pieces)
         shown = f"https://{shown}@o1.ingest.sentry.io/42" if kind == "sentry-dsn" else shown
-        yield kind, shown, max(re.findall(r"[A-Za-z0-9]{12,}", shown.replace("hooks.slack.com", "")), key=len)
+        yield (
+            kind,
+            shown,
+            max(re.findall(r"[A-Za-z0-9]{12,}", shown.replace("hooks.slack.com", "")), key=len),
+        )
 
 
 MADE = list(made())
@@ -44,9 +50,21 @@ def every(verb):
 
 
 def remembered(mind, tmp_path):
-    """Texts, titles, details, tags, speakers, sessions, triggers; one by one, many at once, and revised."""
-    every(lambda text: mind.remember(text, title=text, details={text: [text], "token": text.split()[-1]}, space=SPACE,
-                                     speaker=text, session=text, triggers=[text], files=[text]))
+    """Texts, titles, details, tags, speakers, sessions, triggers; one by one, many at once, and
+    revised.
+    """
+    every(
+        lambda text: mind.remember(
+            text,
+            title=text,
+            details={text: [text], "token": text.split()[-1]},
+            space=SPACE,
+            speaker=text,
+            session=text,
+            triggers=[text],
+            files=[text],
+        )
+    )
     mind.remember_many([{"text": text, "title": text} for text in LINES.split("\n")], space=SPACE)
     one = mind.remember("To be revised.", space=SPACE)
     mind.revise(one.id, text=LINES, title=ALL[:2_000], details={"x": LINES})
@@ -59,10 +77,20 @@ def remembered(mind, tmp_path):
 
 
 def recorded(mind, tmp_path):
-    """The log: runs of tools, files, tasks, whatever a program records, with and without the recorder's thread."""
+    """The log: runs of tools, files, tasks, whatever a program records, with and without the
+    recorder's thread.
+    """
     for _, shown, _ in MADE:
-        mind.record_tool(f"bash {shown}", {"command": shown, "env": {"X": shown}}, {"out": [shown]}, ok=False,
-                         error=f"no {shown}", task=f"use {shown}", session=shown, space=SPACE)
+        mind.record_tool(
+            f"bash {shown}",
+            {"command": shown, "env": {"X": shown}},
+            {"out": [shown]},
+            ok=False,
+            error=f"no {shown}",
+            task=f"use {shown}",
+            session=shown,
+            space=SPACE,
+        )
         mind.record_file(f"/x/{shown}.py", "edit", summary=shown, context=shown, space=SPACE)
         mind.record_task(f"use {shown}", "success", summary=shown, space=SPACE)
         mind.record("note", {"said": shown, shown: shown}, space=SPACE)
@@ -71,16 +99,31 @@ def recorded(mind, tmp_path):
 
 
 def talked(mind, tmp_path):
-    """Conversations: turns, what is learned from them, transcripts, condensing, frameworks' loops."""
+    """Conversations: turns, what is learned from them, transcripts, condensing,
+    frameworks' loops.
+    """
     with mind.companion(f"{SPACE}/s1", session="s1") as companion:
         companion.turn(said(f"Remember that {ALL}.", f"Never use {ALL[:900]}!"))
         assert companion.wait(30)
-        companion.turn([{"role": "user", "content": [{"type": "text", "text": LINES}]},
-                        {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "bash",
-                                                           "input": {"command": LINES}}]},
-                        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": LINES}]}])
+        companion.turn(
+            [
+                {"role": "user", "content": [{"type": "text", "text": LINES}]},
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "tool_use", "id": "t", "name": "bash", "input": {"command": LINES}}
+                    ],
+                },
+                {
+                    "role": "user",
+                    "content": [{"type": "tool_result", "tool_use_id": "t", "content": LINES}],
+                },
+            ]
+        )
         assert companion.wait(30)
-    mind.learn(said(*[f"Remember that {line}." for line in LINES.split("\n")]), space=SPACE, session="s2")
+    mind.learn(
+        said(*[f"Remember that {line}." for line in LINES.split("\n")]), space=SPACE, session="s2"
+    )
     mind.condense(said(*[f"{LINES} {n} " + "word " * 300 for n in range(6)]), limit=2_000)
     with Beside(mind, SPACE, session="s3") as beside:
         beside(lambda messages: f"Answer: {ALL}")([{"role": "user", "content": LINES}])
@@ -90,8 +133,11 @@ def talked(mind, tmp_path):
 
 def intended(mind, tmp_path):
     """Reminders, procedures, feelings, seasons, the scratch pad, episodes, links' ends."""
-    every(lambda text: mind.remind(text, when="tomorrow at 9", context=[text], commands=[text], files=[text],
-                                   space=SPACE))
+    every(
+        lambda text: mind.remind(
+            text, when="tomorrow at 9", context=[text], commands=[text], files=[text], space=SPACE
+        )
+    )
     mind.teach("deploy", LINES.split("\n"), triggers=[ALL[:500]], space=SPACE)
     mind.feel("joy", why=LINES, space=SPACE)
     mind.hold({"content": LINES, "x": {ALL: 1}}, session="s1", space=SPACE)
@@ -109,8 +155,10 @@ def filed(mind, tmp_path):
     mind.update_file("b.md", LINES, space=SPACE)
     mind.sync_files(space=SPACE)
     git(repo, "init", "-q", "-b", "main")
-    rows = "\n".join(f'K{n} = "{shown}"\n\ndef f{n}(key="{shown}"):\n    """{shown}"""\n    return "{shown}"'
-                     for n, (_, shown, _) in enumerate(MADE))
+    rows = "\n".join(
+        f'K{n} = "{shown}"\n\ndef f{n}(key="{shown}"):\n    """{shown}"""\n    return "{shown}"'
+        for n, (_, shown, _) in enumerate(MADE)
+    )
     commit(repo, f"Use keys\n\n{LINES}", 1_700_000_000, keys__py=rows)
     mind.index_code(repo)
     mind.learn_git(repo, space=SPACE)
@@ -119,12 +167,20 @@ def filed(mind, tmp_path):
 
 
 def imported(mind, tmp_path):
-    """Exports of Reverie's own, with every field and history, of an older version that knew no secret."""
+    """Exports of Reverie's own, with every field and history, of an older version that knew no
+    secret.
+    """
     with memory(tmp_path / "other", embedder="none") as other:
-        one = other.remember("A fact.", space=SPACE, tags=["tag"], details={"x": "y"}, title="A title")
+        one = other.remember(
+            "A fact.", space=SPACE, tags=["tag"], details={"x": "y"}, title="A title"
+        )
         other.revise(one.id, text="Another fact.")
-        rows = [json.loads(json.dumps(row).replace("fact", json.dumps(LINES)[1:-1]).replace("title", ALL[:900]))
-                for row in other.export()]
+        rows = [
+            json.loads(
+                json.dumps(row).replace("fact", json.dumps(LINES)[1:-1]).replace("title", ALL[:900])
+            )
+            for row in other.export()
+        ]
     mind.import_(rows, skip_bad=True)
 
 
@@ -133,12 +189,22 @@ def edited(mind, tmp_path):
     mind.remember("The staging server is called heron.", space=SPACE)
     mind.mirror(SPACE)
     [page] = (mind.settings.mirror_root).rglob("MEMORY.md")
-    page.write_text(page.read_text().replace("heron.", f"heron, {ALL}.") + "".join(
-        f"- {line}\n" for line in LINES.split("\n")))
+    page.write_text(
+        page.read_text().replace("heron.", f"heron, {ALL}.")
+        + "".join(f"- {line}\n" for line in LINES.split("\n"))
+    )
     mind.mirror(SPACE)
     shared = tmp_path / "shared.jsonl"
-    rows = [{"id": f"mem_2026030{n % 9}_09150{n % 6}_{n:04}", "content": line, "description": line, "tags": ["x"],
-             "timestamp": "2026-03-01T09:15:00"} for n, line in enumerate(LINES.split("\n"))]
+    rows = [
+        {
+            "id": f"mem_2026030{n % 9}_09150{n % 6}_{n:04}",
+            "content": line,
+            "description": line,
+            "tags": ["x"],
+            "timestamp": "2026-03-01T09:15:00",
+        }
+        for n, line in enumerate(LINES.split("\n"))
+    ]
     shared.write_text("".join(json.dumps(row) + "\n" for row in rows))
     mind.share(shared, space=SPACE)
 
@@ -148,8 +214,9 @@ WAYS = (remembered, recorded, talked, intended, filed, imported, edited)
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_no_way_in_keeps_a_secret(tmp_path, clock, way):
-    """A106, A107, A110, B119, CC-89: every issuer's shape, through the verbs; nothing in database, journal, indexes,
-    pages or caches, not even its longest part in lower case."""
+    """A106, A107, A110, B119, CC-89: every issuer's shape, through the verbs; nothing in database,
+    journal, indexes, pages or caches, not even its longest part in lower case.
+    """
     with memory(tmp_path / "home", now=clock) as mind:
         way(mind, tmp_path)
         mind.settle()
@@ -159,7 +226,9 @@ def test_no_way_in_keeps_a_secret(tmp_path, clock, way):
 
 
 def test_a_space_is_not_named_after_a_secret(mind):
-    """A106: others would not find it again, so it is refused, and the message does not repeat it."""
+    """A106: others would not find it again, so it is refused, and the message does not
+    repeat it.
+    """
     for kind, shown, part in MADE:
         name = shown.replace("/", "-").replace("https:--", "")
         if kind not in ("sentry-dsn", "slack-webhook", "discord-webhook"):
@@ -170,7 +239,9 @@ def test_a_space_is_not_named_after_a_secret(mind):
 
 @pytest.mark.parametrize("name", others.MAKERS)
 def test_no_importer_keeps_a_secret(tmp_path, clock, monkeypatch, name):
-    """A106, B108: the files of every program that is known, with secrets of every type in their texts."""
+    """A106, B108: the files of every program that is known, with secrets of every type in their
+    texts.
+    """
     monkeypatch.setattr(others, "SECRET", ALL)
     path = others.MAKERS[name](tmp_path / "theirs")
     with memory(tmp_path / "home", now=clock) as mind:
@@ -180,23 +251,43 @@ def test_no_importer_keeps_a_secret(tmp_path, clock, monkeypatch, name):
 
 
 def test_no_hook_keeps_a_secret(tmp_path):
-    """A106, B119: every event of a host; before the desk has taken it in, the spool, and after it the store."""
+    """A106, B119: every event of a host; before the desk has taken it in, the spool, and after it
+    the store.
+    """
     from reverie.surfaces.hooks.desk import Desk
 
     home, project = toy_home(tmp_path), tmp_path / "project"
     (project / ".git").mkdir(parents=True)
     host = Host(home, project)
     transcript = tmp_path / "talk.jsonl"
-    transcript.write_text("".join(json.dumps({"type": "user", "message": {"role": "user", "content": line}}) + "\n"
-                                  for line in LINES.split("\n")))
+    transcript.write_text(
+        "".join(
+            json.dumps({"type": "user", "message": {"role": "user", "content": line}}) + "\n"
+            for line in LINES.split("\n")
+        )
+    )
     tool = {"tool_name": "Bash", "tool_input": {"command": LINES}, "tool_use_id": "t1"}
-    for event, more in (("SessionStart", {"source": "startup"}), ("UserPromptSubmit", {"prompt": LINES}),
-                        ("PreToolUse", tool), ("PostToolUse", {**tool, "tool_response": {"stdout": LINES}}),
-                        ("PostToolUseFailure", {**tool, "error": LINES}),
-                        ("PreCompact", {"trigger": "auto"}), ("Stop", {"last_assistant_message": ALL}),
-                        ("SessionEnd", {"reason": ALL})):
-        host.raw(json.dumps({"session_id": "s1", "cwd": str(project), "hook_event_name": event,
-                             "transcript_path": str(transcript), **more}).encode())
+    for event, more in (
+        ("SessionStart", {"source": "startup"}),
+        ("UserPromptSubmit", {"prompt": LINES}),
+        ("PreToolUse", tool),
+        ("PostToolUse", {**tool, "tool_response": {"stdout": LINES}}),
+        ("PostToolUseFailure", {**tool, "error": LINES}),
+        ("PreCompact", {"trigger": "auto"}),
+        ("Stop", {"last_assistant_message": ALL}),
+        ("SessionEnd", {"reason": ALL}),
+    ):
+        host.raw(
+            json.dumps(
+                {
+                    "session_id": "s1",
+                    "cwd": str(project),
+                    "hook_event_name": event,
+                    "transcript_path": str(transcript),
+                    **more,
+                }
+            ).encode()
+        )
     assert host.room.waiting()
     assert kept(home) == []
     with opened(home) as mind:
@@ -209,15 +300,29 @@ def test_no_hook_keeps_a_secret(tmp_path):
 
 
 CALLS = {
-    "unified": [("remember", {"text": LINES, "title": ALL[:300]}), ("recall", {"query": ALL}),
-                ("hints", {"prompt": ALL}),
-                ("remind", {"text": LINES, "when": "tomorrow at 9", "context": [ALL[:300]]})],
-    "jcode": [("memory", {"action": "remember", "content": LINES}), ("memory", {"action": "recall", "query": ALL})],
-    "files": [("memory_save", {"content": LINES}), ("memory_update", {"content": LINES}),
-              ("memory_search", {"query": ALL})],
+    "unified": [
+        ("remember", {"text": LINES, "title": ALL[:300]}),
+        ("recall", {"query": ALL}),
+        ("hints", {"prompt": ALL}),
+        ("remind", {"text": LINES, "when": "tomorrow at 9", "context": [ALL[:300]]}),
+    ],
+    "jcode": [
+        ("memory", {"action": "remember", "content": LINES}),
+        ("memory", {"action": "recall", "query": ALL}),
+    ],
+    "files": [
+        ("memory_save", {"content": LINES}),
+        ("memory_update", {"content": LINES}),
+        ("memory_search", {"query": ALL}),
+    ],
     "tags": [("store_memory", {"content": LINES, "description": ALL[:300], "tags": ["deploy"]})],
-    "anthropic": [("memory", {"command": "create", "path": "/memories/a.md", "file_text": LINES}),
-                  ("memory", {"command": "insert", "path": "/memories/a.md", "insert_line": 0, "insert_text": LINES})],
+    "anthropic": [
+        ("memory", {"command": "create", "path": "/memories/a.md", "file_text": LINES}),
+        (
+            "memory",
+            {"command": "insert", "path": "/memories/a.md", "insert_line": 0, "insert_text": LINES},
+        ),
+    ],
 }
 
 

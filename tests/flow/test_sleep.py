@@ -1,4 +1,6 @@
-"""Sleep over a real store: batches, interruptions, other people at work, and the way back to the byte."""
+"""Sleep over a real store: batches, interruptions, other people at work, and the way back to the
+byte.
+"""
 
 import json
 import os
@@ -70,13 +72,16 @@ def embedded(mind, *texts, **fields):
 
 @pytest.mark.parametrize("count", [300, pytest.param(2_000, marks=pytest.mark.slow)])
 def test_a_run_is_taken_back_to_the_byte(night, count):
-    """B135, issue 3: every change of a run is undone by one command; the exported state is the same as before."""
+    """B135, issue 3: every change of a run is undone by one command; the exported state is the same
+    as before.
+    """
     filled_mind(night, count)
     before = state(night)
     slept = night.sleep()
     assert slept.steps > count / 10
     assert {"merge", "redundancy", "contradictions", "prune", "tags", "links"} <= {
-        done.name for done in slept.passes if done.steps}
+        done.name for done in slept.passes if done.steps
+    }
     assert [] == night.verify()
     assert state(night) != before
     night.undo(slept.run)
@@ -85,7 +90,9 @@ def test_a_run_is_taken_back_to_the_byte(night, count):
 
 
 def test_an_interrupted_run_goes_on_and_is_taken_back_as_one(night, monkeypatch):
-    """X21, B135: stopped at any batch it goes on under its number, and one undo takes both halves back."""
+    """X21, B135: stopped at any batch it goes on under its number, and one undo takes both halves
+    back.
+    """
     filled_mind(night)
     before, whole = state(night), batches.made
     calls = iter(range(100))
@@ -94,6 +101,7 @@ def test_an_interrupted_run_goes_on_and_is_taken_back_as_one(night, monkeypatch)
         if next(calls) == 5:
             raise KeyboardInterrupt
         return whole(*args)
+
     monkeypatch.setattr(batches, "made", dying)
     with pytest.raises(KeyboardInterrupt):
         night.sleep()
@@ -117,6 +125,7 @@ def test_undo_goes_on_where_it_was_interrupted(night, monkeypatch):
         if next(calls) == 3:
             raise KeyboardInterrupt
         whole(*args, **more)
+
     monkeypatch.setattr(waking, "take_back", dying)
     with pytest.raises(KeyboardInterrupt):
         night.undo(slept.run)
@@ -149,7 +158,9 @@ def test_what_was_altered_since_stays(mind):
 
 
 def test_what_was_taken_back_is_not_done_again(mind):
-    """X22, CC-53: a pair that somebody parted is not merged again, nor archived what somebody brought back."""
+    """X22, CC-53: a pair that somebody parted is not merged again, nor archived what somebody
+    brought back.
+    """
     embedded(mind, HERON, AGAIN)
     slept = mind.sleep(["merge"])
     assert slept.steps == 1
@@ -180,7 +191,9 @@ def test_no_transaction_is_large(night, monkeypatch):
 
 
 def test_what_a_decision_rests_on_is_read_again(night, monkeypatch):
-    """Issue 3: somebody who alters a memory between the decision and the transaction is not overruled."""
+    """Issue 3: somebody who alters a memory between the decision and the transaction is not
+    overruled.
+    """
     filled_mind(night, 100)
     whole = batches.allowed
     altered: list[str] = []
@@ -191,6 +204,7 @@ def test_what_a_decision_rests_on_is_read_again(night, monkeypatch):
             altered.append(id)
             night.feedback(id, helpful=True)
         return whole(run, steps)
+
     monkeypatch.setattr(batches, "allowed", meddling)
     night.sleep(["merge"])
     found = night.get(altered)[0]
@@ -199,7 +213,9 @@ def test_what_a_decision_rests_on_is_read_again(night, monkeypatch):
 
 
 def test_a_run_within_no_time_goes_on_the_next_time(night):
-    """Bounded time: `within` ends a run between two batches; the next one goes on there until all is done."""
+    """Bounded time: `within` ends a run between two batches; the next one goes on there until all
+    is done.
+    """
     filled_mind(night, 200)
     before = state(night)
     first = night.sleep(within=0)
@@ -209,13 +225,18 @@ def test_a_run_within_no_time_goes_on_the_next_time(night):
         runs.add(night.sleep(within=60).run)
     assert first.run in runs
     for run in sorted(runs, reverse=True):
-        if any(event.payload["run"] == run for event in night.store.events(verbs=("sleep",), limit=10_000)):
+        if any(
+            event.payload["run"] == run
+            for event in night.store.events(verbs=("sleep",), limit=10_000)
+        ):
             night.undo(run)
     assert state(night) == before
 
 
 def test_a_second_night_is_a_short_one(night):
-    """Growing near-linearly: only what is new is compared; what is new is found all the same, also in an old import."""
+    """Growing near-linearly: only what is new is compared; what is new is found all the same, also
+    in an old import.
+    """
     filled_mind(night)
     night.sleep()
     clock_of(night).tick(days=1)
@@ -256,7 +277,9 @@ def test_unknown_passes_are_refused(mind):
 
 
 def test_clusters_become_nodes_with_stable_names(night):
-    """B24–B26, B94, B114, B126, B10: in_cluster edges to named nodes; a second night changes nothing."""
+    """B24–B26, B94, B114, B126, B10: in_cluster edges to named nodes; a second night changes
+    nothing.
+    """
     pytest.importorskip("sklearn")
     filled_mind(night, 600)
     assert night.sleep(["recluster"]).steps > 0
@@ -270,6 +293,7 @@ def test_clusters_become_nodes_with_stable_names(night):
 def test_without_scikit_learn_the_pass_says_how_to_get_it(night, monkeypatch):
     """B140: an extra; without it the others work."""
     from reverie.lifecycle.sleep import clusters
+
     monkeypatch.setattr(clusters, "available", lambda: False)
     filled_mind(night, 50)
     done = {one.name: one for one in night.sleep().passes}
@@ -278,7 +302,9 @@ def test_without_scikit_learn_the_pass_says_how_to_get_it(night, monkeypatch):
 
 
 def test_an_odd_weight_of_a_tag_comes_back(mind):
-    """B135: the edge of a tag is derived from the memory's tags; its weight may be another, and undo knows."""
+    """B135: the edge of a tag is derived from the memory's tags; its weight may be another, and
+    undo knows.
+    """
     one = mind.remember("one", space=SPACE, tags=["bugs"])
     mind.remember("two", space=SPACE, tags=["bug"])
     mind.remember("three", space=SPACE, tags=["bug"])
@@ -293,7 +319,9 @@ def test_an_odd_weight_of_a_tag_comes_back(mind):
 def test_edges_of_dead_tags_go(mind):
     """B129: and come back with undo."""
     one = mind.remember("one", space=SPACE, tags=["alive"])
-    mind.store.apply([Link(Edge(one.id, "relates_to", "tag:dead", 0.4))], Event("link", SPACE, NOON))
+    mind.store.apply(
+        [Link(Edge(one.id, "relates_to", "tag:dead", 0.4))], Event("link", SPACE, NOON)
+    )
     before = state(mind)
     slept = mind.sleep(["tags"])
     assert [] == mind.store.edges(["tag:dead"])
@@ -304,8 +332,26 @@ def test_edges_of_dead_tags_go(mind):
 def test_failed_events_are_tried_again(mind, monkeypatch):
     """B113: what could not be learned from is learned from in sleep; not for ever."""
     from reverie.settle import learning
-    mind.store.append([Event("turn", SPACE, NOON, "s1", {
-        "messages": [{"role": "user", "text": "Remember that the staging server is called heron."}], "first": 0})])
+
+    mind.store.append(
+        [
+            Event(
+                "turn",
+                SPACE,
+                NOON,
+                "s1",
+                {
+                    "messages": [
+                        {
+                            "role": "user",
+                            "text": "Remember that the staging server is called heron.",
+                        }
+                    ],
+                    "first": 0,
+                },
+            )
+        ]
+    )
     reader = learning.READER
     broken = reader._replace(decide=no_decision)
     monkeypatch.setattr("reverie.settle.READERS", (broken,))
@@ -315,13 +361,16 @@ def test_failed_events_are_tried_again(mind, monkeypatch):
     monkeypatch.setattr("reverie.settle.sleeping.mending.READERS", (reader,))
     assert mind.sleep(["retro"], dry_run=True).steps == 1
     assert mind.sleep(["retro"]).steps == 1
-    assert ["the staging server is called heron"] == [m.text.rstrip(".").lower() for m in mind.browse(space=SPACE)]
+    assert ["the staging server is called heron"] == [
+        m.text.rstrip(".").lower() for m in mind.browse(space=SPACE)
+    ]
     assert mind.sleep(["retro"]).steps == 0
 
 
 def test_a_hopeless_event_is_given_up(mind, monkeypatch):
     """B113: three nights, then no more."""
     from reverie.settle import learning
+
     mind.store.append([Event("turn", SPACE, NOON, "s1", {"messages": []})])
     broken = learning.READER._replace(decide=no_decision)
     monkeypatch.setattr("reverie.settle.READERS", (broken,))
@@ -334,7 +383,7 @@ def test_a_hopeless_event_is_given_up(mind, monkeypatch):
 
 def test_what_lacks_a_vector_is_queued(mind):
     """B117: nothing stays without a vector because a process died."""
-    one, = embedded(mind, HERON)
+    (one,) = embedded(mind, HERON)
     with mind.store._db.writing() as db:
         db.execute("delete from vector")
     assert mind.sleep(["backfill"]).steps == 1
@@ -348,8 +397,11 @@ def test_sleep_gives_way_to_a_turn(night):
     """X21, B131: by itself it stops as soon as somebody takes a turn."""
     filled_mind(night)
     whole = night.work
-    wish = sleeping.Wish(SAFE, yielding=True, going=lambda: bool(
-        night.store.append([Event("turn", SPACE, NOW, "s9")]) or True))
+    wish = sleeping.Wish(
+        SAFE,
+        yielding=True,
+        going=lambda: bool(night.store.append([Event("turn", SPACE, NOW, "s9")]) or True),
+    )
     slept = sleeping.sleep(whole, wish, "sleeper", night._now)
     assert slept.stopped == "somebody is at work"
     assert night.store.holder(LEASE, NOW) is None
@@ -361,30 +413,47 @@ def test_two_never_sleep_at_once(night):
     night.store.acquire(LEASE, "worker", 60, NOW)
     wish = sleeping.Wish(("prune",), patience=0.0)
     night.remember("something that waits for its vector", space=SPACE)
-    assert "somebody else is settling" == sleeping.sleep(night.work, wish, "sleeper", night._now).stopped
+    assert (
+        "somebody else is settling"
+        == sleeping.sleep(night.work, wish, "sleeper", night._now).stopped
+    )
     night.forget([m.id for m in night.browse(space=SPACE, limit=1)])
     night.store.await_vectors(night.embedder.model)
     with night.store._db.writing() as db:
         db.execute("delete from pending")
     for reader in settle.READERS:
         night.store.advance(reader.name, 10_000)
-    assert "" == sleeping.sleep(night.work, sleeping.Wish(("prune",), patience=1.0), "sleeper", night._now).stopped
+    assert (
+        ""
+        == sleeping.sleep(
+            night.work, sleeping.Wish(("prune",), patience=1.0), "sleeper", night._now
+        ).stopped
+    )
 
 
-@pytest.mark.parametrize(("other", "leases"), [
-    ("sleeper_first", (LEASE,)), ("settler_napping", (LEASE, ASLEEP)),
-])
+@pytest.mark.parametrize(
+    ("other", "leases"),
+    [
+        ("sleeper_first", (LEASE,)),
+        ("settler_napping", (LEASE, ASLEEP)),
+    ],
+)
 def test_sleep_is_not_taken_from_who_sleeps(night, other, leases):
     """Nothing waits to be settled while somebody sleeps, and still it is somebody at work."""
     for lease in leases:
         night.store.acquire(lease, other, 60, night._now())
     wish = sleeping.Wish(("prune",), patience=0.2)
-    assert "somebody else is settling" == sleeping.sleep(night.work, wish, "sleeper_second", night._now).stopped
+    assert (
+        "somebody else is settling"
+        == sleeping.sleep(night.work, wish, "sleeper_second", night._now).stopped
+    )
     assert other == night.store.holder(LEASE, night._now())
 
 
 def test_who_lost_the_lease_leaves_the_note_alone(night, monkeypatch):
-    """Another one sleeps already: where the next run goes on is not for the first to say any more."""
+    """Another one sleeps already: where the next run goes on is not for the first to
+    say any more.
+    """
     filled_mind(night)
     monkeypatch.setattr("reverie.settle.sleeping.run.RENEW", 0.0)
 
@@ -395,18 +464,26 @@ def test_who_lost_the_lease_leaves_the_note_alone(night, monkeypatch):
         night.store.set_meta(NOTE, "")
         return True
 
-    slept = sleeping.sleep(night.work, sleeping.Wish(SAFE, going=taken_over), "sleeper_first", night._now)
+    slept = sleeping.sleep(
+        night.work, sleeping.Wish(SAFE, going=taken_over), "sleeper_first", night._now
+    )
     assert slept.stopped == "somebody else is settling" and not night.store.meta(NOTE)
-    assert {"sleeper_second"} == {night.store.holder(lease, night._now()) for lease in (LEASE, ASLEEP)}
+    assert {"sleeper_second"} == {
+        night.store.holder(lease, night._now()) for lease in (LEASE, ASLEEP)
+    }
 
 
 def test_clusters_are_found_anew_every_fifty_retrievals(night):
-    """B83: once nobody asks any more, and that is no night: the interval goes on as if nothing had been."""
+    """B83: once nobody asks any more, and that is no night: the interval goes on as if nothing had
+    been.
+    """
     filled_mind(night)
     night.sleep()
     clock_of(night).at += 3_600.0
     slept, clusters = night.store.meta(SLEPT_AT), night.store.cursor(CLUSTERS)
-    night.store.append([Event(verb="prepared", space=SPACE, at=night._now()) for _ in range(CLUSTERS_EVERY - 1)])
+    night.store.append(
+        [Event(verb="prepared", space=SPACE, at=night._now()) for _ in range(CLUSTERS_EVERY - 1)]
+    )
     assert nap(night.work, "worker", night._now, lambda: True) is None
 
     night.store.append([Event(verb="prepared", space=SPACE, at=night._now())])
@@ -425,9 +502,12 @@ def test_when_it_is_time(tmp_path):
     assert not due(on, Outlook(quiet=16 * 60, since=7 * 3600, new=5, unfinished=False))
     assert due(on, Outlook(quiet=90, since=60, new=500, unfinished=False))
     assert due(on, Outlook(quiet=16 * 60, since=60, new=0, unfinished=True))
-    assert not due(on._replace(sleep="off"), Outlook(quiet=1e6, since=1e6, new=1_000, unfinished=True))
+    assert not due(
+        on._replace(sleep="off"), Outlook(quiet=1e6, since=1e6, new=1_000, unfinished=True)
+    )
     assert (SAFE, tuple(PASSES), ("merge", "tags")) == tuple(
-        passes_of(on._replace(sleep=what)) for what in ("safe", "all", "tags, merge"))
+        passes_of(on._replace(sleep=what)) for what in ("safe", "all", "tags, merge")
+    )
     with pytest.raises(BadInput, match="dream"):
         passes_of(on._replace(sleep="dream"))
 
@@ -442,8 +522,11 @@ def test_after_a_night_it_is_not_time(night):
 
 
 def test_a_companion_sleeps_when_it_is_quiet(clock, monkeypatch):
-    """B131, X21: beside a conversation the background thread tidies up once nobody has taken a turn for a while."""
+    """B131, X21: beside a conversation the background thread tidies up once nobody has taken a turn
+    for a while.
+    """
     from reverie import background
+
     monkeypatch.setattr(background, "RETRY", 0.02)
     monkeypatch.setattr(background, "BREATH", 0.0)
     with memory(now=clock) as mind:
@@ -477,13 +560,17 @@ with reverie.open(settings=Settings(home=Path(sys.argv[1])), embedder=Given(), n
 def test_killed_at_any_moment_no_harm_is_done(tmp_path):
     """X21: kill -9 leaves a whole store; the run goes on, and all of it is taken back as one."""
     import reverie
+
     clock = Clock(NOW - 90 * DAY)
     with reverie.open(settings=Settings(home=tmp_path), embedder=Given(), now=clock) as mind:
         filled_mind(mind, 800)
         before = state(mind)
         for _ in range(2):
-            child = subprocess.Popen([sys.executable, "-c", SLEEPER, str(tmp_path), str(NOW)], stdout=subprocess.PIPE,
-                                     env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+            child = subprocess.Popen(
+                [sys.executable, "-c", SLEEPER, str(tmp_path), str(NOW)],
+                stdout=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            )
             assert child.stdout
             child.stdout.readline()
             known = len(mind.store.events(verbs=("sleep",), limit=10_000))
@@ -496,7 +583,7 @@ def test_killed_at_any_moment_no_harm_is_done(tmp_path):
             child.wait()
             child.stdout.close()
             assert [] == mind.verify()
-        clock.tick(120)    # its lease has run out
+        clock.tick(120)  # its lease has run out
         slept = mind.sleep()
         mind.undo(slept.run)
         assert state(mind) == before
@@ -504,7 +591,9 @@ def test_killed_at_any_moment_no_harm_is_done(tmp_path):
 
 @pytest.fixture
 def timeouts(night):
-    """A mind with two memories that cannot both be so, close together, put down without a look at each other."""
+    """A mind with two memories that cannot both be so, close together, put down without a look at
+    each other.
+    """
     texts = [f"The API timeout is {seconds} seconds." for seconds in (30, 45)]
     night.embedder.known.update(dict.fromkeys(texts, np.eye(1, Given.dims, dtype=np.float32)[0]))
     night.remember_many([{"text": text, "space": SPACE} for text in texts])
@@ -516,7 +605,9 @@ def flagged(slept):
 
 
 def test_a_pass_that_ran_alone_hides_nothing_from_the_others(timeouts):
-    """Each pass compares what is new to it: that one of them has been through takes nothing from the rest (B111)."""
+    """Each pass compares what is new to it: that one of them has been through takes nothing from
+    the rest (B111).
+    """
     while embed_waiting(timeouts.store, timeouts.embedder):
         pass
     timeouts.sleep(["merge"])

@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""Where rules are unsure about a pair, a language model is asked; played by a real server on loopback."""
+"""Where rules are unsure about a pair, a language model is asked; played by a real server on
+loopback.
+"""
 
 import json
 
@@ -18,7 +20,9 @@ LATE = "Never push to main after 18:00."
 
 
 class Alike(Toy):
-    """A toy to which all texts are much alike: cosines from 0.85 on, as a model gives to two about the same."""
+    """A toy to which all texts are much alike: cosines from 0.85 on, as a model gives to two about
+    the same.
+    """
 
     def embed(self, texts):
         found = super().embed(texts)
@@ -65,24 +69,33 @@ def outcomes(mind):
 
 def state(mind):
     """Memories and links, without vectors."""
-    return sorted(json.dumps(row, sort_keys=True) for row in mind.export(log=False) if row["type"] != "vector")
+    return sorted(
+        json.dumps(row, sort_keys=True) for row in mind.export(log=False) if row["type"] != "vector"
+    )
 
 
-@pytest.mark.parametrize(("answer", "outcome", "left", "ties"), [
-    (says("same"), "merged", [OLD], []),
-    (says("updates"), "superseded", [NEW], []),
-    (says("contradicts"), "flagged", [NEW, OLD], ["contradicts"]),
-    (says("apart"), "parted", [NEW, OLD], []),
-    (says("near"), "left", [NEW, OLD], ["resembles"]),
-    (says("same", 0.5), "left", [NEW, OLD], ["resembles"]),
-    (says("apart", 0.5), "left", [NEW, OLD], ["resembles"]),
-])
+@pytest.mark.parametrize(
+    ("answer", "outcome", "left", "ties"),
+    [
+        (says("same"), "merged", [OLD], []),
+        (says("updates"), "superseded", [NEW], []),
+        (says("contradicts"), "flagged", [NEW, OLD], ["contradicts"]),
+        (says("apart"), "parted", [NEW, OLD], []),
+        (says("near"), "left", [NEW, OLD], ["resembles"]),
+        (says("same", 0.5), "left", [NEW, OLD], ["resembles"]),
+        (says("apart", 0.5), "left", [NEW, OLD], ["resembles"]),
+    ],
+)
 def test_an_opinion_and_what_follows(weighed, answer, outcome, left, ties):
-    """The question is answered, counted, and taken back by one undo (A80, A83–A86, CC-57, CC-71)."""
+    """The question is answered, counted, and taken back by one undo (A80, A83–A86,
+    CC-57, CC-71).
+    """
     with scripted(answer) as script:
         mind, old, new = weighed(script)
         assert (left, ties, [{outcome: 1}]) == (texts(mind), open_ties(mind), outcomes(mind))
-        assert [("older", OLD), ("newer", NEW)] == [(row["which"], row["note"]) for row in script.rows()]
+        assert [("older", OLD), ("newer", NEW)] == [
+            (row["which"], row["note"]) for row in script.rows()
+        ]
         (event,) = mind.store.events(verbs=["weigh"])
         if outcome != "left":
             mind.undo(event.seq)
@@ -103,19 +116,39 @@ def test_taking_it_back_is_the_way_back(weighed, clock):
         assert before != state(mind)
         (event,) = mind.store.events(verbs=["weigh"])
         mind.undo(event.seq)
-        plain = [{k: v for k, v in json.loads(row).items() if k != "updated_at"} for row in state(mind)]
-        assert [{k: v for k, v in json.loads(row).items() if k != "updated_at"} for row in before] == plain
+        plain = [
+            {k: v for k, v in json.loads(row).items() if k != "updated_at"} for row in state(mind)
+        ]
+        assert [
+            {k: v for k, v in json.loads(row).items() if k != "updated_at"} for row in before
+        ] == plain
 
 
-@pytest.mark.parametrize("answer", [
-    "", "Sure!", "[]", "{}", '{"relation": "delete"}', '{"relation": "same", "confidence": 99}', Status(400),
-    '{"relation": "same"} {"relation": "apart"}', '{"relation": ["same"], "retire": ["mem_1"], "trust": 1}',
-])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "Sure!",
+        "[]",
+        "{}",
+        '{"relation": "delete"}',
+        '{"relation": "same", "confidence": 99}',
+        Status(400),
+        '{"relation": "same"} {"relation": "apart"}',
+        '{"relation": ["same"], "retire": ["mem_1"], "trust": 1}',
+    ],
+)
 def test_a_useless_answer_changes_nothing(weighed, answer):
-    """Malformed, hostile, empty, rejected: counted, and the pair waits for a person as before (CC-34, CC-71)."""
+    """Malformed, hostile, empty, rejected: counted, and the pair waits for a person as before
+    (CC-34, CC-71).
+    """
     with scripted(answer) as script:
         mind, _, _ = weighed(script)
-        assert ([NEW, OLD], ["resembles"], [{"no answer": 1}]) == (texts(mind), open_ties(mind), outcomes(mind))
+        assert ([NEW, OLD], ["resembles"], [{"no answer": 1}]) == (
+            texts(mind),
+            open_ties(mind),
+            outcomes(mind),
+        )
         assert [] == mind.store.events(verbs=["failed"])
         mind.settle()
         assert 1 == len(script.asked)
@@ -129,7 +162,9 @@ SOURCES = ["user_corrected", "user_stated", "observed", "extracted", "inferred"]
 def test_nothing_weaker_takes_the_place_of_a_better_source(weighed, relation, place):
     """Whatever a model says, who is better believed goes on to count (CC-57, CC-71)."""
     with scripted(says(relation, 1.0)) as script:
-        mind, old, _ = weighed(script, one={"provenance": SOURCES[place - 1]}, other={"provenance": SOURCES[place]})
+        mind, old, _ = weighed(
+            script, one={"provenance": SOURCES[place - 1]}, other={"provenance": SOURCES[place]}
+        )
         assert mind.get([old])[0].active
         assert script.asked
 
@@ -137,7 +172,9 @@ def test_nothing_weaker_takes_the_place_of_a_better_source(weighed, relation, pl
 def test_the_better_source_stays_when_both_say_the_same(weighed):
     """Also where it came later: it is the other wording that steps back."""
     with scripted(says("same")) as script:
-        mind, old, new = weighed(script, one={"provenance": "inferred"}, other={"provenance": "user_corrected"})
+        mind, old, new = weighed(
+            script, one={"provenance": "inferred"}, other={"provenance": "user_corrected"}
+        )
         assert [NEW] == texts(mind)
         assert ("merged", new) == (mind.get([old])[0].retired_why, mind.get([old])[0].superseded_by)
 
@@ -153,7 +190,9 @@ def test_what_is_said_only_once_is_not_merged_away(weighed):
 
 
 def test_a_flag_that_was_wrong_is_taken_away(weighed):
-    """A contradiction that rules were not sure of: neither memory is contradicted any more, and undo flags both."""
+    """A contradiction that rules were not sure of: neither memory is contradicted any more, and
+    undo flags both.
+    """
     with scripted(says("apart")) as script:
         mind, old, new = weighed(script, new="Push straight to main.")
         flagged = [m.conflicts_with for m in mind.get([old, new])]
@@ -186,7 +225,11 @@ def test_a_model_that_is_away_loses_nothing(weighed, clock, answer):
         before = mind.store.cursor(weighing.NAME)
         mind.settle()
         assert (1, ["resembles"], []) == (len(script.asked), open_ties(mind), outcomes(mind))
-        assert before == mind.store.cursor(weighing.NAME) < mind.store.events(verbs=["reconcile"])[-1].seq
+        assert (
+            before
+            == mind.store.cursor(weighing.NAME)
+            < mind.store.events(verbs=["reconcile"])[-1].seq
+        )
         clock.tick(600)
         mind.settle()
         assert (2, [OLD]) == (len(script.asked), texts(mind))
@@ -206,7 +249,10 @@ def both_pairs(mind, clock):
 
 def test_one_bad_answer_does_not_spoil_the_others(clock):
     """Each pair of an event is a question of its own; what follows is one event."""
-    with scripted("nonsense", says("same")) as script, memory(now=clock, llm=script.openai, embedder=Alike()) as mind:
+    with (
+        scripted("nonsense", says("same")) as script,
+        memory(now=clock, llm=script.openai, embedder=Alike()) as mind,
+    ):
         both_pairs(mind, clock)
         assert [{"no answer": 1, "merged": 1}] == outcomes(mind)
         assert (3, ["resembles"], 2) == (len(texts(mind)), open_ties(mind), len(script.asked))
@@ -214,8 +260,10 @@ def test_one_bad_answer_does_not_spoil_the_others(clock):
 
 def test_a_model_that_goes_away_half_way(clock):
     """Half of the answers change nothing: the event is one transaction, and is read again."""
-    with (scripted(says("same"), Status(500), says("same")) as script,
-          memory(now=clock, llm=script.openai, embedder=Alike()) as mind):
+    with (
+        scripted(says("same"), Status(500), says("same")) as script,
+        memory(now=clock, llm=script.openai, embedder=Alike()) as mind,
+    ):
         both_pairs(mind, clock)
         assert (4, 2, []) == (len(texts(mind)), len(script.asked), outcomes(mind))
         clock.tick(600)
@@ -226,7 +274,10 @@ def test_a_model_that_goes_away_half_way(clock):
 def test_many_pairs_are_not_all_asked_about(clock, monkeypatch):
     """At most MOST pairs of an event; the rest waits for a person."""
     monkeypatch.setattr(weighing, "MOST", 1)
-    with scripted(says("same")) as script, memory(now=clock, llm=script.openai, embedder=Alike()) as mind:
+    with (
+        scripted(says("same")) as script,
+        memory(now=clock, llm=script.openai, embedder=Alike()) as mind,
+    ):
         both_pairs(mind, clock)
         mind.settle()
         assert (1, 3, ["resembles"]) == (len(script.asked), len(texts(mind)), open_ties(mind))
@@ -246,6 +297,7 @@ def test_an_empty_budget_waits(weighed, clock):
 def test_three_times_too_slow_is_a_failure(weighed, clock, monkeypatch):
     """An event that the model never finishes must not hold up all others."""
     from reverie.llm import pairs
+
     whole = pairs.compare_request
     monkeypatch.setattr(pairs, "compare_request", lambda *args: whole(*args)._replace(seconds=0.5))
     with scripted(Slow("{}", 20.0)) as script:
@@ -254,12 +306,17 @@ def test_three_times_too_slow_is_a_failure(weighed, clock, monkeypatch):
             clock.tick(31)
             mind.settle()
         (failed,) = mind.store.events(verbs=["failed"])
-        assert (weighing.NAME, 3, ["resembles"]) == (failed.payload["reader"], len(script.asked), open_ties(mind))
+        assert (weighing.NAME, 3, ["resembles"]) == (
+            failed.payload["reader"],
+            len(script.asked),
+            open_ties(mind),
+        )
 
 
 @pytest.mark.parametrize("meanwhile", ["resolve", "revise", "forget"])
 def test_a_person_who_is_faster_is_not_overruled(weighed, clock, meanwhile):
     """What was decided or altered while the model thought stands (rests_on is read again)."""
+
     def late(_request):
         if meanwhile == "resolve":
             mind.resolve(old, new, "both")
@@ -279,7 +336,9 @@ def test_a_person_who_is_faster_is_not_overruled(weighed, clock, meanwhile):
 
 
 def test_what_is_read_again_includes_the_ties(weighed, clock, monkeypatch):
-    """Somebody who only unties the pair, between the decision and the transaction, is not overruled."""
+    """Somebody who only unties the pair, between the decision and the transaction, is not
+    overruled.
+    """
     whole = weighing.ruled
 
     def meddling(work, asked):
@@ -298,15 +357,26 @@ def test_what_is_read_again_includes_the_ties(weighed, clock, monkeypatch):
 
 def test_pairs_that_sleep_finds_are_asked_about(clock):
     """What sleep ties is weighed as well."""
-    with scripted(says("same")) as script, memory(now=clock, embedder="none", llm=script.openai) as bare:
+    with (
+        scripted(says("same")) as script,
+        memory(now=clock, embedder="none", llm=script.openai) as bare,
+    ):
         for text in (OLD, NEW):
             bare.remember(text, space=SPACE)
             clock.tick(60)
         old, new = sorted(bare.browse(space=SPACE), key=lambda m: m.at)
         from reverie.model import Edge, Event, Link
+
         bare.settle()
-        bare.store.apply([Link(Edge(new.id, "resembles", old.id))], Event("sleep", SPACE, clock(), payload={
-            "run": 1, "pass": "redundancy", "pairs": [[new.id, old.id, "near"]]}))
+        bare.store.apply(
+            [Link(Edge(new.id, "resembles", old.id))],
+            Event(
+                "sleep",
+                SPACE,
+                clock(),
+                payload={"run": 1, "pass": "redundancy", "pairs": [[new.id, old.id, "near"]]},
+            ),
+        )
         bare.settle()
         assert [OLD] == texts(bare)
 
@@ -323,10 +393,14 @@ def test_where_memory_is_off_nothing_is_sent(weighed, clock):
 
 def test_a_block_that_waits_loses_what_stepped_back(clock):
     """What a model retires while a companion is at work is not given from a block any more."""
+
     def either(request):
         return says("updates") if "older" in json.dumps(request["messages"][-1]) else '{"use": []}'
 
-    with scripted(Status(500), either) as script, memory(now=clock, llm=script.openai, embedder=Alike()) as mind:
+    with (
+        scripted(Status(500), either) as script,
+        memory(now=clock, llm=script.openai, embedder=Alike()) as mind,
+    ):
         old = mind.remember(OLD, space=SPACE)
         mind.settle()
         clock.tick(60)
@@ -356,14 +430,24 @@ def test_a_session_answers_its_own_question(clock):
         mind.settle()
         (found,) = mind.browse(space=SPACE)
         assert ("Staging is called heron.", "extracted", 0.7, "s1", (1, 1), "answer") == (
-            found.text, found.provenance, found.trust, found.session, found.messages, found.details["rule"])
-        assert [{"question": "where is staging?"}] == [row for row in script.rows() if "question" in row]
+            found.text,
+            found.provenance,
+            found.trust,
+            found.session,
+            found.messages,
+            found.details["rule"],
+        )
+        assert [{"question": "where is staging?"}] == [
+            row for row in script.rows() if "question" in row
+        ]
         mind.record("session_end", space=SPACE, session="s1")
         mind.settle()
         assert 1 == len(script.asked)
 
 
-@pytest.mark.parametrize("answer", ["", "nonsense", '{"keep": [{"text": "made up", "from": 99}]}', Status(400)])
+@pytest.mark.parametrize(
+    "answer", ["", "nonsense", '{"keep": [{"text": "made up", "from": 99}]}', Status(400)]
+)
 def test_a_useless_answer_about_gaps_keeps_nothing(clock, answer):
     """CC-71: the session is over, nothing is kept, nothing fails."""
     with scripted(answer) as script, memory(now=clock, llm=script.openai, embedder=Alike()) as mind:
@@ -371,13 +455,18 @@ def test_a_useless_answer_about_gaps_keeps_nothing(clock, answer):
         mind.record("session_end", space=SPACE, session="s1")
         mind.settle()
         assert ([], []) == (mind.browse(space=SPACE), mind.store.events(verbs=["failed"]))
-        assert [(0, 1)] == [(e.payload["kept"], e.payload["questions"]) for e in mind.store.events(verbs=["answer"])]
+        assert [(0, 1)] == [
+            (e.payload["kept"], e.payload["questions"]) for e in mind.store.events(verbs=["answer"])
+        ]
 
 
 def test_gaps_wait_for_a_model_that_is_away(clock):
     """CC-63."""
     answer = '{"keep": [{"text": "Staging is called heron.", "from": 1}]}'
-    with scripted(Status(500), answer) as script, memory(now=clock, llm=script.openai, embedder=Alike()) as mind:
+    with (
+        scripted(Status(500), answer) as script,
+        memory(now=clock, llm=script.openai, embedder=Alike()) as mind,
+    ):
         talk(mind)
         mind.record("session_end", space=SPACE, session="s1")
         mind.settle()
@@ -397,8 +486,15 @@ def test_a_session_without_questions_costs_nothing(clock):
 
 
 def talk(mind, gap=True):
-    """A question that found nothing, and its answer some turns later; too short to be read for anything else."""
-    messages = [{"role": "user", "text": "where is staging?"}, {"role": "assistant", "text": "It is called heron."}]
+    """A question that found nothing, and its answer some turns later; too short to be read for
+    anything else.
+    """
+    messages = [
+        {"role": "user", "text": "where is staging?"},
+        {"role": "assistant", "text": "It is called heron."},
+    ]
     mind.record("turn", {"messages": messages, "first": 0}, space=SPACE, session="s1")
     if gap:
-        mind.record("gap", {"asked": "where is staging?", "candidates": 2}, space=SPACE, session="s1")
+        mind.record(
+            "gap", {"asked": "where is staging?", "candidates": 2}, space=SPACE, session="s1"
+        )

@@ -1,4 +1,6 @@
-"""The detached worker: it settles, waits a while, leaves; never more than one is at work (X20: its backups)."""
+"""The detached worker: it settles, waits a while, leaves; never more than one is at work (X20: its
+backups).
+"""
 
 import os
 import signal
@@ -34,8 +36,12 @@ def path(monkeypatch):
 
 
 def started(home, *words):
-    return subprocess.Popen([sys.executable, "-m", "reverie", "worker", "--home", str(home), *words],
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-m", "reverie", "worker", "--home", str(home), *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 def held(mind):
@@ -44,8 +50,21 @@ def held(mind):
 
 def test_remember_leaves_the_embedding_to_a_worker(home):
     """remember returns at once; the worker embeds, backs up, waits, and is gone."""
-    out = subprocess.run([sys.executable, "-m", "reverie", "remember", "for later", "--space", "me/demo", "--home",
-                          str(home)], capture_output=True, check=False)
+    out = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "reverie",
+            "remember",
+            "for later",
+            "--space",
+            "me/demo",
+            "--home",
+            str(home),
+        ],
+        capture_output=True,
+        check=False,
+    )
     assert out.returncode == 0
     with opened(home) as mind:
         until(lambda: mind.stats().waiting == 0 and mind.stats().vectors == 1)
@@ -84,7 +103,9 @@ def test_a_hundred_commands_start_one_process(home, monkeypatch):
     begun = []
     monkeypatch.setattr(worker, "start", lambda home, holder: begun.append(holder))
     with opened(home) as mind:
-        assert [True, *[False] * 99] == [worker.spawn(mind.settings, mind.store) for _ in range(100)]
+        assert [True, *[False] * 99] == [
+            worker.spawn(mind.settings, mind.store) for _ in range(100)
+        ]
         assert held(mind) == begun[0] and len(begun) == 1
 
 
@@ -100,6 +121,7 @@ def test_none_is_started_where_none_is_wanted(home, monkeypatch):
 def test_a_start_that_fails_gives_the_lease_back(home, monkeypatch):
     def broken(home, holder):
         raise OSError("no more processes")
+
     monkeypatch.setattr(worker, "start", broken)
     with opened(home) as mind:
         with pytest.raises(OSError, match="no more"):
@@ -150,7 +172,9 @@ def test_it_leaves_when_a_newer_reverie_has_altered_the_database(home):
 
 
 def test_it_leaves_when_the_settings_were_altered(home):
-    """A mirror that was switched off is not written by a worker that was there before; the next one goes by it."""
+    """A mirror that was switched off is not written by a worker that was there before; the next one
+    goes by it.
+    """
     with opened(home) as mind:
         one = worker.Worker(mind, "me")
         assert one.going()
@@ -199,6 +223,7 @@ def test_settle_says_who_stands_still(home, monkeypatch):
 def test_only_the_newest_backups_are_kept(home):
     """X20: a daily copy, of which `settings.backups` are kept."""
     from reverie import backups
+
     (home / "backups").mkdir()
     for day in ("20200101", "20200102", "20200103"):
         (home / "backups" / f"reverie-{day}.db").write_bytes(b"")
@@ -206,7 +231,9 @@ def test_only_the_newest_backups_are_kept(home):
         mind.remember("one", space="me/demo")
         assert backups.daily(mind.store, mind.settings, time.time())
         assert backups.daily(mind.store, mind.settings, time.time()) is None
-    assert [f"reverie-{DAY}.db", "reverie-20200103.db"] == [p.name for p in backups.newest_first(Settings(home=home))]
+    assert [f"reverie-{DAY}.db", "reverie-20200103.db"] == [
+        p.name for p in backups.newest_first(Settings(home=home))
+    ]
 
 
 def test_trouble_is_left_for_status(home):
@@ -230,8 +257,13 @@ def test_it_sleeps_before_it_leaves(tmp_path):
     """B131, B132: when it is quiet and much is new, the worker tidies up, and notes when."""
     folder = toy_home(tmp_path, idle=0.5, sleep_idle=0.0, sleep="prune, links")
     with opened(folder) as mind:
-        mind.remember_many([{"text": f"Guess number {i}: the cache is cold.", "provenance": "inferred"}
-                            for i in range(30)], space="me/demo")
+        mind.remember_many(
+            [
+                {"text": f"Guess number {i}: the cache is cold.", "provenance": "inferred"}
+                for i in range(30)
+            ],
+            space="me/demo",
+        )
         process = started(folder)
         until(lambda: mind.store.meta("slept_at"), 60)
         assert (process.wait(60), process.stdout.read()) == (0, "")

@@ -1,17 +1,25 @@
 # mypy: no-check-untyped-defs
-"""A crash at a chosen statement: the store's writing connection raises, as a full disk, a bug or Ctrl-C would."""
+"""A crash at a chosen statement: the store's writing connection raises, as a full disk, a bug or
+Ctrl-C would.
+"""
 
 import sqlite3
 from contextlib import contextmanager
 
 from reverie.errors import StoreError
 
-FAILURES = (sqlite3.OperationalError, MemoryError, KeyboardInterrupt)    # trouble of the disk, ours, the user's
-CRASHES = (StoreError, MemoryError, KeyboardInterrupt)    # what reaches the caller
+FAILURES = (
+    sqlite3.OperationalError,
+    MemoryError,
+    KeyboardInterrupt,
+)  # trouble of the disk, ours, the user's
+CRASHES = (StoreError, MemoryError, KeyboardInterrupt)  # what reaches the caller
 
 
 class Fuse:
-    """A connection that passes everything on and raises once, before or after the n-th statement."""
+    """A connection that passes everything on and raises once, before or after the n-th
+    statement.
+    """
 
     def __init__(self, db, statement, failure, late):
         self.db, self.left, self.failure, self.late = db, statement, failure, late
@@ -30,7 +38,9 @@ class Fuse:
 
 @contextmanager
 def lit(store, statement, failure, late):
-    """Within, the n-th statement that the store writes with fails; yields the fuse, of which `left` tells."""
+    """Within, the n-th statement that the store writes with fails; yields the fuse, of which `left`
+    tells.
+    """
     connections = store._db
     fuse = Fuse(connections.writer, statement, failure, late)
     connections.writer = fuse

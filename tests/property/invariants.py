@@ -26,8 +26,12 @@ def rank(m):
 
 
 def reconciled_well(before, after):
-    """What must be so whatever settling and sleep decide: nothing lost, each loser leads to a better one."""
-    assert {id: m.text for id, m in before.items()} == {id: after[id].text for id in before if id in after}
+    """What must be so whatever settling and sleep decide: nothing lost, each loser leads to a
+    better one.
+    """
+    assert {id: m.text for id, m in before.items()} == {
+        id: after[id].text for id in before if id in after
+    }
     born = after.keys() - before.keys()
     gone = [m for id, m in after.items() if not m.active and (id in born or before[id].active)]
     for m in gone:
@@ -39,8 +43,11 @@ def reconciled_well(before, after):
         assert rank(heir) >= rank(m), "a memory stepped back for a weaker one"
         end = lead(after, m.id)
         assert end.active or end.retired_why == "faded"
-    assert not [id for id in before if after[id].active and not before[id].active], "something came back by itself"
+    assert not [id for id in before if after[id].active and not before[id].active], (
+        "something came back by itself"
+    )
     left = sum(m.strength for m in after.values() if m.active)
     left += sum(m.strength for m in gone if m.retired_why != "merged")
-    # What is said again in the same words strengthens and adds no memory: there may be more, never less.
+    # What is said again in the same words strengthens and adds no memory: there may be more, never
+    # less.
     assert left >= len(born) + sum(m.strength for m in before.values() if m.active)

@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""Anchors under whatever happens to code: none is silently wrong, and restoring the code restores them (B112)."""
+"""Anchors under whatever happens to code: none is silently wrong, and restoring the code restores
+them (B112).
+"""
 
 import os
 import tempfile
@@ -19,17 +21,28 @@ LAYOUT = ("", "    # why\n", "\n\n")
 
 def body(number):
     """Bodies that are not like one another."""
-    words = ("alpha beta gamma", "delta epsilon", "zeta eta theta iota", "kappa", "lam mu nu", "xi omicron")[number]
+    words = (
+        "alpha beta gamma",
+        "delta epsilon",
+        "zeta eta theta iota",
+        "kappa",
+        "lam mu nu",
+        "xi omicron",
+    )[number]
     lines = [f"    {word} = fetch_{word}(source, {number})\n" for word in words.split()]
     return "".join(lines) + f"    return {number}\n"
 
 
 def text_of(definitions):
-    return "import os\n\n" + "\n\n".join(f"def {name}(source):\n{LAYOUT[layout]}{body(number)}"
-                                         for name, (number, layout) in sorted(definitions.items()))
+    return "import os\n\n" + "\n\n".join(
+        f"def {name}(source):\n{LAYOUT[layout]}{body(number)}"
+        for name, (number, layout) in sorted(definitions.items())
+    )
 
 
-definitions = st.dictionaries(st.sampled_from(NAMES), st.tuples(st.sampled_from(BODIES), st.integers(0, 2)), max_size=4)
+definitions = st.dictionaries(
+    st.sampled_from(NAMES), st.tuples(st.sampled_from(BODIES), st.integers(0, 2)), max_size=4
+)
 trees = st.dictionaries(st.sampled_from(FILES), definitions, max_size=3)
 
 
@@ -46,20 +59,32 @@ def put(root, tree, moment):
 
 def fold(tree):
     """(file, name) → number of the body."""
-    return {(path, name): number for path, some in tree.items() for name, (number, _) in some.items()}
+    return {
+        (path, name): number for path, some in tree.items() for name, (number, _) in some.items()
+    }
 
 
-@given(first=trees.filter(lambda tree: any(tree.values())), versions=st.lists(trees, min_size=1, max_size=3))
+@given(
+    first=trees.filter(lambda tree: any(tree.values())),
+    versions=st.lists(trees, min_size=1, max_size=3),
+)
 def test_no_anchor_is_silently_wrong(first, versions):
-    """After any change an anchor that holds stands at a definition with the body that was spoken of; one whose body is
-    where it was holds; and when everything is as it was at first, all of them hold where they began.
+    """After any change an anchor that holds stands at a definition with the body that was spoken
+    of; one whose body is where it was holds; and when everything is as it was at first, all of them
+    hold where they began.
     """
     with tempfile.TemporaryDirectory() as place, memory(embedder="none") as mind:
         root = Path(place).resolve()
         put(root, first, 1_700_000_000)
         mind.index_code(root)
-        said = [(key, number, mind.remember(f"{key}", space=SPACE, about=[f"{root / key[0]}:{key[1]}"]).id)
-                for key, number in fold(first).items()]
+        said = [
+            (
+                key,
+                number,
+                mind.remember(f"{key}", space=SPACE, about=[f"{root / key[0]}:{key[1]}"]).id,
+            )
+            for key, number in fold(first).items()
+        ]
         for step, tree in enumerate((*versions, first)):
             put(root, tree, 1_700_000_100 + step)
             mind.index_code(root)
@@ -75,21 +100,36 @@ def test_no_anchor_is_silently_wrong(first, versions):
                 assert {anchor.node} == {edge.dst for edge in mind.store.edges([id], ("about",))}
         for key, number, id in said:
             (anchor,) = anchors_in(mind.get([id])[0].details)
-            assert ("", number) == (anchor.state, now.get((anchor.path, anchor.symbol))), (key, anchor)
+            assert ("", number) == (anchor.state, now.get((anchor.path, anchor.symbol))), (
+                key,
+                anchor,
+            )
 
 
 texts = st.text(max_size=60)
 
 
-@given(details=st.dictionaries(texts, texts, max_size=3), path=texts, symbol=texts, state=st.sampled_from(
-    ["", "changed", "gone"]), names=st.lists(texts, max_size=3))
+@given(
+    details=st.dictionaries(texts, texts, max_size=3),
+    path=texts,
+    symbol=texts,
+    state=st.sampled_from(["", "changed", "gone"]),
+    names=st.lists(texts, max_size=3),
+)
 def test_anchors_come_back_as_they_were_kept(details, path, symbol, state, names):
-    """Kept as JSON beside whatever else is there, read as the same; taking them off leaves what was there."""
+    """Kept as JSON beside whatever else is there, read as the same; taking them off leaves what was
+    there.
+    """
     anchor = Anchor("/r", path, symbol, state=state, namesakes=tuple(names))
-    one = a_memory("x")._replace(details={name: value for name, value in details.items()
-                                          if name not in ("anchors", "outdated")})
+    one = a_memory("x")._replace(
+        details={
+            name: value for name, value in details.items() if name not in ("anchors", "outdated")
+        }
+    )
     both = one._replace(details=with_anchors(one, [anchor]))
-    assert [anchor] == anchors_in(both.details) and anchor == anchors_in({"anchors": [kept(anchor)]})[0]
+    assert [anchor] == anchors_in(both.details) and anchor == anchors_in(
+        {"anchors": [kept(anchor)]}
+    )[0]
     assert bool(state) == bool(outdated(both))
     assert dict(one.details) == with_anchors(both, [])
 

@@ -23,10 +23,38 @@ from tests.unit.samples import SAMPLES
 ROOT = "/work/repo"
 NAMES = ("ff", "gg", "Hh", "Kk", "mm")
 PATHS = (
-    "ff.py", "gg.py", "pkg/__init__.py", "pkg/mm.py", "pkg/ff.py", "pkg/sub/__init__.py", "pkg/sub/gg.py", "src/ff.py",
-    "a.go", "d/b.go", "d/c.go", "d/Hh.java", "d/Kk.java", "e/Hh.java", "src/lib.rs", "src/ff.rs", "src/mm/mod.rs",
-    "x.cpp", "y.hpp", "z/y.hpp", "i.ts", "mm.ts", "l/index.ts", "l/mm.js", "r.rb", "s/q.rb", "p.php", "o/p.php", "w.cs",
-    "v/w.cs", "b.sh", "ff.sh",
+    "ff.py",
+    "gg.py",
+    "pkg/__init__.py",
+    "pkg/mm.py",
+    "pkg/ff.py",
+    "pkg/sub/__init__.py",
+    "pkg/sub/gg.py",
+    "src/ff.py",
+    "a.go",
+    "d/b.go",
+    "d/c.go",
+    "d/Hh.java",
+    "d/Kk.java",
+    "e/Hh.java",
+    "src/lib.rs",
+    "src/ff.rs",
+    "src/mm/mod.rs",
+    "x.cpp",
+    "y.hpp",
+    "z/y.hpp",
+    "i.ts",
+    "mm.ts",
+    "l/index.ts",
+    "l/mm.js",
+    "r.rb",
+    "s/q.rb",
+    "p.php",
+    "o/p.php",
+    "w.cs",
+    "v/w.cs",
+    "b.sh",
+    "ff.sh",
 )
 SNIPPETS = {
     "python": (
@@ -129,7 +157,8 @@ def texts(path):
     snippets = SNIPPETS[BY_SUFFIX[PurePath(path).suffix].name]
     names = st.tuples(*[st.sampled_from(NAMES)] * 4)
     return st.lists(st.tuples(st.sampled_from(snippets), names), max_size=5).map(
-        lambda some: "".join(snippet.format(*names) for snippet, names in some))
+        lambda some: "".join(snippet.format(*names) for snippet, names in some)
+    )
 
 
 def facts_of(path, text):
@@ -139,7 +168,9 @@ def facts_of(path, text):
 def row(path, text):
     """A file as it is indexed."""
     facts = facts_of(path, text)
-    return to_parsed(Indexed(path, UNSURE, blake2b(text.encode(), digest_size=16).digest()), facts), facts
+    return to_parsed(
+        Indexed(path, UNSURE, blake2b(text.encode(), digest_size=16).digest()), facts
+    ), facts
 
 
 def begun(files):
@@ -154,7 +185,9 @@ def begun(files):
 
 def altered(index, files, changes):
     """Make some changes as `index_code` does; how many files were resolved."""
-    fresh = {path: text for path, text in changes.items() if text is not None and files.get(path) != text}
+    fresh = {
+        path: text for path, text in changes.items() if text is not None and files.get(path) != text
+    }
     gone = [path for path, text in changes.items() if text is None and path in files]
     rows = [row(path, text) for path, text in fresh.items()]
     facts = {one.file.path: some for one, some in rows}
@@ -175,10 +208,19 @@ def assert_whole(index, files):
     assert index.verify() == ""
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(start=st.lists(edits(), max_size=8), steps=st.lists(st.lists(edits(), min_size=1, max_size=3), max_size=6))
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(
+    start=st.lists(edits(), max_size=8),
+    steps=st.lists(st.lists(edits(), min_size=1, max_size=3), max_size=6),
+)
 def test_after_any_edits_the_edges_are_those_of_resolving_all(start, steps):
-    """Functions added, removed, renamed, imports changed, files added and deleted, several at once."""
+    """Functions added, removed, renamed, imports changed, files added and deleted,
+    several at once.
+    """
     files = {path: text for path, text in start if text is not None}
     index = begun(files)
     assert_whole(index, files)
@@ -187,12 +229,27 @@ def test_after_any_edits_the_edges_are_those_of_resolving_all(start, steps):
         assert_whole(index, files)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(start=st.lists(edits(), min_size=3, max_size=8),
-       steps=st.lists(st.tuples(*[st.integers(0, 99)] * 2, st.tuples(*[st.sampled_from(NAMES)] * 4),
-                                st.sampled_from(("first", "last", "out"))), min_size=1, max_size=8))
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(
+    start=st.lists(edits(), min_size=3, max_size=8),
+    steps=st.lists(
+        st.tuples(
+            *[st.integers(0, 99)] * 2,
+            st.tuples(*[st.sampled_from(NAMES)] * 4),
+            st.sampled_from(("first", "last", "out")),
+        ),
+        min_size=1,
+        max_size=8,
+    ),
+)
 def test_after_definitions_came_and_went_the_edges_are_those_of_resolving_all(start, steps):
-    """One after the other, before and after all that stands in a file: what was there has other numbers then."""
+    """One after the other, before and after all that stands in a file: what was there has other
+    numbers then.
+    """
     files = {path: text for path, text in start if text is not None}
     parts = {path: [text] for path, text in files.items()}
     index = begun(files)
@@ -208,13 +265,15 @@ def test_after_definitions_came_and_went_the_edges_are_those_of_resolving_all(st
 
 @pytest.mark.parametrize("language", sorted(SAMPLES))
 def test_each_sample_can_be_taken_apart_and_put_together(language):
-    """Each file removed and put back, each line left out and put back: always as if all were resolved anew."""
+    """Each file removed and put back, each line left out and put back: always as if all were
+    resolved anew.
+    """
     whole = dict(SAMPLES[language].files)
     files = dict(whole)
     index = begun(files)
     for path, text in whole.items():
         lines = text.split("\n")
-        for change in (None, *("\n".join(lines[:n] + lines[n + 1:]) for n in range(len(lines)))):
+        for change in (None, *("\n".join(lines[:n] + lines[n + 1 :]) for n in range(len(lines)))):
             altered(index, files, {path: change})
             assert_whole(index, files)
         altered(index, files, {path: text})
@@ -222,14 +281,21 @@ def test_each_sample_can_be_taken_apart_and_put_together(language):
 
 
 def test_what_is_not_touched_is_not_resolved():
-    """A change within a function costs its own file; a new name costs those that use the file or the name."""
+    """A change within a function costs its own file; a new name costs those that use the file or
+    the name.
+    """
     files = {f"user{n}.py": f"from core import hub\n\ndef user{n}(): hub()\n" for n in range(5)}
     files |= {f"other{n}.py": f"import os\n\ndef other{n}(x): x.beside{n}()\n" for n in range(50)}
     files["core.py"] = "def hub():\n    return 1\n"
     index = begun(files)
     assert altered(index, files, {"core.py": "def hub():\n    # more\n    return len([1])\n"}) == 1
     assert altered(index, files, {"core.py": "def late(): pass\n\ndef hub():\n    return 1\n"}) == 1
-    assert altered(index, files, {"core.py": files["core.py"] + "class C:\n    def beside7(self): pass\n"}) == 2
+    assert (
+        altered(
+            index, files, {"core.py": files["core.py"] + "class C:\n    def beside7(self): pass\n"}
+        )
+        == 2
+    )
     assert altered(index, files, {"core.py": files["core.py"].partition("class C")[0]}) == 2
     assert altered(index, files, {"core.py": files["core.py"] + "def hub(): pass\n"}) == 6
     assert altered(index, files, {"fresh.py": "def beside8(): pass\n"}) == 2

@@ -1,4 +1,6 @@
-"""A condensed conversation over random legal ones of both shapes: what stays is legal, in order, and the same."""
+"""A condensed conversation over random legal ones of both shapes: what stays is legal, in order,
+and the same.
+"""
 
 import copy
 from itertools import pairwise
@@ -17,7 +19,8 @@ from reverie.window.shapes import answers_to, call_ids, takes_turns
 from tests.property.test_fitting import NOON, conversations, legal
 
 wishes = st.tuples(st.integers(300, 6_000), st.sampled_from(sorted(STRATEGIES))).map(
-    lambda drawn: Wish(drawn[0], strategy=drawn[1]))
+    lambda drawn: Wish(drawn[0], strategy=drawn[1])
+)
 
 
 def condensed(messages, wish, now=NOON):
@@ -31,12 +34,15 @@ def weight(messages):
 
 def is_own(message):
     return isinstance(message.get("content"), str) and (
-        message["content"] == NOTE or message["content"].startswith(MARK))
+        message["content"] == NOTE or message["content"].startswith(MARK)
+    )
 
 
 @given(conversations, wishes)
 def test_what_comes_of_it_is_legal(messages, wish):
-    """C101–C105: no call without its result, roles in an order that providers take, the first message the user's."""
+    """C101–C105: no call without its result, roles in an order that providers take, the first
+    message the user's.
+    """
     before = copy.deepcopy(messages)
     made = condensed(messages, wish)
     assert before == messages
@@ -50,7 +56,9 @@ def test_what_comes_of_it_is_legal(messages, wish):
 
 @given(conversations, wishes)
 def test_order_is_kept_and_the_last_ten_stay_word_for_word(messages, wish):
-    """CC-70: the order of what stays is the original one; the last ten, system and first question stay."""
+    """CC-70: the order of what stays is the original one; the last ten, system and first question
+    stay.
+    """
     made = condensed(messages, wish)
     assert list(made.origin) == sorted(made.origin) and len(made.origin) == len(made.messages)
     own = [message for message in made.messages if not any(message is one for one in messages)]
@@ -65,7 +73,9 @@ def test_order_is_kept_and_the_last_ten_stay_word_for_word(messages, wish):
 
 @given(conversations, wishes)
 def test_it_is_within_the_target_or_says_why_not(messages, wish):
-    """CC-70: the compressed size is at most 70 % of the limit, summary included, or the result says why not."""
+    """CC-70: the compressed size is at most 70 % of the limit, summary included, or the result says
+    why not.
+    """
     made = condensed(messages, wish)
     assert made.after == weight(made.messages) <= made.before == weight(messages)
     assert made.goal == int(0.7 * wish.limit)
@@ -77,8 +87,13 @@ def test_it_is_within_the_target_or_says_why_not(messages, wish):
 def test_a_second_time_takes_the_first_summary_in(messages, wish):
     """C103: there is never more than one summary, and the new one stands for all that left."""
     once = condensed(messages, wish)
-    more = [{"role": "assistant" if n % 2 else "user", "content": f"and then something{n} " * 30} for n in range(12)]
-    again = condensed([*once.messages, *(more if role_of(once.messages[-1]) == "assistant" else more[1:])], wish)
+    more = [
+        {"role": "assistant" if n % 2 else "user", "content": f"and then something{n} " * 30}
+        for n in range(12)
+    ]
+    again = condensed(
+        [*once.messages, *(more if role_of(once.messages[-1]) == "assistant" else more[1:])], wish
+    )
     summaries = [m.get("content") for m in again.messages if is_own(m) and m["content"] != NOTE]
     assert len(summaries) <= 1 and all(text.endswith(FOOT) for text in summaries)
     if takes_turns(once.messages):
@@ -88,9 +103,17 @@ def test_a_second_time_takes_the_first_summary_in(messages, wish):
     assert asked >= set().union(*map(answers_to, again.messages))
 
 
-@given(st.integers(1, 300_000), st.integers(1, 200_000), st.integers(0, 50), st.floats(0, 2_000), st.floats(0.1, 1.0))
+@given(
+    st.integers(1, 300_000),
+    st.integers(1, 200_000),
+    st.integers(0, 50),
+    st.floats(0, 2_000),
+    st.floats(0.1, 1.0),
+)
 def test_it_is_due_by_all_three_rules_and_no_other(used, limit, messages, ago, full):
-    """CC-69, C98, C99: from the threshold on, from ten messages on, five minutes after the last time."""
+    """CC-69, C98, C99: from the threshold on, from ten messages on, five minutes after the last
+    time.
+    """
     expected = used >= full * limit and messages >= FEWEST and ago >= COOLDOWN
     due = not too_early(used, limit, messages, NOON - ago, NOON, full)
     assert expected == due or abs(ago - COOLDOWN) < 1e-3

@@ -1,10 +1,12 @@
 # mypy: no-check-untyped-defs
-"""Purges and scrubs among people who edit pages and shared files: what is not theirs to alter stays as it is.
+"""Purges and scrubs among people who edit pages and shared files: what is not theirs to alter stays
+as it is.
 
-Two spaces, each with pages and a team's file; a few texts, so that memories repeat each other, in whole and in part.
-Before every purge all is brought in step or not. Afterwards, and after everything was brought in step again, every
-other memory says what it said, is believed as it was, counts as it did; only records (kind event) were blanked, and
-say the same in the store and on their page. No other memory ever says "[purged]".
+Two spaces, each with pages and a team's file; a few texts, so that memories repeat each other, in
+whole and in part. Before every purge all is brought in step or not. Afterwards, and after
+everything was brought in step again, every other memory says what it said, is believed as it was,
+counts as it did; only records (kind event) were blanked, and say the same in the store and on their
+page. No other memory ever says "[purged]".
 """
 
 import json
@@ -21,8 +23,15 @@ from reverie.testing import Clock, memory
 from tests.property.invariants import everything
 
 SPACES = ("me/a", "me/b")
-TEXTS = ("Use tabs.", "The vault word is Zanzibarquartz of the Plovergate.", "tabs", "Vault\n\nword  7",
-         "金库密码是紫色香蕉皮", "He wrote \"<!-- x -->\" & `y` on the Xyloshelf, [a](b).", "The vault word is")
+TEXTS = (
+    "Use tabs.",
+    "The vault word is Zanzibarquartz of the Plovergate.",
+    "tabs",
+    "Vault\n\nword  7",
+    "金库密码是紫色香蕉皮",
+    'He wrote "<!-- x -->" & `y` on the Xyloshelf, [a](b).',
+    "The vault word is",
+)
 TOLD = ("{}", "Ann said: {} And more.", "first\n{}\n  last", "再说{}吧")
 
 texts = st.sampled_from(TEXTS)
@@ -46,7 +55,11 @@ class LettingGo(RuleBasedStateMachine):
         for space in SPACES:
             self.mind.share(self.team(space), space=space)
 
-    @initialize(first=st.lists(st.tuples(said, spaces, st.sampled_from(("fact", "event"))), min_size=4, max_size=8))
+    @initialize(
+        first=st.lists(
+            st.tuples(said, spaces, st.sampled_from(("fact", "event"))), min_size=4, max_size=8
+        )
+    )
     def begin(self, first):
         for text, space, kind in first:
             self.mind.remember(text, space=space, kind=kind)
@@ -75,7 +88,12 @@ class LettingGo(RuleBasedStateMachine):
 
     # What people and programs do
 
-    @rule(text=said, space=spaces, kind=st.sampled_from(("fact", "event")), tag=st.sampled_from(("tabs", "vault")))
+    @rule(
+        text=said,
+        space=spaces,
+        kind=st.sampled_from(("fact", "event")),
+        tag=st.sampled_from(("tabs", "vault")),
+    )
     def remember(self, text, space, kind, tag):
         self.mind.remember(text, space=space, kind=kind, tags=[tag])
 
@@ -89,7 +107,12 @@ class LettingGo(RuleBasedStateMachine):
         self.in_step()
 
     @precondition(lambda self: self.pages())
-    @rule(pick=picks, line=picks, text=texts, how=st.sampled_from(("add", "alter", "no id", "prose", "load", "save")))
+    @rule(
+        pick=picks,
+        line=picks,
+        text=texts,
+        how=st.sampled_from(("add", "alter", "no id", "prose", "load", "save")),
+    )
     def edit(self, pick, line, text, how):
         """A person at a page, which they may save as they loaded it long ago."""
         page = self.pages()[pick % len(self.pages())]
@@ -107,7 +130,9 @@ class LettingGo(RuleBasedStateMachine):
             if how == "add":
                 lines.insert(at, f"- {' '.join(text.split())}\n")
             elif how == "alter":
-                lines[at] = lines[at].replace(" <!-- mem_", f" or {' '.join(text.split())} <!-- mem_")
+                lines[at] = lines[at].replace(
+                    " <!-- mem_", f" or {' '.join(text.split())} <!-- mem_"
+                )
             else:
                 lines[at] = re.sub(r" <!-- mem_\w+ -->", "", lines[at])
         page.write_text("".join(lines))
@@ -115,15 +140,23 @@ class LettingGo(RuleBasedStateMachine):
     @rule(space=spaces, text=said, name=st.sampled_from(("m1", "m2")))
     def teammate(self, space, text, name):
         """A pull brings a line."""
-        kept = [one for one in self.team(space).read_text().splitlines() if json.loads(one)["id"] != name]
-        self.team(space).write_text("".join(f"{one}\n" for one in [*kept, json.dumps({"id": name, "content": text})]))
+        kept = [
+            one
+            for one in self.team(space).read_text().splitlines()
+            if json.loads(one)["id"] != name
+        ]
+        self.team(space).write_text(
+            "".join(f"{one}\n" for one in [*kept, json.dumps({"id": name, "content": text})])
+        )
 
     # Letting go
 
     @precondition(lambda self: self.living())
     @rule(pick=picks, many=st.booleans(), waits=st.booleans())
     def purge(self, pick, many, waits):
-        """`waits`: what people did is not taken in yet, so what they say afterwards is not known here."""
+        """`waits`: what people did is not taken in yet, so what they say afterwards is not known
+        here.
+        """
         if not waits:
             self.in_step()
         living = self.living()
@@ -140,18 +173,31 @@ class LettingGo(RuleBasedStateMachine):
         assert {id: told(m) for id, m in later.items()} == {id: told(m) for id, m in after.items()}
         if not waits:
             rest = {id: m for id, m in before.items() if id in after}
-            assert before.keys() - after.keys() <= {*ids} | {m.id for m in before.values() if m.retired_why == "merged"}
+            assert before.keys() - after.keys() <= {*ids} | {
+                m.id for m in before.values() if m.retired_why == "merged"
+            }
             assert {id: told(m) for id, m in rest.items() if m.kind != "event"} == {
-                id: told(m) for id, m in after.items() if m.kind != "event"}
+                id: told(m) for id, m in after.items() if m.kind != "event"
+            }
             assert {id: told(m._replace(text="")) for id, m in rest.items()} == {
-                id: told(m._replace(text="")) for id, m in after.items()}
+                id: told(m._replace(text="")) for id, m in after.items()
+            }
 
     @invariant()
     def no_blank_is_believed(self):
-        assert not [m for m in everything(self.mind.store).values() if m.kind != "event" and PURGED in m.text]
+        assert not [
+            m
+            for m in everything(self.mind.store).values()
+            if m.kind != "event" and PURGED in m.text
+        ]
 
 
 TestLettingGo = LettingGo.TestCase
-TestLettingGo.settings = settings(max_examples=max(10, settings().max_examples // 10), stateful_step_count=15,
-                                  suppress_health_check=list(HealthCheck))
-TestLettingGo.__doc__ = """Whatever is let go of, nothing of anybody else's is altered, blanked or lost. CC-4, X20."""
+TestLettingGo.settings = settings(
+    max_examples=max(10, settings().max_examples // 10),
+    stateful_step_count=15,
+    suppress_health_check=list(HealthCheck),
+)
+TestLettingGo.__doc__ = (
+    """Whatever is let go of, nothing of anybody else's is altered, blanked or lost. CC-4, X20."""
+)

@@ -1,11 +1,14 @@
 # mypy: no-check-untyped-defs
-"""The whole memory against a simple oracle: any order of verbs, crashes among them, `verify()` after every step.
+"""The whole memory against a simple oracle: any order of verbs, crashes among them, `verify()`
+after every step.
 
-The oracle knows what most verbs do and predicts it. What settling, sleep and learning do is not predicted: then it is
-held against what must be so whatever they decide (`reconciled_well`), and the oracle learns from the store. Some texts
-repeat or contradict one another and some do not, so that memories merge, step back, are flagged or stay.
+The oracle knows what most verbs do and predicts it. What settling, sleep and learning do is not
+predicted: then it is held against what must be so whatever they decide (`reconciled_well`), and the
+oracle learns from the store. Some texts repeat or contradict one another and some do not, so that
+memories merge, step back, are flagged or stay.
 
-`REVERIE_HYPOTHESIS=long pytest tests/property/test_mind.py` looks at 2,000 other lives instead of the same few.
+`REVERIE_HYPOTHESIS=long pytest tests/property/test_mind.py` looks at 2,000 other lives instead of
+the same few.
 """
 
 import json
@@ -44,25 +47,54 @@ TAGS = ("red", "blue", "a b", "ä")
 KINDS = ("fact", "note", "preference", "correction", "negative", "event")
 TOKEN = re.compile(r"zq\d+x")
 
-texts = st.sampled_from(TEXTS) | st.just("")     # "": one that nobody else says
+texts = st.sampled_from(TEXTS) | st.just("")  # "": one that nobody else says
 tags = st.lists(st.sampled_from(TAGS), max_size=3, unique=True)
 spaces = st.sampled_from(SPACES)
-crashes = st.tuples(st.integers(1, 12) | st.integers(1, 100), st.sampled_from(FAILURES), st.booleans(), st.booleans())
+crashes = st.tuples(
+    st.integers(1, 12) | st.integers(1, 100),
+    st.sampled_from(FAILURES),
+    st.booleans(),
+    st.booleans(),
+)
 
 
 def told(m):
     """What the oracle knows of a memory."""
-    return {"space": m.space, "text": m.text, "tags": m.tags, "active": m.active, "strength": m.strength,
-            "newer": m.superseded_by, "why": m.retired_why, "kind": m.kind, "provenance": m.provenance,
-            "expires_at": m.expires_at, "valid_from": m.valid_from, "valid_to": m.valid_to,
-            "record": (m.details.get("worked", 0), m.details.get("failed", 0))}
+    return {
+        "space": m.space,
+        "text": m.text,
+        "tags": m.tags,
+        "active": m.active,
+        "strength": m.strength,
+        "newer": m.superseded_by,
+        "why": m.retired_why,
+        "kind": m.kind,
+        "provenance": m.provenance,
+        "expires_at": m.expires_at,
+        "valid_from": m.valid_from,
+        "valid_to": m.valid_to,
+        "record": (m.details.get("worked", 0), m.details.get("failed", 0)),
+    }
 
 
 def new(text, space, **more):
     """A memory as the oracle expects it."""
-    return {"space": space, "text": text, "tags": (), "active": True, "strength": 1, "newer": None, "why": "",
-            "kind": "fact", "provenance": "observed", "expires_at": None, "valid_from": None, "valid_to": None,
-            "record": (0, 0), **more}
+    return {
+        "space": space,
+        "text": text,
+        "tags": (),
+        "active": True,
+        "strength": 1,
+        "newer": None,
+        "why": "",
+        "kind": "fact",
+        "provenance": "observed",
+        "expires_at": None,
+        "valid_from": None,
+        "valid_to": None,
+        "record": (0, 0),
+        **more,
+    }
 
 
 def successors(kept, id):
@@ -87,10 +119,16 @@ class Reverie(RuleBasedStateMachine):
 
     ids = Bundle("ids")
 
-    @initialize(target=ids, private=st.booleans(), first=st.lists(texts, max_size=6),
-                fuses=st.lists(st.none() | crashes, max_size=8))
+    @initialize(
+        target=ids,
+        private=st.booleans(),
+        first=st.lists(texts, max_size=6),
+        fuses=st.lists(st.none() | crashes, max_size=8),
+    )
     def begin(self, private, first, fuses):
-        """`fuses` say of one verb after the other at which statement it crashes, and in which way."""
+        """`fuses` say of one verb after the other at which statement it crashes, and
+        in which way.
+        """
         self.clock, self.kept, self.ties, self.past = Clock(), {}, {}, []
         self.last = self.companion = None
         self.fuses = deque(fuses)
@@ -109,7 +147,9 @@ class Reverie(RuleBasedStateMachine):
     # What the rules are made of
 
     def there(self):
-        """All memories of the store but scratch pads, which come and go with what a conversation is at."""
+        """All memories of the store but scratch pads, which come and go with what a conversation is
+        at.
+        """
         return {id: m for id, m in everything(self.mind.store).items() if m.kind != "scratch"}
 
     def state(self, *types):
@@ -122,8 +162,11 @@ class Reverie(RuleBasedStateMachine):
         self.relearn_ties()
 
     def relearn_ties(self):
-        self.ties = {frozenset((row["src"], row["dst"])): row["weight"] for row in self.state("edge")
-                     if row["rel"] == "relates_to"}
+        self.ties = {
+            frozenset((row["src"], row["dst"])): row["weight"]
+            for row in self.state("edge")
+            if row["rel"] == "relates_to"
+        }
 
     def open_afresh(self):
         self.leave()
@@ -131,7 +174,9 @@ class Reverie(RuleBasedStateMachine):
         self.mind = memory(Path(self.folder.name), now=self.clock)
 
     def leave(self):
-        """The conversation that goes on, if there is one, ends, and with it the thread in the background."""
+        """The conversation that goes on, if there is one, ends, and with it the thread in the
+        background.
+        """
         if self.companion:
             self.companion.close()
         self.companion = None
@@ -152,26 +197,35 @@ class Reverie(RuleBasedStateMachine):
             except CRASHES as err:
                 assert "asked for" in str(err)
                 crashed = True
-                self.clock.tick(100)    # the lease of who crashed ends
+                self.clock.tick(100)  # the lease of who crashed ends
         if again and self.folder:
             self.open_afresh()
         assert self.mind.verify() == []
         return result, crashed
 
     def does(self, verb, changed=None, added=(), removed=()):
-        """A verb whose outcome is known: all of it happens, or, if it crashes, all or nothing. Whether it did."""
+        """A verb whose outcome is known: all of it happens, or, if it crashes, all or nothing.
+        Whether it did.
+        """
         was = self.kept
         result, crashed = self.crashing(verb)
         there = {id: told(m) for id, m in self.there().items()}
         fresh = [id for id in sorted(there) if id not in was]
-        will = {id: {**values, **(changed or {}).get(id, {})} for id, values in was.items() if id not in removed}
+        will = {
+            id: {**values, **(changed or {}).get(id, {})}
+            for id, values in was.items()
+            if id not in removed
+        }
         will |= dict(zip(fresh, added, strict=False))
         if crashed and there == was:
             self.last = None
             return None
         assert there == will and len(fresh) == len(added)
         self.undoing = {id: was[id] for id in changed or {}} | dict.fromkeys(fresh)
-        self.kept, self.last = there, next((e.seq for e in self.mind.store.events(newest=True, limit=1)), None)
+        self.kept, self.last = (
+            there,
+            next((e.seq for e in self.mind.store.events(newest=True, limit=1)), None),
+        )
         return result, fresh
 
     def unpredicted(self, verb, well=reconciled_well):
@@ -186,52 +240,90 @@ class Reverie(RuleBasedStateMachine):
     def worded(self, text):
         """This text, or one that nobody else says."""
         self.counter += 1
-        return text or f"The key zq{self.counter}x hangs on the board beside the harbour office door."
+        return (
+            text or f"The key zq{self.counter}x hangs on the board beside the harbour office door."
+        )
 
     def visible(self, space):
         return {id for id, m in self.kept.items() if m["active"] and m["space"] in lineage(space)}
 
     # Keeping
 
-    @rule(target=ids, text=texts, space=spaces, tags=tags, kind=st.sampled_from(("fact", "fact", "note", "event")),
-          provenance=st.sampled_from(("observed", "observed", "user_stated", "user_corrected", "inferred")))
+    @rule(
+        target=ids,
+        text=texts,
+        space=spaces,
+        tags=tags,
+        kind=st.sampled_from(("fact", "fact", "note", "event")),
+        provenance=st.sampled_from(
+            ("observed", "observed", "user_stated", "user_corrected", "inferred")
+        ),
+    )
     def remember(self, text, space, tags, kind, provenance):
         text = self.worded(text)
-        done = self.does(lambda: self.mind.remember(text, space=space, tags=tags, kind=kind, provenance=provenance),
-                         added=[new(text, space, tags=tuple(tags), kind=kind, provenance=provenance)])
+        done = self.does(
+            lambda: self.mind.remember(
+                text, space=space, tags=tags, kind=kind, provenance=provenance
+            ),
+            added=[new(text, space, tags=tuple(tags), kind=kind, provenance=provenance)],
+        )
         return done[1][0] if done else None
 
     @rule(text=texts, other=texts, space=spaces)
     def remember_two(self, text, other, space):
         two = [self.worded(text), self.worded(other)]
-        self.does(lambda: self.mind.remember_many([{"text": text} for text in two], space=space),
-                  added=[new(text, space) for text in two])
+        self.does(
+            lambda: self.mind.remember_many([{"text": text} for text in two], space=space),
+            added=[new(text, space) for text in two],
+        )
 
     @rule(target=ids, space=spaces, step=st.sampled_from(("Call heron.", "Wake the crane.")))
     def teach(self, space, step):
-        """Taught anew, it takes the place of what was taught by that name in the space, and of nothing else."""
-        old = {id for id, values in self.kept.items() if values["kind"] == "procedure" and values["active"]
-               and values["space"] == space and values["text"] != f"Release: 1. {step}"}
+        """Taught anew, it takes the place of what was taught by that name in the space, and of
+        nothing else.
+        """
+        old = {
+            id
+            for id, values in self.kept.items()
+            if values["kind"] == "procedure"
+            and values["active"]
+            and values["space"] == space
+            and values["text"] != f"Release: 1. {step}"
+        }
         if old:
+
             def replaced(before, after):
-                assert {id for id, m in before.items() if m.active and not after[id].active} in (old, set())
+                assert {id for id, m in before.items() if m.active and not after[id].active} in (
+                    old,
+                    set(),
+                )
+
             taught = self.unpredicted(
-                lambda: self.mind.teach("Release", [step], triggers=["release"], space=space), well=replaced)
+                lambda: self.mind.teach("Release", [step], triggers=["release"], space=space),
+                well=replaced,
+            )
             assert taught is None or {self.there()[id].superseded_by for id in old} == {taught.id}
             return taught.id if taught else None
-        done = self.does(lambda: self.mind.teach("Release", [step], triggers=["release"], space=space),
-                         added=[new(f"Release: 1. {step}", space, kind="procedure")])
+        done = self.does(
+            lambda: self.mind.teach("Release", [step], triggers=["release"], space=space),
+            added=[new(f"Release: 1. {step}", space, kind="procedure")],
+        )
         return done[1][0] if done else None
 
     @rule(text=texts, space=spaces)
     def learn(self, text, space):
-        """What a transcript teaches is added or, said before, stronger; the same transcript again adds nothing."""
+        """What a transcript teaches is added or, said before, stronger; the same transcript again
+        adds nothing.
+        """
         transcript = said(f"Please remember that {self.worded(text)}")
         before = self.there()
         learned, crashed = self.crashing(lambda: self.mind.learn(transcript, space=space))
         after = self.there()
-        assert all((m.text, m.active) == (after[id].text, after[id].active) and m.strength <= after[id].strength
-                   for id, m in before.items())
+        assert all(
+            (m.text, m.active) == (after[id].text, after[id].active)
+            and m.strength <= after[id].strength
+            for id, m in before.items()
+        )
         if not crashed:
             assert {m.id for m in learned.memories} == after.keys() - before.keys()
             assert self.mind.learn(transcript, space=space).known
@@ -256,10 +348,16 @@ class Reverie(RuleBasedStateMachine):
     @rule(id=ids, space=spaces, kind=st.sampled_from(KINDS))
     def move(self, id, space, kind):
         if id in self.kept and self.kept[id]["kind"] != "procedure":
-            self.does(lambda: self.mind.revise(id, space=space, kind=kind), {id: {"space": space, "kind": kind}})
+            self.does(
+                lambda: self.mind.revise(id, space=space, kind=kind),
+                {id: {"space": space, "kind": kind}},
+            )
 
-    @rule(id=ids, name=st.sampled_from(("expires_at", "valid_from", "valid_to")),
-          after=st.sampled_from((None, -100.0, 3.0, 100_000.0)))
+    @rule(
+        id=ids,
+        name=st.sampled_from(("expires_at", "valid_from", "valid_to")),
+        after=st.sampled_from((None, -100.0, 3.0, 100_000.0)),
+    )
     def time(self, id, name, after):
         if id in self.kept:
             at = None if after is None else self.clock() + after
@@ -272,7 +370,7 @@ class Reverie(RuleBasedStateMachine):
             tags = tuple(t for t in dict.fromkeys((*old, *add)) if t not in remove)
             self.does(lambda: self.mind.tag(id, add=add, remove=remove), {id: {"tags": tags}})
             if tags == old:
-                self.last = None    # nothing, or only whose tags they are
+                self.last = None  # nothing, or only whose tags they are
 
     @rule(old=ids, newer=ids)
     def supersede(self, old, newer):
@@ -283,20 +381,28 @@ class Reverie(RuleBasedStateMachine):
             except Conflict:
                 assert old in successors(self.kept, newer)
             except BadInput:
-                assert (not self.kept[old]["active"] or not self.kept[newer]["active"]
-                        or self.kept[newer]["space"] not in lineage(self.kept[old]["space"]))
+                assert (
+                    not self.kept[old]["active"]
+                    or not self.kept[newer]["active"]
+                    or self.kept[newer]["space"] not in lineage(self.kept[old]["space"])
+                )
 
     @rule(id=ids, helpful=st.booleans())
     def feedback(self, id, helpful):
         if id in self.kept:
-            self.does(lambda: self.mind.feedback(id, helpful, session="s"),
-                      {id: {"strength": self.kept[id]["strength"] + helpful}})
+            self.does(
+                lambda: self.mind.feedback(id, helpful, session="s"),
+                {id: {"strength": self.kept[id]["strength"] + helpful}},
+            )
 
     @rule(id=ids, worked=st.booleans())
     def outcome(self, id, worked):
         if id in self.kept and self.kept[id]["kind"] == "procedure":
             well, badly = self.kept[id]["record"]
-            self.does(lambda: self.mind.outcome(id, worked), {id: {"record": (well + worked, badly + (not worked))}})
+            self.does(
+                lambda: self.mind.outcome(id, worked),
+                {id: {"record": (well + worked, badly + (not worked))}},
+            )
 
     @rule(one=ids, other=ids)
     def link(self, one, other):
@@ -306,7 +412,7 @@ class Reverie(RuleBasedStateMachine):
             weight = min(0.95, self.ties[ends] + 0.05) if ends in self.ties else 0.5
             if self.does(lambda: self.mind.link(one, other)):
                 self.ties[ends] = max(weight, self.ties.get(ends, 0.0))
-            else:    # a crash
+            else:  # a crash
                 self.relearn_ties()
             self.last = None
 
@@ -319,7 +425,11 @@ class Reverie(RuleBasedStateMachine):
 
     # Reviewing
 
-    @rule(space=spaces, place=st.integers(0, 5), decision=st.sampled_from(("one", "other", "both", "merge", "edit")))
+    @rule(
+        space=spaces,
+        place=st.integers(0, 5),
+        decision=st.sampled_from(("one", "other", "both", "merge", "edit")),
+    )
     def resolve(self, space, place, decision):
         """A decision does what it says, and the pair is not asked about again (CC-14, X22)."""
         before = self.state()
@@ -327,18 +437,21 @@ class Reverie(RuleBasedStateMachine):
         assert self.state() == before
         if not cases:
             return
-        one, other = (m.id for m in (cases[place % len(cases)].one, cases[place % len(cases)].other))
+        one, other = (
+            m.id for m in (cases[place % len(cases)].one, cases[place % len(cases)].other)
+        )
         text = self.worded("") if decision == "edit" else ""
         strength = self.kept[one]["strength"] + self.kept[other]["strength"]
         try:
             self.mind.resolve(one, other, decision, text=text)
-        except BadInput:    # who stays could not be seen where the other was
+        except BadInput:  # who stays could not be seen where the other was
             stays, goes = (other, one) if decision == "other" else (one, other)
             assert self.kept[stays]["space"] not in lineage(self.kept[goes]["space"])
             return
         was, there = self.kept, self.there()
         assert {id: told(m) for id, m in there.items() if id not in (one, other)} == {
-            id: values for id, values in was.items() if id not in (one, other)}
+            id: values for id, values in was.items() if id not in (one, other)
+        }
         gone = {"one": other, "other": one, "merge": other, "edit": other}.get(decision)
         assert [id for id in (one, other) if not there[id].active] == [id for id in (gone,) if id]
         if gone:
@@ -375,7 +488,9 @@ class Reverie(RuleBasedStateMachine):
                 heir = heir_of(self.kept, id) if was["why"] == "merged" else None
                 changed = {id: {"active": True, "newer": None, "why": ""}}
                 if heir:
-                    changed[heir] = {"strength": max(1, self.kept[heir]["strength"] - was["strength"])}
+                    changed[heir] = {
+                        "strength": max(1, self.kept[heir]["strength"] - was["strength"])
+                    }
             self.does(lambda: self.mind.restore(id), changed)
             if was["active"] or not was["newer"]:
                 self.last = self.last if changed else None
@@ -399,7 +514,9 @@ class Reverie(RuleBasedStateMachine):
 
     @rule(place=st.integers(0, 30))
     def undo_any(self, place):
-        """Any event is taken back or refused; taking that back gives the very state before (X21)."""
+        """Any event is taken back or refused; taking that back gives the very state
+        before (X21).
+        """
         store = self.mind.store
         events = [e.seq for e in store.events(newest=True, limit=31) if store.changes_of(e.seq)]
         if not events:
@@ -421,7 +538,8 @@ class Reverie(RuleBasedStateMachine):
 
     @rule(id=consumes(ids))
     def purge(self, id):
-        """Erased for good, with what was merged into it: what only they said stands nowhere any more, neither in an
+        """Erased for good, with what was merged into it: what only they said stands nowhere any
+        more, neither in an
 
         export nor in a file.
         """
@@ -431,15 +549,21 @@ class Reverie(RuleBasedStateMachine):
         rest = set().union(*(self.ever_said(other) for other in self.kept if other not in gone))
         said = set().union(*map(self.ever_said, gone)) - rest
         texts = Passages(ever_said(self.mind.store, self.mind.get(sorted(gone))))
-        others = {other: {"newer": None} for other, m in self.kept.items() if m["newer"] in gone and other not in gone}
+        others = {
+            other: {"newer": None}
+            for other, m in self.kept.items()
+            if m["newer"] in gone and other not in gone
+        }
         for other, m in self.kept.items():
-            if other not in gone and m["kind"] == "event":    # a record of what was said is blanked as the log is
+            if (
+                other not in gone and m["kind"] == "event"
+            ):  # a record of what was said is blanked as the log is
                 others[other] = {**others.get(other, {}), "text": texts.text(m["text"])[0]}
         done = self.does(lambda: self.mind.purge(id), others, removed=tuple(sorted(gone)))
         self.relearn_ties()
         self.last = None
         if done:
-            if done[0] is None:      # stopped between the store and the files: it is finished later
+            if done[0] is None:  # stopped between the store and the files: it is finished later
                 purging.finished(self.mind.work, self.clock)
                 assert scrubbing.finished(self.mind.work)
             self.purged(id, said)
@@ -449,7 +573,9 @@ class Reverie(RuleBasedStateMachine):
         assert id not in exported
         assert not [word for word in said if word in exported]
         if self.folder:
-            stored = b"".join(part.read_bytes() for part in Path(self.folder.name).rglob("*") if part.is_file())
+            stored = b"".join(
+                part.read_bytes() for part in Path(self.folder.name).rglob("*") if part.is_file()
+            )
             assert not [word for word in said if word.encode() in stored]
 
     def ever_said(self, id):
@@ -465,7 +591,9 @@ class Reverie(RuleBasedStateMachine):
 
     @rule(space=st.sampled_from(("me/a", "me/b")), text=texts, asks=st.booleans())
     def turn(self, space, text, asks):
-        """A turn is given what counts and can be seen, and nothing else; then it is learned from."""
+        """A turn is given what counts and can be seen, and nothing else; then it is
+        learned from.
+        """
         if self.companion and self.companion.space != space:
             self.leave()
         if not self.companion:
@@ -515,8 +643,12 @@ class Reverie(RuleBasedStateMachine):
         with memory(now=self.clock) as other:
             other.import_(json.loads(json.dumps(list(self.mind.export()))))
             assert other.verify() == []
-            assert list(map(json.dumps, other.export())) == list(map(json.dumps, self.mind.export()))
-            assert {m.id for m in self.there().values()} == {m.id for m in other.get(list(self.kept))}
+            assert list(map(json.dumps, other.export())) == list(
+                map(json.dumps, self.mind.export())
+            )
+            assert {m.id for m in self.there().values()} == {
+                m.id for m in other.get(list(self.kept))
+            }
 
     @precondition(lambda self: self.folder is not None)
     @rule()
@@ -525,39 +657,62 @@ class Reverie(RuleBasedStateMachine):
 
     # Finding
 
-    @rule(word=st.sampled_from((*WORDS, "staging server name", "")), space=spaces,
-          mode=st.sampled_from(("auto", "words", "dense", "rrf")), depth=st.integers(0, 2))
+    @rule(
+        word=st.sampled_from((*WORDS, "staging server name", "")),
+        space=spaces,
+        mode=st.sampled_from(("auto", "words", "dense", "rrf")),
+        depth=st.integers(0, 2),
+    )
     def recall(self, word, space, mode, depth):
-        """Nothing of another space, nothing that counts no longer or has expired (CC-11, CC-19, CC-25)."""
+        """Nothing of another space, nothing that counts no longer or has expired (CC-11, CC-19,
+        CC-25).
+        """
         hits = self.mind.recall(word, space=space, mode=mode, depth=depth, limit=99)
         assert {hit.memory.id for hit in hits} <= self.unexpired(self.visible(space))
         assert all(told(hit.memory) == self.kept[hit.memory.id] for hit in hits)
 
     def unexpired(self, ids):
-        return {id for id in ids if (end := self.kept[id]["expires_at"]) is None or end > self.clock()}
+        return {
+            id for id in ids if (end := self.kept[id]["expires_at"]) is None or end > self.clock()
+        }
 
     @rule(id=ids, space=st.none() | spaces)
     def similar(self, id, space):
         if id in self.kept:
             seen = self.unexpired(self.visible(space or self.kept[id]["space"])) - {id}
             assert {hit.memory.id for hit in self.mind.similar(id, space=space, limit=99)} <= seen
-            assert {hit.memory.id for hit in self.mind.neighbours(id, space=space, limit=99, depth=2)} <= seen
+            assert {
+                hit.memory.id for hit in self.mind.neighbours(id, space=space, limit=99, depth=2)
+            } <= seen
 
     @precondition(lambda self: self.past)
     @rule(place=st.integers(0, 1_000), space=spaces, word=st.sampled_from(("", *WORDS)))
     def recall_as_of(self, place, space, word):
-        """What is found as of a moment counted then, in the words it had then; with no question, all of it."""
+        """What is found as of a moment counted then, in the words it had then; with no question,
+        all of it.
+        """
         at, then = self.past[place % len(self.past)]
-        counted = {id: m for id, m in then.items() if id in self.kept and m["active"] and m["space"] in lineage(space)
-                   and (m["expires_at"] is None or m["expires_at"] > at)
-                   and (m["valid_from"] is None or m["valid_from"] <= at)
-                   and (m["valid_to"] is None or m["valid_to"] > at)}
-        found = {hit.memory.id: hit.memory for hit in self.mind.recall(word, space=space, limit=999, as_of=at)}
+        counted = {
+            id: m
+            for id, m in then.items()
+            if id in self.kept
+            and m["active"]
+            and m["space"] in lineage(space)
+            and (m["expires_at"] is None or m["expires_at"] > at)
+            and (m["valid_from"] is None or m["valid_from"] <= at)
+            and (m["valid_to"] is None or m["valid_to"] > at)
+        }
+        found = {
+            hit.memory.id: hit.memory
+            for hit in self.mind.recall(word, space=space, limit=999, as_of=at)
+        }
         for id, m in found.items():
             assert id in counted, "it did not count then"
             assert m.text == counted[id]["text"]
-        if not word:    # what has moved elsewhere since is not told of
-            assert found.keys() == {id for id in counted if self.kept[id]["space"] in lineage(space)}
+        if not word:  # what has moved elsewhere since is not told of
+            assert found.keys() == {
+                id for id in counted if self.kept[id]["space"] in lineage(space)
+            }
 
     # Always
 
@@ -584,18 +739,25 @@ class Reverie(RuleBasedStateMachine):
             seen, visible = lineage(space), self.visible(space)
             word = WORDS[len(self.past) % len(WORDS)]
             hits = {id for id, _ in self.mind.store.words([word], seen, 999)} - pads
-            assert hits == {id for id in visible if word in re.findall(r"\w+", self.kept[id]["text"].lower())}
+            assert hits == {
+                id for id in visible if word in re.findall(r"\w+", self.kept[id]["text"].lower())
+            }
             counted: dict[str, int] = {}
             for id in visible:
                 for tag in self.kept[id]["tags"]:
                     counted[tag] = counted.get(tag, 0) + 1
             assert self.mind.tags(space) == counted
             shards = self.mind.store.corpus("toy/1", seen).shards
-            assert {shard.ids[row] for shard in shards for row in range(shard.n) if shard.counts[row]} - pads == visible
+            assert {
+                shard.ids[row] for shard in shards for row in range(shard.n) if shard.counts[row]
+            } - pads == visible
 
 
-Reverie.TestCase.settings = settings(max_examples=2 * settings().max_examples, stateful_step_count=40,
-                                     suppress_health_check=list(HealthCheck))
+Reverie.TestCase.settings = settings(
+    max_examples=2 * settings().max_examples,
+    stateful_step_count=40,
+    suppress_health_check=list(HealthCheck),
+)
 TestReverie = Reverie.TestCase
 TestReverie.__doc__ = """Any order of verbs and crashes leaves what the oracle says, findable and clean.
 

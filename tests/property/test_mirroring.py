@@ -1,11 +1,19 @@
 # mypy: no-check-untyped-defs
-"""The mirror for every text and every order of edits: nothing a person or the program wrote is ever lost."""
+"""The mirror for every text and every order of edits: nothing a person or the program wrote is ever
+lost.
+"""
 
 import re
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from reverie.kinds import KINDS, kind_of
 from reverie.lifecycle.intake import clean
@@ -20,15 +28,63 @@ from reverie.testing import SPACE, Clock, memory
 
 ID = "mem_" + "0" * 26
 anything = st.text(st.characters(), max_size=80)
-nasty = st.lists(st.one_of(anything, st.sampled_from(
-    ["\n", "\n\n", "<!--", "-->", f"<!-- {ID} -->", "&lt;!--", "&amp;lt;!--", "&#10;", "&", "amp;", "# Facts\n", "- ",
-     "```\n", "  ", "\t", "\r\n", "\u2028", "\x85", "\ufeff", "12:30 ", "<!-- reverie mirror me/demo MEMORY.md "])),
-    max_size=6).map("".join)
-lines = st.dictionaries(st.integers(0, 999).map(lambda n: f"mem_{n:026}"),
-                        st.tuples(nasty.filter(str.strip).map(clean), st.sampled_from(IN_LONG)).map(
-                            lambda pair: Line(*pair)), max_size=8)
-prose = st.lists(st.sampled_from(["Free prose.", "", "# My own heading", "| a | b |", "> quoted", "1. one", "```",
-                                  "<!-- a remark", "-->", "***", "Facts", "-"]), max_size=6)
+nasty = st.lists(
+    st.one_of(
+        anything,
+        st.sampled_from(
+            [
+                "\n",
+                "\n\n",
+                "<!--",
+                "-->",
+                f"<!-- {ID} -->",
+                "&lt;!--",
+                "&amp;lt;!--",
+                "&#10;",
+                "&",
+                "amp;",
+                "# Facts\n",
+                "- ",
+                "```\n",
+                "  ",
+                "\t",
+                "\r\n",
+                "\u2028",
+                "\x85",
+                "\ufeff",
+                "12:30 ",
+                "<!-- reverie mirror me/demo MEMORY.md ",
+            ]
+        ),
+    ),
+    max_size=6,
+).map("".join)
+lines = st.dictionaries(
+    st.integers(0, 999).map(lambda n: f"mem_{n:026}"),
+    st.tuples(nasty.filter(str.strip).map(clean), st.sampled_from(IN_LONG)).map(
+        lambda pair: Line(*pair)
+    ),
+    max_size=8,
+)
+prose = st.lists(
+    st.sampled_from(
+        [
+            "Free prose.",
+            "",
+            "# My own heading",
+            "| a | b |",
+            "> quoted",
+            "1. one",
+            "```",
+            "<!-- a remark",
+            "-->",
+            "***",
+            "Facts",
+            "-",
+        ]
+    ),
+    max_size=6,
+)
 
 
 @given(nasty)
@@ -71,7 +127,9 @@ def test_a_woven_page_says_what_the_store_says_and_stays(before, after):
 
 @given(lines, lines, prose, st.integers(0, 20))
 def test_prose_stays_where_it_stood(before, after, own, place):
-    """A person's own lines keep their order and their bytes, whatever the program writes around them."""
+    """A person's own lines keep their order and their bytes, whatever the program writes around
+    them.
+    """
     typed = lines_of(woven(parse("", LONG), SPACE, before).text)
     place = min(place, len(typed))
     own = [f"{line} ({number})" for number, line in enumerate(own) if line and line[0] not in "-`<"]
@@ -80,12 +138,16 @@ def test_prose_stays_where_it_stood(before, after, own, place):
     assume(len([item for item in page.items if item.marked]) == len(before))
     result = woven(page, SPACE, after).text
 
-    assert [line for line in lines_of(result) if re.search(r"\(\d\)\r\n$", line)] == [line + "\r\n" for line in own]
+    assert [line for line in lines_of(result) if re.search(r"\(\d\)\r\n$", line)] == [
+        line + "\r\n" for line in own
+    ]
 
 
 @given(st.lists(lines, min_size=1, max_size=8))
 def test_a_copy_knows_every_state_before(states):
-    """The hidden copy gives back each state that was written, also after it was itself written down and read."""
+    """The hidden copy gives back each state that was written, also after it was itself written down
+    and read.
+    """
     copy = Copy()
     stamps = []
     for state in states:
@@ -96,23 +158,31 @@ def test_a_copy_knows_every_state_before(states):
     assert [copy.at(stamp) for stamp, _ in stamps] == [state for _, state in stamps]
 
 
-words = st.lists(st.sampled_from(["heron", "osprey", "tea", "port 80", "Tuesday", "<!-- x -->", "a\nb", "&lt;!--"]),
-                 min_size=1, max_size=4)
+words = st.lists(
+    st.sampled_from(
+        ["heron", "osprey", "tea", "port 80", "Tuesday", "<!-- x -->", "a\nb", "&lt;!--"]
+    ),
+    min_size=1,
+    max_size=4,
+)
 
 
 class Editing(RuleBasedStateMachine):
-    """A person with an editor, which may be several states behind, and the program, at once; synced now and then."""
+    """A person with an editor, which may be several states behind, and the program, at once; synced
+    now and then.
+    """
 
     @initialize(crlf=st.booleans())
     def begin(self, crlf):
         import tempfile
+
         self.folder = tempfile.TemporaryDirectory()
         self.clock = Clock()
         self.mind = memory(f"{self.folder.name}/home", now=self.clock, embedder="none")
         self.number = 0
-        self.typed = {}          # what the person typed and saved → whether they deleted it since
+        self.typed = {}  # what the person typed and saved → whether they deleted it since
         self.prose = []
-        self.altered = set()     # what the program has written otherwise or let go of since
+        self.altered = set()  # what the program has written otherwise or let go of since
         self.mind.mirror(SPACE)
         self.path = self.mind.settings.mirror_root / SPACE / LONG
         if crlf:
@@ -203,14 +273,19 @@ class Editing(RuleBasedStateMachine):
         items = [i for i, block in enumerate(blocks) if isinstance(block, Item) and block.marked]
         if items:
             at = items[n % len(items)]
-            blocks[at] = blocks[at]._replace(raw=blocks[at].raw.replace(f" <!-- {blocks[at].marked} -->", ""))
+            blocks[at] = blocks[at]._replace(
+                raw=blocks[at].raw.replace(f" <!-- {blocks[at].marked} -->", "")
+            )
             self.save("".join(block.raw for block in blocks))
 
     @rule(n=st.integers(0, 99), shape=st.sampled_from(["1. ", "  - ", "10) "]))
     def reshape_a_line(self, n, shape):
         blocks = self.blocks()
-        items = [i for i, block in enumerate(blocks) if isinstance(block, Item) and block.marked
-                 and block.raw.startswith("- ")]
+        items = [
+            i
+            for i, block in enumerate(blocks)
+            if isinstance(block, Item) and block.marked and block.raw.startswith("- ")
+        ]
         if items:
             at = items[n % len(items)]
             blocks[at] = blocks[at]._replace(raw=shape + blocks[at].raw[2:])
@@ -249,12 +324,22 @@ class Editing(RuleBasedStateMachine):
         assert shown == {m.id: m.text for m in self.alive if kind_of(m.kind).type != "episodic"}
         everything = set()
         for kept in self.mind.store.browse(Filter(spaces=(SPACE,), active=None, limit=1000)):
-            everything |= {kept.text, *(values["text"] for record in self.mind.history(kept.id)
-                                          for values in (record.before, record.after) if "text" in values)}
+            everything |= {
+                kept.text,
+                *(
+                    values["text"]
+                    for record in self.mind.history(kept.id)
+                    for values in (record.before, record.after)
+                    if "text" in values
+                ),
+            }
         assert self.typed.keys() <= everything
         assert [line for line in text.splitlines() if line.startswith("Prose of mine")] == [
-            line for line in page.splitlines() if line.startswith("Prose of mine")]
-        for block in parse(text, LONG).items:    # the last word is the person's, unless the program came after it
+            line for line in page.splitlines() if line.startswith("Prose of mine")
+        ]
+        for block in parse(
+            text, LONG
+        ).items:  # the last word is the person's, unless the program came after it
             if block.line.text in self.typed and block.line.text not in self.altered:
                 assert block.line.text in shown.values()
 
@@ -267,10 +352,11 @@ class Editing(RuleBasedStateMachine):
 
 
 def test_no_edit_is_ever_lost():
-    """Interleaved edits by a person, whose editor may be states behind, and by the program: after each sync file and
+    """Interleaved edits by a person, whose editor may be states behind, and by the program: after
+    each sync file and
 
-    store agree, the person's last word stands, everything that was typed is in the store or its history, and prose
-    stands where it stood (issue 4; C60, C87).
+    store agree, the person's last word stands, everything that was typed is in the store or its
+    history, and prose stands where it stood (issue 4; C60, C87).
     """
     run_state_machine_as_test(Editing, settings=settings(max_examples=60, stateful_step_count=25))
 

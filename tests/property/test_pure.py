@@ -19,8 +19,10 @@ from reverie.store.sqlite.rows import from_dict, to_dict, to_json, to_memory, to
 from reverie.testing import NOON, a_memory
 from reverie.window import FENCE, FOOT, HEAD, Block, escaped, render, tokens
 
-anything = st.text(st.characters(), max_size=300)            # surrogates and NUL too
-nasty = st.one_of(anything, st.sampled_from([FOOT, HEAD, f"</{FENCE} >", "```", "<|im_end|>", "\n\n- ", "\u202e"]))
+anything = st.text(st.characters(), max_size=300)  # surrogates and NUL too
+nasty = st.one_of(
+    anything, st.sampled_from([FOOT, HEAD, f"</{FENCE} >", "```", "<|im_end|>", "\n\n- ", "\u202e"])
+)
 unit = st.floats(0, 1)
 kinds = st.one_of(st.sampled_from(sorted(KINDS)), st.just("mine"))
 
@@ -29,10 +31,19 @@ kinds = st.one_of(st.sampled_from(sorted(KINDS)), st.just("mine"))
 def memories(draw, text=nasty):
     words = draw(text)
     assume(words.strip())
-    return a_memory(words, speaker=draw(nasty), kind=draw(kinds), title=draw(nasty), trust=draw(unit),
-                    at=draw(st.floats(0, 4e9)), tags=draw(st.lists(st.text("ab#é ", max_size=5), max_size=4)),
-                    provenance=draw(st.sampled_from(["observed", "user_stated", "inferred"])),
-                    details=draw(st.dictionaries(anything, st.one_of(st.integers(), anything, st.none()), max_size=3)))
+    return a_memory(
+        words,
+        speaker=draw(nasty),
+        kind=draw(kinds),
+        title=draw(nasty),
+        trust=draw(unit),
+        at=draw(st.floats(0, 4e9)),
+        tags=draw(st.lists(st.text("ab#é ", max_size=5), max_size=4)),
+        provenance=draw(st.sampled_from(["observed", "user_stated", "inferred"])),
+        details=draw(
+            st.dictionaries(anything, st.one_of(st.integers(), anything, st.none()), max_size=3)
+        ),
+    )
 
 
 hits = st.builds(Hit, memories(), unit, st.just(("words",)))
@@ -53,7 +64,9 @@ def test_a_block_stays_within_its_budget(found, limit, budget):
 
 @given(st.lists(hits, max_size=5))
 def test_no_text_gets_out_of_the_fence(found):
-    """One opening, one closing, one line for each memory: stored text cannot pretend to be anything else."""
+    """One opening, one closing, one line for each memory: stored text cannot pretend to be anything
+    else.
+    """
     block = render(found, NOON, limit=5, budget=100_000)
     if not block:
         return
@@ -81,7 +94,9 @@ def test_an_escaped_line_is_one_line(text):
 # Gate and priors
 
 
-@given(st.lists(unit, max_size=20).map(lambda scores: sorted(scores, reverse=True)), st.integers(0, 10))
+@given(
+    st.lists(unit, max_size=20).map(lambda scores: sorted(scores, reverse=True)), st.integers(0, 10)
+)
 def test_the_gate_keeps_a_prefix_that_stands_out(scores, most):
     """At most so many, the best always among them, none far below it (X6, CC-27)."""
     kept = gate(scores, most)
@@ -108,7 +123,9 @@ def test_weighing_keeps_scores_and_their_order(score, factor, more):
 
 @given(st.lists(hits, max_size=8))
 def test_shaping_orders_and_loses_nothing(found):
-    """The same hits, best first, ties by id; shaping does not depend on the order they came in (CC-32)."""
+    """The same hits, best first, ties by id; shaping does not depend on the order they came in
+    (CC-32).
+    """
     ordered = shaped(found, NOON)
 
     assert sorted(h.memory.id for h in ordered) == sorted(h.memory.id for h in found)
@@ -135,8 +152,11 @@ def test_retention_falls_with_age_and_rises_with_use(memory, uses, age, more):
 # Spaces
 
 
-segments = st.text(st.characters(exclude_categories=("Cs", "Zs", "Zl", "Zp", "Cc"), exclude_characters="/"), min_size=1,
-                   max_size=10).filter(lambda s: s not in (".", "..") and not any(c.isspace() for c in s))
+segments = st.text(
+    st.characters(exclude_categories=("Cs", "Zs", "Zl", "Zp", "Cc"), exclude_characters="/"),
+    min_size=1,
+    max_size=10,
+).filter(lambda s: s not in (".", "..") and not any(c.isspace() for c in s))
 paths = st.lists(segments, min_size=1, max_size=6).map("/".join)
 
 
@@ -175,9 +195,16 @@ def test_cleaning_twice_is_cleaning_once(text):
     assert len(once) == len(text)
 
 
-leaves = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), anything, st.binary(max_size=3))
-json_like = st.recursive(leaves, lambda inner: st.one_of(
-    st.lists(inner, max_size=3), st.dictionaries(anything, inner, max_size=3), st.tuples(inner)), max_leaves=8)
+leaves = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), anything, st.binary(max_size=3)
+)
+json_like = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(anything, inner, max_size=3), st.tuples(inner)
+    ),
+    max_leaves=8,
+)
 
 
 @given(json_like)
@@ -211,9 +238,21 @@ def test_rows_and_json_give_the_memory_back(memory):
 @given(memories(text=anything))
 def test_what_is_built_is_built_the_same_again(memory):
     """A memory made of its own fields is the same: revising with what is there changes nothing."""
-    again = built(memory.id, NOON, memory.text, space=memory.space, kind=memory.kind, title=memory.title,
-                  tags=memory.tags, at=memory.at, speaker=memory.speaker, provenance=memory.provenance,
-                  details=memory.details, trust=memory.trust, policy=USUAL)
+    again = built(
+        memory.id,
+        NOON,
+        memory.text,
+        space=memory.space,
+        kind=memory.kind,
+        title=memory.title,
+        tags=memory.tags,
+        at=memory.at,
+        speaker=memory.speaker,
+        provenance=memory.provenance,
+        details=memory.details,
+        trust=memory.trust,
+        policy=USUAL,
+    )
     assert again == memory
 
 
@@ -227,10 +266,20 @@ def block(names, at):
     return Block("x", tuple(a_memory("x", id=f"mem_{name}") for name in names), (), at)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["turn", "prepared", "given", "dropped", "topic", "blocked"]), ids,
-                          st.floats(-100, 4_000)), max_size=30))
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["turn", "prepared", "given", "dropped", "topic", "blocked"]),
+            ids,
+            st.floats(-100, 4_000),
+        ),
+        max_size=30,
+    )
+)
 def test_attention_is_bounded_and_consistent(steps):
-    """Whatever happens, in whatever order, also with a clock that jumps: what was given just now is blocked (A21)."""
+    """Whatever happens, in whatever order, also with a clock that jumps: what was given just now is
+    blocked (A21).
+    """
     state, now = Attention("s"), NOON
     for what, names, passed in steps:
         now += passed
@@ -263,11 +312,16 @@ def test_overlap_is_a_share(one, other):
 
 @given(ids, ids, st.floats(0, 2_000))
 def test_a_stale_block_is_always_replaced(newer, waiting, age):
-    """A block that waits keeps its place only while it is fresh and says nearly the same (CC-41)."""
+    """A block that waits keeps its place only while it is fresh and says nearly the
+    same (CC-41).
+    """
     stays = not replaces(block(newer, NOON), block(waiting, NOON - age), NOON)
 
-    assert stays == (age < 600 and overlap(frozenset(f"mem_{n}" for n in newer),
-                                           frozenset(f"mem_{n}" for n in waiting)) >= 0.8)
+    assert stays == (
+        age < 600
+        and overlap(frozenset(f"mem_{n}" for n in newer), frozenset(f"mem_{n}" for n in waiting))
+        >= 0.8
+    )
 
 
 # Triggers and extraction
@@ -275,19 +329,27 @@ def test_a_stale_block_is_always_replaced(newer, waiting, age):
 
 @given(nasty, nasty)
 def test_any_pattern_meets_any_context(pattern, context):
-    """No pattern is an error or slow; a literal that stands there is met; an empty one never (CC-66)."""
+    """No pattern is an error or slow; a literal that stands there is met; an empty one never
+    (CC-66).
+    """
     hit = met([a_memory("x", triggers=[pattern])] if pattern.strip() else [], spoken(context))
 
     assert len(hit) <= 1
     literal = clean(pattern).strip().lower()
     if literal and not set("*?") & set(literal) and hit:
-        assert literal in clean(context).lower() or "[redacted" in str(hit).lower() or literal in context.lower()
+        assert (
+            literal in clean(context).lower()
+            or "[redacted" in str(hit).lower()
+            or literal in context.lower()
+        )
     assert not meets("", spoken(context))
 
 
 @given(st.text(max_size=500))
 def test_extraction_never_fails_and_keeps_words_of_the_user(text):
-    """What is found stands in the text; finding does not depend on what is injected (CC-61, CC-62)."""
+    """What is found stands in the text; finding does not depend on what is injected
+    (CC-61, CC-62).
+    """
     for hit in gleaned([("user", text)]).found:
         assert hit.text[1:] in text
         assert not math.isnan(len(hit.text))

@@ -1,4 +1,6 @@
-"""Texts of which some say the same, some contradict each other and some do neither; a night that is quick."""
+"""Texts of which some say the same, some contradict each other and some do neither; a night that is
+quick.
+"""
 
 from reverie.lifecycle.sleep import PASSES
 

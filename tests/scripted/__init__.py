@@ -1,4 +1,6 @@
-"""A server on the loopback interface that plays a language model, by either protocol, and answers as it is told."""
+"""A server on the loopback interface that plays a language model, by either protocol, and answers
+as it is told.
+"""
 
 import json
 import threading
@@ -8,7 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-TOKENS = (1_000, 20)     # what every answer says that it took, in and out
+TOKENS = (1_000, 20)  # what every answer says that it took, in and out
 
 
 class Status(NamedTuple):
@@ -17,7 +19,7 @@ class Status(NamedTuple):
     code: int
     message: str = "no"
     retry_after: str = ""
-    to: str = ""             # where a redirect leads
+    to: str = ""  # where a redirect leads
 
 
 class Slow(NamedTuple):
@@ -68,19 +70,36 @@ def body_of(path: str, text: str) -> bytes:
     if "chat/completions" in path:
         message = {"role": "assistant", "content": text}
         value: dict[str, Any] = {
-            "id": "1", "object": "chat.completion", "created": 1, "model": "scripted",
+            "id": "1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "scripted",
             "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
-            "usage": {"prompt_tokens": TOKENS[0], "completion_tokens": TOKENS[1], "total_tokens": sum(TOKENS)}}
+            "usage": {
+                "prompt_tokens": TOKENS[0],
+                "completion_tokens": TOKENS[1],
+                "total_tokens": sum(TOKENS),
+            },
+        }
     else:
-        value = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-scripted",
-                 "content": [{"type": "text", "text": text}] if text else [], "stop_reason": "end_turn",
-                 "stop_sequence": None, "usage": {"input_tokens": TOKENS[0], "output_tokens": TOKENS[1]}}
+        value = {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-scripted",
+            "content": [{"type": "text", "text": text}] if text else [],
+            "stop_reason": "end_turn",
+            "stop_sequence": None,
+            "usage": {"input_tokens": TOKENS[0], "output_tokens": TOKENS[1]},
+        }
     return json.dumps(value).encode()
 
 
 @contextmanager
 def scripted(*answers: Any) -> Iterator[Script]:
-    """A server that gives these answers: texts, functions of the request, or one of the classes above."""
+    """A server that gives these answers: texts, functions of the request, or one of the classes
+    above.
+    """
     script = Script(list(answers))
     stop = threading.Event()
 
@@ -108,7 +127,11 @@ def scripted(*answers: Any) -> Iterator[Script]:
                 body = answer.body if isinstance(answer, Raw) else body_of(self.path, answer)
             length = answer.length if isinstance(answer, Raw) and answer.length >= 0 else len(body)
             self.send_response(code)
-            for name, value in {"content-type": "application/json", "content-length": str(length), **extra}.items():
+            for name, value in {
+                "content-type": "application/json",
+                "content-length": str(length),
+                **extra,
+            }.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)

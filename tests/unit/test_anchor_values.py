@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""What an anchor says of itself, what a text names, and when two texts of code are the same: pure functions."""
+"""What an anchor says of itself, what a text names, and when two texts of code are the same: pure
+functions.
+"""
 
 import pytest
 
@@ -21,7 +23,17 @@ from reverie.code.naming import words_of
 from reverie.code.parse import parsed
 from reverie.testing import a_memory
 
-HERE = Anchor("/repo", "shop/cart.py", "Cart.total", "method", "d", "s", "def total(self): ...", "abcd", ("x.py",))
+HERE = Anchor(
+    "/repo",
+    "shop/cart.py",
+    "Cart.total",
+    "method",
+    "d",
+    "s",
+    "def total(self): ...",
+    "abcd",
+    ("x.py",),
+)
 
 
 def measures(text, language="python", symbol=0):
@@ -42,38 +54,79 @@ def test_an_anchor_is_kept_as_it_is():
         assert "" == outdated(a_memory("x", details={"anchors": odd, "outdated": odd}))
 
 
-@pytest.mark.parametrize(("states", "all_of_them"), [
-    ([], ""), (["", ""], ""), ([GONE], GONE), ([GONE, GONE], GONE), ([GONE, ""], CHANGED), ([CHANGED, ""], CHANGED),
-    ([CHANGED, GONE], CHANGED)])
+@pytest.mark.parametrize(
+    ("states", "all_of_them"),
+    [
+        ([], ""),
+        (["", ""], ""),
+        ([GONE], GONE),
+        ([GONE, GONE], GONE),
+        ([GONE, ""], CHANGED),
+        ([CHANGED, ""], CHANGED),
+        ([CHANGED, GONE], CHANGED),
+    ],
+)
 def test_what_became_of_all_of_them(states, all_of_them):
-    """Gone once nothing is left; else any that does not hold makes the memory one about older code."""
+    """Gone once nothing is left; else any that does not hold makes the memory one
+    about older code.
+    """
     anchors = [HERE._replace(state=state) for state in states]
     memory = a_memory("x", details=with_anchors(a_memory("x"), anchors))
-    assert (all_of_them, all_of_them, bool(all_of_them)) == (worst(anchors), standing(memory), bool(outdated(memory)))
+    assert (all_of_them, all_of_them, bool(all_of_them)) == (
+        worst(anchors),
+        standing(memory),
+        bool(outdated(memory)),
+    )
 
 
 def test_the_words_say_what_and_where():
     """A mark is a sentence for people."""
-    assert "said about an older version of Cart.total in shop/cart.py" == HERE._replace(state=CHANGED).words
-    assert "said about shop/cart.py, which is not there any more" == HERE._replace(symbol="", state=GONE).words
+    assert (
+        "said about an older version of Cart.total in shop/cart.py"
+        == HERE._replace(state=CHANGED).words
+    )
+    assert (
+        "said about shop/cart.py, which is not there any more"
+        == HERE._replace(symbol="", state=GONE).words
+    )
     assert "" == HERE.words
 
 
-@pytest.mark.parametrize(("kind", "ages"), [("fact", True), ("procedure", True), ("decision", True), ("own-kind", True),
-                                            ("event", False), ("task", False), ("feeling", False), ("scratch", False)])
+@pytest.mark.parametrize(
+    ("kind", "ages"),
+    [
+        ("fact", True),
+        ("procedure", True),
+        ("decision", True),
+        ("own-kind", True),
+        ("event", False),
+        ("task", False),
+        ("feeling", False),
+        ("scratch", False),
+    ],
+)
 def test_what_happened_stays_true(kind, ages):
     """Only what says how something is goes out of date with the code."""
     assert ages == goes_out_of_date(a_memory("x", kind=kind))
 
 
 SAME = [
-    ("def f(a, b):\n    return a + 'x'\n", "def f(\n    a,\n    b,\n):\n    # why\n    return (a + \"x\")\n"),
-    ("@cache\ndef f():\n    return [1, 2]\n", "@cache\n\ndef f():\n    return [\n        1, 2,\n    ]\n"),
+    (
+        "def f(a, b):\n    return a + 'x'\n",
+        'def f(\n    a,\n    b,\n):\n    # why\n    return (a + "x")\n',
+    ),
+    (
+        "@cache\ndef f():\n    return [1, 2]\n",
+        "@cache\n\ndef f():\n    return [\n        1, 2,\n    ]\n",
+    ),
     ("LIMIT = {'a': 1}\n", "LIMIT = {\n    'a': 1,\n}\n"),
 ]
 OTHER = [
     ("def f(a):\n    return a\n", "def f(a):\n    return -a\n"),
-    ("def f(a):\n    for x in a:\n        g()\n        h()\n", "def f(a):\n    for x in a:\n        g()\n    h()\n"),
+    (
+        "def f(a):\n    for x in a:\n        g()\n        h()\n",
+        "def f(a):\n    for x in a:\n        g()\n    h()\n",
+    ),
     ("@cache\ndef f():\n    return 1\n", "def f():\n    return 1\n"),
     ("def f():\n    return 'a b'\n", "def f():\n    return 'a  b'\n"),
     ("def f():\n    return 'a\\nb'\n", "def f():\n    return 'a\\nc'\n"),
@@ -85,27 +138,38 @@ OTHER = [
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_layout_and_comments_are_not_code(one, other):
-    """Comments, line breaks, quotes, last commas and redundant parentheses change the digest, not the shape."""
+    """Comments, line breaks, quotes, last commas and redundant parentheses change the digest, not
+    the shape.
+    """
     first, second = measures(one), measures(other)
     assert (True, True) == (first[0] != second[0], first[1] == second[1])
 
 
 @pytest.mark.parametrize(("one", "other"), OTHER)
 def test_whatever_can_matter_changes_the_shape(one, other):
-    """Operators, indentation, decorators, white space and letters in strings, a tuple's comma, values."""
+    """Operators, indentation, decorators, white space and letters in strings, a tuple's comma,
+    values.
+    """
     first, second = measures(one), measures(other)
     assert (True, True) == (first[0] != second[0], first[1] != second[1])
 
 
-@pytest.mark.parametrize(("language", "one", "other"), [
-    ("javascript", "function f(a) { return `a ${a} b`; }", "function f(a) { return `a ${a} c`; }"),
-    ("c", "int f(int a) { for (a = 1; a; ) g(); }", "int f(int a) { for (a = 1; ; a) g(); }"),
-    ("go", "package p\nfunc f() int { return 1 }", "package p\nfunc f() int { return 2 }"),
-    ("rust", "fn f() -> &'static str { \"a\\tb\" }", "fn f() -> &'static str { \"a\\tc\" }"),
-    ("java", "class A { int f() { return 1; } }", "class A { int f() { return 2; } }"),
-    ("ruby", "def f\n  \"a#{x}b\"\nend", "def f\n  \"a#{x}c\"\nend"),
-    ("bash", "f() { echo \"$x\"; }", "f() { echo '$x'; }"),
-])
+@pytest.mark.parametrize(
+    ("language", "one", "other"),
+    [
+        (
+            "javascript",
+            "function f(a) { return `a ${a} b`; }",
+            "function f(a) { return `a ${a} c`; }",
+        ),
+        ("c", "int f(int a) { for (a = 1; a; ) g(); }", "int f(int a) { for (a = 1; ; a) g(); }"),
+        ("go", "package p\nfunc f() int { return 1 }", "package p\nfunc f() int { return 2 }"),
+        ("rust", 'fn f() -> &\'static str { "a\\tb" }', 'fn f() -> &\'static str { "a\\tc" }'),
+        ("java", "class A { int f() { return 1; } }", "class A { int f() { return 2; } }"),
+        ("ruby", 'def f\n  "a#{x}b"\nend', 'def f\n  "a#{x}c"\nend'),
+        ("bash", 'f() { echo "$x"; }', "f() { echo '$x'; }"),
+    ],
+)
 def test_other_languages(language, one, other):
     """A change shows in every language; a comment and more space do not."""
     comment = "# note\n" if language in ("ruby", "bash") else "/* note */ "
@@ -114,7 +178,9 @@ def test_other_languages(language, one, other):
 
 
 def test_a_moved_definition_has_the_same_digest():
-    """Neither its own name nor the indentation of all of it counts, but the rest does to the letter."""
+    """Neither its own name nor the indentation of all of it counts, but the rest does to the
+    letter.
+    """
     inside = "class C:\n    def total(self):\n        if self:\n            return 1\n"
     outside = "def amount(self):\n    if self:\n        return 1\n"
     assert measures(inside, symbol=1)[0] == measures(outside)[0]
@@ -135,17 +201,20 @@ def test_no_secret_is_kept():
     assert secret not in excerpt(f'def f():\n    return "{secret}"\n')
 
 
-@pytest.mark.parametrize(("text", "paths", "names"), [
-    ("`Console.print` in rich/console.py wraps.", {"rich/console.py"}, {"Console.print"}),
-    ("shop/cart.py, and ./tools/run.sh.", {"shop/cart.py", "tools/run.sh"}, set()),
-    ("Call price_of() before CartView renders", set(), {"price_of", "CartView"}),
-    ("`total` rounds down", set(), {"total"}),
-    ("the total is rounded down, always. Use it on Monday", set(), set()),
-    ("Cart::total and Cart#total", set(), {"Cart.total"}),
-    ("mail ann@example, see https://example/a/b", set(), set()),
-    ("`__init__` and `x` say nothing", set(), set()),
-    ("see build/Makefile", {"build/Makefile"}, set()),
-])
+@pytest.mark.parametrize(
+    ("text", "paths", "names"),
+    [
+        ("`Console.print` in rich/console.py wraps.", {"rich/console.py"}, {"Console.print"}),
+        ("shop/cart.py, and ./tools/run.sh.", {"shop/cart.py", "tools/run.sh"}, set()),
+        ("Call price_of() before CartView renders", set(), {"price_of", "CartView"}),
+        ("`total` rounds down", set(), {"total"}),
+        ("the total is rounded down, always. Use it on Monday", set(), set()),
+        ("Cart::total and Cart#total", set(), {"Cart.total"}),
+        ("mail ann@example, see https://example/a/b", set(), set()),
+        ("`__init__` and `x` say nothing", set(), set()),
+        ("see build/Makefile", {"build/Makefile"}, set()),
+    ],
+)
 def test_what_a_text_may_name(text, paths, names):
     """Paths, names in backticks, and names such as prose has not; nothing in plain sentences."""
     words = words_of(text)

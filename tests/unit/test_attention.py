@@ -17,7 +17,9 @@ def state():
 
 
 def test_a_stale_block_is_not_given(state):
-    """Older than ten minutes, or from the future: dropped (CC-41; CONSTANTS: 10 min instead of 120 s)."""
+    """Older than ten minutes, or from the future: dropped (CC-41; CONSTANTS: 10 min instead of 120
+    s).
+    """
     assert state.may_give(block("a"), NOON + FRESH_FOR - 1)
     assert not state.may_give(block("a"), NOON + FRESH_FOR)
     assert not state.may_give(block("a"), NOON - 1)
@@ -29,7 +31,7 @@ def test_the_same_block_is_not_given_twice_within_90_seconds(state):
     state.last_given = (frozenset({"mem_a"}), NOON)
 
     assert not state.may_give(block("a", NOON + 89), NOON + 89)
-    assert not state.may_give(block("a", NOON + 179), NOON + 179)    # it is also similar
+    assert not state.may_give(block("a", NOON + 179), NOON + 179)  # it is also similar
     assert state.may_give(block("a", NOON + 181), NOON + 181)
 
 
@@ -66,7 +68,9 @@ def test_what_was_given_blocks_for_45_minutes(state):
 
 
 def test_a_topic_changes_on_two_turns_in_a_row(state):
-    """Below 0.3 twice clears what surfaced, not what was given; once, or without vectors, nothing (CC-46, A17)."""
+    """Below 0.3 twice clears what surfaced, not what was given; once, or without vectors, nothing
+    (CC-46, A17).
+    """
     state.prepared(block("a"), NOON)
     state.given(["mem_b"], NOON)
 
@@ -106,7 +110,10 @@ def test_a_newer_similar_block_does_not_replace_a_fresh_one():
 
 def test_an_identical_context_is_skipped_for_30_seconds(state):
     """The same words again at once are not worth another look."""
-    seen = [state.seen_before(text, NOON + at) for text, at in (("a", 0), ("a", 29), ("a", 60), ("b", 61), ("b", 50))]
+    seen = [
+        state.seen_before(text, NOON + at)
+        for text, at in (("a", 0), ("a", 29), ("a", 60), ("b", 61), ("b", 50))
+    ]
 
     assert seen == [False, True, False, False, False]
 

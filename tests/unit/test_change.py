@@ -1,11 +1,17 @@
 # mypy: no-check-untyped-defs
 """Decisions about single memories, and the story of one."""
 
-
 import pytest
 
 from reverie.errors import BadInput
-from reverie.lifecycle.change import MOST_REINFORCEMENTS, contradicting, linked, restored, superseded, used
+from reverie.lifecycle.change import (
+    MOST_REINFORCEMENTS,
+    contradicting,
+    linked,
+    restored,
+    superseded,
+    used,
+)
 from reverie.lifecycle.explain import explained
 from reverie.model import Edge, Link, Retire, Revise, revised
 from reverie.testing import NOON, a_memory
@@ -16,7 +22,12 @@ def test_helpful_use_strengthens():
     memory = a_memory("x", trust=0.97)
     after = revised(memory, used(memory, NOON + 5, helpful=True, session="s").fields)
 
-    assert (after.access_count, after.strength, after.confidence, after.last_accessed_at) == (1, 2, 1.0, NOON + 5)
+    assert (after.access_count, after.strength, after.confidence, after.last_accessed_at) == (
+        1,
+        2,
+        1.0,
+        NOON + 5,
+    )
     assert (after.trust, after.sources) == (0.97, ("s",))
 
 
@@ -28,14 +39,19 @@ def test_unhelpful_use_weakens():
     assert (after.confidence, after.strength, after.access_count, after.active) == (0.0, 1, 0, True)
 
 
-@pytest.mark.parametrize(("trust", "helpful", "confidence"), [
-    (0.5, True, 0.52), (1.0, True, 1.0), (0.5, False, 0.49), (0.0, False, 0.0)])
+@pytest.mark.parametrize(
+    ("trust", "helpful", "confidence"),
+    [(0.5, True, 0.52), (1.0, True, 1.0), (0.5, False, 0.49), (0.0, False, 0.0)],
+)
 def test_a_judges_verdict_is_a_small_step(trust, helpful, confidence):
-    """+0.02 verified, −0.01 rejected, within 0 and 1; used when it was looked at, said by nobody (CC-52, B78, B79)."""
+    """+0.02 verified, −0.01 rejected, within 0 and 1; used when it was looked at, said by nobody
+    (CC-52, B78, B79).
+    """
     fields = used(a_memory("x", trust=trust), NOON, helpful=helpful, by="judge", at=NOON - 5).fields
 
     assert fields == {"confidence": confidence, "updated_at": NOON} | (
-        {"access_count": 1, "last_accessed_at": NOON - 5} if helpful else {})
+        {"access_count": 1, "last_accessed_at": NOON - 5} if helpful else {}
+    )
 
 
 def test_breadcrumbs_are_bounded():
@@ -44,7 +60,10 @@ def test_breadcrumbs_are_bounded():
     for n in range(MOST_REINFORCEMENTS + 5):
         memory = revised(memory, used(memory, NOON + n, helpful=True).fields)
 
-    assert (memory.strength, len(memory.reinforcements)) == (MOST_REINFORCEMENTS + 6, MOST_REINFORCEMENTS)
+    assert (memory.strength, len(memory.reinforcements)) == (
+        MOST_REINFORCEMENTS + 6,
+        MOST_REINFORCEMENTS,
+    )
     assert memory.reinforcements[-1].at == NOON + MOST_REINFORCEMENTS + 4
 
 
@@ -52,8 +71,10 @@ def test_superseding_retires_and_points():
     """The older is retired with its successor's id, the newer gets the edge (CC-5, B12)."""
     old, new = a_memory("old"), a_memory("new")
 
-    assert superseded(old, new, NOON) == [Retire(id=old.id, at=NOON, why="superseded", superseded_by=new.id),
-                                          Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id))]
+    assert superseded(old, new, NOON) == [
+        Retire(id=old.id, at=NOON, why="superseded", superseded_by=new.id),
+        Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id)),
+    ]
     with pytest.raises(BadInput):
         superseded(old, old, NOON)
 
@@ -65,20 +86,32 @@ def test_contradiction_flags_both():
 
     edges = {(c.edge.src, c.edge.dst) for c in changes if isinstance(c, Link)}
     assert edges == {(one.id, other.id), (other.id, one.id)}
-    assert [c.fields["conflicts_with"] for c in changes if isinstance(c, Revise)] == [(other.id,), (one.id,)]
+    assert [c.fields["conflicts_with"] for c in changes if isinstance(c, Revise)] == [
+        (other.id,),
+        (one.id,),
+    ]
 
 
 def test_restoring_lets_go_of_the_successor():
     """It counts again, and the edge that replaced it goes."""
-    memory = a_memory("x")._replace(retired_at=NOON, retired_why="superseded", superseded_by="mem_n")
+    memory = a_memory("x")._replace(
+        retired_at=NOON, retired_why="superseded", superseded_by="mem_n"
+    )
     revise, unlink = restored(memory, [Edge(src="mem_n", rel="supersedes", dst=memory.id)], NOON)
 
     assert revised(memory, revise.fields).active
     assert unlink.edge.weight == 0.0
 
 
-@pytest.mark.parametrize("bad", [("a", "b", "likes", 0.5), ("a", "b", "relates_to", 1.5), ("a", "a", "relates_to", 0.5),
-                                 ("a", "b", "relates_to", float("nan"))])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        ("a", "b", "likes", 0.5),
+        ("a", "b", "relates_to", 1.5),
+        ("a", "a", "relates_to", 0.5),
+        ("a", "b", "relates_to", float("nan")),
+    ],
+)
 def test_odd_links_are_refused(bad):
     """An unknown relation, a weight beyond 0..1, itself (B11)."""
     with pytest.raises(BadInput):
@@ -86,9 +119,18 @@ def test_odd_links_are_refused(bad):
 
 
 def test_the_story_of_a_memory(mind, clock):
-    """Who said it and when, how far it is believed, what was done to it, what replaced it (A104, X25)."""
-    old = mind.remember("vim is the editor", space="me/demo", session="s1", speaker="Ann", messages=(2, 3),
-                        provenance="user_stated", expires_at=clock() + 9e6)
+    """Who said it and when, how far it is believed, what was done to it, what replaced it (A104,
+    X25).
+    """
+    old = mind.remember(
+        "vim is the editor",
+        space="me/demo",
+        session="s1",
+        speaker="Ann",
+        messages=(2, 3),
+        provenance="user_stated",
+        expires_at=clock() + 9e6,
+    )
     clock.tick(days=30)
     mind.feedback(old.id, True, session="s2")
     mind.revise(old.id, text="vim is my editor")
@@ -98,9 +140,19 @@ def test_the_story_of_a_memory(mind, clock):
     story = "\n".join(told.story)
 
     assert told.superseded_by == new.id
-    for part in ("by Ann", "session s1", "messages 2–3", "the user said so; raised to 100% by 1 use", "Used once",
-                 "No longer counts", "replaced by “helix is the editor”", new.id,
-                 "before it said “vim is the editor” (event 3)", "Expires on", "it helped (event 2)"):
+    for part in (
+        "by Ann",
+        "session s1",
+        "messages 2–3",
+        "the user said so; raised to 100% by 1 use",
+        "Used once",
+        "No longer counts",
+        "replaced by “helix is the editor”",
+        new.id,
+        "before it said “vim is the editor” (event 3)",
+        "Expires on",
+        "it helped (event 2)",
+    ):
         assert part in story
 
 
@@ -112,18 +164,24 @@ def test_odd_times_and_details_can_be_told():
 
 
 def test_a_long_story_is_short(mind, clock):
-    """Sixty restatements are a few lines: how often, when, three wordings; the whole tells each (A80, A104)."""
+    """Sixty restatements are a few lines: how often, when, three wordings; the whole tells each
+    (A80, A104).
+    """
     one = mind.remember("I prefer tabs", space="me/demo", kind="preference", session="s0")
     for n in range(60):
         clock.tick(days=1)
-        mind.remember("I prefer tabs" + "!" * (n % 6), space="me/demo", kind="preference", session=f"s{n % 9}")
+        mind.remember(
+            "I prefer tabs" + "!" * (n % 6), space="me/demo", kind="preference", session=f"s{n % 9}"
+        )
         mind.settle()
     mind.feedback(one.id, False)
     story, whole = mind.explain(one.id).story, mind.explain(one.id, whole=True).story
     told = "\n".join(story)
 
     assert len(story) <= 12 and len(whole) > 60
-    assert "Heard again 60 times, first on 2025-10-10, last on 2025-12-08, in 9 conversations." in told
+    assert (
+        "Heard again 60 times, first on 2025-10-10, last on 2025-12-08, in 9 conversations." in told
+    )
     assert "“I prefer tabs!!!” and 2 more" in told and "heard again, 60 times (events" in told
     assert "and 1 rejection." in told and "not helpful 1." in told
     assert "“I prefer tabs!!!!!”" in "\n".join(whole) and told.count("“I prefer tabs!”") == 1
@@ -158,9 +216,14 @@ def test_the_story_of_a_procedure(mind):
         mind.outcome(one.id, worked)
     told = mind.explain(one.id).story
 
-    assert "Followed 3 times: it worked 2, it failed 1; the chance that it works is put at 60%." in told
+    assert (
+        "Followed 3 times: it worked 2, it failed 1; the chance that it works is put at 60%."
+        in told
+    )
     assert [line.split(": ")[1] for line in told[-2:]] == [
-        "followed, and it failed (event 3).", "followed, and it worked (event 4)."]
+        "followed, and it failed (event 3).",
+        "followed, and it worked (event 4).",
+    ]
 
 
 def test_no_story_shows_a_field_or_a_value_as_a_program_writes_it(mind, clock):
@@ -178,6 +241,11 @@ def test_no_story_shows_a_field_or_a_value_as_a_program_writes_it(mind, clock):
 
     for odd in ("_", "{", "[", "None", "nothing", " was 0", "1760"):
         assert odd not in told.replace(other.id, "").replace(one.id, ""), odd
-    for part in ("tagged z; no longer tagged a", "forgotten on request", "brought back", "It goes with “p is q”",
-                 "was taken back"):
+    for part in (
+        "tagged z; no longer tagged a",
+        "forgotten on request",
+        "brought back",
+        "It goes with “p is q”",
+        "was taken back",
+    ):
         assert part in told

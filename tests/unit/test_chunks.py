@@ -10,44 +10,64 @@ from reverie.settle.filing import WHOLE, halved
 from reverie.store.files import Chunk
 from reverie.words import fingerprint
 
-LINES = st.lists(st.one_of(st.text(max_size=120), st.just(""), st.text("ab c", min_size=1_000, max_size=4_000)),
-                 max_size=60)
+LINES = st.lists(
+    st.one_of(st.text(max_size=120), st.just(""), st.text("ab c", min_size=1_000, max_size=4_000)),
+    max_size=60,
+)
 
 
 def prose(lines: int) -> list[str]:
-    return [f"Line {i} tells of penguin number {i * 7919 % 1000} and of river {i * 31 % 97}." if i % 5 else ""
-            for i in range(lines)]
+    return [
+        f"Line {i} tells of penguin number {i * 7919 % 1000} and of river {i * 31 % 97}."
+        if i % 5
+        else ""
+        for i in range(lines)
+    ]
 
 
 def repeated(one: Chunk, other: Chunk) -> int:
     """Characters of whole lines that a chunk repeats from the one before."""
-    return sum(len(line) + 1 for line in other.text.split("\n")[:max(0, one.last - other.first + 1)])
+    return sum(
+        len(line) + 1 for line in other.text.split("\n")[: max(0, one.last - other.first + 1)]
+    )
 
 
 @given(LINES)
 def test_every_line_stands_in_a_chunk_at_its_number(lines):
-    """CC-72: the lines that a chunk names are what it holds, and none but blank ones stand in no chunk."""
+    """CC-72: the lines that a chunk names are what it holds, and none but blank ones stand in no
+    chunk.
+    """
     text = "\n".join(lines)
     every = lines_of(text)
     seen: set[int] = set()
     for chunk in chunked(text):
-        named = every[chunk.first - 1:chunk.last]
+        named = every[chunk.first - 1 : chunk.last]
         seen.update(range(chunk.first, chunk.last + 1))
         assert chunk.text in "\n".join(named)
         if all(len(line) < SIZE - OVERLAP for line in named):
             assert chunk.text == "\n".join(named)
-    assert [] == [line for number, line in enumerate(every, 1) if line.strip() and number not in seen]
+    assert [] == [
+        line for number, line in enumerate(every, 1) if line.strip() and number not in seen
+    ]
 
 
 @given(LINES)
 def test_a_chunk_has_400_tokens_at_most(lines):
-    """CC-72, C7, C61: 1,600 characters, whatever the lines are like; nothing but blanks is no chunk."""
-    assert [] == [chunk for chunk in chunked("\n".join(lines)) if len(chunk.text) > SIZE or not chunk.text.strip()]
+    """CC-72, C7, C61: 1,600 characters, whatever the lines are like; nothing but blanks is no
+    chunk.
+    """
+    assert [] == [
+        chunk
+        for chunk in chunked("\n".join(lines))
+        if len(chunk.text) > SIZE or not chunk.text.strip()
+    ]
 
 
 @given(LINES)
 def test_a_text_is_cut_the_same_way_every_time(lines):
-    """CC-72: the same text gives the same chunks with the same hashes; a hash stands for its text alone."""
+    """CC-72: the same text gives the same chunks with the same hashes; a hash stands for its text
+    alone.
+    """
     once = chunked("\n".join(lines))
     assert once == chunked("\n".join(lines))
     assert [chunk.hash for chunk in once] == [fingerprint(chunk.text) for chunk in once]
@@ -89,7 +109,9 @@ def test_lines_are_counted_as_an_editor_does():
 
 
 def test_a_line_at_the_top_alters_few_chunks():
-    """CC-72: after an insertion at the top, all but the first chunks have the texts that they had."""
+    """CC-72: after an insertion at the top, all but the first chunks have the texts
+    that they had.
+    """
     lines = prose(1_000)
     before = {chunk.hash for chunk in chunked("\n".join(lines))}
     after = {chunk.hash for chunk in chunked("\n".join(["A new first line.", *lines]))}

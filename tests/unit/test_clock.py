@@ -14,7 +14,9 @@ def test_ids_sort_by_the_moment_they_were_made():
     assert ids == sorted(set(ids))
     assert {len(id) for id in ids} == {len("mem_") + 26}
     assert clock.new_id("ses").startswith("ses_")
-    number = sum(clock.ALPHABET.index(digit) * 32 ** place for place, digit in enumerate(reversed(ids[-1][4:])))
+    number = sum(
+        clock.ALPHABET.index(digit) * 32**place for place, digit in enumerate(reversed(ids[-1][4:]))
+    )
     assert before - 1 <= (number >> 80) / 1_000 <= time.time() + 1
 
 

@@ -49,23 +49,40 @@ def cut(text, language="python", path="src/shop/cart.py"):
 
 
 def test_one_chunk_for_each_definition():
-    """Functions with what stands above them and in them, heads of classes, and what is around them (D16, D18)."""
+    """Functions with what stands above them and in them, heads of classes, and what is around them
+    (D16, D18).
+    """
     found = {symbol_of(one.text) or one.first: (one.first, one.last) for one in cut(SHOP)}
-    assert found == {1: (1, 6), "price": (9, 18), "Cart": (21, 24), "Cart.total": (26, 27), "Cart.Line": (29, 29),
-                     "Cart.Line.cost": (30, 31)}
+    assert found == {
+        1: (1, 6),
+        "price": (9, 18),
+        "Cart": (21, 24),
+        "Cart.total": (26, 27),
+        "Cart.Line": (29, 29),
+        "Cart.Line.cost": (30, 31),
+    }
 
 
 def test_a_chunk_says_where_it_is_from():
-    """The end of the path and the qualified name stand in front, the code after them as it is (D18)."""
+    """The end of the path and the qualified name stand in front, the code after them as it is
+    (D18).
+    """
     one = next(one for one in cut(SHOP) if symbol_of(one.text) == "Cart.total")
-    assert one.text == "shop/cart.py Cart.total\n    def total(self):\n        return price(self.size)"
+    assert (
+        one.text == "shop/cart.py Cart.total\n    def total(self):\n        return price(self.size)"
+    )
     assert headed("cart.py", "") == "cart.py"
 
 
 def test_the_same_function_elsewhere_is_the_same_text():
-    """In another version and another checkout an unchanged function has the same hash, wherever it has moved."""
+    """In another version and another checkout an unchanged function has the same hash, wherever it
+    has moved.
+    """
     old = {one.hash for one in cut(SHOP)}
-    moved = cut(SHOP.replace("LIMIT = 3", "LIMIT = 3\n\n\ndef more():\n    return LIMIT"), path="v2/src/shop/cart.py")
+    moved = cut(
+        SHOP.replace("LIMIT = 3", "LIMIT = 3\n\n\ndef more():\n    return LIMIT"),
+        path="v2/src/shop/cart.py",
+    )
     assert [symbol_of(one.text) for one in moved if one.hash not in old] == ["", "more", ""]
 
 
@@ -80,7 +97,9 @@ def test_a_large_function_is_cut():
 
 @pytest.mark.parametrize("language", sorted(BY_NAME))
 def test_every_language_is_cut_by_what_it_defines(language):
-    """In each language every function or method is in a chunk of its name, and no line is left out (D16)."""
+    """In each language every function or method is in a chunk of its name, and no line is left out
+    (D16).
+    """
     for path, text in SAMPLES[language].files.items():
         if not path.endswith(BY_NAME[language].suffixes):
             continue
@@ -88,15 +107,24 @@ def test_every_language_is_cut_by_what_it_defines(language):
         made = chunked(path, text, symbols)
         names = {symbol_of(one.text) for one in made}
         ends = [one.last for one in symbols if one.kind in ("function", "method")]
-        assert {one.qual for one in symbols if one.kind in ("function", "method") and ends.count(one.last) == 1
-                and not inside(one, symbols)} <= names
+        assert {
+            one.qual
+            for one in symbols
+            if one.kind in ("function", "method")
+            and ends.count(one.last) == 1
+            and not inside(one, symbols)
+        } <= names
         assert missing(text, made) == []
 
 
 def inside(one, symbols):
     """Whether a symbol stands within a function, or begins on the line of another one."""
-    return any(other is not one and other.kind in ("function", "method") and other.first <= one.first <= other.last
-               for other in symbols)
+    return any(
+        other is not one
+        and other.kind in ("function", "method")
+        and other.first <= one.first <= other.last
+        for other in symbols
+    )
 
 
 def missing(text, made):
@@ -104,13 +132,23 @@ def missing(text, made):
     return [n for n, line in enumerate(lines_of(text), 1) if line.strip() and n not in shown]
 
 
-@given(st.lists(st.sampled_from([*SHOP.split("\n"), "", "  def f(): pass", "class A:", "@", "def g(", "\t"]),
-                max_size=40))
+@given(
+    st.lists(
+        st.sampled_from(
+            [*SHOP.split("\n"), "", "  def f(): pass", "class A:", "@", "def g(", "\t"]
+        ),
+        max_size=40,
+    )
+)
 def test_every_line_stands_in_a_chunk(lines):
-    """Whatever the lines are, none that is not blank is left out, and the text is what stands there."""
+    """Whatever the lines are, none that is not blank is left out, and the text is what stands
+    there.
+    """
     text = "\n".join(lines)
     made = cut(text)
     assert missing(text, made) == []
     for one in made:
         if one.last > one.first:
-            assert one.text.partition("\n")[2] == "\n".join(lines_of(text)[one.first - 1:one.last])
+            assert one.text.partition("\n")[2] == "\n".join(
+                lines_of(text)[one.first - 1 : one.last]
+            )

@@ -17,57 +17,88 @@ from reverie.lifecycle.alike.vocabulary import stem
 from reverie.testing import NOON, a_memory
 
 
-def told(old: str, new: str, cosine: float | None = 0.9, wordings: tuple[str, ...] = (), **fields) -> str:
+def told(
+    old: str, new: str, cosine: float | None = 0.9, wordings: tuple[str, ...] = (), **fields
+) -> str:
     """The relation of two texts."""
     return compare(a_memory(old), a_memory(new, **fields), cosine, wordings=wordings).relation
 
 
-@pytest.mark.parametrize(("old", "new"), [
-    ("Never commit without running the tests.", "Always run the tests before committing."),
-    ("Don't use npm, use pnpm.", "Use pnpm instead of npm."),
-    ("Logs are kept for 14 days.", "We keep logs for two weeks."),
-    ("Keep answers short.", "No long answers, please."),
-    ("The dev server runs on port 8080.", "Dev server listens on 8080."),
-    ("Never force-push to main.", "Force-pushing to main is forbidden."),
-])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Never commit without running the tests.", "Always run the tests before committing."),
+        ("Don't use npm, use pnpm.", "Use pnpm instead of npm."),
+        ("Logs are kept for 14 days.", "We keep logs for two weeks."),
+        ("Keep answers short.", "No long answers, please."),
+        ("The dev server runs on port 8080.", "Dev server listens on 8080."),
+        ("Never force-push to main.", "Force-pushing to main is forbidden."),
+    ],
+)
 def test_other_words_for_the_same_are_the_same(old, new):
     """A restatement is recognised across denial, units, synonyms and word order (A81, CC-54)."""
     assert "same" == told(old, new)
 
 
-@pytest.mark.parametrize(("old", "new"), [
-    ("I prefer tabs over spaces.", "I prefer spaces over tabs."),
-    ("The dev server runs on port 8080.", "The dev server runs on port 9090."),
-    ("The project targets Python 3.11.", "The project targets Python 3.12."),
-    ("API requests time out after 30 seconds.", "API requests time out after 30 milliseconds."),
-    ("Run the migrations before deploying.", "Run the migrations after deploying."),
-    ("Reads go to the replica, writes go to the primary.", "Reads go to the primary, writes go to the replica."),
-    ("The new parser is faster than the old one.", "The old parser is faster than the new one."),
-    ("The web service calls the billing service.", "The web service does not call the billing service."),
-])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I prefer tabs over spaces.", "I prefer spaces over tabs."),
+        ("The dev server runs on port 8080.", "The dev server runs on port 9090."),
+        ("The project targets Python 3.11.", "The project targets Python 3.12."),
+        ("API requests time out after 30 seconds.", "API requests time out after 30 milliseconds."),
+        ("Run the migrations before deploying.", "Run the migrations after deploying."),
+        (
+            "Reads go to the replica, writes go to the primary.",
+            "Reads go to the primary, writes go to the replica.",
+        ),
+        (
+            "The new parser is faster than the old one.",
+            "The old parser is faster than the new one.",
+        ),
+        (
+            "The web service calls the billing service.",
+            "The web service does not call the billing service.",
+        ),
+    ],
+)
 def test_what_cannot_both_be_true_is_never_merged(old, new):
-    """However near the vectors are: another value, a denial, the other order are no repetition (A82, B105)."""
+    """However near the vectors are: another value, a denial, the other order are no repetition
+    (A82, B105).
+    """
     assert "same" != told(old, new, 0.99)
     assert told(old, new, 0.97) in ("contradicts", "near")
 
 
-@pytest.mark.parametrize(("old", "new"), [
-    ("We use pnpm in this repo.", "Use bun instead of pnpm in this repo."),
-    ("The staging server is called heron.", "The staging server was renamed from heron to kestrel."),
-    ("I prefer tabs over spaces.", "I no longer prefer tabs; use spaces instead."),
-    ("My editor is vim.", "I switched from vim to helix."),
-])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("We use pnpm in this repo.", "Use bun instead of pnpm in this repo."),
+        (
+            "The staging server is called heron.",
+            "The staging server was renamed from heron to kestrel.",
+        ),
+        ("I prefer tabs over spaces.", "I no longer prefer tabs; use spaces instead."),
+        ("My editor is vim.", "I switched from vim to helix."),
+    ],
+)
 def test_what_says_that_it_replaces_is_an_update(old, new):
     """The new one says by itself what is no more, and the old one is that."""
     assert "updates" == told(old, new, 0.8)
 
 
-@pytest.mark.parametrize(("old", "new"), [
-    ("The staging server is called heron.", "The database was renamed from apollo to zeus."),
-    ("The dev server runs on port 8080.", "We moved the office from Berlin to Hamburg."),
-    ("In staging the database is db2.internal.", "In production the database is db1.internal now, not db0.internal."),
-    ("The upload limit is 10 MB.", "Should we raise the upload limit from 10 to 50 MB?"),
-])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The staging server is called heron.", "The database was renamed from apollo to zeus."),
+        ("The dev server runs on port 8080.", "We moved the office from Berlin to Hamburg."),
+        (
+            "In staging the database is db2.internal.",
+            "In production the database is db1.internal now, not db0.internal.",
+        ),
+        ("The upload limit is 10 MB.", "Should we raise the upload limit from 10 to 50 MB?"),
+    ],
+)
 def test_a_change_of_something_else_replaces_nothing(old, new):
     """Announcing a change is not enough: it must be about the old memory."""
     assert told(old, new, 0.7) not in ("updates", "same")
@@ -77,15 +108,23 @@ def test_a_wording_joins_what_the_first_text_does_not():
     """What was merged is known by all its wordings (CC-56)."""
     new = "User prefers test-driven development."
 
-    assert "same" == told("Write the tests first, then the code.", new, 0.75, ("We work test-driven.",))
+    assert "same" == told(
+        "Write the tests first, then the code.", new, 0.75, ("We work test-driven.",)
+    )
 
 
 def test_a_verdict_says_why_in_words():
     """A person who decides sees what stands against what (B124)."""
-    eight, nine = a_memory("The dev server runs on port 8080."), a_memory("The dev server runs on port 9090.")
+    eight, nine = (
+        a_memory("The dev server runs on port 8080."),
+        a_memory("The dev server runs on port 9090."),
+    )
     verdict = compare(eight, nine, 0.97)
 
-    assert ("contradicts", "same subject, different value: 8080 / 9090") == (verdict.relation, verdict.why)
+    assert ("contradicts", "same subject, different value: 8080 / 9090") == (
+        verdict.relation,
+        verdict.why,
+    )
 
 
 def test_the_same_in_another_space_is_only_reported():
@@ -120,18 +159,25 @@ def test_a_question_states_nothing():
 
 def test_without_an_embedder_words_decide():
     """No cosine, no trouble (CC-86)."""
-    assert "same" == told("We use pnpm in this repo.", "pnpm is what we use in this repository.", None)
+    assert "same" == told(
+        "We use pnpm in this repo.", "pnpm is what we use in this repository.", None
+    )
     assert "contradicts" == told("We use pnpm in this repo.", "We use npm in this repo.", None)
     assert "apart" == told("We use pnpm in this repo.", "Ann likes coffee.", None)
 
 
-@pytest.mark.parametrize(("denied", "said"), [
-    ("I no longer live in Lisbon.", "I live in Lisbon."),
-    ("I stopped drinking coffee.", "I drink coffee."),
-    ("We no longer deploy from the laptop.", "We deploy from the laptop."),
-])
+@pytest.mark.parametrize(
+    ("denied", "said"),
+    [
+        ("I no longer live in Lisbon.", "I live in Lisbon."),
+        ("I stopped drinking coffee.", "I drink coffee."),
+        ("We no longer deploy from the laptop.", "We deploy from the laptop."),
+    ],
+)
 def test_what_is_no_more_is_not_what_is(denied, said):
-    """CC-57: what was given up and is said again later contradicts the giving up, also behind a preposition."""
+    """CC-57: what was given up and is said again later contradicts the giving up, also behind a
+    preposition.
+    """
     assert "contradicts" == told(denied, said, 0.9)
     assert "updates" == told(said, denied, 0.9)
 
@@ -162,7 +208,15 @@ def test_what_is_shared_is_shared_both_ways(old, new):
     """Overlap, turned words and opposites do not depend on which came first."""
     one, other = likeness(read(old), read(new), 0.5), likeness(read(new), read(old), 0.5)
 
-    for name in ("jaccard", "any turned", "order crossed", "swap opposite", "swap value", "other place", "not all"):
+    for name in (
+        "jaccard",
+        "any turned",
+        "order crossed",
+        "swap opposite",
+        "swap value",
+        "other place",
+        "not all",
+    ):
         assert one.features[name] == pytest.approx(other.features[name]), name
 
 
@@ -195,12 +249,16 @@ def test_empty_texts_have_nothing_to_compare():
 def test_stems_bring_forms_together():
     """One word in its forms; what is too short or no word is left alone."""
     assert {"commit"} == {stem(word) for word in ("commit", "commits", "committing", "committed")}
-    assert {"deploy"} == {stem(word) for word in ("deploy", "deploys", "deployed", "deploying", "deployment")}
+    assert {"deploy"} == {
+        stem(word) for word in ("deploy", "deploys", "deployed", "deploying", "deployment")
+    }
     assert ("api", "utf8", "process") == (stem("api"), stem("utf8"), stem("process"))
 
 
 def test_the_scorer_fits_the_features():
-    """Every coefficient in the file belongs to a feature that is computed, and every feature has one."""
+    """Every coefficient in the file belongs to a feature that is computed, and every feature has
+    one.
+    """
     kept = json.loads((Path(module.__file__).parent / "comparer.json").read_text("utf-8"))
     made = likeness(read("Use tabs."), read("Use spaces."), 0.9).features
 
@@ -210,26 +268,41 @@ def test_the_scorer_fits_the_features():
 
 
 def test_a_denial_of_the_merged_memory_is_no_repetition():
-    """However many wordings a memory has, one that fits by chance does not make its opposite a repetition."""
-    wordings = ("I like tabs better than spaces.", "My preference is tabs rather than spaces.", "Use tabs, not spaces.")
+    """However many wordings a memory has, one that fits by chance does not make its opposite a
+    repetition.
+    """
+    wordings = (
+        "I like tabs better than spaces.",
+        "My preference is tabs rather than spaces.",
+        "Use tabs, not spaces.",
+    )
 
     relation = told("I prefer tabs over spaces.", "I prefer spaces over tabs.", 0.97, wordings)
     assert relation in ("contradicts", "updates")
 
 
-TESTS = ("Write tests before the code.", "Tests first, then code.", "I want tests written before the implementation.")
+TESTS = (
+    "Write tests before the code.",
+    "Tests first, then code.",
+    "I want tests written before the implementation.",
+)
 
 
-@pytest.mark.parametrize(("new", "relation"), [
-    ("No code without a test first.", "same"),
-    ("Could you write the tests before the code?", "same"),
-    ("Write the tests before the code, because it saves us hours.", "same"),
-    ("Write the code first and the tests afterwards.", "contradicts"),
-    ("Writing tests before the code is a waste of time.", "contradicts"),
-    ("Run the tests before you push.", "near"),
-])
+@pytest.mark.parametrize(
+    ("new", "relation"),
+    [
+        ("No code without a test first.", "same"),
+        ("Could you write the tests before the code?", "same"),
+        ("Write the tests before the code, because it saves us hours.", "same"),
+        ("Write the code first and the tests afterwards.", "contradicts"),
+        ("Writing tests before the code is a waste of time.", "contradicts"),
+        ("Run the tests before you push.", "near"),
+    ],
+)
 def test_wordings_vote(new, relation):
-    """One more wording is told from what denies most of them, or speaks of something else (CC-56, A81, A86)."""
+    """One more wording is told from what denies most of them, or speaks of something else (CC-56,
+    A81, A86).
+    """
     found = told(TESTS[0], new, 0.8, TESTS[1:])
     assert found == relation or (relation == "near" and found not in ("same", "updates"))
 
@@ -245,14 +318,23 @@ def test_what_was_said_often_is_not_replaced_in_passing():
     assert compare(old, a_memory(named), 0.9).relation == "updates"
 
 
-@pytest.mark.parametrize(("old", "new", "relation"), [
-    ("Break large PRs up into smaller ones.", "Several small PRs are better than one large PR.", False),
-    ("We always write our tests first.", "Write the code before the tests.", True),
-    ("Stick to TDD.", "TDD is not for me.", True),
-    ("Keep pull requests small.", "Small pull requests are a waste of time.", True),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "relation"),
+    [
+        (
+            "Break large PRs up into smaller ones.",
+            "Several small PRs are better than one large PR.",
+            False,
+        ),
+        ("We always write our tests first.", "Write the code before the tests.", True),
+        ("Stick to TDD.", "TDD is not for me.", True),
+        ("Keep pull requests small.", "Small pull requests are a waste of time.", True),
+    ],
+)
 def test_what_stands_against_it_is_seen(old, new, relation):
-    """Big ones refused and small ones wanted is one wish; who calls it a waste of time does not want it (A86)."""
+    """Big ones refused and small ones wanted is one wish; who calls it a waste of time does not
+    want it (A86).
+    """
     assert (told(old, new, 0.8) == "contradicts") is relation
     assert told(old, new, 0.8) != "updates"
 
@@ -260,8 +342,17 @@ def test_what_stands_against_it_is_seen(old, new, relation):
 @given(st.lists(st.sampled_from(RELATIONS), min_size=1, max_size=8), st.floats(0, 1))
 def test_votes_that_all_deny_never_merge(relations, likely):
     """However likely each wording finds it, what most of them deny is not the same (A86)."""
-    looks = [agreement.Look(r, 0.9, dict.fromkeys(RELATIONS, 0.0) | {"same": 0.0, "contradicts": likely}, "x", False, 0)
-             for r in relations]
+    looks = [
+        agreement.Look(
+            r,
+            0.9,
+            dict.fromkeys(RELATIONS, 0.0) | {"same": 0.0, "contradicts": likely},
+            "x",
+            False,
+            0,
+        )
+        for r in relations
+    ]
     assert agreement.agreed(looks)[0] in RELATIONS
     denied = [look._replace(relation="contradicts") for look in looks]
     assert agreement.agreed(denied)[0] == "contradicts"

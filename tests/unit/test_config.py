@@ -1,6 +1,5 @@
 """Settings: the environment over config.toml over the defaults."""
 
-
 import pytest
 
 import reverie
@@ -20,14 +19,21 @@ def test_defaults_stand_without_a_file(tmp_path):
 
 def test_the_environment_wins(tmp_path, monkeypatch):
     """REVERIE_OFF, _OFFLINE, _EMBEDDER, _API_KEY and _HOME (A114)."""
-    (tmp_path / "config.toml").write_text('limit = 9\nembedder = "toy"\nbudget = 100\ndeadline = 1\n')
+    (tmp_path / "config.toml").write_text(
+        'limit = 9\nembedder = "toy"\nbudget = 100\ndeadline = 1\n'
+    )
     monkeypatch.setenv("REVERIE_HOME", str(tmp_path))
     monkeypatch.setenv("REVERIE_EMBEDDER", "none")
     monkeypatch.setenv("REVERIE_OFF", "1")
     monkeypatch.setenv("REVERIE_OFFLINE", "0")
     settings = load()
 
-    assert (settings.home, settings.limit, settings.embedder, settings.enabled) == (tmp_path, 9, "none", False)
+    assert (settings.home, settings.limit, settings.embedder, settings.enabled) == (
+        tmp_path,
+        9,
+        "none",
+        False,
+    )
     assert (settings.offline, settings.deadline, settings.budget) == (False, 1.0, 100)
 
 
@@ -40,8 +46,19 @@ def test_a_user_without_a_home_folder_names_one(tmp_path, monkeypatch):
     assert load(tmp_path / "named") == Settings(home=tmp_path / "named")
 
 
-@pytest.mark.parametrize("text", ["limit = 'five'", "colour = 1", "limit = ", "home = '/x'", "limit = true",
-                                  "off = [1]", "deadline = '1'", "\x00"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "limit = 'five'",
+        "colour = 1",
+        "limit = ",
+        "home = '/x'",
+        "limit = true",
+        "off = [1]",
+        "deadline = '1'",
+        "\x00",
+    ],
+)
 def test_a_bad_file_names_itself(tmp_path, text):
     """The message has the path and what is known."""
     (tmp_path / "config.toml").write_text(text)
@@ -81,7 +98,12 @@ def test_switched_off_with_all_below():
     """A space and what lies in it, not its namesake (A114)."""
     settings = Settings(home=config.here(), off=("me/a",))
 
-    assert [settings.is_off(space) for space in ("me/a", "me/a/s", "me/ab", "me")] == [True, True, False, False]
+    assert [settings.is_off(space) for space in ("me/a", "me/a/s", "me/ab", "me")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
     assert Settings(home=config.here(), enabled=False).is_off("you")
 
 
@@ -105,6 +127,7 @@ def test_a_project_is_its_repository(tmp_path):
 def test_any_folder_has_a_space(tmp_path):
     """Odd names become names that can stand in a path."""
     from reverie.lifecycle.intake import checked_space
+
     for name in ("a b", "ünï 日本", "...", "x" * 200, "-", "a\nb"):
         folder = tmp_path / name
         folder.mkdir(exist_ok=True) if name != "..." else folder.mkdir()
@@ -117,20 +140,44 @@ def test_addresses(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings = Settings(home=tmp_path)
 
-    assert store_url(None, settings) == store_url(tmp_path, settings) == f"sqlite:///{tmp_path}/reverie.db"
+    assert (
+        store_url(None, settings)
+        == store_url(tmp_path, settings)
+        == f"sqlite:///{tmp_path}/reverie.db"
+    )
     assert store_url(":memory:", settings) == "sqlite://:memory:"
     assert store_url("x.db", settings) == f"sqlite:///{tmp_path}/x.db"
     assert store_url("sqlite:///y.db", settings) == "sqlite:///y.db"
     assert config.home_of(tmp_path) == tmp_path
-    assert config.home_of(":memory:") is config.home_of(None) is config.home_of(tmp_path / "x.db") is None
+    assert (
+        config.home_of(":memory:")
+        is config.home_of(None)
+        is config.home_of(tmp_path / "x.db")
+        is None
+    )
 
 
-@pytest.mark.parametrize(("line", "variable", "model"), [
-    ("", "", "all-MiniLM-L6-v2/1"), ('embedder = "toy"', "", "toy/1"),
-    ('embedder = "openai:http://localhost:1/v1#text-embedding-3-small"', "", "text-embedding-3-small@localhost:1"),
-    ('embedder = "openai:http://localhost:1/v1#text-embedding-3-small"', "minilm:int8", "all-MiniLM-L6-v2-int8/1")])
+@pytest.mark.parametrize(
+    ("line", "variable", "model"),
+    [
+        ("", "", "all-MiniLM-L6-v2/1"),
+        ('embedder = "toy"', "", "toy/1"),
+        (
+            'embedder = "openai:http://localhost:1/v1#text-embedding-3-small"',
+            "",
+            "text-embedding-3-small@localhost:1",
+        ),
+        (
+            'embedder = "openai:http://localhost:1/v1#text-embedding-3-small"',
+            "minilm:int8",
+            "all-MiniLM-L6-v2-int8/1",
+        ),
+    ],
+)
 def test_the_provider_follows_from_the_configuration(tmp_path, monkeypatch, line, variable, model):
-    """Nobody names a class: file and variable say whose vectors it will be, the local model's by default (C69)."""
+    """Nobody names a class: file and variable say whose vectors it will be, the local model's by
+    default (C69).
+    """
     (tmp_path / "config.toml").write_text(f"idle = 0\n{line}\n")
     if variable:
         monkeypatch.setenv("REVERIE_EMBEDDER", variable)
@@ -141,7 +188,13 @@ def test_the_provider_follows_from_the_configuration(tmp_path, monkeypatch, line
 def test_every_setting_is_explained():
     """Each line of Settings has its sentence beside it."""
     import inspect
+
     source = inspect.getsource(Settings)
 
-    assert [name for name in Settings._fields if not any(
-        line.strip().startswith(f"{name}:") and "# " in line for line in source.splitlines())] == []
+    assert [
+        name
+        for name in Settings._fields
+        if not any(
+            line.strip().startswith(f"{name}:") and "# " in line for line in source.splitlines()
+        )
+    ] == []

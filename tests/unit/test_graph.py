@@ -29,7 +29,9 @@ def test_a_tag_brings_its_other_memories():
     found = cascade({"A": 1.0}, of(tag("A", "t"), tag("B", "t"), tag("C", "t")), depth=1)
 
     assert [(w.id, w.by, w.rel, w.via, w.hops) for w in found] == [
-        ("B", "A", "has_tag", "tag:t", 1), ("C", "A", "has_tag", "tag:t", 1)]
+        ("B", "A", "has_tag", "tag:t", 1),
+        ("C", "A", "has_tag", "tag:t", 1),
+    ]
     assert all(way.score == pytest.approx(0.8 * 0.7 / (1 + log(1.5))) for way in found)
 
 
@@ -47,24 +49,39 @@ def test_depth_counts_memories_not_tags():
 
     assert names(cascade({"A": 1.0}, edges, depth=0)) == []
     assert names(cascade({"A": 1.0}, edges, depth=1)) == ["B"]
-    assert [(w.id, w.by, w.hops) for w in cascade({"A": 1.0}, edges, depth=2)] == [("B", "A", 1), ("C", "B", 2)]
+    assert [(w.id, w.by, w.hops) for w in cascade({"A": 1.0}, edges, depth=2)] == [
+        ("B", "A", 1),
+        ("C", "B", 2),
+    ]
 
 
-@pytest.mark.parametrize(("rel", "share"), [
-    ("relates_to", 0.45), ("contradicts", 0.3), ("derived_from", 0.7), ("resembles", 0.3),
-])
+@pytest.mark.parametrize(
+    ("rel", "share"),
+    [
+        ("relates_to", 0.45),
+        ("contradicts", 0.3),
+        ("derived_from", 0.7),
+        ("resembles", 0.3),
+    ],
+)
 def test_relations_hand_on_their_share_from_both_ends(rel, share):
     """The weights of the table, and a link's own, times 0.7 per hop (CC-21, B37, B38, B44)."""
     edge = Edge("A", rel, "B", 0.45)
 
     for seed, other in (("A", "B"), ("B", "A")):
-        assert cascade({seed: 0.5}, of(edge), depth=1) == [Reached(other, pytest.approx(0.5 * share * 0.7), seed, rel)]
-    assert cascade({"A": 0.5}, of(edge), depth=1, decay=0.5)[0].score == pytest.approx(0.5 * share * 0.5)
+        assert cascade({seed: 0.5}, of(edge), depth=1) == [
+            Reached(other, pytest.approx(0.5 * share * 0.7), seed, rel)
+        ]
+    assert cascade({"A": 0.5}, of(edge), depth=1, decay=0.5)[0].score == pytest.approx(
+        0.5 * share * 0.5
+    )
 
 
 @pytest.mark.parametrize(("rel", "share"), [("in_cluster", 0.6), ("has_tag", 0.8), ("about", 0.3)])
 def test_two_that_share_something_alone(rel, share):
-    """InCluster edges reach the other members, and so does a file that both are about (CC-21, B4)."""
+    """InCluster edges reach the other members, and so does a file that both are about
+    (CC-21, B4).
+    """
     found = cascade({"A": 1.0}, of(Edge("A", rel, "x:1"), Edge("B", rel, "x:1")), depth=1)
 
     assert [(w.id, w.score) for w in found] == [("B", pytest.approx(share * 0.7))]
@@ -74,13 +91,19 @@ def test_supersedes_leads_only_to_the_newer():
     """Whoever finds the older is led to what replaced it, never back (CONSTANTS row 18)."""
     edge = Edge("new", "supersedes", "old")
 
-    assert [(w.id, w.score) for w in cascade({"old": 1.0}, of(edge), depth=2)] == [("new", pytest.approx(0.63))]
+    assert [(w.id, w.score) for w in cascade({"old": 1.0}, of(edge), depth=2)] == [
+        ("new", pytest.approx(0.63))
+    ]
     assert cascade({"new": 1.0}, of(edge), depth=2) == []
 
 
 def test_the_best_way_counts():
     """Two good hops beat one bad one; each memory comes once (B39)."""
-    edges = of(Edge("A", "relates_to", "C", 0.1), Edge("A", "relates_to", "B", 0.95), Edge("B", "relates_to", "C", 0.9))
+    edges = of(
+        Edge("A", "relates_to", "C", 0.1),
+        Edge("A", "relates_to", "B", 0.95),
+        Edge("B", "relates_to", "C", 0.9),
+    )
     found = cascade({"A": 1.0}, edges, depth=2)
 
     assert [(w.id, w.by, w.hops) for w in found] == [("B", "A", 1), ("C", "B", 2)]
@@ -99,7 +122,9 @@ def test_a_seed_may_be_raised_by_a_better_one():
     """A weak hit that is tied to a strong one gains, and stays below it (CC-20)."""
     edges = of(Edge("A", "relates_to", "B", 0.9))
 
-    assert [(w.id, round(w.score, 3)) for w in cascade({"A": 0.9, "B": 0.1}, edges, depth=2)] == [("B", 0.567)]
+    assert [(w.id, round(w.score, 3)) for w in cascade({"A": 0.9, "B": 0.1}, edges, depth=2)] == [
+        ("B", 0.567)
+    ]
     assert cascade({"A": 0.9, "B": 0.8}, edges, depth=2) == []
 
 
@@ -114,7 +139,9 @@ def test_a_common_tag_says_less_than_a_rare_one():
 
 
 def test_a_tag_on_five_thousand_memories_does_not_explode():
-    """Of a hub, the newest are followed, in every hop, and it asks no more than that of the store."""
+    """Of a hub, the newest are followed, in every hop, and it asks no more than that
+    of the store.
+    """
     crowd = [tag(f"m{n:04}", "all") for n in range(5_000)]
     asked = []
 
@@ -128,11 +155,25 @@ def test_a_tag_on_five_thousand_memories_does_not_explode():
     assert max(asked) <= FAN
 
 
-@given(st.lists(st.builds(Edge, st.sampled_from("ABCDEF"), st.sampled_from(RELATIONS), st.sampled_from("ABCDEF"),
-                          st.floats(0.01, 1.0)), max_size=25),
-       st.dictionaries(st.sampled_from("ABCDEFG"), st.floats(0, 1), max_size=4), st.integers(0, 5), st.randoms())
+@given(
+    st.lists(
+        st.builds(
+            Edge,
+            st.sampled_from("ABCDEF"),
+            st.sampled_from(RELATIONS),
+            st.sampled_from("ABCDEF"),
+            st.floats(0.01, 1.0),
+        ),
+        max_size=25,
+    ),
+    st.dictionaries(st.sampled_from("ABCDEFG"), st.floats(0, 1), max_size=4),
+    st.integers(0, 5),
+    st.randoms(),
+)
 def test_whatever_the_graph(edges, seeds, depth, random):
-    """Each once, best first, below who brought it, never above the best seed; order of edges is nothing (CC-20)."""
+    """Each once, best first, below who brought it, never above the best seed; order of edges is
+    nothing (CC-20).
+    """
     edges = list({(e.src, e.rel, e.dst): e for e in edges if e.src != e.dst}.values())
     found = cascade(seeds, of(*edges), depth=depth)
     scores = {**seeds, **{way.id: way.score for way in found}}
@@ -145,14 +186,30 @@ def test_whatever_the_graph(edges, seeds, depth, random):
     assert cascade(seeds, of(*edges), depth=depth) == found
 
 
-@given(st.lists(st.builds(Edge, st.sampled_from("ABCDEF"), st.just("relates_to"), st.sampled_from("ABCDEF"),
-                          st.floats(0.01, 1.0)), max_size=25), st.integers(1, 5), st.integers(1, 4))
+@given(
+    st.lists(
+        st.builds(
+            Edge,
+            st.sampled_from("ABCDEF"),
+            st.just("relates_to"),
+            st.sampled_from("ABCDEF"),
+            st.floats(0.01, 1.0),
+        ),
+        max_size=25,
+    ),
+    st.integers(1, 5),
+    st.integers(1, 4),
+)
 def test_fewer_are_the_best_of_more(edges, most, depth):
-    """Asking for few finds the first of what asking for many finds: nothing is given up too early."""
+    """Asking for few finds the first of what asking for many finds: nothing is given
+    up too early.
+    """
     edges = list({frozenset((e.src, e.dst)): e for e in edges if e.src != e.dst}.values())
 
-    assert cascade({"A": 1.0}, of(*edges), depth=depth, most=most) == \
-        cascade({"A": 1.0}, of(*edges), depth=depth, most=50)[:most]
+    assert (
+        cascade({"A": 1.0}, of(*edges), depth=depth, most=most)
+        == cascade({"A": 1.0}, of(*edges), depth=depth, most=50)[:most]
+    )
 
 
 @given(st.floats(0.01, 1.0))

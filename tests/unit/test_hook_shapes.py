@@ -35,15 +35,40 @@ def claude(event, **fields):
 def test_every_host_tells_of_the_same_things():
     """One event model; thin adapters (INTEGRATIONS §12)."""
     assert claude("UserPromptSubmit", prompt="hello")[:4] == (PROMPT, "s", "/p", "hello")
-    assert heard(CODEX, {"session_id": "s", "cwd": "/p", "hook_event_name": "UserPromptSubmit", "prompt": "hello",
-                         "turn_id": "t"})[:4] == (PROMPT, "s", "/p", "hello")
-    assert heard(CURSOR, {"conversation_id": "s", "workspace_roots": ["/p"], "hook_event_name": "beforeSubmitPrompt",
-                          "prompt": "hello"})[:4] == (PROMPT, "s", "/p", "hello")
+    assert heard(
+        CODEX,
+        {
+            "session_id": "s",
+            "cwd": "/p",
+            "hook_event_name": "UserPromptSubmit",
+            "prompt": "hello",
+            "turn_id": "t",
+        },
+    )[:4] == (PROMPT, "s", "/p", "hello")
+    assert heard(
+        CURSOR,
+        {
+            "conversation_id": "s",
+            "workspace_roots": ["/p"],
+            "hook_event_name": "beforeSubmitPrompt",
+            "prompt": "hello",
+        },
+    )[:4] == (PROMPT, "s", "/p", "hello")
     assert claude("Stop", last_assistant_message="Done.")[0:4:3] == (TURN_END, "Done.")
 
 
-@pytest.mark.parametrize("payload", [None, 7, [], {}, {"hook_event_name": "Unknown"}, {"hook_event_name": "Stop"},
-                                     {"hook_event_name": "Stop", "session_id": 7}])
+@pytest.mark.parametrize(
+    "payload",
+    [
+        None,
+        7,
+        [],
+        {},
+        {"hook_event_name": "Unknown"},
+        {"hook_event_name": "Stop"},
+        {"hook_event_name": "Stop", "session_id": 7},
+    ],
+)
 def test_what_does_not_concern_us_is_nothing(payload):
     """Events that we do not know, or without a session, are passed over."""
     for host in HOSTS.values():
@@ -58,26 +83,60 @@ def test_what_a_host_says_to_itself_is_no_prompt():
 
 def test_a_failure_is_told_by_each_host_in_its_own_way():
     """An event of its own, an exit code, or nothing but text: then nobody knows (CC-75)."""
-    assert claude("PostToolUseFailure", tool_name="Bash", error="Exit code 2\nno")[0:4:3] == (TOOL_FAILED,
-                                                                                           "Exit code 2\nno")
+    assert claude("PostToolUseFailure", tool_name="Bash", error="Exit code 2\nno")[0:4:3] == (
+        TOOL_FAILED,
+        "Exit code 2\nno",
+    )
     answer = {"output": "no", "metadata": {"exit_code": 2}}
     for given_back in (answer, json.dumps(answer)):
-        assert claude("PostToolUse", tool_name="shell", tool_response=given_back).kind == TOOL_FAILED
+        assert (
+            claude("PostToolUse", tool_name="shell", tool_response=given_back).kind == TOOL_FAILED
+        )
     told = claude("PostToolUse", tool_name="Bash", tool_response="No such file")
     assert (told.kind, told.doubtful) == (TOOL_AFTER, True)
-    assert not claude("PostToolUse", tool_name="Bash", tool_response={"stdout": "a", "stderr": "b"}).doubtful
+    assert not claude(
+        "PostToolUse", tool_name="Bash", tool_response={"stdout": "a", "stderr": "b"}
+    ).doubtful
 
 
 def test_how_a_command_of_codex_ended_stands_in_its_own_file(tmp_path):
-    """Codex tells a hook only what was printed; the exit code stands in its rollout file (CC-75)."""
+    """Codex tells a hook only what was printed; the exit code stands in its rollout
+    file (CC-75).
+    """
+
     def row(call, code):
-        return {"type": "event_msg", "payload": {"type": "item_completed", "item": {
-            "type": "CommandExecution", "id": call, "exit_code": code, "aggregated_output": "c1"}}}
-    path = str(lines(tmp_path, {"payload": {"type": "function_call", "call_id": "c1"}}, row("c1", 2), row("c2", 0)))
+        return {
+            "type": "event_msg",
+            "payload": {
+                "type": "item_completed",
+                "item": {
+                    "type": "CommandExecution",
+                    "id": call,
+                    "exit_code": code,
+                    "aggregated_output": "c1",
+                },
+            },
+        }
+
+    path = str(
+        lines(
+            tmp_path,
+            {"payload": {"type": "function_call", "call_id": "c1"}},
+            row("c1", 2),
+            row("c2", 0),
+        )
+    )
     assert (exit_code(path, "c1"), exit_code(path, "c2")) == (2, 0)
     assert exit_code(path, "c3") is exit_code(path, "") is exit_code(f"{path}x", "c1") is None
-    ran = Happening(TOOL_AFTER, "s", tool="Bash", result="make: *** No rule to make target 'deploy'.  Stop.",
-                    doubtful=True, transcript=path, call="c1")
+    ran = Happening(
+        TOOL_AFTER,
+        "s",
+        tool="Bash",
+        result="make: *** No rule to make target 'deploy'.  Stop.",
+        doubtful=True,
+        transcript=path,
+        call="c1",
+    )
     told = decided(ran)
     assert (told.kind, told.text, told.doubtful) == (TOOL_FAILED, ran.result, False)
     assert decided(ran._replace(call="c2")) == ran._replace(call="c2", doubtful=False)
@@ -93,33 +152,52 @@ def test_how_full_a_context_is_comes_from_cursor_itself():
 
 def test_file_contents_are_not_carried():
     """What Read, Edit and Write answer is a file: it is not written down."""
-    assert claude("PostToolUse", tool_name="Read", tool_response={"file": {"content": "x" * 99}}).result == ""
+    assert (
+        claude(
+            "PostToolUse", tool_name="Read", tool_response={"file": {"content": "x" * 99}}
+        ).result
+        == ""
+    )
     assert bounded({"file_path": "a.py", "content": "x" * (KEEP + 1), "n": 3, "more": ["y"]}) == {
-        "file_path": "a.py", "content": "…", "n": 3}
+        "file_path": "a.py",
+        "content": "…",
+        "n": 3,
+    }
 
 
 def test_only_what_a_host_reads_is_answered():
-    """Codex refuses unknown fields; Cursor carries context with prompts and starts; limits are the hosts' (10,000)."""
+    """Codex refuses unknown fields; Cursor carries context with prompts and starts; limits are the
+    hosts' (10,000).
+    """
     assert CODEX.answer("UserPromptSubmit", "x") == {
-        "hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "x"}}
+        "hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "x"}
+    }
     assert CLAUDE.answer("SessionEnd", "x") == CURSOR.answer("preToolUse", "x") == {}
     assert CURSOR.answer("beforeSubmitPrompt", "x") == {"continue": True, "additional_context": "x"}
-    long = "\n".join(("<reverie-memory>", *("- " + "y" * 600 for _ in range(40)), "</reverie-memory>"))
+    long = "\n".join(
+        ("<reverie-memory>", *("- " + "y" * 600 for _ in range(40)), "</reverie-memory>")
+    )
     assert len(fitting(long)) <= MOST_CHARS and fitting(long).endswith("</reverie-memory>")
     assert fitting("short") == "short"
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_names_of_files_are_safe_and_apart(one, other):
-    """A session's name never leads out of its folder, and two names never meet in one file (CC-42)."""
-    assert set(plain(one)) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
+    """A session's name never leads out of its folder, and two names never meet in one
+    file (CC-42).
+    """
+    assert set(plain(one)) <= set(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+    )
     assert "/" not in plain(one) and plain(one) not in (".", "..")
     assert (plain(one) == plain(other)) == (one == other)
 
 
 @given(st.integers(0, 60_000), st.integers(0, 60_000))
 def test_no_cut_goes_through_a_secret(before, after):
-    """Long texts are cut; a secret anywhere in them, also across a cut, is never kept in part (CC-89)."""
+    """Long texts are cut; a secret anywhere in them, also across a cut, is never kept in part
+    (CC-89).
+    """
     text = "a " * (before // 2) + f"key {SECRET} end" + " b" * (after // 2)
     written = redact(kept(text))[0]
     assert len(kept(text)) <= WHOLE
@@ -128,10 +206,15 @@ def test_no_cut_goes_through_a_secret(before, after):
 
 @pytest.mark.parametrize("cut", [kept, shortened])
 def test_nothing_beside_a_cut_is_kept_however_much_was_hidden_before_it(cut):
-    """Where marks have taken the place of much, what is left beside the cut may still be half of a secret (CC-89)."""
+    """Where marks have taken the place of much, what is left beside the cut may still be half of a
+    secret (CC-89).
+    """
     gone = len(SECRET) - len(redact(SECRET)[0])
     for more in range(2 * gone):
-        head = f"token {SECRET}\n" * (HEAD // gone - 1) + f"password: aB3dE5gH7jK9{'mN1p5' * 8}{'x' * more}\n"
+        head = (
+            f"token {SECRET}\n" * (HEAD // gone - 1)
+            + f"password: aB3dE5gH7jK9{'mN1p5' * 8}{'x' * more}\n"
+        )
         text = head.ljust(HEAD + SPARE - 20) + SECRET + " z" * 60_000
         assert SECRET[:12] not in cut(text)
 
@@ -145,11 +228,22 @@ def test_blocks_of_one_session_are_never_anothers(tmp_path):
     assert room.take("a") is None
 
 
-@pytest.mark.parametrize(("prompt", "fits"), [
-    ("Please go on.", True), ("And is the staging server up?", True), ("and now?", True),
-    ("ok, continue with that please", True), ("继续", True),
-    ("thanks", False), ("Thank you very much, have a nice day!", False), ("yes", False), ("fixed", False),
-    ("Write a haiku about autumn.", False), ("How do I resize an image with Pillow?", False)])
+@pytest.mark.parametrize(
+    ("prompt", "fits"),
+    [
+        ("Please go on.", True),
+        ("And is the staging server up?", True),
+        ("and now?", True),
+        ("ok, continue with that please", True),
+        ("继续", True),
+        ("thanks", False),
+        ("Thank you very much, have a nice day!", False),
+        ("yes", False),
+        ("fixed", False),
+        ("Write a haiku about autumn.", False),
+        ("How do I resize an image with Pillow?", False),
+    ],
+)
 def test_what_was_prepared_goes_with_what_goes_on_with_it(prompt, fits):
     """A short remark and a prompt about something else leave it lying (A62)."""
     known = about("Which host is the staging server?", "The staging server is called heron.")
@@ -157,11 +251,15 @@ def test_what_was_prepared_goes_with_what_goes_on_with_it(prompt, fits):
 
 
 def test_only_words_of_its_own_make_a_prompt_worth_looking():
-    """Opening the store takes time: not for thanks, nor for what every session says, unless that calls something up."""
+    """Opening the store takes time: not for thanks, nor for what every session says, unless that
+    calls something up.
+    """
     guards = {"rows": [row("Run the tests with tox.", triggers=("test", "tool:Bash(run*)"))]}
     assert worth_looking("Which host is the staging server?", None)
     assert not worth_looking("thanks", guards) and not worth_looking("run it again", guards)
-    assert worth_looking("run the tests again", guards) and not worth_looking("run the tests again", {"rows": []})
+    assert worth_looking("run the tests again", guards) and not worth_looking(
+        "run the tests again", {"rows": []}
+    )
 
 
 def test_half_a_file_is_no_file(tmp_path):
@@ -173,7 +271,9 @@ def test_half_a_file_is_no_file(tmp_path):
 
 
 def test_the_log_is_bounded_and_holds_no_secret(tmp_path):
-    """Trouble is told without what was in the text (CC-89), and takes no more room than it should."""
+    """Trouble is told without what was in the text (CC-89), and takes no more room
+    than it should.
+    """
     room = Places(str(tmp_path))
     for _ in range(400):
         room.trouble(f"it went wrong: {SECRET} " + "word " * 200)
@@ -192,15 +292,22 @@ def said(rows, tool, arguments, shown=(), now=0.0):
 
 def test_a_warning_meets_the_tool_it_is_about():
     """Negative memories before a tool, `git push -f` too; others stay silent (B61)."""
-    rows = [row(triggers=("tool:Bash(git push*--force*)",)), row("No println!", triggers=("println!",))]
-    assert said(rows, "Bash", {"command": "cd x && git push -f origin main"}) == ["- Never force-push."]
+    rows = [
+        row(triggers=("tool:Bash(git push*--force*)",)),
+        row("No println!", triggers=("println!",)),
+    ]
+    assert said(rows, "Bash", {"command": "cd x && git push -f origin main"}) == [
+        "- Never force-push."
+    ]
     assert said(rows, "Edit", {"new_string": "println!(1)"}) == ["- No println!"]
     assert said(rows, "Bash", {"command": "git push"}) == []
     assert said(rows, "Bash", None) == said(rows, "Bash", "git") == []
 
 
 def test_what_is_known_of_a_file_comes_with_it():
-    """A memory about a file, by the repository's path or a whole one, on read or edit; no half names."""
+    """A memory about a file, by the repository's path or a whole one, on read or edit; no half
+    names.
+    """
     rows = [row("parse.py is generated.", files=("src/parse.py",))]
     for path in ("src/parse.py", "/home/me/x/src/parse.py"):
         assert said(rows, "Read", {"file_path": path}) == ["- parse.py is generated."]
@@ -221,12 +328,30 @@ def test_no_tool_is_drowned():
     assert len(said(rows, "Bash", {"command": "git status"})) == MOST_SAID
 
 
-PATTERNS = st.sampled_from(["git", "*.rs", "tool:Bash", "tool:B*", "tool:Bash(git push*--force*)", "re:force[- ]push",
-                            "tool:Bash(rm -rf ?)", "tool:*(*)", "*", "x[ab]c", "tool:Bash(*[xy]*)"])
+PATTERNS = st.sampled_from(
+    [
+        "git",
+        "*.rs",
+        "tool:Bash",
+        "tool:B*",
+        "tool:Bash(git push*--force*)",
+        "re:force[- ]push",
+        "tool:Bash(rm -rf ?)",
+        "tool:*(*)",
+        "*",
+        "x[ab]c",
+        "tool:Bash(*[xy]*)",
+    ]
+)
 
 
-@given(PATTERNS, st.sampled_from(["Bash", "Edit"]),
-       st.sampled_from(["git push -f", "rm -rf /", "sudo git push --force", "main.rs", "xac", "", "force push"]))
+@given(
+    PATTERNS,
+    st.sampled_from(["Bash", "Edit"]),
+    st.sampled_from(
+        ["git push -f", "rm -rf /", "sudo git push --force", "main.rs", "xac", "", "force push"]
+    ),
+)
 def test_what_is_spared_could_not_have_met(pattern, tool, command):
     """The quick look before a pattern is tried never loses one that meets."""
     scene = about_to_run(tool, {"command": command})
@@ -243,19 +368,42 @@ def lines(tmp_path, *rows):
 
 def test_how_full_a_context_is_can_be_read(tmp_path):
     """The newest answer's usage, of Claude Code and of Codex; a subagent's is its own."""
-    one = {"message": {"model": "claude-x", "usage": {"input_tokens": 10, "cache_read_input_tokens": 160_000,
-                                                      "output_tokens": 1_000}}}
+    one = {
+        "message": {
+            "model": "claude-x",
+            "usage": {
+                "input_tokens": 10,
+                "cache_read_input_tokens": 160_000,
+                "output_tokens": 1_000,
+            },
+        }
+    }
     side = {**one, "isSidechain": True, "message": {"usage": {"input_tokens": 5}}}
-    assert usage.share(lines(tmp_path, {"type": "user"}, one, side)) == pytest.approx(161_010 / 200_000)
+    assert usage.share(lines(tmp_path, {"type": "user"}, one, side)) == pytest.approx(
+        161_010 / 200_000
+    )
     wide = {"message": {"model": "claude-x[1m]", "usage": {"input_tokens": 100_000}}}
     assert usage.share(lines(tmp_path, wide)) == pytest.approx(0.1)
-    codex = {"payload": {"type": "token_count", "info": {"last_token_usage": {"total_tokens": 90},
-                                                         "model_context_window": 100}}}
+    codex = {
+        "payload": {
+            "type": "token_count",
+            "info": {"last_token_usage": {"total_tokens": 90}, "model_context_window": 100},
+        }
+    }
     assert usage.share(lines(tmp_path, codex)) == pytest.approx(0.9)
 
 
-@pytest.mark.parametrize("content", [b"", b"\x00\xff", b"[]\n", b'{"message": 7}\n', b'{"payload": {"type": 1}}\n',
-                                     b'{"message": {"usage": {"input_tokens": "x"}}}\n'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x00\xff",
+        b"[]\n",
+        b'{"message": 7}\n',
+        b'{"payload": {"type": 1}}\n',
+        b'{"message": {"usage": {"input_tokens": "x"}}}\n',
+    ],
+)
 def test_what_cannot_be_read_is_not_known(tmp_path, content):
     """A host's own file may hold anything."""
     path = tmp_path / "t"
@@ -264,8 +412,10 @@ def test_what_cannot_be_read_is_not_known(tmp_path, content):
     assert usage.share(tmp_path / "none") is None
 
 
-@given(st.text(st.characters(min_codepoint=0x1F300, max_codepoint=0x1FAFF), min_size=1, max_size=3),
-       st.integers(20_000, 40_000))
+@given(
+    st.text(st.characters(min_codepoint=0x1F300, max_codepoint=0x1FAFF), min_size=1, max_size=3),
+    st.integers(20_000, 40_000),
+)
 def test_wide_characters_at_every_cut(text, times):
     """Characters of four bytes at the cuts, of what is kept and of what is said (CC-48)."""
     long = text * times
@@ -274,9 +424,15 @@ def test_wide_characters_at_every_cut(text, times):
     assert said.encode() and len(said) <= MOST_CHARS
 
 
-@pytest.mark.parametrize("answered", [
-    {"mode": "content", "filenames": [], "content": "a.py:1:P\n.env:1:P=w"},
-    [{"type": "text", "text": "a.py:1:P"}, {"type": "text", "text": ".env:1:P=w"}]])
+@pytest.mark.parametrize(
+    "answered",
+    [
+        {"mode": "content", "filenames": [], "content": "a.py:1:P\n.env:1:P=w"},
+        [{"type": "text", "text": "a.py:1:P"}, {"type": "text", "text": ".env:1:P=w"}],
+    ],
+)
 def test_what_a_search_found_keeps_its_lines(answered):
-    """A109, A112: by its lines it is known which of them come from a file that is not looked into."""
+    """A109, A112: by its lines it is known which of them come from a file that is not
+    looked into.
+    """
     assert shown(answered) == "a.py:1:P\n.env:1:P=w"

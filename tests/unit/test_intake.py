@@ -6,7 +6,15 @@ from datetime import UTC, date, datetime, timedelta, timezone
 import pytest
 
 from reverie.errors import BadInput
-from reverie.lifecycle.intake import built, checked_kind, checked_space, checked_tags, clean, cleaned, moment
+from reverie.lifecycle.intake import (
+    built,
+    checked_kind,
+    checked_space,
+    checked_tags,
+    clean,
+    cleaned,
+    moment,
+)
 from reverie.model import TRUST
 from reverie.policy import USUAL
 from reverie.testing import NOON, a_memory
@@ -16,9 +24,19 @@ KEY = "AKIA" + "IOSFODNN7EXAMPLF"
 
 
 def test_no_field_keeps_a_secret():
-    """Text, title, tags, session, speaker, files, triggers and details are redacted, and it is said (CC-89, A106)."""
-    memory = a_memory(f"the token is {SECRET}", title=SECRET, tags=[KEY, "ok"], session=SECRET, speaker=SECRET,
-                      files=[SECRET], triggers=[SECRET], details={"a": [SECRET], SECRET: 1})
+    """Text, title, tags, session, speaker, files, triggers and details are redacted, and it is said
+    (CC-89, A106).
+    """
+    memory = a_memory(
+        f"the token is {SECRET}",
+        title=SECRET,
+        tags=[KEY, "ok"],
+        session=SECRET,
+        speaker=SECRET,
+        files=[SECRET],
+        triggers=[SECRET],
+        details={"a": [SECRET], SECRET: 1},
+    )
 
     assert SECRET not in repr(memory)
     assert KEY.lower() not in repr(memory).lower()
@@ -42,10 +60,17 @@ def test_halves_of_characters_and_nul_are_replaced():
 
 def test_tags_are_trimmed_lowered_and_unique():
     """In the order given, without the mark of a hashtag (CC-3, CC-84)."""
-    assert checked_tags([" Rust", "#async", "rust", "", "# #x", "É"], USUAL) == ("rust", "async", "x", "é")
+    assert checked_tags([" Rust", "#async", "rust", "", "# #x", "É"], USUAL) == (
+        "rust",
+        "async",
+        "x",
+        "é",
+    )
 
 
-@pytest.mark.parametrize("space", ["me", "me/project", "me/my-project_1.2/ses:1", "ünï/日本", "a/" * 15 + "a"])
+@pytest.mark.parametrize(
+    "space", ["me", "me/project", "me/my-project_1.2/ses:1", "ünï/日本", "a/" * 15 + "a"]
+)
 def test_paths_are_spaces(space):
     """Names without spaces or slashes between slashes (B47)."""
     assert checked_space(space) == space
@@ -60,8 +85,14 @@ def test_kinds_of_ones_own_are_welcome(kind):
 def test_times_come_in_every_usual_form():
     """Numbers, datetimes with and without a zone, dates, ISO 8601; nothing means none."""
     noon = datetime(2025, 1, 2, 12, tzinfo=UTC)
-    same = [noon, noon.timestamp(), "2025-01-02T12:00:00Z", "2025-01-02T13:00+01:00", datetime(2025, 1, 2, 12),
-            noon.astimezone(timezone(timedelta(hours=-5)))]
+    same = [
+        noon,
+        noon.timestamp(),
+        "2025-01-02T12:00:00Z",
+        "2025-01-02T13:00+01:00",
+        datetime(2025, 1, 2, 12),
+        noon.astimezone(timezone(timedelta(hours=-5))),
+    ]
 
     assert {moment(value) for value in same} == {noon.timestamp()}
     assert moment(date(2025, 1, 2)) == moment("2025-01-02") == noon.timestamp() - 43_200
@@ -76,7 +107,9 @@ def test_what_is_no_time_is_refused(value):
 
 
 def test_trust_follows_provenance():
-    """Corrected 1.0, stated 0.95, observed 0.8, extracted 0.7, inferred 0.5; confidence too (A36, B49, B52)."""
+    """Corrected 1.0, stated 0.95, observed 0.8, extracted 0.7, inferred 0.5; confidence too (A36,
+    B49, B52).
+    """
     for provenance, trust in TRUST.items():
         memory = a_memory("x", provenance=provenance)
         assert (memory.trust, memory.confidence) == (trust, trust)
@@ -87,10 +120,19 @@ def test_when_it_happened_and_when_it_was_written():
     """`at` is the caller's, the rest is the clock's (A32, B48)."""
     memory = built("mem_x", NOON, "x", space="me", at="2001-01-01", messages=[3, 5], policy=USUAL)
 
-    assert (memory.at, memory.created_at, memory.updated_at, memory.messages) == (978_307_200.0, NOON, NOON, (3, 5))
+    assert (memory.at, memory.created_at, memory.updated_at, memory.messages) == (
+        978_307_200.0,
+        NOON,
+        NOON,
+        (3, 5),
+    )
 
 
 def test_any_value_becomes_json():
     """What JSON does not know becomes its text."""
-    assert cleaned({1: {2}, "b": b"x", "n": float("nan"), "d": date(2025, 1, 1)}) == \
-        {"1": [2], "b": "b'x'", "n": "nan", "d": "2025-01-01"}
+    assert cleaned({1: {2}, "b": b"x", "n": float("nan"), "d": date(2025, 1, 1)}) == {
+        "1": [2],
+        "b": "b'x'",
+        "n": "nan",
+        "d": "2025-01-01",
+    }

@@ -1,13 +1,24 @@
 """The table of kinds, and fading."""
 
-
 import pytest
 
 from reverie.kinds import DAY, FOREVER, GROUPS, KINDS, TYPES, half_life, kind_of, retention
 from reverie.testing import NOON, a_memory
 
-NAMED = {"correction": 365, "preference": 90, "procedure": 60, "entity": 60, "fact": 30, "observation": 7, "event": 14,
-         "negative": 365, "knowledge": 180, "intention": FOREVER, "note": 45, "scratch": 1 / 24}
+NAMED = {
+    "correction": 365,
+    "preference": 90,
+    "procedure": 60,
+    "entity": 60,
+    "fact": 30,
+    "observation": 7,
+    "event": 14,
+    "negative": 365,
+    "knowledge": 180,
+    "intention": FOREVER,
+    "note": 45,
+    "scratch": 1 / 24,
+}
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -20,7 +31,9 @@ def test_every_row_is_complete(name):
 
 
 def test_all_six_types_have_a_kind():
-    """Working, episodic, semantic, procedural, prospective, emotional: rows of one table, one store (C1, C4, C5)."""
+    """Working, episodic, semantic, procedural, prospective, emotional: rows of one table, one store
+    (C1, C4, C5).
+    """
     assert {row.type for row in KINDS.values()} == set(TYPES)
 
 

@@ -14,33 +14,82 @@ from reverie.llm.spending import Day, Limits, read
 from reverie.messages import Said
 from reverie.testing import NOON, a_memory
 
-ANY_JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-                        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
-KNOWN_KEYS = st.sampled_from(["use", "related", "keep", "reject", "text", "kind", "from", "to", "files", "relation",
-                              "confidence", "why", "name", "trust", "id"])
-NEARLY = st.recursive(st.none() | st.booleans() | st.integers(-3, 60) | st.text(max_size=5),
-                      lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KNOWN_KEYS, inner, max_size=4),
-                      max_leaves=20)
-ANSWERS = st.text() | NEARLY.map(json.dumps) | ANY_JSON.map(json.dumps) | st.tuples(
-    st.text(), NEARLY.map(json.dumps), st.text()).map("".join)
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+KNOWN_KEYS = st.sampled_from(
+    [
+        "use",
+        "related",
+        "keep",
+        "reject",
+        "text",
+        "kind",
+        "from",
+        "to",
+        "files",
+        "relation",
+        "confidence",
+        "why",
+        "name",
+        "trust",
+        "id",
+    ]
+)
+NEARLY = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 60) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KNOWN_KEYS, inner, max_size=4),
+    max_leaves=20,
+)
+ANSWERS = (
+    st.text()
+    | NEARLY.map(json.dumps)
+    | ANY_JSON.map(json.dumps)
+    | st.tuples(st.text(), NEARLY.map(json.dumps), st.text()).map("".join)
+)
 WINDOW = tuple(Said("user", f"message {n} about src/app.py", n) for n in range(10, 20))
 
 
 # The judge
 
 
-@pytest.mark.parametrize(("text", "use"), [
-    ("[3,1,7]", (3, 1, 7)), ("Surely [3, 1, 7] fit.", (3, 1, 7)), ("[3,3,1]", (3, 1)), ("[0, 2, 99]", (2,)), ("[]", ()),
-    ('{"use": [2]}', (2,)), ('```json\n{"use": []}\n```', ()), ("[1] is near, yet the answer is\n[2]", (2,)),
-    ('{"use": [1], "delete": ["mem_1"], "trust": 1}', (1,)),
-])
+@pytest.mark.parametrize(
+    ("text", "use"),
+    [
+        ("[3,1,7]", (3, 1, 7)),
+        ("Surely [3, 1, 7] fit.", (3, 1, 7)),
+        ("[3,3,1]", (3, 1)),
+        ("[0, 2, 99]", (2,)),
+        ("[]", ()),
+        ('{"use": [2]}', (2,)),
+        ('```json\n{"use": []}\n```', ()),
+        ("[1] is near, yet the answer is\n[2]", (2,)),
+        ('{"use": [1], "delete": ["mem_1"], "trust": 1}', (1,)),
+    ],
+)
 def test_the_judges_answer_is_read(text, use):
     """Lists in prose, twice the same, nothing, out of range (CC-33, CC-34)."""
     assert use == judge.read(text, 10).use
 
 
-@pytest.mark.parametrize("text", ["all of them", "3, 1", "[99]", "[0]", "[1.5]", '["1"]', "[true]", '{"use": "1"}',
-                                  "[1] or rather [2] I think", "[[1]]", "{"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "all of them",
+        "3, 1",
+        "[99]",
+        "[0]",
+        "[1.5]",
+        '["1"]',
+        "[true]",
+        '{"use": "1"}',
+        "[1] or rather [2] I think",
+        "[[1]]",
+        "{",
+    ],
+)
 def test_an_unclear_judge_says_nothing(text):
     """Unparseable is a failure, not a guess (CC-34)."""
     with pytest.raises(BadAnswer):
@@ -55,14 +104,20 @@ def test_no_answer_names_what_was_not_shown(text, count):
     except BadAnswer:
         return
     assert len(set(found.use)) == len(found.use)
-    assert all(1 <= n <= count for n in (*found.use, *(n for a, b, _ in found.related for n in (a, b))))
+    assert all(
+        1 <= n <= count for n in (*found.use, *(n for a, b, _ in found.related for n in (a, b)))
+    )
 
 
 def test_ballots():
     """By votes, then best place; failed ballots are neutral; all failed is nothing (X3, CC-35)."""
+
     def use(agree, *ballots):
-        found = judge.counted([None if ballot is None else judge.Judgement(ballot) for ballot in ballots], agree)
+        found = judge.counted(
+            [None if ballot is None else judge.Judgement(ballot) for ballot in ballots], agree
+        )
         return found and found.use
+
     assert None is use(1, None, None) is use(2)
     assert (2, 1, 3) == use(1, (1, 2), (2, 3))
     assert (2,) == use(2, (1, 2), None, (2, 3))
@@ -71,7 +126,9 @@ def test_ballots():
 
 
 def test_cadence():
-    """First turn runs; last at 3: 4 and 5 skip, 6 runs; a new topic always; cadence 1 always (CC-38)."""
+    """First turn runs; last at 3: 4 and 5 skip, 6 runs; a new topic always; cadence 1 always
+    (CC-38).
+    """
     runs = [judge.due(turn, 3, changed=False) for turn in (4, 5, 6)]
     assert [False, False, True] == runs
     assert judge.due(1, None, changed=False) and judge.due(4, 3, changed=True)
@@ -79,30 +136,50 @@ def test_cadence():
 
 
 def test_the_judge_is_asked_for_what_can_be_acted_upon():
-    """Not for trivia, nor for all that is about the same topic; the candidates come numbered (A55, A49)."""
+    """Not for trivia, nor for all that is about the same topic; the candidates come numbered (A55,
+    A49).
+    """
     asked = judge.request("where?", [a_memory("one"), a_memory("two")], 5.0)
-    assert all(words in asked.instructions for words in ("can be acted upon", "trivia", "is not enough"))
+    assert all(
+        words in asked.instructions for words in ("can be acted upon", "trivia", "is not enough")
+    )
     assert [None, 1, 2] == [json.loads(line).get("n") for line in asked.data.splitlines()[1:-1]]
 
 
 def test_the_focused_query():
-    """Reminders, tool lines and tool errors are left out; the last user line comes first (CC-39)."""
+    """Reminders, tool lines and tool errors are left out; the last user line comes
+    first (CC-39).
+    """
     window = [
         Said("user", "Deploy it.\n<system-reminder>be nice\nalways</system-reminder>"),
-        Said("assistant", "I will.\n[tool: bash] ls -la\nTraceback (most recent call last):\n  File \"a.py\"\n"
-                          "ValueError: no\nIt failed."),
-        Said("tool", "secret output"), Said("system", "you are an agent"),
-        Said("user", "Why?\n<reverie-memory>\nold\n</reverie-memory>"), Said("assistant", "Let me see."),
+        Said(
+            "assistant",
+            'I will.\n[tool: bash] ls -la\nTraceback (most recent call last):\n  File "a.py"\n'
+            "ValueError: no\nIt failed.",
+        ),
+        Said("tool", "secret output"),
+        Said("system", "you are an agent"),
+        Said("user", "Why?\n<reverie-memory>\nold\n</reverie-memory>"),
+        Said("assistant", "Let me see."),
     ]
-    assert ("user: Why?\nuser: Deploy it.\nassistant: I will.\nIt failed.\nassistant: Let me see."
-            == judge.focused(window))
+    assert (
+        "user: Why?\nuser: Deploy it.\nassistant: I will.\nIt failed.\nassistant: Let me see."
+        == judge.focused(window)
+    )
     assert "only tools" == judge.focused([Said("tool", "only tools")])
     assert "<system-reminder>x" == judge.focused([Said("user", "<system-reminder>x")])
     assert "" == judge.focused([])
 
 
-@given(st.lists(st.builds(Said, st.sampled_from(["user", "assistant", "tool", "system"]), st.text(max_size=300)),
-                max_size=8), st.integers(20, 500))
+@given(
+    st.lists(
+        st.builds(
+            Said, st.sampled_from(["user", "assistant", "tool", "system"]), st.text(max_size=300)
+        ),
+        max_size=8,
+    ),
+    st.integers(20, 500),
+)
 def test_the_query_is_never_too_long(window, most):
     """4000 characters of the tail (CONSTANTS: judge caps)."""
     assert len(judge.focused(window, most)) <= most
@@ -137,8 +214,14 @@ def test_finding_json_ends(text):
 @given(ANSWERS)
 def test_any_answer_is_a_value_or_bad(text):
     """No task raises anything but BadAnswer, and what it accepts is within its bounds."""
-    readers = (lambda t: extraction.read(t, WINDOW), pairs.read_comparison, pairs.read_relation, groups.read_name,
-               lambda t: pairs.read_merged(t, ["a 1", "b 2"]), lambda t: groups.read_gaps(t, WINDOW))
+    readers = (
+        lambda t: extraction.read(t, WINDOW),
+        pairs.read_comparison,
+        pairs.read_relation,
+        groups.read_name,
+        lambda t: pairs.read_merged(t, ["a 1", "b 2"]),
+        lambda t: groups.read_gaps(t, WINDOW),
+    )
     for reading in readers:
         try:
             found = reading(text)
@@ -147,8 +230,13 @@ def test_any_answer_is_a_value_or_bad(text):
         if isinstance(found, extraction.Extracted):
             assert len(found.keep) <= extraction.MOST_ITEMS
             for item in found.keep:
-                assert 10 <= item.messages[0] <= item.messages[1] < 20 and item.kind in extraction.CHOICES
-                assert 0 < len(item.text) <= extraction.MOST_TEXT and set(item.files) <= {"src/app.py"}
+                assert (
+                    10 <= item.messages[0] <= item.messages[1] < 20
+                    and item.kind in extraction.CHOICES
+                )
+                assert 0 < len(item.text) <= extraction.MOST_TEXT and set(item.files) <= {
+                    "src/app.py"
+                }
         if isinstance(found, pairs.Opinion):
             assert found.relation in (*pairs.RELATIONS, *pairs.LINKS) and 0 <= found.confidence <= 1
 
@@ -156,7 +244,11 @@ def test_any_answer_is_a_value_or_bad(text):
 # Extraction
 
 
-@given(st.lists(st.builds(Said, st.just("user"), st.text(max_size=3_000), st.integers(0, 99)), max_size=90))
+@given(
+    st.lists(
+        st.builds(Said, st.just("user"), st.text(max_size=3_000), st.integers(0, 99)), max_size=90
+    )
+)
 def test_windows_cover_everything_within_bounds(said):
     """40 messages, 24,000 characters; nothing is lost, nothing twice."""
     parts = list(extraction.windows(said))
@@ -173,9 +265,11 @@ def test_the_known_list_is_cut():
 
 def test_an_unknown_kind_is_a_fact():
     """CC-61: unknown category becomes fact, entity stays entity."""
+
     def kinds(kind):
         row = {"text": "t", "kind": kind, "from": 10}
         return extraction.read(json.dumps({"keep": [row]}), WINDOW).keep[0].kind
+
     assert ["fact", "fact", "entity"] == [kinds("king"), kinds(7), kinds("entity")]
 
 
@@ -184,31 +278,51 @@ def test_an_unknown_kind_is_a_fact():
 
 def test_a_comparison():
     """One relation of five, with a reason."""
-    found = pairs.read_comparison('It is: {"relation": "updates", "confidence": 0.8, "why": "a new port"}')
+    found = pairs.read_comparison(
+        'It is: {"relation": "updates", "confidence": 0.8, "why": "a new port"}'
+    )
     assert ("updates", 0.8, "a new port") == found
-    for bad in ('{"relation": "delete"}', '{"relation": "same", "confidence": 7}',
-                '{"relation": "same"} {"relation": "apart"}', '{"relation": null}'):
+    for bad in (
+        '{"relation": "delete"}',
+        '{"relation": "same", "confidence": 7}',
+        '{"relation": "same"} {"relation": "apart"}',
+        '{"relation": null}',
+    ):
         with pytest.raises(BadAnswer):
             pairs.read_comparison(bad)
 
 
-@pytest.mark.parametrize(("relation", "confidence", "asked"), [
-    ("near", 0.5, True), ("contradicts", 0.89, True), ("contradicts", 0.95, False), ("near", 0.2, True),
-    ("same", 0.5, False), ("apart", 0.5, False),
-])
+@pytest.mark.parametrize(
+    ("relation", "confidence", "asked"),
+    [
+        ("near", 0.5, True),
+        ("contradicts", 0.89, True),
+        ("contradicts", 0.95, False),
+        ("near", 0.2, True),
+        ("same", 0.5, False),
+        ("apart", 0.5, False),
+    ],
+)
 def test_only_unsure_pairs_are_asked_about(relation, confidence, asked):
     """Rules that are sure need no model."""
     assert asked is pairs.unsure(relation, confidence)
 
 
-TEXTS = ["The API of Billing listens on port 8080.", "billing's API is started by bin/api.sh as userId 7."]
-GOOD = "The API of Billing listens on port 8080; billing's API is started by bin/api.sh as userId 7."
+TEXTS = [
+    "The API of Billing listens on port 8080.",
+    "billing's API is started by bin/api.sh as userId 7.",
+]
+GOOD = (
+    "The API of Billing listens on port 8080; billing's API is started by bin/api.sh as userId 7."
+)
 
 
 def test_a_merged_text_keeps_everything():
     """Every number, identifier, name and path, or it is refused (CC-71)."""
+
     def merged(text):
         return pairs.read_merged(json.dumps({"text": text}), TEXTS)
+
     assert GOOD == merged(GOOD)
     for lost in ("8080", "bin/api.sh", "userId", "Billing listens", "7."):
         with pytest.raises(BadAnswer, match="lost"):
@@ -227,11 +341,19 @@ def test_texts_put_together_are_accepted(texts):
     assert together.strip() == pairs.read_merged(json.dumps({"text": together}), texts)
 
 
-@pytest.mark.parametrize(("name", "found"), [
-    ("Release process", "release process"), ('"Login tests."', "login tests"), ("CI/CD", "ci/cd"),
-    ("This is a group of notes about releases", None), ("", None), ("<b>x</b>", None), ("../../etc", None),
-    ("x" * 100, None),
-])
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("Release process", "release process"),
+        ('"Login tests."', "login tests"),
+        ("CI/CD", "ci/cd"),
+        ("This is a group of notes about releases", None),
+        ("", None),
+        ("<b>x</b>", None),
+        ("../../etc", None),
+        ("x" * 100, None),
+    ],
+)
 def test_names_of_groups(name, found):
     """One to four words; anything else is refused."""
     answer = json.dumps({"name": name})
@@ -255,24 +377,35 @@ def test_gaps_are_answered_from_what_was_said():
 # Settings and books
 
 
-@pytest.mark.parametrize(("setting", "name"), [
-    ("anthropic:claude-haiku-4-5", "anthropic:claude-haiku-4-5"),
-    ("openai:http://127.0.0.1:8080/v1#qwen:7b", "openai:qwen:7b@127.0.0.1:8080"),
-    ("openai:https://user:pw@host.example/v1#m", "openai:m@host.example"),
-])
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [
+        ("anthropic:claude-haiku-4-5", "anthropic:claude-haiku-4-5"),
+        ("openai:http://127.0.0.1:8080/v1#qwen:7b", "openai:qwen:7b@127.0.0.1:8080"),
+        ("openai:https://user:pw@host.example/v1#m", "openai:m@host.example"),
+    ],
+)
 def test_the_name_shows_no_password(setting, name):
     """The name stands in logs."""
     assert name == address(setting).name
 
 
-@pytest.mark.parametrize("url", ["http://[::1", "http://h:99999/v1", "http://x:abc/v1", "http:///v1", "ftp://h/v1"])
+@pytest.mark.parametrize(
+    "url", ["http://[::1", "http://h:99999/v1", "http://x:abc/v1", "http:///v1", "ftp://h/v1"]
+)
 def test_an_address_that_is_none_is_named(url):
     """Not the first call finds out, and it is no bug of ours."""
     with pytest.raises(BadInput, match="names no model"):
         address(f"openai:{url}#m")
 
 
-@given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 10**6), st.floats(0, 10), st.floats(0, 10))
+@given(
+    st.integers(0, 10**6),
+    st.integers(0, 10**6),
+    st.integers(0, 10**6),
+    st.floats(0, 10),
+    st.floats(0, 10),
+)
 def test_the_budget_is_never_exceeded(limit, spent, more, dollars, cost):
     """What is allowed fits; 0 is no limit."""
     day = Day("2025-10-09", "m", tokens_in=spent, dollars=dollars)
@@ -287,32 +420,59 @@ def test_any_books_can_be_read(kept):
     day = read(kept, "m", NOON).called("judge", "ok", 5, 3, None).resting(NOON, 30.0, "why")
     assert day == read(day.written(), "m", NOON)
     assert 0.0 == read(day.written(), "other", NOON).rest_until
-    assert (0, NOON + 30) == ((tomorrow := read(day.written(), "m", NOON + 86_400)).tokens_in, tomorrow.rest_until)
+    assert (0, NOON + 30) == (
+        (tomorrow := read(day.written(), "m", NOON + 86_400)).tokens_in,
+        tomorrow.rest_until,
+    )
 
 
 def test_a_note_has_importance_data_and_a_feeling():
-    """X27: how much it matters, what can be looked up by name, what the user feels; another form says nothing."""
+    """X27: how much it matters, what can be looked up by name, what the user feels; another form
+    says nothing.
+    """
+
     def read(**more):
         row = {"text": "a", "kind": "fact", "from": 10, **more}
         return extraction.read(json.dumps({"keep": [row]}), WINDOW).keep[0]
-    good = read(importance=0.9, data={"port": 5433, "who": " Ann "}, emotion={"name": "joy", "intensity": "high"})
+
+    good = read(
+        importance=0.9,
+        data={"port": 5433, "who": " Ann "},
+        emotion={"name": "joy", "intensity": "high"},
+    )
     assert (0.9, {"port": "5433", "who": "Ann"}, {"name": "joy", "intensity": "high"}) == (
-        good.importance, good.data, good.emotion)
-    for odd in ({}, {"importance": 7, "data": [1], "emotion": "joy"}, {"importance": True, "data": {"A B!": "x"}},
-                {"emotion": {"name": "joy", "intensity": "huge"}}, {"data": {"a": {"b": 1}}, "emotion": {}}):
+        good.importance,
+        good.data,
+        good.emotion,
+    )
+    for odd in (
+        {},
+        {"importance": 7, "data": [1], "emotion": "joy"},
+        {"importance": True, "data": {"A B!": "x"}},
+        {"emotion": {"name": "joy", "intensity": "huge"}},
+        {"data": {"a": {"b": 1}}, "emotion": {}},
+    ):
         plain = read(**odd)
         assert (0.5, {}, {}) == (plain.importance, plain.data, plain.emotion)
     assert extraction.MOST_DATA == len(read(data={f"name{n}": "x" for n in range(50)}).data)
 
 
-@pytest.mark.parametrize(("role", "text", "sort"), [
-    ("user", "my editor is helix", "message"), ("assistant", "I could look at the parser", "thought"),
-    ("assistant", "I added a test for it", "action"), ("user", "we decided to use Postgres", "decision"),
-    ("assistant", "The cause was a stale lock", "experience"), ("user", "it turned out that CI was down", "experience"),
-])
+@pytest.mark.parametrize(
+    ("role", "text", "sort"),
+    [
+        ("user", "my editor is helix", "message"),
+        ("assistant", "I could look at the parser", "thought"),
+        ("assistant", "I added a test for it", "action"),
+        ("user", "we decided to use Postgres", "decision"),
+        ("assistant", "The cause was a stale lock", "experience"),
+        ("user", "it turned out that CI was down", "experience"),
+    ],
+)
 def test_a_row_says_what_it_is(role, text, sort):
     """X29: guidance for each sort of message, and each row of the request names its sort."""
     asked = extraction.request((Said(role, text, 3),), ())
     assert sort == extraction.sort_of(Said(role, text, 3))
     assert f'"is":"{sort}"' in asked.data
-    assert all(f'"{name}": {what}' in asked.instructions for name, what in extraction.GUIDANCE.items())
+    assert all(
+        f'"{name}": {what}' in asked.instructions for name, what in extraction.GUIDANCE.items()
+    )

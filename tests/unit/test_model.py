@@ -1,28 +1,59 @@
 # mypy: no-check-untyped-defs
 """The nouns: frozen, complete, and a space sees upward only."""
 
-
 import pytest
 
-from reverie.model import RELATIONS, TRUST, Edge, Event, Hint, Memory, Reinforcement, lineage, revised
+from reverie.model import (
+    RELATIONS,
+    TRUST,
+    Edge,
+    Event,
+    Hint,
+    Memory,
+    Reinforcement,
+    lineage,
+    revised,
+)
 from reverie.testing import NOON, a_memory
 
 
 def test_a_memory_is_fresh_at_birth():
-    """Strength 1, access 0, active, trusted by its source, id mem_… (CC-1, A26, A33, A34, A36, A37)."""
+    """Strength 1, access 0, active, trusted by its source, id mem_… (CC-1, A26, A33, A34, A36,
+    A37).
+    """
     memory = a_memory("text")
 
-    assert (memory.strength, memory.access_count, memory.active, memory.superseded_by) == (1, 0, True, None)
+    assert (memory.strength, memory.access_count, memory.active, memory.superseded_by) == (
+        1,
+        0,
+        True,
+        None,
+    )
     assert (memory.trust, memory.confidence) == (TRUST["observed"], TRUST["observed"])
     assert memory.id.startswith("mem_")
     assert (memory.at, memory.created_at, memory.updated_at) == (NOON, NOON, NOON)
 
 
 HOMES = {
-    "A27": "text", "A28": "kind", "A29": "session", "A30": "messages", "A31": "files", "A32": "updated_at",
-    "A33": "access_count", "A34": "strength", "A35": "reinforcements", "A36": "trust", "A38": "superseded_by",
-    "A39": "conflicts_with", "B46": "kind", "B47": "space", "B49": "provenance", "B50": "last_accessed_at",
-    "B51": "confidence", "B52": "trust", "B53": "strength",
+    "A27": "text",
+    "A28": "kind",
+    "A29": "session",
+    "A30": "messages",
+    "A31": "files",
+    "A32": "updated_at",
+    "A33": "access_count",
+    "A34": "strength",
+    "A35": "reinforcements",
+    "A36": "trust",
+    "A38": "superseded_by",
+    "A39": "conflicts_with",
+    "B46": "kind",
+    "B47": "space",
+    "B49": "provenance",
+    "B50": "last_accessed_at",
+    "B51": "confidence",
+    "B52": "trust",
+    "B53": "strength",
 }
 
 
@@ -50,7 +81,11 @@ def test_sources_are_each_conversation_once():
     """Where it was said, in order, without repetition (A35)."""
     again = tuple(Reinforcement(session=s, at=NOON) for s in ("s2", "s1", "", "s3", "s2"))
 
-    assert revised(a_memory("x", session="s1"), {"reinforcements": again}).sources == ("s1", "s2", "s3")
+    assert revised(a_memory("x", session="s1"), {"reinforcements": again}).sources == (
+        "s1",
+        "s2",
+        "s3",
+    )
 
 
 def test_a_space_sees_upward_only():
@@ -60,8 +95,14 @@ def test_a_space_sees_upward_only():
 
 
 def test_defaults_are_plain():
-    """An edge weighs 1, an event has no number yet, trust falls from correction to what others wrote (B49, X49)."""
+    """An edge weighs 1, an event has no number yet, trust falls from correction to what others
+    wrote (B49, X49).
+    """
     assert Edge(src="a", rel="relates_to", dst="b").weight == 1.0
     assert Event(verb="turn", space="me", at=NOON).seq == 0
-    assert list(TRUST.values()) == sorted(TRUST.values(), reverse=True) == [1.0, 0.95, 0.8, 0.7, 0.5, 0.3]
+    assert (
+        list(TRUST.values())
+        == sorted(TRUST.values(), reverse=True)
+        == [1.0, 0.95, 0.8, 0.7, 0.5, 0.3]
+    )
     assert len(set(RELATIONS)) == len(RELATIONS) == 9

@@ -10,10 +10,12 @@ from reverie.patterns import about_to_run, checked, meets, spoken
 PUSH = about_to_run("Bash", {"command": "cd repo\ngit push origin main --force", "timeout": 5})
 
 TALK = [
-    ("re:force[- ]push", "please Force-Push it", True), ("re:force[- ]push", "forcepush", False),
-    (r"re:\bv\d+\.\d+", "released V1.20 today", True), ("re:", "anything", False),
+    ("re:force[- ]push", "please Force-Push it", True),
+    ("re:force[- ]push", "forcepush", False),
+    (r"re:\bv\d+\.\d+", "released V1.20 today", True),
+    ("re:", "anything", False),
     ("tool:Bash", "run tool:bash now", False),
-]    # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("pattern", "context", "expected"), TALK)
@@ -23,11 +25,20 @@ def test_expressions_meet_talk_and_tools_do_not(pattern, context, expected):
 
 
 TOOLS = [
-    ("tool:Bash", True), ("tool:bash", True), ("tool:B*", True), ("tool:Edit", False),
-    ("tool:Bash(git push*--force*)", True), ("tool:Bash(git pull*)", False), ("tool:*(*--force*)", True),
-    ("tool:Bash(cd repo)", True), ("tool:Bash()", False), ("--force", True), ("re:push .*--force", True),
-    ("*.rs", False), ("5", True),
-]    # fmt: skip
+    ("tool:Bash", True),
+    ("tool:bash", True),
+    ("tool:B*", True),
+    ("tool:Edit", False),
+    ("tool:Bash(git push*--force*)", True),
+    ("tool:Bash(git pull*)", False),
+    ("tool:*(*--force*)", True),
+    ("tool:Bash(cd repo)", True),
+    ("tool:Bash()", False),
+    ("--force", True),
+    ("re:push .*--force", True),
+    ("*.rs", False),
+    ("5", True),
+]
 
 
 @pytest.mark.parametrize(("pattern", "expected"), TOOLS)
@@ -63,18 +74,40 @@ def test_any_pattern_meets_any_scene(pattern, text):
 
 
 TYPED = [
-    "git push --force", "cd repo && git push --force", "sudo git push --force", "git -C repo push --force",
-    "GIT_SSH=x git push --force", "git push \\\n  --force origin main", "git push -f", "git push -fu origin main",
-    "cd repo; git push origin --force", "make || git push --force", "true | git push --force", "(git push --force)",
-    "env -i A='b c' git push --force", "sudo -u me -E git push --force", "time nohup git push --force",
-    "git -c a.b='c d' --no-pager push --force", "if x; then git push --force; fi", "/usr/bin/git push --force",
-    "git  push   --force-with-lease 2>&1 | tail", "GIT_SSH_COMMAND=\"ssh -i a\" git push --force", "x & git push -f",
-    "timeout 30 git push --force", "git commit -m 'a; b' && git push --force",
-]    # fmt: skip
+    "git push --force",
+    "cd repo && git push --force",
+    "sudo git push --force",
+    "git -C repo push --force",
+    "GIT_SSH=x git push --force",
+    "git push \\\n  --force origin main",
+    "git push -f",
+    "git push -fu origin main",
+    "cd repo; git push origin --force",
+    "make || git push --force",
+    "true | git push --force",
+    "(git push --force)",
+    "env -i A='b c' git push --force",
+    "sudo -u me -E git push --force",
+    "time nohup git push --force",
+    "git -c a.b='c d' --no-pager push --force",
+    "if x; then git push --force; fi",
+    "/usr/bin/git push --force",
+    "git  push   --force-with-lease 2>&1 | tail",
+    'GIT_SSH_COMMAND="ssh -i a" git push --force',
+    "x & git push -f",
+    "timeout 30 git push --force",
+    "git commit -m 'a; b' && git push --force",
+]
 HARMLESS = [
-    "git push", "git pull --force", "git commit -m 'never git push --force'", "echo \"x && git push --force\"",
-    "git push --follow-tags origin fix-f", "git push origin feature-f", "git log -f push", "git push\nrm --force x",
-]    # fmt: skip
+    "git push",
+    "git pull --force",
+    "git commit -m 'never git push --force'",
+    'echo "x && git push --force"',
+    "git push --follow-tags origin fix-f",
+    "git push origin feature-f",
+    "git log -f push",
+    "git push\nrm --force x",
+]
 
 
 @pytest.mark.parametrize("typed", TYPED)
@@ -101,14 +134,20 @@ def test_any_text_is_read_as_commands(text):
     assert meets("tool:B(git push*--force*)", about_to_run("B", text)) in (True, False)
 
 
-@pytest.mark.parametrize("text", ["foo(" + "x" * 30_000, "x" * 30_000 + "\nfoo(", "x" * 300_000 + "\nfoo("])
+@pytest.mark.parametrize(
+    "text", ["foo(" + "x" * 30_000, "x" * 30_000 + "\nfoo(", "x" * 300_000 + "\nfoo("]
+)
 def test_what_is_long_is_looked_at_from_both_ends(text):
     """B62: what a tool writes may begin, or end, with what it must not hold."""
     scene = about_to_run("Write", {"content": text, "file_path": "a.py"})
-    assert all(meets(pattern, scene) for pattern in ("foo(", r"re:foo\(", "tool:Write(foo(*)", "a.py"))
+    assert all(
+        meets(pattern, scene) for pattern in ("foo(", r"re:foo\(", "tool:Write(foo(*)", "a.py")
+    )
 
 
-@pytest.mark.parametrize("text", ["vim 'bar.py'", 'open("bar.py")', "see bar.py.", "(bar.py, x)", "[a](bar.py)"])
+@pytest.mark.parametrize(
+    "text", ["vim 'bar.py'", 'open("bar.py")', "see bar.py.", "(bar.py, x)", "[a](bar.py)"]
+)
 def test_a_word_is_met_without_what_surrounds_it(text):
     """B61: quotes, brackets and commas are no part of a name."""
     assert meets("*.py", spoken(text))

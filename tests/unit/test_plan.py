@@ -27,51 +27,81 @@ DOCS = st.lists(st.dictionaries(WORDS, st.integers(1, 9), max_size=4), min_size=
 def bags(**files):
     """Files as a plan reads them: each a list of chunks, each chunk the counts of its terms."""
     numbers: dict[str, int] = {}
-    rows = [(place, chunk, numbers.setdefault(term, len(numbers)), times)
-            for place, path in enumerate(sorted(files)) for chunk, terms in enumerate(files[path])
-            for term, times in terms.items()]
+    rows = [
+        (place, chunk, numbers.setdefault(term, len(numbers)), times)
+        for place, path in enumerate(sorted(files))
+        for chunk, terms in enumerate(files[path])
+        for term, times in terms.items()
+    ]
     columns = np.array(rows, np.int32).reshape(-1, 4).T
     return Bags(sorted(files), numbers, *(np.ascontiguousarray(column) for column in columns))
 
 
 def tree(**files):
-    return Tree(bags(**{path: [code_terms(chunk) for chunk in chunks] for path, chunks in files.items()}), [])
+    return Tree(
+        bags(**{path: [code_terms(chunk) for chunk in chunks] for path, chunks in files.items()}),
+        [],
+    )
 
 
 def past_of(files, *told):
-    return Past([Done(f"commit {n}", 1000.0 * n, text, dict(task_terms(text)), paths)
-                 for n, (text, paths) in enumerate(told)], files)
+    return Past(
+        [
+            Done(f"commit {n}", 1000.0 * n, text, dict(task_terms(text)), paths)
+            for n, (text, paths) in enumerate(told)
+        ],
+        files,
+    )
 
 
-@pytest.mark.parametrize(("identifier", "terms"), [
-    ("HTTPProxyTunnel", ("http", "proxi", "tunnel", "httpproxytunnel")),
-    ("cookie_jars", ("cooki", "jar", "cookiejars")),
-    ("x" * 80, ()), ("parse", ("pars",)), ("_", ()), ("a1b2c3d4e5f6g7h8i9", ()),
-])
+@pytest.mark.parametrize(
+    ("identifier", "terms"),
+    [
+        ("HTTPProxyTunnel", ("http", "proxi", "tunnel", "httpproxytunnel")),
+        ("cookie_jars", ("cooki", "jar", "cookiejars")),
+        ("x" * 80, ()),
+        ("parse", ("pars",)),
+        ("_", ()),
+        ("a1b2c3d4e5f6g7h8i9", ()),
+    ],
+)
 def test_identifiers_are_opened_and_stemmed(identifier, terms):
     """However a name is written, its parts and the whole are found; data is no name."""
     assert terms_of(identifier) == terms
 
 
-@pytest.mark.parametrize(("identifier", "terms"), [
-    ("GrößenRechner", ("großen", "rechner", "großenrechner")), ("déjàVu", ("deja", "vu", "dejavu")),
-    ("получить_соединения", ("получ", "соединен", "получитьсоединения")),
-    ("支付处理", ("支付", "付处", "处理", "支付处理")), ("HTTP接続", ("http", "接続", "http接続")),
-    ("x" + "支付处理" * 9, ("支付", "付处", "处理", "理支") * 8 + ("支付", "付处", "处理")),
-])
+@pytest.mark.parametrize(
+    ("identifier", "terms"),
+    [
+        ("GrößenRechner", ("großen", "rechner", "großenrechner")),
+        ("déjàVu", ("deja", "vu", "dejavu")),
+        ("получить_соединения", ("получ", "соединен", "получитьсоединения")),
+        ("支付处理", ("支付", "付处", "处理", "支付处理")),
+        ("HTTP接続", ("http", "接続", "http接続")),
+        ("x" + "支付处理" * 9, ("支付", "付处", "处理", "理支") * 8 + ("支付", "付处", "处理")),
+    ],
+)
 def test_identifiers_of_any_script_are_opened(identifier, terms):
-    """Capitals tell in any script, scripts without spaces come in pairs, accents on Latin letters do not count."""
+    """Capitals tell in any script, scripts without spaces come in pairs, accents on Latin letters
+    do not count.
+    """
     assert terms_of(identifier) == terms
 
 
-@pytest.mark.parametrize(("task", "comment"), [
-    ("Rückerstattung bei geänderter Bestellung", "# Rückerstattung und Bestellung"),
-    ("Возврат денег не доходит до покупателя", "# возврата денег покупателям"),
-    ("退款没有到达客户", "# 处理客户的退款"), ("返金が顧客に届かない", "# 顧客への返金を処理する"),
-    ("환불이 고객에게 도착하지 않음", "# 고객 환불 처리"),
-])
+@pytest.mark.parametrize(
+    ("task", "comment"),
+    [
+        ("Rückerstattung bei geänderter Bestellung", "# Rückerstattung und Bestellung"),
+        ("Возврат денег не доходит до покупателя", "# возврата денег покупателям"),
+        ("退款没有到达客户", "# 处理客户的退款"),
+        ("返金が顧客に届かない", "# 顧客への返金を処理する"),
+        ("환불이 고객에게 도착하지 않음", "# 고객 환불 처리"),
+    ],
+)
 def test_a_task_in_any_language_leads_to_code_that_speaks_it(task, comment):
-    """By comments, by names, and by what past tasks were called; and `why` says by which words (D38, D40)."""
+    """By comments, by names, and by what past tasks were called; and `why` says by which words
+    (D38, D40).
+    """
     plain = {f"f{n}.py": ["def a(): pass"] for n in range(4)}
     files = tree(**plain, **{"pay.py": [f"{comment}\ndef b(): pass"]})
     found = ranked(files, past_of(files), task_of(task))
@@ -94,7 +124,7 @@ def test_the_same_name_written_differently_is_one_term():
 
 
 def test_what_is_said_of_any_work_is_no_term():
-    """"Fix", "add" and "support" tell no task from another."""
+    """ "Fix", "add" and "support" tell no task from another."""
     assert task_terms("Fix and add support for the") == {}
     assert set(task_terms("Fix proxy tunnels")) == {"proxi", "tunnel"}
 
@@ -123,7 +153,9 @@ def test_places_go_from_the_highest_down(values):
     found = placed(column)
     assert (found[column <= 0] == 0).all()
     order = sorted((-value, place) for place, value in enumerate(values) if value > 0)
-    assert [found[place] for _, place in order] == pytest.approx([1 / (4 + n) for n in range(len(order))])
+    assert [found[place] for _, place in order] == pytest.approx(
+        [1 / (4 + n) for n in range(len(order))]
+    )
 
 
 def test_grams_bring_words_of_one_root_together():
@@ -132,65 +164,136 @@ def test_grams_bring_words_of_one_root_together():
     assert grams("jar") == ["jar"]
 
 
-@given(st.lists(st.lists(st.text("abüß退", min_size=1, max_size=7), max_size=5), max_size=5),
-       st.lists(st.text("abüß退", min_size=1, max_size=7), max_size=4))
+@given(
+    st.lists(st.lists(st.text("abüß退", min_size=1, max_size=7), max_size=5), max_size=5),
+    st.lists(st.text("abüß退", min_size=1, max_size=7), max_size=4),
+)
 def test_pieces_that_are_looked_up_weigh_as_if_all_were_known(docs, question):
     """Against the field of all pieces."""
     asked = counted(question)
     assert Grams(docs).bm25(asked) == pytest.approx(field(map(counted, docs)).bm25(asked))
 
 
-@pytest.mark.parametrize(("path", "name"), [("a/b.py", "b"), ("a/__init__.py", "a"), ("index.ts", "index")])
+@pytest.mark.parametrize(
+    ("path", "name"), [("a/b.py", "b"), ("a/__init__.py", "a"), ("index.ts", "index")]
+)
 def test_a_file_that_stands_for_its_folder_is_called_so(path, name):
     """`proxy/__init__.py` is about proxies."""
     assert own_name(path) == name
 
 
 def test_the_log_tells_of_past_tasks():
-    """Commits, and what was recorded under one name, with the files by their present names (D11, D17, D20)."""
+    """Commits, and what was recorded under one name, with the files by their present names (D11,
+    D17, D20).
+    """
     moved = {"old.py": [(5.0, "new.py")]}
     events = [
-        Event(verb="commit", space="p", at=1.0,
-              payload={"commit": "a", "message": "Tunnel", "files": [["old.py", 1, 1]]}),
-        Event(verb="commit", space="p", at=2.0,
-              payload={"commit": "b", "message": "Format all", "files": [["x.py", 1, 1]], "left_out": 90}),
-        Event(verb="task", space="p", at=6.0, payload={"task": "Cookies", "outcome": "success", "summary": "expire"}),
-        Event(verb="file", space="p", at=6.0, payload={"path": "jar.py", "operation": "edit", "task": "Cookies"}),
-        Event(verb="file", space="p", at=7.0, payload={"path": "read.py", "operation": "read", "task": "Cookies"}),
+        Event(
+            verb="commit",
+            space="p",
+            at=1.0,
+            payload={"commit": "a", "message": "Tunnel", "files": [["old.py", 1, 1]]},
+        ),
+        Event(
+            verb="commit",
+            space="p",
+            at=2.0,
+            payload={
+                "commit": "b",
+                "message": "Format all",
+                "files": [["x.py", 1, 1]],
+                "left_out": 90,
+            },
+        ),
+        Event(
+            verb="task",
+            space="p",
+            at=6.0,
+            payload={"task": "Cookies", "outcome": "success", "summary": "expire"},
+        ),
+        Event(
+            verb="file",
+            space="p",
+            at=6.0,
+            payload={"path": "jar.py", "operation": "edit", "task": "Cookies"},
+        ),
+        Event(
+            verb="file",
+            space="p",
+            at=7.0,
+            payload={"path": "read.py", "operation": "read", "task": "Cookies"},
+        ),
     ]
     assert [(one.key, one.text, one.files) for one in done(events, moved)] == [
-        ("commit a", "Tunnel", ("new.py",)), ("task Cookies", "Cookies\nexpire", ("jar.py",))]
+        ("commit a", "Tunnel", ("new.py",)),
+        ("task Cookies", "Cookies\nexpire", ("jar.py",)),
+    ]
 
 
 def test_an_edit_and_its_commit_are_one_change():
-    """A file that was edited and committed within a day was changed once, on the commit's occasion, which knows both
-    by what the task was called and by its message; what was edited and not committed stays the task's (CC-76)."""
+    """A file that was edited and committed within a day was changed once, on the commit's occasion,
+    which knows both by what the task was called and by its message; what was edited and not
+    committed stays the task's (CC-76).
+    """
+
     def edit(path, at, task):
-        return Event(verb="file", space="p", at=at, payload={"path": path, "operation": "edit", "task": task})
+        return Event(
+            verb="file", space="p", at=at, payload={"path": path, "operation": "edit", "task": task}
+        )
 
     events = [
-        edit("jar.py", 10.0, "Cookies"), edit("net.py", 11.0, "Cookies"), edit("log.py", 12.0, "Cookies"),
+        edit("jar.py", 10.0, "Cookies"),
+        edit("net.py", 11.0, "Cookies"),
+        edit("log.py", 12.0, "Cookies"),
         edit("old.py", 13.0, "Late"),
-        Event(verb="task", space="p", at=14.0, payload={"task": "Cookies", "outcome": "success", "summary": "expire"}),
-        Event(verb="commit", space="p", at=20.0,
-              payload={"commit": "a", "message": "Sweep", "files": [["jar.py", 1, 1], ["net.py", 1, 1]]}),
+        Event(
+            verb="task",
+            space="p",
+            at=14.0,
+            payload={"task": "Cookies", "outcome": "success", "summary": "expire"},
+        ),
+        Event(
+            verb="commit",
+            space="p",
+            at=20.0,
+            payload={
+                "commit": "a",
+                "message": "Sweep",
+                "files": [["jar.py", 1, 1], ["net.py", 1, 1]],
+            },
+        ),
         edit("jar.py", 30.0, "Cookies again"),
-        Event(verb="commit", space="p", at=90_000.0,
-              payload={"commit": "b", "message": "Much later", "files": [["old.py", 1, 1]]}),
+        Event(
+            verb="commit",
+            space="p",
+            at=90_000.0,
+            payload={"commit": "b", "message": "Much later", "files": [["old.py", 1, 1]]},
+        ),
     ]
     assert [(one.key, one.text, one.files) for one in done(events, {})] == [
-        ("task Late", "Late", ("old.py",)), ("task Cookies", "Cookies\nexpire", ("log.py",)),
+        ("task Late", "Late", ("old.py",)),
+        ("task Cookies", "Cookies\nexpire", ("log.py",)),
         ("commit a", "Sweep\nCookies\nexpire", ("jar.py", "net.py")),
-        ("task Cookies again", "Cookies again", ("jar.py",)), ("commit b", "Much later", ("old.py",))]
+        ("task Cookies again", "Cookies again", ("jar.py",)),
+        ("commit b", "Much later", ("old.py",)),
+    ]
     assert all(dict(one.terms) == dict(task_terms(one.text)) for one in done(events, {}))
 
 
 def test_words_of_code_and_of_past_tasks_both_lead():
     """A file is found by what stands in it, and by what was done in it (D38, D40)."""
-    files = tree(**{"src/net.py": ["def proxy_tunnel(): connect()"], "src/jar.py": ["def store(): pass"],
-                    "src/log.py": ["def write(): pass"]})
+    files = tree(
+        **{
+            "src/net.py": ["def proxy_tunnel(): connect()"],
+            "src/jar.py": ["def store(): pass"],
+            "src/log.py": ["def write(): pass"],
+        }
+    )
     past = past_of(files, ("Expire cookies", ("src/jar.py",)), ("Rotate logs", ("src/log.py",)))
-    for task, path in (("The proxy tunnel hangs", "src/net.py"), ("Cookies never expire", "src/jar.py")):
+    for task, path in (
+        ("The proxy tunnel hangs", "src/net.py"),
+        ("Cookies never expire", "src/jar.py"),
+    ):
         found = ranked(files, past, task_of(task))
         assert files.paths[found.best(1)[0]] == path
         assert found.likely.sum() == pytest.approx(1.0)
@@ -198,19 +301,31 @@ def test_words_of_code_and_of_past_tasks_both_lead():
 
 
 def test_why_tells_names_from_paths():
-    """What a file defines is told by the name, what its path says by the word: neither passes for the other."""
-    chunks = {"proxy/wire.py": ["def a(): pass"], "net.py": ["class HttpTunnel: pass"], "log.py": ["def write(): pass"]}
-    files = Tree(tree(**chunks)._bags, [("net.py", "HttpTunnel"), ("net.py", "close"), ("log.py", "write")])
+    """What a file defines is told by the name, what its path says by the word: neither passes for
+    the other.
+    """
+    chunks = {
+        "proxy/wire.py": ["def a(): pass"],
+        "net.py": ["class HttpTunnel: pass"],
+        "log.py": ["def write(): pass"],
+    }
+    files = Tree(
+        tree(**chunks)._bags, [("net.py", "HttpTunnel"), ("net.py", "close"), ("log.py", "write")]
+    )
     found = ranked(files, past_of(files), task_of("The proxy breaks the HttpTunnel"))
     told = {path: why(found, files.place[path]) for path in chunks}
     assert "its path says proxy" in told["proxy/wire.py"]
     assert "defines HttpTunnel" in told["net.py"]
-    assert not any(reason.startswith("defines") for reason in (*told["proxy/wire.py"], *told["log.py"]))
+    assert not any(
+        reason.startswith("defines") for reason in (*told["proxy/wire.py"], *told["log.py"])
+    )
     assert not any(reason.startswith("its path says") for reason in told["net.py"])
 
 
 def test_meaning_counts_where_it_is_known():
-    """Which coefficients are used depends on what is known; a past task of no common word can lead."""
+    """Which coefficients are used depends on what is known; a past task of no common
+    word can lead.
+    """
     files = tree(**{f"src/f{n}.py": ["pass"] for n in range(6)})
     past = past_of(files, *((f"word{n} thing{n}", (f"src/f{n}.py",)) for n in range(6)))
     assert known(Meant()) == "words"
@@ -225,7 +340,9 @@ def test_what_is_far_in_meaning_is_not_told():
     files = tree(**{f"src/f{n}.py": ["pass"] for n in range(6)})
     past = past_of(files, *((f"word{n} thing{n}", (f"src/f{n}.py",)) for n in range(6)))
     for cosine, told in ((0.3, ()), (0.5, ("word2 thing2",))):
-        meant = Meant({"commit 2": cosine, "commit 4": 0.1}, {"src/f2.py": [cosine], "src/f4.py": [0.1]})
+        meant = Meant(
+            {"commit 2": cosine, "commit 4": 0.1}, {"src/f2.py": [cosine], "src/f4.py": [0.1]}
+        )
         found = ranked(files, past, task_of("unrelated"), meant)
         reasons = why(found, files.place["src/f2.py"])
         assert told == tuple(one.text for one in like(found))
@@ -254,7 +371,9 @@ def test_every_coefficient_is_for_a_column_that_exists():
 
 
 def test_a_plan_is_cut_from_its_least_parts():
-    """Companions, past tasks and memories go before files; the likeliest file stays (within a budget)."""
+    """Companions, past tasks and memories go before files; the likeliest file stays (within a
+    budget).
+    """
     looks = tuple(Look(f"src/file{n}.py", 0.1, (), ("speaks of proxy",)) for n in range(9))
     past = (Done("commit 1", 0.0, "Tunnel", {}, ("a.py",)),)
     whole = Plan("t", "/r", 1, looks, past)

@@ -1,6 +1,5 @@
 """Secrets are taken out before anything is kept, and nothing else is."""
 
-# ruff: noqa: E501 - one case is one line
 from __future__ import annotations
 
 import threading
@@ -15,26 +14,64 @@ from bench.privacy.cases import Case
 from reverie.policy import Policy
 from reverie.privacy import JSON, MARK, redact, redact_value
 
-OPEN = {"password: vpn: ann / {}"}    # what is known not to be found: nothing in it says that it is a secret
+OPEN = {
+    "password: vpn: ann / {}"
+}  # what is known not to be found: nothing in it says that it is a secret
 SETS = (cases, heldout, second)
 CASES = [case for some in SETS for case in some.secrets() if case.kind not in OPEN]
 FRIENDS = [text for some in SETS for text in some.lookalikes()]
 FEW = settings(max_examples=60, deadline=None)  # how fast it is, is for the benchmark to say
-CLEAN = st.text(alphabet=st.characters(codec="utf-8", categories=["Lu", "Ll", "Lo", "Zs"]), max_size=60)
-# Pieces that the rules are made of, thrown together: what a fuzzer needs to find a rule that undoes another.
+CLEAN = st.text(
+    alphabet=st.characters(codec="utf-8", categories=["Lu", "Ll", "Lo", "Zs"]), max_size=60
+)
+# Pieces that the rules are made of, thrown together: what a fuzzer needs to find a rule that undoes
+# another.
 PIECES = st.lists(
     st.sampled_from(
-        ["password", "token", "api_key", "=", ": ", '"', "'", "\\", " is ", "hunter2x", "a1b2c3d4e5f6g7h8", "\n", "[", "]", "://", "@", ",",
-         "(", "-----BEGIN PRIVATE" + " KEY-----", "-----END PRIVATE" + " KEY-----", "gh" + "p_", "Bearer ", "Cookie: ", "[REDACTED:x]",
-         "[REDACTED:", "4111 1111 1111 1111", "\0", "\ud800", "密码", "İ", "x" * 20, "Ab3" * 12]
+        [
+            "password",
+            "token",
+            "api_key",
+            "=",
+            ": ",
+            '"',
+            "'",
+            "\\",
+            " is ",
+            "hunter2x",
+            "a1b2c3d4e5f6g7h8",
+            "\n",
+            "[",
+            "]",
+            "://",
+            "@",
+            ",",
+            "(",
+            "-----BEGIN PRIVATE" + " KEY-----",
+            "-----END PRIVATE" + " KEY-----",
+            "gh" + "p_",
+            "Bearer ",
+            "Cookie: ",
+            "[REDACTED:x]",
+            "[REDACTED:",
+            "4111 1111 1111 1111",
+            "\0",
+            "\ud800",
+            "密码",
+            "İ",
+            "x" * 20,
+            "Ab3" * 12,
+        ]
     ),
     max_size=14,
-).map("".join)  # fmt: skip
+).map("".join)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.kind[:40])
 def test_a_secret_of_every_shape_is_taken_out(case: Case):
-    """A106, A107, A110, CC-89: no listed shape survives, whatever stands around it; the rest of the text does."""
+    """A106, A107, A110, CC-89: no listed shape survives, whatever stands around it; the rest of the
+    text does.
+    """
     kept, marks = redact(case.text)
 
     assert case.secret not in kept
@@ -54,13 +91,17 @@ def test_what_only_looks_like_a_secret_stays(text: str):
 
 def test_the_name_in_front_is_kept():
     """A107: one can still read which secret was there."""
-    assert redact("API_KEY=" + "q7Zx" * 6 + "\nPORT=1")[0] == "API_KEY=[REDACTED:assignment]\nPORT=1"
+    assert (
+        redact("API_KEY=" + "q7Zx" * 6 + "\nPORT=1")[0] == "API_KEY=[REDACTED:assignment]\nPORT=1"
+    )
 
 
 @FEW
 @given(PIECES)
 def test_redacting_twice_changes_nothing_more(text: str):
-    """A110: the mark itself is never taken for a secret, nor does it turn its neighbours into one."""
+    """A110: the mark itself is never taken for a secret, nor does it turn its
+    neighbours into one.
+    """
     kept, _ = redact(text)
 
     assert redact(kept) == (kept, ())
@@ -83,7 +124,9 @@ def test_text_without_anything_telling_is_untouched(text: str):
 
 @FEW
 @given(
-    CLEAN, CLEAN, st.sampled_from([c for c in CASES if not c.kind.startswith(("token:", "password:", "pem"))])
+    CLEAN,
+    CLEAN,
+    st.sampled_from([c for c in CASES if not c.kind.startswith(("token:", "password:", "pem"))]),
 )
 def test_text_around_a_secret_is_kept(before: str, after: str, case: Case):
     """A106: only the secret goes."""
@@ -159,7 +202,8 @@ def test_numbers_that_identify_are_masked_unless_switched_off(text: str, kind: s
 
 
 @pytest.mark.parametrize(
-    "text", ["card 4111 1111 1111 1112", "DE88 3704 0044 0532 0130 00", "1234567890123456", "000-12-3456"]
+    "text",
+    ["card 4111 1111 1111 1112", "DE88 3704 0044 0532 0130 00", "1234567890123456", "000-12-3456"],
 )
 def test_a_wrong_checksum_is_just_a_number(text: str):
     """A108: numbers that cannot be what they resemble stay."""
@@ -176,11 +220,36 @@ def test_addresses_and_phones_are_kept_until_asked():
 
 @pytest.mark.parametrize(
     "unit",
-    ["password ", "token=", "-----BEGIN PRIVATE" + " KEY-----", "eyJ", "://a:", "1 ", "a@", "x", "'", 'password="', "DE89 ", "Cookie: a=b",
-     "mysql -", "curl -u ", "sk-", "key-", "pass\\", "[REDACTED:x]", "login a password ", "abandon ", "mnemonic abandon ", "a.", "AKIA"],
-)  # fmt: skip
+    [
+        "password ",
+        "token=",
+        "-----BEGIN PRIVATE" + " KEY-----",
+        "eyJ",
+        "://a:",
+        "1 ",
+        "a@",
+        "x",
+        "'",
+        'password="',
+        "DE89 ",
+        "Cookie: a=b",
+        "mysql -",
+        "curl -u ",
+        "sk-",
+        "key-",
+        "pass\\",
+        "[REDACTED:x]",
+        "login a password ",
+        "abandon ",
+        "mnemonic abandon ",
+        "a.",
+        "AKIA",
+    ],
+)
 def test_no_text_takes_more_than_linear_time(unit: str):
-    """A110: eight times the text takes about eight times as long; a quadratic rule would take sixty-four."""
+    """A110: eight times the text takes about eight times as long; a quadratic rule would take
+    sixty-four.
+    """
     short = unit * (6_000 // len(unit))
     seconds(short)  # compiles what it needs
 
@@ -197,7 +266,9 @@ def seconds(text: str) -> float:
 def test_many_threads_may_call_it():
     results: list[bool] = []
     workers = [
-        threading.Thread(target=lambda: results.extend(c.secret not in redact(c.text)[0] for c in CASES))
+        threading.Thread(
+            target=lambda: results.extend(c.secret not in redact(c.text)[0] for c in CASES)
+        )
         for _ in range(4)
     ]
     for worker in workers:
@@ -211,10 +282,14 @@ def test_many_threads_may_call_it():
 
 def test_line_numbers_can_be_kept():
     """A secret of several lines leaves its line breaks behind, where that is asked for."""
-    key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA7\n" * 5 + "-----END RSA PRIVATE KEY-----"
+    key = (
+        "-----BEGIN RSA PRIVATE KEY-----\n"
+        + "MIIEpAIBAAKCAQEA7\n" * 5
+        + "-----END RSA PRIVATE KEY-----"
+    )
     text = f"before\n{key}\nafter\n"
     assert redact(text)[0].count("\n") < text.count("\n")
     clean, marks = redact(text, keep_lines=True)
     assert clean.count("\n") == text.count("\n")
     assert (clean.split("\n")[8], "MIIE" in clean) == ("after", False)
-    assert [clean[mark.start:mark.end] for mark in marks] == [clean.split("\n")[1]]
+    assert [clean[mark.start : mark.end] for mark in marks] == [clean.split("\n")[1]]

@@ -1,4 +1,6 @@
-"""What goes from a full window: the formula, what never goes, what stands in the place of a long answer."""
+"""What goes from a full window: the formula, what never goes, what stands in the place of a long
+answer.
+"""
 
 import pytest
 
@@ -24,33 +26,61 @@ def said(role, text, **more):
 
 def chat(count, words=40):
     """Question and answer in turn, each of about the same length."""
-    return [said(("user", "assistant")[n % 2], f"line {n} about topic{n} " + "word " * words) for n in range(count)]
+    return [
+        said(("user", "assistant")[n % 2], f"line {n} about topic{n} " + "word " * words)
+        for n in range(count)
+    ]
 
 
 def test_relevance_is_the_formula():
-    """D42, D43, D44, D67, X32: 1.0 × 2^(−minutes/60) × 2.0 for the task × type × (1 + 0.2 · dependants)."""
+    """D42, D43, D44, D67, X32: 1.0 × 2^(−minutes/60) × 2.0 for the task × type × (1 + 0.2 ·
+    dependants).
+    """
     assert 1.5 == relevance(an_item(), NOON)
     assert 0.75 == relevance(an_item(minutes=60), NOON)
     assert 0.375 == relevance(an_item(minutes=120), NOON)
     assert 3.0 == relevance(an_item(task="a"), NOON, "a")
     assert 1.5 == relevance(an_item(task="a"), NOON, "b") == relevance(an_item(), NOON, "")
     assert 1.5 * 1.6 == pytest.approx(relevance(an_item(dependants=3), NOON))
-    assert 1.5 == relevance(an_item(minutes=-5), NOON)        # a clock that jumped back makes nothing more relevant
+    assert 1.5 == relevance(
+        an_item(minutes=-5), NOON
+    )  # a clock that jumped back makes nothing more relevant
 
 
-@pytest.mark.parametrize(("type", "weight"), [
-    ("system_prompt", 100.0), ("task_state", 2.0), ("user_message", 1.5), ("assistant_message", 1.2),
-    ("tool_result", 0.8), ("code_snippet", 0.7), ("graph_result", 0.6), ("something else", 1.0)])
+@pytest.mark.parametrize(
+    ("type", "weight"),
+    [
+        ("system_prompt", 100.0),
+        ("task_state", 2.0),
+        ("user_message", 1.5),
+        ("assistant_message", 1.2),
+        ("tool_result", 0.8),
+        ("code_snippet", 0.7),
+        ("graph_result", 0.6),
+        ("something else", 1.0),
+    ],
+)
 def test_types_weigh_as_the_document_says(type, weight):
     """D45, D46, D47, D48, D49, D50."""
     assert weight == relevance(an_item(type=type), NOON) == TYPES.get(type, 1.0)
 
 
 def test_items_go_in_the_order_of_the_formula():
-    """CC-78: least relevant first, until 70 % of the limit is left and not further; sticky and system never."""
-    items = [an_item(0, "system_prompt", 600, sticky="system"), an_item(1, minutes=300, sticky="marked"),
-             an_item(2, minutes=10), an_item(3, "code_snippet", 10), an_item(4, "tool_result", 10),
-             an_item(5, minutes=130), an_item(6, "tool_result", 10, dependants=5), an_item(7), an_item(8), an_item(9)]
+    """CC-78: least relevant first, until 70 % of the limit is left and not further; sticky and
+    system never.
+    """
+    items = [
+        an_item(0, "system_prompt", 600, sticky="system"),
+        an_item(1, minutes=300, sticky="marked"),
+        an_item(2, minutes=10),
+        an_item(3, "code_snippet", 10),
+        an_item(4, "tool_result", 10),
+        an_item(5, minutes=130),
+        an_item(6, "tool_result", 10, dependants=5),
+        an_item(7),
+        an_item(8),
+        an_item(9),
+    ]
     made = plan(items, 1_000, NOON, strategy="aircher")
     assert ["3", "4", "5"] == sorted(one.item.id for one in made.going)
     assert (1_000, 700) == (made.before, made.after)
@@ -59,10 +89,19 @@ def test_items_go_in_the_order_of_the_formula():
 
 
 def test_what_later_messages_rest_on_stays():
-    """X32, CC-78: a message that brought up a name which later ones use is worth more by the formula."""
+    """X32, CC-78: a message that brought up a name which later ones use is worth more by the
+    formula.
+    """
+
     def told(n):
-        return f"note {n}: " + ("port_7443 is heron's" if n == 12 else "port_7443 again" if n > 44 else "as it was")
-    messages = [said("user", "go"), *(said("assistant", told(n) + " word" * 40, at=NOON) for n in range(1, 50))]
+        return f"note {n}: " + (
+            "port_7443 is heron's" if n == 12 else "port_7443 again" if n > 44 else "as it was"
+        )
+
+    messages = [
+        said("user", "go"),
+        *(said("assistant", told(n) + " word" * 40, at=NOON) for n in range(1, 50)),
+    ]
     kept = fit(messages, Wish(1_500, strategy="aircher"), NOON).messages
     assert any(m is messages[12] for m in kept)
     assert not any(m is messages[11] or m is messages[13] for m in kept)
@@ -77,15 +116,31 @@ def test_nothing_goes_below_eighty_percent():
 
 def test_a_plan_that_cannot_fit_says_so():
     """Issue 4, window: when even what has to stay is too much, the plan says what to do."""
-    items = [an_item(0, "system_prompt", tokens=900, sticky="system"), an_item(1), an_item(2, sticky="newest")]
+    items = [
+        an_item(0, "system_prompt", tokens=900, sticky="system"),
+        an_item(1),
+        an_item(2, sticky="newest"),
+    ]
     made = plan(items, 500, NOON)
     assert (["1"], 1_000, False) == ([one.item.id for one in made.going], made.after, made.fits)
     assert "takes 1,000 tokens and the limit is 500: raise the limit" in made.trouble
 
 
-@pytest.mark.parametrize(("limit", "strategy"), [
-    (0, "ours"), (-5, "ours"), ("4000", "ours"), (None, "ours"), (float("nan"), "ours"), (float("inf"), "ours"),
-    (True, "ours"), (100, "nonsense"), (100, None), (100, ["ours"])])
+@pytest.mark.parametrize(
+    ("limit", "strategy"),
+    [
+        (0, "ours"),
+        (-5, "ours"),
+        ("4000", "ours"),
+        (None, "ours"),
+        (float("nan"), "ours"),
+        (float("inf"), "ours"),
+        (True, "ours"),
+        (100, "nonsense"),
+        (100, None),
+        (100, ["ours"]),
+    ],
+)
 def test_what_is_no_limit_or_no_strategy_is_refused(limit, strategy):
     """Errors say what to do."""
     with pytest.raises(BadInput):
@@ -99,7 +154,9 @@ def test_what_is_no_list_of_messages_is_refused(given):
 
 
 def test_questions_first_and_last_and_the_newest_stay():
-    """Issue 4, window: the task as it was set, what was asked last, and the newest messages are never taken."""
+    """Issue 4, window: the task as it was set, what was asked last, and the newest messages are
+    never taken.
+    """
     messages = [said("system", "Be brief."), *chat(40), *[said("assistant", "word " * 60)] * 30]
     fitted = fit(messages, Wish(1_000), NOON)
     kept = {id(message) for message in fitted.messages}
@@ -116,8 +173,11 @@ def test_what_the_caller_marks_stays():
 
 def test_the_task_at_hand_stays_longer():
     """D44: what belongs to the task counts double."""
-    messages = [said("user", "start"), *(said("assistant", f"note {n} " + "word " * 40, task="ab"[n % 2])
-                                         for n in range(60)), said("user", "end")]
+    messages = [
+        said("user", "start"),
+        *(said("assistant", f"note {n} " + "word " * 40, task="ab"[n % 2]) for n in range(60)),
+        said("user", "end"),
+    ]
     going = fit(messages, Wish(3_000, task="a", strategy="aircher"), NOON).leaving
     assert {"b"} == {item.task for item in going}
 
@@ -128,7 +188,9 @@ def a_call(id, tool, result):
 
 
 def test_a_long_result_becomes_a_line_first():
-    """Issue 4, window: the call stays, its result says where it went; the given message is not altered."""
+    """Issue 4, window: the call stays, its result says where it went; the given message is not
+    altered.
+    """
     messages = [said("user", "read it"), *a_call("c1", "Read", "same line again\n" * 400), *chat(8)]
     fitted = fit(messages, Wish(2_200), NOON)
     line = fitted.messages[2]["content"]
@@ -140,33 +202,49 @@ def test_a_long_result_becomes_a_line_first():
 
 def test_the_users_words_are_never_shortened():
     """Only what tools and the assistant answered becomes a line."""
-    messages = [said("user", "begin"), said("assistant", "ok"), said("user", "word " * 3_000), *chat(8)[1:]]
+    messages = [
+        said("user", "begin"),
+        said("assistant", "ok"),
+        said("user", "word " * 3_000),
+        *chat(8)[1:],
+    ]
     going = fit(messages, Wish(4_000), NOON).plan.going
     assert all(not one.stub for one in going if one.item.type == "user_message")
 
 
 def test_an_answer_without_a_call_and_a_call_without_an_answer_stay():
     """Issue 4, window: what cannot be paired is the host's business."""
-    messages = [said("user", "go"), said("tool", "lost " * 200, tool_call_id="nobody"),
-                *a_call("c2", "Run", "x" * 4_000)[:1], *chat(12)]
+    messages = [
+        said("user", "go"),
+        said("tool", "lost " * 200, tool_call_id="nobody"),
+        *a_call("c2", "Run", "x" * 4_000)[:1],
+        *chat(12),
+    ]
     kept = fit(messages, Wish(600), NOON).messages
     assert any(m is messages[1] for m in kept) and any(m is messages[2] for m in kept)
 
 
 def calls_without_ids(count, parallel=2, **named):
-    """Rounds of a question, parallel calls and their answers, as local models give them: no ids, or the same again."""
+    """Rounds of a question, parallel calls and their answers, as local models give them: no ids, or
+    the same again.
+    """
     messages = [said("user", "go")]
     for n in range(count):
         call = {"type": "function", "function": {"name": "run", "arguments": "{}"}, **named}
         answer = {"tool_call_id": named["id"]} if named else {}
-        messages += [said("user", f"round {n} " + "word " * 20), said("assistant", None, tool_calls=[call] * parallel)]
+        messages += [
+            said("user", f"round {n} " + "word " * 20),
+            said("assistant", None, tool_calls=[call] * parallel),
+        ]
         messages += [said("tool", f"answer {n} " + "line " * 30, **answer) for _ in range(parallel)]
     return messages
 
 
 @pytest.mark.parametrize("named", [{}, {"id": "call_0"}])
 def test_parallel_calls_without_ids_leave_with_all_their_answers(named):
-    """Issue 4, window: an answer never stands without its call, also where ids are missing or the same again."""
+    """Issue 4, window: an answer never stands without its call, also where ids are missing or the
+    same again.
+    """
     fitted = fit(calls_without_ids(20, **named), Wish(1_000), NOON)
     roles = "".join(message["role"][0] for message in fitted.messages)
     assert fitted.plan.going and roles.count("t") == 2 * roles.count("a") == 2 * roles.count("att")
@@ -175,36 +253,54 @@ def test_parallel_calls_without_ids_leave_with_all_their_answers(named):
 def test_calls_without_ids_that_lack_an_answer_stay():
     """Issue 4, window: two calls and one answer are no pair, whatever their ids."""
     messages = [*calls_without_ids(1)[:-1], *chat(30)]
-    assert all(any(m is kept for kept in fit(messages, Wish(600), NOON).messages) for m in messages[2:4])
+    assert all(
+        any(m is kept for kept in fit(messages, Wish(600), NOON).messages) for m in messages[2:4]
+    )
 
 
 def test_tokens_are_counted_in_full():
-    """A tool's input, parallel results and pictures take room too; nothing is cut before it is counted."""
+    """A tool's input, parallel results and pictures take room too; nothing is cut before it is
+    counted.
+    """
     parts = [{"type": "tool_use", "id": "t1", "name": "Write", "input": {"content": "y" * 40_000}}]
-    answer = [{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "z" * 400_000}]},
-              {"type": "image", "source": {}}]
-    items = items_of([said("assistant", parts), said("user", answer)], lambda _: Known(NOON), Quarter())
+    answer = [
+        {
+            "type": "tool_result",
+            "tool_use_id": "t1",
+            "content": [{"type": "text", "text": "z" * 400_000}],
+        },
+        {"type": "image", "source": {}},
+    ]
+    items = items_of(
+        [said("assistant", parts), said("user", answer)], lambda _: Known(NOON), Quarter()
+    )
     assert 1 == len(items) and 10_000 + 100_000 + 1_500 < items[0].tokens < 10_000 + 100_000 + 1_600
 
 
 def test_another_tokenizer_counts():
     """Issue 4, window: token counts by a pluggable tokenizer."""
+
     class Words:
         def count(self, text):
             return len(text.split())
+
     assert 40 == tokens("word " * 32) != Words().count("word " * 32)
     fitted = fit(chat(10), Wish(10**6, tokenizer=Words()), NOON)
     assert 10 * (44 + 4) == fitted.plan.before
 
 
 def test_the_same_is_taken_out_when_everything_is_passed_again():
-    """The prompt's beginning stays the same from call to call, whether a host goes on with what it got or not."""
+    """The prompt's beginning stays the same from call to call, whether a host goes on with what it
+    got or not.
+    """
     messages = chat(60)
     first = fit(messages, Wish(2_000), NOON)
     again = fit([*messages, said("user", "more")], Wish(2_000), NOON, before=first.before)
     assert first.plan.going and () == again.plan.going
     assert [*first.messages, {"role": "user", "content": "more"}] == again.messages
-    other = fit([said("user", "another talk"), *messages[1:]], Wish(2_000), NOON, before=first.before)
+    other = fit(
+        [said("user", "another talk"), *messages[1:]], Wish(2_000), NOON, before=first.before
+    )
     assert other.plan.going and other.before != NOTHING
 
 
@@ -217,40 +313,61 @@ def with_block(messages, n):
 
 
 def test_a_block_in_the_last_message_does_not_alter_the_beginning():
-    """The last question and the last message may differ the next time: what was taken out before is still out."""
+    """The last question and the last message may differ the next time: what was taken out before is
+    still out.
+    """
     messages, before = chat(119), NOTHING
     pruned, last = 0, list[object]()
     for n in range(40):
         fitted = fit(with_block(messages, n), Wish(8_000), NOON, before=before)
         pruned += bool(fitted.plan.going)
-        assert fitted.plan.going or last[:-1] == fitted.messages[:len(last) - 1]
+        assert fitted.plan.going or last[:-1] == fitted.messages[: len(last) - 1]
         last, before = fitted.messages, fitted.before
-        messages += [said("assistant", f"answer {n} " + "word " * 30), said("user", f"question {n} " + "word " * 30)]
+        messages += [
+            said("assistant", f"answer {n} " + "word " * 30),
+            said("user", f"question {n} " + "word " * 30),
+        ]
     assert 1 < pruned < 8
 
 
 def test_a_loop_of_calls_under_a_block_does_not_alter_the_beginning():
-    """The block stands in the question while tools are called, and no longer when the next one is asked."""
+    """The block stands in the question while tools are called, and no longer when the next one is
+    asked.
+    """
     messages = chat(59)
     first = fit(with_block(messages, 1), Wish(2_000), NOON)
-    loop = [*messages, *a_call("c1", "Run", "fine"), *a_call("c2", "Run", "fine"), said("assistant", "done")]
+    loop = [
+        *messages,
+        *a_call("c1", "Run", "fine"),
+        *a_call("c2", "Run", "fine"),
+        said("assistant", "done"),
+    ]
     again = fit([*loop, said("user", "next")], Wish(2_000), NOON, before=first.before)
     assert first.plan.going and () == again.plan.going
-    assert first.messages[:-1] == again.messages[:len(first.messages) - 1]
+    assert first.messages[:-1] == again.messages[: len(first.messages) - 1]
 
 
 def test_ours_keeps_what_tells_and_lets_chatter_go():
-    """Rare words, names that later messages use: of equal length, the message with the facts stays."""
-    chatter = "well that is really nice and it was so good to see you there again today my friend " * 2
+    """Rare words, names that later messages use: of equal length, the message with the
+    facts stays.
+    """
+    chatter = (
+        "well that is really nice and it was so good to see you there again today my friend " * 2
+    )
     facts = "the staging broker heron listens on port 7443 behind gateway mistral7 with token_ttl of 900 seconds "
     messages = [said("user", "hello")]
     for n in range(30):
-        messages += [said("assistant", chatter), said("user", chatter)] if n != 9 else [
-            said("assistant", facts), said("user", chatter)]
+        messages += (
+            [said("assistant", chatter), said("user", chatter)]
+            if n != 9
+            else [said("assistant", facts), said("user", chatter)]
+        )
     messages.append(said("assistant", "so token_ttl of heron it is"))
     kept = fit(messages, Wish(1_800), NOON).messages
     assert any(m["content"] == facts for m in kept)
-    assert not any(m["content"] == facts for m in fit(messages, Wish(1_800, strategy="oldest"), NOON).messages)
+    assert not any(
+        m["content"] == facts for m in fit(messages, Wish(1_800, strategy="oldest"), NOON).messages
+    )
 
 
 def test_strategies_are_a_table():

@@ -1,4 +1,6 @@
-"""The ranking: pure functions over a pool of candidates, and what must hold of them whatever was learned."""
+"""The ranking: pure functions over a pool of candidates, and what must hold of them whatever was
+learned.
+"""
 
 import json
 from pathlib import Path
@@ -20,12 +22,23 @@ def pool(dense, words, **columns) -> Pool:
     n = len(dense)
     zeros = np.zeros(n, np.int64)
     values = {
-        "ids": [f"mem_{i:03}" for i in range(n)], "dense": np.array(dense, np.float32),
-        "words": np.array(words, np.float32), "near_dense": np.full((n, len(OFFSETS)), np.nan, np.float32),
-        "near_words": np.zeros((n, len(OFFSETS)), np.float32), "session": zeros, "speaker": zeros,
-        "at": np.zeros(n), "length": np.full(n, 80), "asks": np.zeros(n, bool), "asked": np.zeros(n, bool),
-        "named": np.zeros(n, np.float32), "names": ["", "Ann", "Ben", "user", "assistant"], "mean": 0.1, "spread": 0.1,
-        "typical": 80.0, "sessions": 0,
+        "ids": [f"mem_{i:03}" for i in range(n)],
+        "dense": np.array(dense, np.float32),
+        "words": np.array(words, np.float32),
+        "near_dense": np.full((n, len(OFFSETS)), np.nan, np.float32),
+        "near_words": np.zeros((n, len(OFFSETS)), np.float32),
+        "session": zeros,
+        "speaker": zeros,
+        "at": np.zeros(n),
+        "length": np.full(n, 80),
+        "asks": np.zeros(n, bool),
+        "asked": np.zeros(n, bool),
+        "named": np.zeros(n, np.float32),
+        "names": ["", "Ann", "Ben", "user", "assistant"],
+        "mean": 0.1,
+        "spread": 0.1,
+        "typical": 80.0,
+        "sessions": 0,
     }
     return Pool(**{**values, **columns})
 
@@ -39,7 +52,9 @@ def query(text: str = "q", **fields) -> Query:
 
 
 def test_coefficients_fit_the_columns():
-    """Every column has a coefficient and every coefficient a column: the file belongs to this code."""
+    """Every column has a coefficient and every coefficient a column: the file belongs
+    to this code.
+    """
     _, names = rank.matrix(Question("q"), pool([0.5], [1.0]))
     kept = json.loads(Path(rank.__file__).with_name("ranker.json").read_text("utf-8"))
     assert set(names) == set(kept["weights"])
@@ -48,34 +63,46 @@ def test_coefficients_fit_the_columns():
 @pytest.mark.parametrize("length", [60, 300, 2_000])
 def test_a_better_match_by_meaning_ranks_higher(length):
     """All else equal, the higher cosine wins (CC-28)."""
-    found = scores(pool([0.3, 0.6, 0.45], [2.0, 2.0, 2.0], typical=float(length), length=np.full(3, length)))
+    found = scores(
+        pool([0.3, 0.6, 0.45], [2.0, 2.0, 2.0], typical=float(length), length=np.full(3, length))
+    )
     assert list(np.argsort(-found)) == [1, 2, 0]
 
 
 @pytest.mark.parametrize("length", [60, 300])
 def test_a_better_match_by_words_ranks_higher(length):
     """All else equal, the better keyword match wins where texts are short (CC-28)."""
-    found = scores(pool([0.4, 0.4, 0.4], [0.0, 8.0, 3.0], typical=float(length), length=np.full(3, length)))
+    found = scores(
+        pool([0.4, 0.4, 0.4], [0.0, 8.0, 3.0], typical=float(length), length=np.full(3, length))
+    )
     assert list(np.argsort(-found)) == [1, 2, 0]
 
 
 def test_found_by_both_is_not_below_found_by_one():
-    """A memory that words and meaning find is at least as high as one that only meaning finds (CC-28)."""
+    """A memory that words and meaning find is at least as high as one that only meaning finds
+    (CC-28).
+    """
     found = scores(pool([0.5, 0.5, 0.2], [5.0, 0.0, 0.0]))
     assert found[0] >= found[1] >= found[2]
 
 
 def test_the_named_speaker_comes_first():
     """A question that names somebody prefers what they said."""
-    found = scores(pool([0.4, 0.4], [1.0, 1.0], speaker=np.array([1, 2]), session=np.array([1, 2]), sessions=2),
-                   "What does Ben like?")
+    found = scores(
+        pool(
+            [0.4, 0.4], [1.0, 1.0], speaker=np.array([1, 2]), session=np.array([1, 2]), sessions=2
+        ),
+        "What does Ben like?",
+    )
     assert found[1] > found[0]
 
 
 def test_a_named_month_prefers_that_month():
     """A date in the question is held against when a thing was said."""
     may, june = 1_683_000_000.0, 1_686_500_000.0
-    found = scores(pool([0.4, 0.4], [1.0, 1.0], at=np.array([june, may])), "What happened in May 2023?")
+    found = scores(
+        pool([0.4, 0.4], [1.0, 1.0], at=np.array([june, may])), "What happened in May 2023?"
+    )
     assert found[1] > found[0]
 
 
@@ -87,8 +114,12 @@ def test_may_as_a_verb_is_no_month():
 
 def test_nothing_missing_is_an_error():
     """No vectors, no words, one candidate: every combination has finite scores."""
-    for candidates in (pool([np.nan, np.nan], [1.0, 0.0]), pool([0.1], [0.0]), pool([np.nan], [0.0]),
-                       pool([0.2, np.nan], [0.0, 5.0])):
+    for candidates in (
+        pool([np.nan, np.nan], [1.0, 0.0]),
+        pool([0.1], [0.0]),
+        pool([np.nan], [0.0]),
+        pool([0.2, np.nan], [0.0, 5.0]),
+    ):
         found = scores(candidates)
         likely = learned().likely(found, candidates)
         assert np.isfinite(found).all() and ((likely >= 0) & (likely <= 1)).all()
@@ -132,7 +163,9 @@ def unit(*values: float) -> np.ndarray:
 
 
 def test_a_rare_identifier_beats_resemblance(tmp_path):
-    """A memory that holds the identifier asked for is first, though others resemble the question more (CC-23)."""
+    """A memory that holds the identifier asked for is first, though others resemble the question
+    more (CC-23).
+    """
     rng = np.random.default_rng(1)
     question = "why does XK-4471b fail in the worker?"
     known = {question: unit(1.0)}
@@ -152,19 +185,29 @@ def test_no_common_word_still_finds_by_meaning(tmp_path):
     with reverie.open(settings=Settings(home=tmp_path), embedder=Fixed(known)) as mind:
         mind.remember_many([{"text": "uvw xyz"}, {"text": "rst opq"}], space="me/x")
         mind.settle()
-        assert [hit.memory.text for hit in mind.recall("abc def", space="me/x")] == ["uvw xyz", "rst opq"]
+        assert [hit.memory.text for hit in mind.recall("abc def", space="me/x")] == [
+            "uvw xyz",
+            "rst opq",
+        ]
 
 
 def test_only_dense_asks_for_a_nearness(tmp_path):
-    """Vectors alone give ten with a cosine of 0.4 or more; words and meaning have no floor (A14, A100, B40, X1)."""
+    """Vectors alone give ten with a cosine of 0.4 or more; words and meaning have no floor (A14,
+    A100, B40, X1).
+    """
     far, near = unit(0.39, 0.92), [unit(0.41 + n / 100, 0.9) for n in range(12)]
-    known = {"abc def": unit(1.0), "rst far": far, **{f"uvw {n}": vector for n, vector in enumerate(near)}}
+    known = {
+        "abc def": unit(1.0),
+        "rst far": far,
+        **{f"uvw {n}": vector for n, vector in enumerate(near)},
+    }
     with reverie.open(settings=Settings(home=tmp_path), embedder=Fixed(known)) as mind:
         mind.remember_many([{"text": text} for text in known if text != "abc def"], space="me/x")
         mind.settle()
 
         def found(**how):
             return {hit.memory.text for hit in mind.recall("abc def", space="me/x", **how)}
+
         assert len(found(mode="dense")) == 10
         assert found(mode="dense", limit=50) == known.keys() - {"abc def", "rst far"}
         assert all("rst far" in found(mode=mode, limit=50) for mode in ("auto", "convex", "rrf"))
@@ -173,7 +216,9 @@ def test_only_dense_asks_for_a_nearness(tmp_path):
 
 
 def test_reciprocal_ranks_are_added():
-    """1 / (60 + rank) by meaning and by words; what only one channel found counts there alone (X1)."""
+    """1 / (60 + rank) by meaning and by words; what only one channel found counts
+    there alone (X1).
+    """
     found = FUSIONS["rrf"](query(mode="rrf"), pool([0.9, 0.02, np.nan], [0.0, 5.0, 9.0]))
     assert found.tolist() == pytest.approx([61 / 61 / 2, 61 * (2 / 62) / 2, 61 / 61 / 2])
 
@@ -186,12 +231,18 @@ def test_a_memory_without_a_vector_is_found_by_words(tmp_path):
         mind.settle()
         late = mind.remember("abc was decided later", space="me/x")
         other = mind.remember("abc by another model", space="me/x")
-        mind.store.put_vectors("other/1", {other.id: unit(1.0)}, {other.id: fingerprint(other.text)})
-        assert {late.id, other.id} <= {hit.memory.id for hit in mind.recall("abc def", space="me/x")}
+        mind.store.put_vectors(
+            "other/1", {other.id: unit(1.0)}, {other.id: fingerprint(other.text)}
+        )
+        assert {late.id, other.id} <= {
+            hit.memory.id for hit in mind.recall("abc def", space="me/x")
+        }
 
 
 def test_scoring_is_the_matrix_times_the_weights():
-    """What runs is what was learned: the folded weights give the same scores as the columns in the file."""
+    """What runs is what was learned: the folded weights give the same scores as the columns in the
+    file.
+    """
     candidates = pool([0.3, 0.6, np.nan], [2.0, 0.0, 7.0], typical=400.0)
     table, names = rank.matrix(Question("which server"), candidates)
     plain = table @ np.array([learned().weights[name] for name in names])

@@ -21,7 +21,9 @@ from reverie.lifecycle.reconcile import (
 from reverie.model import TRUST, Link, Memory, Reinforcement, Retire, Revise, revised
 from reverie.testing import NOON, SPACE, a_memory
 
-SAME, CONTRARY, UPDATE, CLOSE = (Verdict(relation, 0.95, "") for relation in ("same", "contradicts", "updates", "near"))
+SAME, CONTRARY, UPDATE, CLOSE = (
+    Verdict(relation, 0.95, "") for relation in ("same", "contradicts", "updates", "near")
+)
 
 
 def made(changes, *memories):
@@ -31,8 +33,9 @@ def made(changes, *memories):
         if isinstance(change, Revise):
             left[change.id] = revised(left[change.id], change.fields)
         elif isinstance(change, Retire):
-            left[change.id] = left[change.id]._replace(retired_at=change.at, retired_why=change.why,
-                                                       superseded_by=change.superseded_by)
+            left[change.id] = left[change.id]._replace(
+                retired_at=change.at, retired_why=change.why, superseded_by=change.superseded_by
+            )
     return [left[memory.id] for memory in memories]
 
 
@@ -58,13 +61,22 @@ def pair(**new):
 
 
 def test_the_same_makes_the_older_one_stronger(monkeypatch):
-    """Strength, breadcrumb, sources, the better trust, all tags; the new wording points to it (CC-54, A78–A81, B69)."""
+    """Strength, breadcrumb, sources, the better trust, all tags; the new wording points to it
+    (CC-54, A78–A81, B69).
+    """
     old = a_memory("Use tabs.", tags=["a"], provenance="inferred", session="s1", files=["x.py"])
-    new = a_memory("Tabs, please.", tags=["b"], provenance="user_stated", session="s2", messages=(7, 8))
+    new = a_memory(
+        "Tabs, please.", tags=["b"], provenance="user_stated", session="s2", messages=(7, 8)
+    )
     ledger = met(monkeypatch, SAME, old, new)
     kept, gone = made(ledger.changes(), old, new)
 
-    assert (kept.strength, kept.sources, kept.tags, kept.files) == (2, ("s1", "s2"), ("a", "b"), ("x.py",))
+    assert (kept.strength, kept.sources, kept.tags, kept.files) == (
+        2,
+        ("s1", "s2"),
+        ("a", "b"),
+        ("x.py",),
+    )
     assert (kept.trust, kept.provenance, kept.text) == (0.95, "user_stated", "Use tabs.")
     assert kept.confidence == 1.0 and kept.reinforcements[0].message == 7
     assert (gone.retired_why, gone.superseded_by, gone.text) == ("merged", old.id, "Tabs, please.")
@@ -110,22 +122,42 @@ def test_the_global_request_survives_a_duplicate_in_a_project(monkeypatch):
 
 
 def test_a_project_strengthens_the_global_memory_and_tells_it_nothing(monkeypatch):
-    """Repeating the user's own in a project counts for it; nobody elsewhere learns which session did (X15, CC-11)."""
+    """Repeating the user's own in a project counts for it; nobody elsewhere learns which session
+    did (X15, CC-11).
+    """
     own = a_memory("Use tabs.", space="me", tags=["style"], session="s1")
     project = a_memory("Tabs.", space="me/demo", session="rocket", messages=(3, 4))
-    project = project._replace(reinforcements=(Reinforcement(session="rocket-2", at=NOON),), strength=2)
+    project = project._replace(
+        reinforcements=(Reinforcement(session="rocket-2", at=NOON),), strength=2
+    )
     kept, gone = made(met(monkeypatch, SAME, own, project).changes(), own, project)
-    assert (kept.strength, kept.tags, kept.sources, gone.superseded_by) == (3, ("style",), ("s1",), own.id)
-    assert [(crumb.session, crumb.message) for crumb in kept.reinforcements] == [("", None), ("", None)]
+    assert (kept.strength, kept.tags, kept.sources, gone.superseded_by) == (
+        3,
+        ("style",),
+        ("s1",),
+        own.id,
+    )
+    assert [(crumb.session, crumb.message) for crumb in kept.reinforcements] == [
+        ("", None),
+        ("", None),
+    ]
     (apart,) = made(unmerged(kept, gone, NOON), kept)
     assert (apart.strength, apart.reinforcements) == (1, ())
 
 
-@pytest.mark.parametrize("more", [
-    {"triggers": ["println!"]}, {"files": ["demo.py"]}, {"tags": ["secret-plan"]}, {"expires_at": NOON + 9},
-])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"triggers": ["println!"]},
+        {"files": ["demo.py"]},
+        {"tags": ["secret-plan"]},
+        {"expires_at": NOON + 9},
+    ],
+)
 def test_what_only_a_project_has_stays_there(monkeypatch, more):
-    """A project's memory with patterns, files, tags or an end of its own stands beside the user's own (CC-55, X15)."""
+    """A project's memory with patterns, files, tags or an end of its own stands beside the user's
+    own (CC-55, X15).
+    """
     own, project = a_memory("Use tabs.", space="me"), a_memory("Use tabs.", space="me/demo", **more)
     assert met(monkeypatch, SAME, own, project).changes() == []
     same = own._replace(**{name: getattr(project, name) for name in more})
@@ -133,8 +165,13 @@ def test_what_only_a_project_has_stays_there(monkeypatch, more):
 
 
 def test_a_project_keeps_what_is_believed_more_there(monkeypatch):
-    """What the user said in a project is not hidden behind something that was only concluded elsewhere."""
-    own, project = a_memory("Use tabs.", space="me", provenance="inferred"), a_memory("Tabs.", space="me/demo")
+    """What the user said in a project is not hidden behind something that was only concluded
+    elsewhere.
+    """
+    own, project = (
+        a_memory("Use tabs.", space="me", provenance="inferred"),
+        a_memory("Tabs.", space="me/demo"),
+    )
     assert met(monkeypatch, SAME, own, project).changes() == []
 
 
@@ -144,13 +181,24 @@ def test_a_project_may_differ_from_the_users_own(monkeypatch):
     assert met(monkeypatch, UPDATE, own, project).changes() == []
 
 
-@pytest.mark.parametrize("fields", [
-    {"session": "s", "speaker": "Ann"}, {"kind": "observation", "session": "s"}, {"kind": "event"},
-    {"kind": "intention"}, {"kind": "feeling"},
-    {"kind": "scratch"}, {"expires_at": NOON - 1}, {"valid_from": NOON + 1}, {"valid_to": NOON - 1},
-])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"session": "s", "speaker": "Ann"},
+        {"kind": "observation", "session": "s"},
+        {"kind": "event"},
+        {"kind": "intention"},
+        {"kind": "feeling"},
+        {"kind": "scratch"},
+        {"expires_at": NOON - 1},
+        {"valid_from": NOON + 1},
+        {"valid_to": NOON - 1},
+    ],
+)
 def test_who_takes_no_part(fields):
-    """Turns of talk, what happened, what is to do, feelings, and what is not true now are nobody's repetition."""
+    """Turns of talk, what happened, what is to do, feelings, and what is not true now are nobody's
+    repetition.
+    """
     assert not takes_part(a_memory("Thanks!", **fields), NOON)
     assert takes_part(a_memory("Thanks!"), NOON)
 
@@ -160,52 +208,99 @@ def test_what_a_user_asked_to_keep_is_no_talk():
     assert takes_part(a_memory("x", session="s", speaker="user", provenance="user_stated"), NOON)
 
 
-@pytest.mark.parametrize(("one", "other", "may"), [
-    ({}, {"kind": "preference"}, True), ({}, {"kind": "negative"}, False), ({}, {"kind": "recipe"}, False),
-    ({"kind": "recipe"}, {"kind": "recipe"}, True), ({}, {"valid_to": NOON + 9}, False),
-    ({"kind": "procedure", "details": {"steps": ["a"]}}, {"kind": "procedure", "details": {"steps": ["b"]}}, False),
-    ({"kind": "procedure", "details": {"steps": ["a"]}}, {"kind": "procedure", "details": {"steps": ["a"]}}, True),
-    ({"kind": "procedure", "details": {"steps": ["a"], "worked": 2, "rate": 0.6}},
-     {"kind": "procedure", "details": {"steps": ["a"], "warnings": []}}, True),
-    ({"kind": "negative", "details": {"rule": "never", "about": "x"}},
-     {"kind": "negative", "details": {"rule": "extract", "model": "m", "reason": "y"}}, True),
-])
+@pytest.mark.parametrize(
+    ("one", "other", "may"),
+    [
+        ({}, {"kind": "preference"}, True),
+        ({}, {"kind": "negative"}, False),
+        ({}, {"kind": "recipe"}, False),
+        ({"kind": "recipe"}, {"kind": "recipe"}, True),
+        ({}, {"valid_to": NOON + 9}, False),
+        (
+            {"kind": "procedure", "details": {"steps": ["a"]}},
+            {"kind": "procedure", "details": {"steps": ["b"]}},
+            False,
+        ),
+        (
+            {"kind": "procedure", "details": {"steps": ["a"]}},
+            {"kind": "procedure", "details": {"steps": ["a"]}},
+            True,
+        ),
+        (
+            {"kind": "procedure", "details": {"steps": ["a"], "worked": 2, "rate": 0.6}},
+            {"kind": "procedure", "details": {"steps": ["a"], "warnings": []}},
+            True,
+        ),
+        (
+            {"kind": "negative", "details": {"rule": "never", "about": "x"}},
+            {"kind": "negative", "details": {"rule": "extract", "model": "m", "reason": "y"}},
+            True,
+        ),
+    ],
+)
 def test_who_may_become_one(one, other, may):
-    """Kinds of lasting knowledge may meet; others only their like, with the same steps and the same time (CC-55)."""
+    """Kinds of lasting knowledge may meet; others only their like, with the same steps and the same
+    time (CC-55).
+    """
     assert may_merge(a_memory("x", **one), a_memory("x", **other)) is may
 
 
 def test_the_longer_lived_kind_stays():
-    """An observation that turns out to be a correction is one from then on, and what has no end does not get one."""
-    kept = absorbed(a_memory("x", kind="observation", expires_at=NOON + 5), a_memory("x", kind="correction"), NOON)
+    """An observation that turns out to be a correction is one from then on, and what has no end
+    does not get one.
+    """
+    kept = absorbed(
+        a_memory("x", kind="observation", expires_at=NOON + 5),
+        a_memory("x", kind="correction"),
+        NOON,
+    )
     assert (kept.kind, kept.expires_at) == ("correction", None)
 
 
 def test_of_documents_only_the_same_words_are_the_same():
-    """A page is no statement that could be weighed: it is repeated, it resembles, or it is another one."""
+    """A page is no statement that could be weighed: it is repeated, it resembles, or it is another
+    one.
+    """
     page = "the port is 8080 and " * 50
     old = a_memory(page)
     assert reconcile.judged(old, a_memory(page.upper()), 0.99, ()).relation == "same"
     assert reconcile.judged(old, a_memory(page + " 9090"), 0.99, ()).relation == "near"
-    assert reconcile.judged(old, a_memory(page.replace("8080", "9090")), 0.94, ()).relation == "apart"
+    assert (
+        reconcile.judged(old, a_memory(page.replace("8080", "9090")), 0.94, ()).relation == "apart"
+    )
 
 
 # Contradicting
 
 
-@pytest.mark.parametrize(("verdict", "old", "new", "outcome"), [
-    (UPDATE, "user_stated", "user_stated", "new"),            # A85: of equals the newer
-    (UPDATE, "observed", "user_stated", "new"),               # A84: the better source
-    (UPDATE, "user_stated", "inferred", "flagged"),           # CC-57: a weaker one replaces nothing
-    (UPDATE, "user_corrected", "user_stated", "flagged"),     # A83: nothing but a correction beats a correction
-    (UPDATE, "user_corrected", "user_corrected", "new"),
-    (CONTRARY, "user_stated", "user_stated", "flagged"),      # nobody said that it replaces anything
-    (CONTRARY, "user_stated", "user_corrected", "new"),       # A83
-    (Verdict("contradicts", 0.6, ""), "user_stated", "user_corrected", "flagged"),
-    (Verdict("updates", 0.4, ""), "user_stated", "user_stated", "flagged"),
-])
+@pytest.mark.parametrize(
+    ("verdict", "old", "new", "outcome"),
+    [
+        (UPDATE, "user_stated", "user_stated", "new"),  # A85: of equals the newer
+        (UPDATE, "observed", "user_stated", "new"),  # A84: the better source
+        (UPDATE, "user_stated", "inferred", "flagged"),  # CC-57: a weaker one replaces nothing
+        (
+            UPDATE,
+            "user_corrected",
+            "user_stated",
+            "flagged",
+        ),  # A83: nothing but a correction beats a correction
+        (UPDATE, "user_corrected", "user_corrected", "new"),
+        (
+            CONTRARY,
+            "user_stated",
+            "user_stated",
+            "flagged",
+        ),  # nobody said that it replaces anything
+        (CONTRARY, "user_stated", "user_corrected", "new"),  # A83
+        (Verdict("contradicts", 0.6, ""), "user_stated", "user_corrected", "flagged"),
+        (Verdict("updates", 0.4, ""), "user_stated", "user_stated", "flagged"),
+    ],
+)
 def test_who_is_believed(monkeypatch, verdict, old, new, outcome):
-    """Corrections win, then trust, then recency; else both stay and are flagged (A82–A86, B31, B105, CC-6, CC-57)."""
+    """Corrections win, then trust, then recency; else both stay and are flagged (A82–A86, B31,
+    B105, CC-6, CC-57).
+    """
     before, after = pair(provenance=new)
     before = before._replace(provenance=old, trust=TRUST[old])
     ledger = met(monkeypatch, verdict, before, after)
@@ -216,7 +311,10 @@ def test_who_is_believed(monkeypatch, verdict, old, new, outcome):
     else:
         assert one.active and other.active
         assert (one.conflicts_with, other.conflicts_with) == ((other.id,), (one.id,))
-        assert edges(ledger.changes()) == {(one.id, "contradicts", other.id), (other.id, "contradicts", one.id)}
+        assert edges(ledger.changes()) == {
+            (one.id, "contradicts", other.id),
+            (other.id, "contradicts", one.id),
+        }
 
 
 def test_news_of_yesterday_do_not_replace_those_of_today(monkeypatch):
@@ -226,7 +324,9 @@ def test_news_of_yesterday_do_not_replace_those_of_today(monkeypatch):
     assert one.active and other.superseded_by == before.id
 
 
-@pytest.mark.parametrize("fields", [{"kind": "negative"}, {"expires_at": NOON + 99}, {"kind": "skill"}])
+@pytest.mark.parametrize(
+    "fields", [{"kind": "negative"}, {"expires_at": NOON + 99}, {"kind": "skill"}]
+)
 def test_who_replaces_nothing(monkeypatch, fields):
     """A rule is not weighed against a fact, and what expires soon takes nobody's place."""
     before, after = pair(**fields)
@@ -237,13 +337,17 @@ def test_a_correction_puts_one_thing_right(monkeypatch):
     """Of several that a correction may contradict the surest steps back, the others are flagged."""
     one, two, new = a_memory("a"), a_memory("b"), a_memory("c", provenance="user_corrected")
     sure = {one.id: 0.8, two.id: 0.9}
-    ledger = met(monkeypatch, lambda old, *_a, **_k: Verdict("contradicts", sure[old.id], ""), one, two, new)
+    ledger = met(
+        monkeypatch, lambda old, *_a, **_k: Verdict("contradicts", sure[old.id], ""), one, two, new
+    )
     first, second, _ = made(ledger.changes(), one, two, new)
     assert first.active and first.conflicts_with == (new.id,) and second.superseded_by == new.id
 
 
 def test_a_flood_is_not_flagged_in_full(monkeypatch):
-    """Whoever contradicts many is flagged with a few of them: a queue that nobody can read helps nobody (CC-87)."""
+    """Whoever contradicts many is flagged with a few of them: a queue that nobody can read helps
+    nobody (CC-87).
+    """
     many = [a_memory(f"attempt {n}") for n in range(9)]
     new = a_memory("attempt 9")
     assert len(met(monkeypatch, CONTRARY, *many, new).after[new.id].conflicts_with) == 3
@@ -251,10 +355,24 @@ def test_a_flood_is_not_flagged_in_full(monkeypatch):
 
 def test_who_repeats_one_side_speaks_for_it(monkeypatch):
     """A correction that says again what is known settles the contradiction that it had."""
-    tabs, spaces, new = a_memory("tabs"), a_memory("spaces"), a_memory("No, tabs!", provenance="user_corrected")
-    ledger = met(monkeypatch, lambda old, *_a, **_k: SAME if old.id == tabs.id else CONTRARY, tabs, spaces, new)
+    tabs, spaces, new = (
+        a_memory("tabs"),
+        a_memory("spaces"),
+        a_memory("No, tabs!", provenance="user_corrected"),
+    )
+    ledger = met(
+        monkeypatch,
+        lambda old, *_a, **_k: SAME if old.id == tabs.id else CONTRARY,
+        tabs,
+        spaces,
+        new,
+    )
     kept, loser, gone = made(ledger.changes(), tabs, spaces, new)
-    assert (kept.provenance, loser.superseded_by, gone.superseded_by) == ("user_corrected", tabs.id, tabs.id)
+    assert (kept.provenance, loser.superseded_by, gone.superseded_by) == (
+        "user_corrected",
+        tabs.id,
+        tabs.id,
+    )
 
 
 # Reporting, and leaving alone
@@ -262,32 +380,47 @@ def test_who_repeats_one_side_speaks_for_it(monkeypatch):
 
 def test_a_near_duplicate_is_tied_to_its_nearest(monkeypatch):
     """Both stay; the nearest is named once, with how near it is (X42, CC-86)."""
-    one, two, new = (a_memory(f"Deploys wait for the {who} review.") for who in ("first", "second", "last"))
+    one, two, new = (
+        a_memory(f"Deploys wait for the {who} review.") for who in ("first", "second", "last")
+    )
     ledger = met(monkeypatch, CLOSE, one, two, new)
-    assert [c.edge for c in ledger.changes() if isinstance(c, Link)] == [(new.id, "resembles", one.id, 0.9)]
+    assert [c.edge for c in ledger.changes() if isinstance(c, Link)] == [
+        (new.id, "resembles", one.id, 0.9)
+    ]
     assert all(memory.active for memory in ledger.after.values())
 
 
 PLAN = "Deploys wait for the release review."
 
 
-@pytest.mark.parametrize(("one", "other", "cosine", "worth"), [
-    ({}, {}, 0.80, True), ({}, {}, 0.1, True), ({}, {}, None, True),
-    ({"text": "Deploys wait for nobody."}, {}, 0.79, False), ({"text": "Deploys wait for nobody."}, {}, 0.80, True),
-    ({"text": "The heron is a bird."}, {}, 0.95, False),
-    ({"kind": "procedure"}, {"kind": "negative"}, 0.95, False),
-    ({"kind": "negative"}, {"kind": "negative"}, 0.95, True),
-    ({"kind": "procedure"}, {}, 0.95, False), ({"kind": "preference"}, {}, 0.95, True),
-])
+@pytest.mark.parametrize(
+    ("one", "other", "cosine", "worth"),
+    [
+        ({}, {}, 0.80, True),
+        ({}, {}, 0.1, True),
+        ({}, {}, None, True),
+        ({"text": "Deploys wait for nobody."}, {}, 0.79, False),
+        ({"text": "Deploys wait for nobody."}, {}, 0.80, True),
+        ({"text": "The heron is a bird."}, {}, 0.95, False),
+        ({"kind": "procedure"}, {"kind": "negative"}, 0.95, False),
+        ({"kind": "negative"}, {"kind": "negative"}, 0.95, True),
+        ({"kind": "procedure"}, {}, 0.95, False),
+        ({"kind": "preference"}, {}, 0.95, True),
+    ],
+)
 def test_what_is_worth_a_persons_look(one, other, cosine, worth):
-    """Near-duplicates are close in meaning or in words, share what they are about, and are of one type (X42, CC-87)."""
+    """Near-duplicates are close in meaning or in words, share what they are about, and are of one
+    type (X42, CC-87).
+    """
     old, new = (a_memory(**{"text": PLAN, **fields}) for fields in (one, other))
     assert worth_a_look(old, new, cosine) is worth
 
 
 @pytest.mark.parametrize("verdict", [CONTRARY, CLOSE])
 def test_nobody_is_asked_about_one_memory_without_end(monkeypatch, verdict):
-    """Of one that three open questions name only the first about what is new is asked, rather of another (CC-87)."""
+    """Of one that three open questions name only the first about what is new is asked, rather of
+    another (CC-87).
+    """
     monkeypatch.setattr(reconcile, "compare", lambda *_a, **_k: verdict)
     busy, busier, free, new = [a_memory(f"{PLAN} {n}") for n in range(4)]
     for others, asked in (((busy, busier), {busy.id}), ((busy, busier, free), {free.id})):
@@ -300,7 +433,12 @@ def test_nobody_is_asked_about_one_memory_without_end(monkeypatch, verdict):
 def test_what_somebody_has_decided_is_left_alone(monkeypatch, verdict):
     """A pair that was reviewed, or that somebody took apart again, is not decided again (X22)."""
     one, other = pair()
-    assert met(monkeypatch, verdict, one, other, settled=frozenset({frozenset((one.id, other.id))})).changes() == []
+    assert (
+        met(
+            monkeypatch, verdict, one, other, settled=frozenset({frozenset((one.id, other.id))})
+        ).changes()
+        == []
+    )
 
 
 @pytest.mark.parametrize("verdict", [SAME, CONTRARY, UPDATE])
@@ -335,7 +473,9 @@ def test_a_merge_loses_nothing(old, new, strong, weak, tags):
     other = a_memory("b", provenance=new, session="s2", tags=["z"])._replace(strength=weak)
     kept = absorbed(one, other, NOON)
     assert kept.strength == strong + weak and kept.sources == ("s1", "s2")
-    assert kept.trust == max(one.trust, other.trust) and kept.confidence >= max(one.confidence, other.confidence)
+    assert kept.trust == max(one.trust, other.trust) and kept.confidence >= max(
+        one.confidence, other.confidence
+    )
     assert {*one.tags, *other.tags} == set(kept.tags) and kept.text == one.text
 
 

@@ -6,12 +6,26 @@ from hypothesis import strategies as st
 
 from reverie.errors import BadInput
 from reverie.policy import USUAL, Policy
-from reverie.privacy.sensitive import MARK, Deed, guarded, is_marked, is_sensitive, without_contents, without_lines
+from reverie.privacy.sensitive import (
+    MARK,
+    Deed,
+    guarded,
+    is_marked,
+    is_sensitive,
+    without_contents,
+    without_lines,
+)
 
 SECRET = "zyxquokka4711"
-FOLDERS = st.lists(st.sampled_from(["a", "b c", ".", "src", "Ünï", "..", "notes"]), max_size=5).map("/".join)
-NAMES = st.sampled_from([".env", ".ENV.local", "id_ed25519", "x.pem", "prod.env", ".netrc", "server.key", "vault.kdbx"])
-ORDINARY = st.sampled_from([".env.example", "env.py", "id_rsa.pub", "a.md", "key.py", "environment.ts", ".environment"])
+FOLDERS = st.lists(st.sampled_from(["a", "b c", ".", "src", "Ünï", "..", "notes"]), max_size=5).map(
+    "/".join
+)
+NAMES = st.sampled_from(
+    [".env", ".ENV.local", "id_ed25519", "x.pem", "prod.env", ".netrc", "server.key", "vault.kdbx"]
+)
+ORDINARY = st.sampled_from(
+    [".env.example", "env.py", "id_rsa.pub", "a.md", "key.py", "environment.ts", ".environment"]
+)
 
 
 @given(FOLDERS, NAMES, st.sampled_from(["/", "\\"]))
@@ -26,7 +40,11 @@ def test_what_only_resembles_one_is_ordinary(folder, name):
     assert not is_sensitive(f"{folder}/{name}", USUAL)
 
 
-@given(st.sampled_from(["notes/health/a.md", "x/notes/health/b/c.md", "/srv/notes/health/a.md", "2025.tax.md"]))
+@given(
+    st.sampled_from(
+        ["notes/health/a.md", "x/notes/health/b/c.md", "/srv/notes/health/a.md", "2025.tax.md"]
+    )
+)
 def test_a_pattern_is_held_against_every_end_of_a_path(path):
     """As in .gitignore, wherever the project lies; a later line takes back."""
     chosen = Policy(sensitive=("notes/health/", "*.tax.md"))
@@ -41,20 +59,39 @@ def test_a_line_that_is_no_pattern_is_refused():
             is_sensitive("a", Policy(sensitive=("notes/", line)))
 
 
-@given(st.dictionaries(st.sampled_from(["file_path", "content", "old_string", "edits", "command", "limit"]),
-                       st.one_of(st.just(SECRET), st.lists(st.just(SECRET), max_size=2), st.integers())),
-       st.sampled_from(["path", "paths", "command", "file_path"]), st.sampled_from([".env", "a/id_rsa"]))
+@given(
+    st.dictionaries(
+        st.sampled_from(["file_path", "content", "old_string", "edits", "command", "limit"]),
+        st.one_of(st.just(SECRET), st.lists(st.just(SECRET), max_size=2), st.integers()),
+    ),
+    st.sampled_from(["path", "paths", "command", "file_path"]),
+    st.sampled_from([".env", "a/id_rsa"]),
+)
 def test_nothing_of_a_run_that_names_one_is_left(given, name, path):
     """Whatever a tool is given beside the path, and whatever it answers (A109, A112)."""
-    given = {**{key: value for key, value in given.items() if key not in ("file_path", "command")}, name: path}
+    given = {
+        **{key: value for key, value in given.items() if key not in ("file_path", "command")},
+        name: path,
+    }
     left = guarded(Deed(given, SECRET, SECRET), USUAL)
     assert SECRET not in str(left) and path in str(left.given)
-    told = without_contents({"tool": "Read", "parameters": given, "result": SECRET, "error": SECRET, "ok": True}, USUAL)
+    told = without_contents(
+        {"tool": "Read", "parameters": given, "result": SECRET, "error": SECRET, "ok": True}, USUAL
+    )
     assert SECRET not in str(told) and told["ok"] is True and told["result"] == MARK
 
 
-LINES = [".env:1:x", "a.py:1:x", "x", "", "diff --git a/.env b/.env", "diff --git a/a b/a", "+x:y", "C:\\x:1",
-         "id_rsa:key"]
+LINES = [
+    ".env:1:x",
+    "a.py:1:x",
+    "x",
+    "",
+    "diff --git a/.env b/.env",
+    "diff --git a/a b/a",
+    "+x:y",
+    "C:\\x:1",
+    "id_rsa:key",
+]
 
 
 @given(st.lists(st.sampled_from(LINES), max_size=8).map("\n".join))
@@ -64,30 +101,61 @@ def test_lines_are_taken_once(text):
     assert without_lines(once, USUAL) == once
     assert ".env:1:x" not in once and "key" not in once
     if "diff" not in text:
-        assert once.count("a.py:1:x") == text.count("a.py:1:x") and once.count("\n") == text.count("\n")
+        assert once.count("a.py:1:x") == text.count("a.py:1:x") and once.count("\n") == text.count(
+            "\n"
+        )
 
 
-@pytest.mark.parametrize(("text", "left"), [
-    ("a/.env\n3:key\n4-key\n\nb.py\n1:x = 1", f"a/.env\n{MARK}\n\nb.py\n1:x = 1"),       # rg --heading
-    ("./.env-3-key\n./.env:4:key\n--\nb-1-c.py-3-x", f"./.env:{MARK}\n./.env:{MARK}\n--\nb-1-c.py-3-x"),    # -C 1
-    ("==> a.py <==\nx\n\n==> .env <==\nkey\n\nkey\n==> b <==\ny",
-     f"==> a.py <==\nx\n\n==> .env <==\n{MARK}\n==> b <==\ny"),
-    (".env\na.py\nb.py", ".env\na.py\nb.py"), ("see .env\n1:x", "see .env\n1:x")])         # a list, and prose
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (
+            "a/.env\n3:key\n4-key\n\nb.py\n1:x = 1",
+            f"a/.env\n{MARK}\n\nb.py\n1:x = 1",
+        ),  # rg --heading
+        (
+            "./.env-3-key\n./.env:4:key\n--\nb-1-c.py-3-x",
+            f"./.env:{MARK}\n./.env:{MARK}\n--\nb-1-c.py-3-x",
+        ),  # -C 1
+        (
+            "==> a.py <==\nx\n\n==> .env <==\nkey\n\nkey\n==> b <==\ny",
+            f"==> a.py <==\nx\n\n==> .env <==\n{MARK}\n==> b <==\ny",
+        ),
+        (".env\na.py\nb.py", ".env\na.py\nb.py"),
+        ("see .env\n1:x", "see .env\n1:x"),
+    ],
+)  # a list, and prose
 def test_searches_and_heads_of_several_files(text, left):
-    """A search with headings, with lines around what it found, and `head` name the file in their own ways (A109)."""
+    """A search with headings, with lines around what it found, and `head` name the file in their
+    own ways (A109).
+    """
     assert without_lines(text, USUAL) == left and without_lines(left, USUAL) == left
 
 
-@pytest.mark.parametrize("text", ["---\nsensitive: true\n---\nx", "---\r\na: 1\r\nSensitive: yes\r\n---\r\n",
-                                  "     1\t---\n     2\tsensitive: \"true\"\n", "\ufeff---\n'sensitive': on\n---"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nsensitive: true\n---\nx",
+        "---\r\na: 1\r\nSensitive: yes\r\n---\r\n",
+        '     1\t---\n     2\tsensitive: "true"\n',
+        "\ufeff---\n'sensitive': on\n---",
+    ],
+)
 def test_front_matter_says_it(text):
     """In the ways in which it is written, and as tools show it with line numbers (A109)."""
     assert is_marked(text)
 
 
-@pytest.mark.parametrize("text", ["sensitive: true", "---\nsensitive: false\n---\n", "# a\n---\nsensitive: true\n---",
-                                  "---\ninsensitive: true\n---",
-                                  "---\ntitle: a\n---\nsensitive: true"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sensitive: true",
+        "---\nsensitive: false\n---\n",
+        "# a\n---\nsensitive: true\n---",
+        "---\ninsensitive: true\n---",
+        "---\ntitle: a\n---\nsensitive: true",
+    ],
+)
 def test_other_texts_do_not(text):
     """Only the front matter counts, and only if it says so."""
     assert not is_marked(text)

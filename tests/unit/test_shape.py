@@ -1,6 +1,5 @@
 """Bounded priors, the gate, diversity."""
 
-
 import pytest
 
 from reverie.model import Hit
@@ -9,8 +8,12 @@ from reverie.testing import NOON, a_memory
 
 GATES = [
     ([0.0163, 0.0161, 0.0100, 0.0098, 0.0097], 5, 2),
-    ([0.0200, 0.0100, 0.0090], 5, 1), ([0.0160] * 8, 5, 5), ([], 5, 0),
-    ([0.9, 0.88, 0.7], 0, 0), ([1.0, 0.94], 5, 1), ([1.0, 0.96, 0.92, 0.89], 5, 3),
+    ([0.0200, 0.0100, 0.0090], 5, 1),
+    ([0.0160] * 8, 5, 5),
+    ([], 5, 0),
+    ([0.9, 0.88, 0.7], 0, 0),
+    ([1.0, 0.94], 5, 1),
+    ([1.0, 0.96, 0.92, 0.89], 5, 3),
 ]
 
 
@@ -21,7 +24,9 @@ def test_the_gate_keeps_what_stands_out(scores, most, kept):
 
 
 def hits(*scores, **fields):
-    return [Hit(a_memory(f"memory {n}", **fields), score, ("words",)) for n, score in enumerate(scores)]
+    return [
+        Hit(a_memory(f"memory {n}", **fields), score, ("words",)) for n, score in enumerate(scores)
+    ]
 
 
 def test_automatic_hits_need_a_chance():
@@ -53,10 +58,14 @@ def test_what_a_trigger_called_up_opens_nothing_for_others():
 def test_trust_use_and_feeling_move_within_bounds():
     """What is trusted, proven, recent and felt comes before its equal (B57, A36, B55)."""
     plain = a_memory("x", provenance="observed")
-    better = [plain._replace(trust=1.0, confidence=1.0), plain._replace(strength=5),
-              plain._replace(last_accessed_at=NOON), plain._replace(details={"emotion": {"intensity": "high"}})]
+    better = [
+        plain._replace(trust=1.0, confidence=1.0),
+        plain._replace(strength=5),
+        plain._replace(last_accessed_at=NOON),
+        plain._replace(details={"emotion": {"intensity": "high"}}),
+    ]
 
-    assert all(prior(plain, NOON) < prior(memory, NOON) <= 1.25 ** 5 for memory in better)
+    assert all(prior(plain, NOON) < prior(memory, NOON) <= 1.25**5 for memory in better)
     assert prior(plain._replace(confidence=0.0), NOON) >= 0.6 * prior(plain, NOON)
 
 

@@ -39,7 +39,9 @@ AGAIN = "The staging server is called heron, and listens on port 8080"
 
 
 def test_the_same_becomes_one_and_stronger():
-    """B109, B122: one goes as "merged" and points to the one that stays, which is as strong as both."""
+    """B109, B122: one goes as "merged" and points to the one that stays, which is as strong as
+    both.
+    """
     one = a_memory(HERON, tags=["host"], session="s1")
     other = a_memory(AGAIN, tags=["staging"], session="s2", files=["a.py"])._replace(strength=2)
     steps = pairs.merge(view(one, other))
@@ -47,22 +49,31 @@ def test_the_same_becomes_one_and_stronger():
     gone = after(one, steps[0].changes)
     assert (gone.retired_why, gone.superseded_by, kept.active) == ("merged", other.id, True)
     assert (kept.strength, set(kept.tags), kept.files, set(kept.sources)) == (
-        3, {"host", "staging"}, ("a.py",), {"s1", "s2"})
+        3,
+        {"host", "staging"},
+        ("a.py",),
+        {"s1", "s2"},
+    )
     assert (other.id, one.id, "same") == steps[0].ruling
 
 
-@pytest.mark.parametrize(("said", "again"), [
-    (HERON, HERON.replace("8080", "9090")),
-    (HERON, HERON.replace("heron", "osprey")),
-    ("Ann reviews the parser.", "Bob reviews the parser."),
-])
+@pytest.mark.parametrize(
+    ("said", "again"),
+    [
+        (HERON, HERON.replace("8080", "9090")),
+        (HERON, HERON.replace("heron", "osprey")),
+        ("Ann reviews the parser.", "Bob reviews the parser."),
+    ],
+)
 def test_what_differs_in_a_number_or_name_is_never_merged(said, again):
     """B122: however near the vectors, another port, host or person is another thing."""
     assert [] == pairs.merge(view(a_memory(said), a_memory(again), cosine=0.999))
 
 
 def test_only_what_holds_everything_replaces():
-    """B109: the source is retired only if its numbers, identifiers and names stand in the replacement."""
+    """B109: the source is retired only if its numbers, identifiers and names stand in the
+    replacement.
+    """
     assert pairs.holds("heron (10.0.0.8:8080) runs `make deploy`", "Heron is 10.0.0.8:8080")
     assert not pairs.holds("The server is heron", "The server is heron, port 8080")
     assert not pairs.holds("listens on 80801", "listens on 8080")
@@ -72,11 +83,15 @@ def test_only_what_holds_everything_replaces():
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_a_text_holds_itself_and_more_text_holds_no_less(text, more):
     """B109: adding a sentence never loses what was held before."""
-    assert pairs.holds(f"{text} {more}", text) or pairs.telling(text) - pairs.telling(f"{text} {more}")
+    assert pairs.holds(f"{text} {more}", text) or pairs.telling(text) - pairs.telling(
+        f"{text} {more}"
+    )
 
 
 def test_spaces_kinds_decisions_and_better_sources_forbid_merging():
-    """CC-55, X22: across spaces nothing merges, nor what a person has decided, nor a better source into a worse one."""
+    """CC-55, X22: across spaces nothing merges, nor what a person has decided, nor a better source
+    into a worse one.
+    """
     one = a_memory(HERON)
     assert [] == pairs.merge(view(one, a_memory(AGAIN, space="me/other")))
     other = a_memory(AGAIN)
@@ -103,10 +118,23 @@ def test_edges_move_to_the_one_that_stays():
 # A text from elsewhere
 
 
-@pytest.mark.parametrize("answer", ["", "   ", None, 7, "Something else.", "The staging server is called heron.",
-                                    HERON * 30, {"text": HERON}])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "   ",
+        None,
+        7,
+        "Something else.",
+        "The staging server is called heron.",
+        HERON * 30,
+        {"text": HERON},
+    ],
+)
 def test_a_malformed_answer_merges_nothing(answer, monkeypatch):
-    """CC-71: an empty, partial, endless or wrong answer of whoever writes texts never retires anything."""
+    """CC-71: an empty, partial, endless or wrong answer of whoever writes texts never retires
+    anything.
+    """
     one, other = a_memory(HERON), a_memory("Its name is heron; staging listens on 8443.")
     monkeypatch.setattr(pairs, "compare", lambda *_, **__: Verdict("same", 1.0, "told so"))
     assert [] == pairs.merge(view(one, other), lambda _a, _b: answer, lambda: "mem_new")
@@ -117,7 +145,9 @@ def test_a_text_that_holds_both_replaces_both(monkeypatch):
     one = a_memory(HERON, provenance="inferred")
     other = a_memory("Its name is heron; staging listens on 8443.", provenance="inferred")
     monkeypatch.setattr(pairs, "compare", lambda *_, **__: Verdict("same", 1.0, "told so"))
-    text = "The staging server is called heron and listens on port 8080 and 8443. Its name is heron."
+    text = (
+        "The staging server is called heron and listens on port 8080 and 8443. Its name is heron."
+    )
     steps = pairs.merge(view(one, other), lambda _a, _b: text, lambda: "mem_new")
     added = [change.memory for change in steps[0].changes if isinstance(change, Add)]
     assert ([text], {one.id, other.id}) == ([m.text for m in added], set(retired(steps)))
@@ -126,11 +156,15 @@ def test_a_text_that_holds_both_replaces_both(monkeypatch):
 
 @pytest.mark.parametrize("provenance", ["user_stated", "user_corrected", "inferred"])
 def test_no_written_text_replaces_a_better_source(provenance, monkeypatch):
-    """CC-71: what the user said stays in the user's words; of two unlike sources neither yields to a third text."""
+    """CC-71: what the user said stays in the user's words; of two unlike sources neither yields to
+    a third text.
+    """
     one = a_memory(HERON, provenance="observed" if provenance == "inferred" else provenance)
     other = a_memory("Its name is heron; staging listens on 8443.", provenance=provenance)
     monkeypatch.setattr(pairs, "compare", lambda *_, **__: Verdict("same", 1.0, "told so"))
-    text = "The staging server is called heron and listens on port 8080 and 8443. Its name is heron."
+    text = (
+        "The staging server is called heron and listens on port 8080 and 8443. Its name is heron."
+    )
     assert [] == pairs.merge(view(one, other), lambda _a, _b: text, lambda: "mem_new")
 
 
@@ -142,7 +176,8 @@ def test_contradictions_are_flagged_and_nobody_loses():
     one, other = a_memory(HERON), a_memory(HERON.replace("8080", "9090"))
     steps = pairs.contradictions(view(one, other, cosine=0.9))
     assert {(one.id, "contradicts", other.id), (other.id, "contradicts", one.id)} == {
-        change.edge[:3] for change in steps[0].changes if isinstance(change, Link)}
+        change.edge[:3] for change in steps[0].changes if isinstance(change, Link)
+    }
     assert ([], (other.id,)) == (retired(steps), after(one, steps[0].changes).conflicts_with)
     known = [Edge(one.id, "contradicts", other.id)]
     assert [] == pairs.contradictions(view(one, other, cosine=0.9, edges=known))
@@ -162,7 +197,9 @@ def test_two_sessions_on_one_file_are_tied():
     one = a_memory("The lexer drops comments.", session="s1", files=["lexer.py"])
     other = a_memory("Comments confuse the tokenizer.", session="s2", files=["lexer.py"])
     first, then = sorted((one.id, other.id))
-    assert [Edge(first, "relates_to", then, 0.5)] == links_of(pairs.relations(view(one, other, cosine=0.7)))
+    assert [Edge(first, "relates_to", then, 0.5)] == links_of(
+        pairs.relations(view(one, other, cosine=0.7))
+    )
     assert [] == pairs.relations(view(one, other._replace(session="s1"), cosine=0.7))
     assert [] == pairs.relations(view(one, other._replace(space="me/other"), cosine=0.7))
     assert [] == pairs.relations(view(one, other._replace(files=()), cosine=0.7))
@@ -186,11 +223,19 @@ def test_the_faded_goes_to_the_archive():
     assert (Retire(memory.id, NOON, why="faded"),) == steps[0].changes
 
 
-@pytest.mark.parametrize("memory", [
-    old(provenance="user_stated", kind="scratch"), old(provenance="user_corrected", kind="scratch"),
-    old()._replace(strength=2), old()._replace(last_accessed_at=NOON - 29 * DAY), old(at=NOON - 29 * DAY),
-    old()._replace(created_at=NOON - DAY), old(kind="skill", provenance="observed"),
-], ids=["stated", "corrected", "confirmed", "used", "young", "imported lately", "never fades"])
+@pytest.mark.parametrize(
+    "memory",
+    [
+        old(provenance="user_stated", kind="scratch"),
+        old(provenance="user_corrected", kind="scratch"),
+        old()._replace(strength=2),
+        old()._replace(last_accessed_at=NOON - 29 * DAY),
+        old(at=NOON - 29 * DAY),
+        old()._replace(created_at=NOON - DAY),
+        old(kind="skill", provenance="observed"),
+    ],
+    ids=["stated", "corrected", "confirmed", "used", "young", "imported lately", "never fades"],
+)
 def test_what_is_dear_new_or_confirmed_never_fades_away(memory):
     """B125, CC-53: one reason to keep it is enough."""
     assert [] == fading.prune(View(NOON, {memory.id: memory}))
@@ -214,15 +259,29 @@ def test_variants_lead_to_one_that_stays(counts):
 
 
 def test_why_it_was_learned_is_no_difference():
-    """What is told about a memory, such as what was being discussed, keeps no two apart; what it says does (B110)."""
-    one, other = (a_memory("Never push to main.", details={"about": about, "because": "x"}) for about in ("a", "b"))
-    assert pairs.replaces(one, other) and not pairs.replaces(one, a_memory("Never push to main before 9:30."))
+    """What is told about a memory, such as what was being discussed, keeps no two apart; what it
+    says does (B110).
+    """
+    one, other = (
+        a_memory("Never push to main.", details={"about": about, "because": "x"})
+        for about in ("a", "b")
+    )
+    assert pairs.replaces(one, other) and not pairs.replaces(
+        one, a_memory("Never push to main before 9:30.")
+    )
 
 
 def test_variants_are_spelling_not_meaning():
-    """B128: case, hyphen, underscore and plural are spelling; css, redis and class are words of their own."""
-    counts = dict.fromkeys(("unit-test", "unit_tests", "Unit Test", "css", "cs", "redis", "redi", "class", "clas"), 1)
-    assert {"unit_tests", "Unit Test", "unit-test"} == {*tags.variants(counts), *tags.variants(counts).values()}
+    """B128: case, hyphen, underscore and plural are spelling; css, redis and class are words of
+    their own.
+    """
+    counts = dict.fromkeys(
+        ("unit-test", "unit_tests", "Unit Test", "css", "cs", "redis", "redi", "class", "clas"), 1
+    )
+    assert {"unit_tests", "Unit Test", "unit-test"} == {
+        *tags.variants(counts),
+        *tags.variants(counts).values(),
+    }
     assert {"bugs": "bug"} == tags.variants({"bug": 3, "bugs": 2})
     assert {"library": "libraries"} == tags.variants({"library": 1, "libraries": 2})
 
@@ -237,10 +296,19 @@ def test_retagging_keeps_each_tag_once():
 def test_only_dead_tag_edges_are_orphans():
     """B129: an edge goes if its memory carries the tag no more, or if nobody does."""
     memory = a_memory("x", tags=["alive"])
-    edges = told([Edge(memory.id, "has_tag", "tag:alive"), Edge(memory.id, "has_tag", "tag:dead"),
-                  Edge("tag:gone", "relates_to", "tag:alive"), Edge("mem_purged", "has_tag", "tag:alive")])
+    edges = told(
+        [
+            Edge(memory.id, "has_tag", "tag:alive"),
+            Edge(memory.id, "has_tag", "tag:dead"),
+            Edge("tag:gone", "relates_to", "tag:alive"),
+            Edge("mem_purged", "has_tag", "tag:alive"),
+        ]
+    )
     steps = tags.orphans({memory.id: memory}, edges, lambda node: node == "tag:alive")
-    dead = [Edge(memory.id, "has_tag", "tag:dead", 0.0), Edge("tag:gone", "relates_to", "tag:alive", 0.0)]
+    dead = [
+        Edge(memory.id, "has_tag", "tag:dead", 0.0),
+        Edge("tag:gone", "relates_to", "tag:alive", 0.0),
+    ]
     assert dead == links_of(steps)
 
 
@@ -252,14 +320,18 @@ def turn(session, *ids):
 
 
 def test_a_habit_of_several_sessions_ties():
-    """B127, CC-58, B118: one session is chance, two are a habit; again, and the same tie is stronger, no other."""
+    """B127, CC-58, B118: one session is chance, two are a habit; again, and the same tie is
+    stronger, no other.
+    """
     one, other = a_memory("a"), a_memory("b")
     ids = sorted((one.id, other.id))
     assert {} == links.together([turn("s1", *ids), turn("s1", *ids)])
     met = links.together([turn("s1", *ids), turn("s2", *reversed(ids))])
     first = links_of(links.strengthened(view(one, other), met))[0]
     assert Edge(ids[0], "relates_to", ids[1], 0.6) == first
-    again = links.strengthened(view(one, other, edges=[first._replace(src=ids[1], dst=ids[0])]), met)
+    again = links.strengthened(
+        view(one, other, edges=[first._replace(src=ids[1], dst=ids[0])]), met
+    )
     assert [Edge(ids[1], "relates_to", ids[0], 0.65)] == links_of(again)
     assert [] == links.strengthened(view(one, other, edges=[first._replace(weight=0.95)]), met)
 
@@ -271,12 +343,16 @@ def around(centres, each, seed=1, spread=0.4):
     rng = np.random.default_rng(seed)
     middle = rng.standard_normal((centres, 64)).astype(np.float32)
     middle /= np.linalg.norm(middle, axis=1, keepdims=True)
-    made = np.repeat(middle, each, axis=0) + spread / 8 * rng.standard_normal((centres * each, 64)).astype(np.float32)
+    made = np.repeat(middle, each, axis=0) + spread / 8 * rng.standard_normal(
+        (centres * each, 64)
+    ).astype(np.float32)
     return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
 
 
 def test_cells_find_what_the_exact_search_finds():
-    """B109, B110: of pairs at 0.8 and above, 99 in 100 and more are found without looking at all."""
+    """B109, B110: of pairs at 0.8 and above, 99 in 100 and more are found without
+    looking at all.
+    """
     vectors = around(40, 25)
     exact, cells = (nearest(vectors, 5, 0.8, exact=most) for most in (10_000, 10))
     found = {(i, j) for i, row in enumerate(cells.rows) for j in row if j >= 0}
@@ -306,17 +382,26 @@ def test_groups_that_nobody_tagged_are_found():
     vectors = np.concatenate([around(6, 12), np.eye(64, dtype=np.float32)[:10]])
     labels = clusters.found(nearest(vectors, 10, clusters.CLOSE))
     groups = labels[:72].reshape(6, 12)
-    assert ([True] * 6, 6) == ([len(set(group)) == 1 for group in groups.tolist()], len(set(groups[:, 0].tolist())))
+    assert ([True] * 6, 6) == (
+        [len(set(group)) == 1 for group in groups.tolist()],
+        len(set(groups[:, 0].tolist())),
+    )
     assert {-1} == set(labels[72:].tolist())
 
 
 def test_what_hangs_together_is_grouped_in_parts_between_which_it_may_stop(monkeypatch):
-    """No part is longer than AT_ONCE, each dense region stays whole, and a stop is heeded before the next part."""
+    """No part is longer than AT_ONCE, each dense region stays whole, and a stop is heeded before
+    the next part.
+    """
     pytest.importorskip("sklearn")
-    one = np.ones(64, np.float32) / 8    # a direction that all share: one component
-    near = nearest(np.stack([v / np.linalg.norm(v) for v in around(6, 12) + one]), 20, clusters.CLOSE)
+    one = np.ones(64, np.float32) / 8  # a direction that all share: one component
+    near = nearest(
+        np.stack([v / np.linalg.norm(v) for v in around(6, 12) + one]), 20, clusters.CLOSE
+    )
     monkeypatch.setattr(clusters, "AT_ONCE", 40)
-    parts = [len(rows) for rows, _ in clusters.components(clusters.distances(near), np.arange(72), 5)]
+    parts = [
+        len(rows) for rows, _ in clusters.components(clusters.distances(near), np.arange(72), 5)
+    ]
     assert len(parts) > 1 and max(parts) <= 40
     assert [1] * 6 == [len(set(group)) for group in clusters.found(near).reshape(6, 12).tolist()]
     going = iter([True, False])
@@ -326,7 +411,9 @@ def test_what_hangs_together_is_grouped_in_parts_between_which_it_may_stop(monke
 
 
 def test_names_stay_as_long_as_most_members_stay():
-    """B26, B114, B126: a cluster is found again under its name, a new one gets words that its members share."""
+    """B26, B114, B126: a cluster is found again under its name, a new one gets words that its
+    members share.
+    """
     before = {"cluster:me:deploy": frozenset("abcd"), "cluster:me:old": frozenset("wxyz")}
     groups = {0: frozenset("abce"), 1: frozenset("mnop")}
     counts = {1: Counter(heron=4, secret=1, the=4)}
@@ -335,37 +422,60 @@ def test_names_stay_as_long_as_most_members_stay():
     assert not any("secret" in name for name in named)
 
 
-@pytest.mark.parametrize(("name", "stands"), [
-    ("release process", "release-process"), ("heron logins", "heron-logins"), ("secret logins", ""), ("port 8443", ""),
-    ("", ""), (None, ""), ("; rm -rf /", "rm-rf"),
-])
+@pytest.mark.parametrize(
+    ("name", "stands"),
+    [
+        ("release process", "release-process"),
+        ("heron logins", "heron-logins"),
+        ("secret logins", ""),
+        ("port 8443", ""),
+        ("", ""),
+        (None, ""),
+        ("; rm -rf /", "rm-rf"),
+    ],
+)
 def test_a_name_from_elsewhere_tells_no_secret(name, stands):
-    """B25: a given name may hold words of its own, never one that a single member says, nor a number."""
+    """B25: a given name may hold words of its own, never one that a single member says, nor a
+    number.
+    """
     assert stands == clusters.fit(name, Counter(heron=4, secret=1, the=4))
 
 
 def test_a_given_name_is_for_new_clusters():
     """B25, B26: what has a name keeps it; the others are called as somebody says."""
-    before, groups = {"cluster:me:deploy": frozenset("abcd")}, {0: frozenset("abce"), 1: frozenset("mnop")}
+    before, groups = (
+        {"cluster:me:deploy": frozenset("abcd")},
+        {0: frozenset("abce"), 1: frozenset("mnop")},
+    )
     given = {0: "never", 1: "logins"}
     assert {"cluster:me:deploy": groups[0], "cluster:me:logins": groups[1]} == clusters.named(
-        "me", groups, before, {1: Counter()}, Counter(), given)
+        "me", groups, before, {1: Counter()}, Counter(), given
+    )
 
 
 def test_small_clusters_join_the_nearest_or_are_given_up():
     """B77, B126: a cluster that became too small goes where it is close to."""
     big, far, near_ = frozenset("abcdef"), frozenset("xy"), frozenset("mn")
-    middle = {"big": np.array([1, 0], np.float32), "far": np.array([0, 1], np.float32),
-              "near": np.array([0.9, 0.1], np.float32)}
-    assert {"big": big | near_} == clusters.without_small({"big": big, "far": far, "near": near_}, middle)
+    middle = {
+        "big": np.array([1, 0], np.float32),
+        "far": np.array([0, 1], np.float32),
+        "near": np.array([0.9, 0.1], np.float32),
+    }
+    assert {"big": big | near_} == clusters.without_small(
+        {"big": big, "far": far, "near": near_}, middle
+    )
 
 
 def test_a_centre_is_the_mean_of_its_members():
     """It is worked out from the members there are, so that it is never stale (B8, B27, B76)."""
     vectors = np.eye(4, dtype=np.float32)
-    two, three = (clusters.centres({"c": np.arange(n), "none": np.arange(0)}, vectors) for n in (2, 3))
+    two, three = (
+        clusters.centres({"c": np.arange(n), "none": np.arange(0)}, vectors) for n in (2, 3)
+    )
     assert {"c"} == set(two) == set(three)
-    assert np.allclose(two["c"], [0.5**0.5, 0.5**0.5, 0, 0]) and np.allclose(three["c"][:3], 3**-0.5)
+    assert np.allclose(two["c"], [0.5**0.5, 0.5**0.5, 0, 0]) and np.allclose(
+        three["c"][:3], 3**-0.5
+    )
 
 
 # The table
@@ -381,7 +491,9 @@ def test_a_step_reads_as_a_diff():
 
 
 def test_no_pass_alters_a_text():
-    """B135: what a text says is nobody's to alter while its owner sleeps: vectors stay valid, undo is exact."""
+    """B135: what a text says is nobody's to alter while its owner sleeps: vectors stay valid, undo
+    is exact.
+    """
     one, other = a_memory(HERON), a_memory(AGAIN)
     for row in PASSES.values():
         if row.decide is not None:

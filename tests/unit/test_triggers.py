@@ -10,18 +10,35 @@ from reverie.search.triggers import MET, merged, met
 from reverie.testing import a_memory
 
 CASES = [
-    ("println!", "I add println!(x) here", True), ("PrintLn", "println is near", True), ("", "anything", False),
-    ("*.rs", "open src/main.rs now", True), ("*.rs", "open main.rst", False), ("te?t", "a test", True),
-    ("te?t", "a tempest", False), ("[a-z]*", "xyz", True), ("a b", "say a b c", True), ("(", "f(x)", True),
-    ("  ", "anything", False), ("日本", "これは日本です", True),
+    ("println!", "I add println!(x) here", True),
+    ("PrintLn", "println is near", True),
+    ("", "anything", False),
+    ("*.rs", "open src/main.rs now", True),
+    ("*.rs", "open main.rst", False),
+    ("te?t", "a test", True),
+    ("te?t", "a tempest", False),
+    ("[a-z]*", "xyz", True),
+    ("a b", "say a b c", True),
+    ("(", "f(x)", True),
+    ("  ", "anything", False),
+    ("日本", "これは日本です", True),
 ]
 
 
 @pytest.mark.parametrize(("pattern", "context", "expected"), CASES)
 def test_literals_anywhere_globs_on_words(pattern, context, expected):
-    """A literal is found anywhere in any case, a glob fits a whole word, an empty one meets nothing (CC-66)."""
-    assert bool(met([a_memory("never do", triggers=[pattern])] if pattern else [a_memory("x")],
-                    spoken(context))) is expected
+    """A literal is found anywhere in any case, a glob fits a whole word, an empty one meets nothing
+    (CC-66).
+    """
+    assert (
+        bool(
+            met(
+                [a_memory("never do", triggers=[pattern])] if pattern else [a_memory("x")],
+                spoken(context),
+            )
+        )
+        is expected
+    )
     assert meets(pattern, spoken(context)) is expected
 
 
@@ -37,8 +54,10 @@ def test_many_stars_are_not_slow():
 def test_a_met_trigger_comes_first_and_says_why():
     """It is stronger evidence than any resemblance; both reasons are kept (A2)."""
     called, other = a_memory("never println", triggers=["println!"]), a_memory("other")
-    found = merged([Hit(other, 0.99, ("words",)), Hit(called, 0.2, ("words",))],
-                   met([called, other], spoken("println!")))
+    found = merged(
+        [Hit(other, 0.99, ("words",)), Hit(called, 0.2, ("words",))],
+        met([called, other], spoken("println!")),
+    )
 
     assert [h.memory for h in found] == [called, other]
     assert (found[0].score, found[0].why) == (MET, ("trigger 'println!'", "words"))
@@ -46,7 +65,9 @@ def test_a_met_trigger_comes_first_and_says_why():
 
 
 def test_no_pattern_waits_for_a_slow_expression(monkeypatch):
-    """Literals and globs are tried first; what there was no time for is counted, not passed over in silence."""
+    """Literals and globs are tried first; what there was no time for is counted, not passed over in
+    silence.
+    """
     clock = iter(range(1_000))
     monkeypatch.setattr("reverie.search.triggers.ticks", lambda: next(clock))
     slow = [a_memory(f"slow {n}", triggers=[r"re:(a|aa)+$"]) for n in range(8)]

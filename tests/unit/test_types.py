@@ -1,5 +1,7 @@
 # mypy: no-check-untyped-defs
-"""Six kinds of remembering, as pure functions: types, episodes, feelings, seasons, procedures, what a type holds."""
+"""Six kinds of remembering, as pure functions: types, episodes, feelings, seasons, procedures, what
+a type holds.
+"""
 
 import pytest
 from hypothesis import given
@@ -20,9 +22,13 @@ KIND = st.sampled_from([*KINDS, "recipe", "playbook"])
 
 @given(st.lists(st.sampled_from(TYPES), unique=True), st.lists(KIND, unique=True), KIND)
 def test_types_and_kinds_ask_for_what_both_say(types, kinds, kind):
-    """C58: a kind is asked for if it is among the kinds and of one of the types; working memory only by name."""
+    """C58: a kind is asked for if it is among the kinds and of one of the types; working memory
+    only by name.
+    """
     asked = asked_for(types, kinds)
-    found = not asked.nothing and (not asked.kinds or kind in asked.kinds) and kind not in asked.without
+    found = (
+        not asked.nothing and (not asked.kinds or kind in asked.kinds) and kind not in asked.without
+    )
     by_name = (not kinds or kind in kinds) and (not types or type_of(kind) in types)
     assert found == (by_name and (bool(types or kinds) or kind not in UNASKED))
 
@@ -34,9 +40,16 @@ def test_every_type_has_room():
 
 def test_an_episode_tells_all_of_it_in_words():
     """CC-65, C17: who, what, when, where and why; nothing invented for what is not said."""
-    told = episode.told("Deployed heron", {"who": "Ann", "where": "staging", "why": "release 2.1.", "outcome": ""})
+    told = episode.told(
+        "Deployed heron", {"who": "Ann", "where": "staging", "why": "release 2.1.", "outcome": ""}
+    )
     assert "Deployed heron. Who: Ann. Where: staging. Why: release 2.1." == told["text"]
-    assert {"what": "Deployed heron", "who": "Ann", "where": "staging", "why": "release 2.1."} == told["details"]
+    assert {
+        "what": "Deployed heron",
+        "who": "Ann",
+        "where": "staging",
+        "why": "release 2.1.",
+    } == told["details"]
     assert episode.about(a_memory(**told), ["ANN", "heron", "staging"])
     assert not episode.about(a_memory(**told), ["heron", "production"])
     for what, parts in (("  ", {}), (7, {}), ("a", {"who": 7}), ("a", {"why": "x" * 2_000})):
@@ -44,20 +57,34 @@ def test_an_episode_tells_all_of_it_in_words():
             episode.told(what, parts)
 
 
-@pytest.mark.parametrize(("payload", "worked"), [
-    ({"ok": True}, True), ({"success": False}, False), ({"outcome": "Failed"}, False), ({"status": "done"}, True),
-    ({"exit_code": 0}, True), ({"exit_code": 2}, False), ({"error": "no"}, False), ({}, None),
-    ({"outcome": "purple"}, None), ({"exit_code": True}, None),
-])
+@pytest.mark.parametrize(
+    ("payload", "worked"),
+    [
+        ({"ok": True}, True),
+        ({"success": False}, False),
+        ({"outcome": "Failed"}, False),
+        ({"status": "done"}, True),
+        ({"exit_code": 0}, True),
+        ({"exit_code": 2}, False),
+        ({"error": "no"}, False),
+        ({}, None),
+        ({"outcome": "purple"}, None),
+        ({"exit_code": True}, None),
+    ],
+)
 def test_how_something_went(payload, worked):
     """X28: success and failure as hosts write them; what does not say so says nothing."""
     assert worked is episode.went(payload)
 
 
 def test_what_is_recorded_and_matters_is_an_episode():
-    """X28: goals, tasks and steps either way, tools only if they failed, unless somebody says that it matters."""
+    """X28: goals, tasks and steps either way, tools only if they failed, unless somebody says that
+    it matters.
+    """
+
     def becomes(verb, **payload):
         return episode.outcome_of(Event(verb, "me/demo", NOON, payload=payload))
+
     done = becomes("task", what="ship 2.1", ok=True)
     assert ("task", "Task done: ship 2.1", 0.6) == (done.kind, done.what, done.importance)
     assert 0.7 == becomes("task", what="ship", ok=False).importance
@@ -72,9 +99,19 @@ def test_what_is_recorded_and_matters_is_an_episode():
 
 
 def test_a_feeling_is_named_and_measured():
-    """C47: an emotion in a word, one of three intensities; anything else is refused, and read as nothing."""
-    assert feeling.Feeling("joy", "high", "it works") == feeling.checked_feeling(" Joy ", "high", "it  works")
-    for emotion, intensity in (("", "low"), ("joy!", "low"), (None, "low"), ("joy", "huge"), ("joy", None)):
+    """C47: an emotion in a word, one of three intensities; anything else is refused, and read as
+    nothing.
+    """
+    assert feeling.Feeling("joy", "high", "it works") == feeling.checked_feeling(
+        " Joy ", "high", "it  works"
+    )
+    for emotion, intensity in (
+        ("", "low"),
+        ("joy!", "low"),
+        (None, "low"),
+        ("joy", "huge"),
+        ("joy", None),
+    ):
         with pytest.raises(BadInput):
             feeling.checked_feeling(emotion, intensity)
     assert feeling.felt(a_memory("a", details={"emotion": "joy"})) is None
@@ -122,28 +159,39 @@ def test_what_comes_from_before_a_season_is_not_of_it():
 
 def test_procedures_by_rate_then_by_use():
     """CC-66: the better rate first, of equals the one that was tried more."""
+
     def made(name, worked, failed, rate):
-        return a_memory(name, kind="procedure", details={"worked": worked, "failed": failed, "rate": rate})
+        return a_memory(
+            name, kind="procedure", details={"worked": worked, "failed": failed, "rate": rate}
+        )
+
     often, seldom, bad = made("often", 5, 5, 0.6), made("seldom", 1, 0, 0.6), made("bad", 9, 0, 0.4)
-    assert ["often", "seldom", "bad"] == [one.text for one in procedure.best_first([bad, seldom, often])]
+    assert ["often", "seldom", "bad"] == [
+        one.text for one in procedure.best_first([bad, seldom, often])
+    ]
 
 
 def test_the_rate_moves_by_a_tenth():
     """CC-66, C33, C35: from 0.5 to 0.55 to 0.595 by success; to 0.45 by failure."""
     first = procedure.after(procedure.Record(), worked=True)
-    assert (0.55, 0.595) == (pytest.approx(first.rate), pytest.approx(procedure.after(first, worked=True).rate))
+    assert (0.55, 0.595) == (
+        pytest.approx(first.rate),
+        pytest.approx(procedure.after(first, worked=True).rate),
+    )
     assert pytest.approx(0.45) == procedure.after(procedure.Record(), worked=False).rate
 
 
 def test_an_empty_trigger_is_met_by_nothing():
     """CC-66."""
-    assert not any(meets(empty, spoken(text)) for empty in ("", " ") for text in ("", "anything at all"))
+    assert not any(
+        meets(empty, spoken(text)) for empty in ("", " ") for text in ("", "anything at all")
+    )
 
 
 def test_a_scratch_pad_lies_in_its_conversation():
     """C13, CC-64: one space for each conversation, below the project; odd names are told apart."""
     assert "me/demo/s1" == scratch.space_of("me/demo", "s1") == scratch.space_of("me/demo/s1", "s1")
-    assert "me/x/x" == scratch.space_of("me/x", "x")          # the project is not the conversation's own
+    assert "me/x/x" == scratch.space_of("me/x", "x")  # the project is not the conversation's own
     odd = [scratch.space_of("me/demo", name) for name in ("a b", "a/b", "..", "x" * 300)]
     assert 4 == len(set(odd))
     assert all(one.startswith("me/demo/") and one.count("/") == 2 for one in odd)
@@ -165,49 +213,101 @@ def test_working_memory_goes_when_its_time_is_over():
     assert faded(pad, NOON + 3_600)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["fact", "event", "negative", "procedure"]), st.integers(0, 400),
-                          st.sampled_from(["observed", "user_stated", "user_corrected"])), max_size=40),
-       st.integers(0, 12))
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["fact", "event", "negative", "procedure"]),
+            st.integers(0, 400),
+            st.sampled_from(["observed", "user_stated", "user_corrected"]),
+        ),
+        max_size=40,
+    ),
+    st.integers(0, 12),
+)
 def test_what_is_beyond_the_capacity_is_the_least_retained(rows, most):
-    """X34: never more than necessary, never the user's own words, never what is retained better than what stays."""
+    """X34: never more than necessary, never the user's own words, never what is retained better
+    than what stays.
+    """
     now = NOON + 500 * DAY
-    there = [a_memory(f"m{n}", kind=kind, provenance=who, at=now - days * DAY)
-             for n, (kind, days, who) in enumerate(rows)]
+    there = [
+        a_memory(f"m{n}", kind=kind, provenance=who, at=now - days * DAY)
+        for n, (kind, days, who) in enumerate(rows)
+    ]
     gone = beyond(there, now, dict.fromkeys(TYPES, most))
     for type in TYPES:
         own = [one for one in there if type_of(one.kind) == type]
         loose = [one for one in own if one.provenance not in THEIRS and one.kind != "negative"]
         left = [one for one in loose if one.id not in gone]
         assert len(loose) - len(left) == min(len(loose), max(0, len(own) - most))
-        assert all(effective(a, now) <= effective(b, now) for a in loose if a.id in gone for b in left)
-    assert all(one.provenance not in THEIRS and one.kind != "negative" for one in there if one.id in gone)
+        assert all(
+            effective(a, now) <= effective(b, now) for a in loose if a.id in gone for b in left
+        )
+    assert all(
+        one.provenance not in THEIRS and one.kind != "negative" for one in there if one.id in gone
+    )
 
 
-@pytest.mark.parametrize(("text", "emotion"), [
-    ("Thanks!", "satisfaction"), ("It finally works, thank you!", "joy"), ("Phew, the data is back.", "relief"),
-    ("I told you not to touch that file", "frustration"), ("it's still broken", "frustration"),
-    ("WHY DO YOU KEEP DELETING MY COMMENTS", "frustration"), ("sigh.", "frustration"), ("Wow, that was fast", "joy"),
-    ("how many times do I have to say it", "frustration"), ("the API is back at last", "joy"), ("I owe you one", "joy"),
-    ("damn it, that branch is gone", "frustration"),
-])
+@pytest.mark.parametrize(
+    ("text", "emotion"),
+    [
+        ("Thanks!", "satisfaction"),
+        ("It finally works, thank you!", "joy"),
+        ("Phew, the data is back.", "relief"),
+        ("I told you not to touch that file", "frustration"),
+        ("it's still broken", "frustration"),
+        ("WHY DO YOU KEEP DELETING MY COMMENTS", "frustration"),
+        ("sigh.", "frustration"),
+        ("Wow, that was fast", "joy"),
+        ("how many times do I have to say it", "frustration"),
+        ("the API is back at last", "joy"),
+        ("I owe you one", "joy"),
+        ("damn it, that branch is gone", "frustration"),
+    ],
+)
 def test_what_the_user_feels_is_told_from_their_words(text, emotion):
     """C50."""
     assert emotion == appraised(text).emotion
 
 
-@pytest.mark.parametrize("text", [
-    "The server throws a fatal error", "kill the process on port 8000", "great, now add a test for the empty list",
-    "Thanks! Could you also bump the version?", "the log says: CRITICAL ERROR: DISK FULL", "run the tests again",
-    "Translate 'thank you very much' into German", "set MAX_RETRIES AND DEFAULT_TIMEOUT AND BASE_URL", "",
-    "```\nfuck\n```", "is damn-vulnerable-app in the compose file?",
-    "the finally clause works", "use try/finally, then the loop runs", "At last count the queue works",
-    "Is the API back at last", "Yes, run it!", "yes! please do", "omg.py is the module name", "I'm happy with either",
-    "make it much better", "Make the page so much faster", "wow, 5 errors", "How many times should I retry?",
-    "how many times do I call init?", "DO NOT PUSH TO MAIN", "the worst case I have is n^2",
-    "what the heck is a monad?",
-    "Do you always run tests first?", "did you even know Rust has traits?", "It still fails when offline",
-    "Seriously consider Rust", "sigh function (sigmoid)", "for once-only init", "I owe you a review",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The server throws a fatal error",
+        "kill the process on port 8000",
+        "great, now add a test for the empty list",
+        "Thanks! Could you also bump the version?",
+        "the log says: CRITICAL ERROR: DISK FULL",
+        "run the tests again",
+        "Translate 'thank you very much' into German",
+        "set MAX_RETRIES AND DEFAULT_TIMEOUT AND BASE_URL",
+        "",
+        "```\nfuck\n```",
+        "is damn-vulnerable-app in the compose file?",
+        "the finally clause works",
+        "use try/finally, then the loop runs",
+        "At last count the queue works",
+        "Is the API back at last",
+        "Yes, run it!",
+        "yes! please do",
+        "omg.py is the module name",
+        "I'm happy with either",
+        "make it much better",
+        "Make the page so much faster",
+        "wow, 5 errors",
+        "How many times should I retry?",
+        "how many times do I call init?",
+        "DO NOT PUSH TO MAIN",
+        "the worst case I have is n^2",
+        "what the heck is a monad?",
+        "Do you always run tests first?",
+        "did you even know Rust has traits?",
+        "It still fails when offline",
+        "Seriously consider Rust",
+        "sigh function (sigmoid)",
+        "for once-only init",
+        "I owe you a review",
+    ],
+)
 def test_what_only_looks_like_a_feeling_is_none(text):
     """C50: errors that are reported, openings of requests, quotations and constants."""
     assert appraised(text) is None

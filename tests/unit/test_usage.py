@@ -25,7 +25,9 @@ def edges_of(changes):
 
 
 def test_given_together_is_tied_once_and_grows():
-    """0.6, then +0.05 up to 0.95, the same edge whichever way round it stands (CC-58, B74, B75, B84)."""
+    """0.6, then +0.05 up to 0.95, the same edge whichever way round it stands (CC-58, B74, B75,
+    B84).
+    """
     one, other = a_memory("one"), a_memory("other")
     edges = []
     weights = []
@@ -43,7 +45,10 @@ def test_given_together_is_tied_once_and_grows():
 def test_every_pair_and_not_too_many():
     """Three memories, three links; of a very long answer only the first are tied."""
     assert len(together([a_memory(str(n)) for n in range(3)], [])) == 3
-    assert len(together([a_memory(str(n)) for n in range(50)], [])) == MOST_TOGETHER * (MOST_TOGETHER - 1) / 2
+    assert (
+        len(together([a_memory(str(n)) for n in range(50)], []))
+        == MOST_TOGETHER * (MOST_TOGETHER - 1) / 2
+    )
     assert together([a_memory("alone")], []) == []
 
 
@@ -53,33 +58,46 @@ def test_what_goes_with_everything_gets_no_further_links():
     links = [Edge(one.id, "relates_to", f"mem_{n}", 0.6) for n in range(MOST_LINKS - 1)]
     links.append(Edge(one.id, "relates_to", old.id, 0.6))
 
-    assert {(e.src, e.dst) for e in edges_of(together([one, old, new], links))} == {(one.id, old.id), (old.id, new.id)}
+    assert {(e.src, e.dst) for e in edges_of(together([one, old, new], links))} == {
+        (one.id, old.id),
+        (old.id, new.id),
+    }
 
 
 CONTEXT = "Does heron deploy? The heron box is stuck at 1234 1234 and a job a job."
 
 
 def test_a_word_in_common_becomes_a_suggested_tag():
-    """Twice in the context, in two memories, no tag in common: it is added to both, as a suggestion (CC-60, B18)."""
+    """Twice in the context, in two memories, no tag in common: it is added to both, as a suggestion
+    (CC-60, B18).
+    """
     one, two = a_memory("The heron host is old.", tags=["infra"]), a_memory("Restart heron weekly.")
     third = a_memory("Cats purr.")
     changes = suggested([one, two, third], CONTEXT, NOON)
 
-    assert {change.id: change.fields["tags"] for change in changes if isinstance(change, Revise)} == {
-        one.id: ("infra", "heron"), two.id: ("heron",)}
+    assert {
+        change.id: change.fields["tags"] for change in changes if isinstance(change, Revise)
+    } == {one.id: ("infra", "heron"), two.id: ("heron",)}
     assert all(change.fields["details"][SUGGESTED] == ["heron"] for change in changes)
 
 
-@pytest.mark.parametrize(("texts", "tags", "context"), [
-    (["heron one", "crane two"], [(), ()], CONTEXT),                        # only one has it
-    (["heron one", "heron two"], [("x",), ("x", "y")], CONTEXT),            # a tag in common
-    (["heron one", "heron two"], [(), ()], "The heron sleeps."),            # once in the context
-    (["1234 one", "1234 two"], [(), ()], CONTEXT),                          # a number
-    (["job one", "job two"], [(), ()], CONTEXT),                            # too short
-    (["which one", "which two"], [(), ()], "which is which"),               # a stop word
-    ([f"{'x' * 33} one", f"{'x' * 33} two"], [(), ()], f"{'x' * 33} {'x' * 33}"),
-    (["heron one", "heron two"], [(), ()], f"{'so ' * 80} heron heron"),    # beyond the first 200 characters
-])
+@pytest.mark.parametrize(
+    ("texts", "tags", "context"),
+    [
+        (["heron one", "crane two"], [(), ()], CONTEXT),  # only one has it
+        (["heron one", "heron two"], [("x",), ("x", "y")], CONTEXT),  # a tag in common
+        (["heron one", "heron two"], [(), ()], "The heron sleeps."),  # once in the context
+        (["1234 one", "1234 two"], [(), ()], CONTEXT),  # a number
+        (["job one", "job two"], [(), ()], CONTEXT),  # too short
+        (["which one", "which two"], [(), ()], "which is which"),  # a stop word
+        ([f"{'x' * 33} one", f"{'x' * 33} two"], [(), ()], f"{'x' * 33} {'x' * 33}"),
+        (
+            ["heron one", "heron two"],
+            [(), ()],
+            f"{'so ' * 80} heron heron",
+        ),  # beyond the first 200 characters
+    ],
+)
 def test_what_is_never_suggested(texts, tags, context):
     """Numbers, stop words, short and long words, what has a tag in common already (CC-60)."""
     memories = [a_memory(text, tags=some) for text, some in zip(texts, tags, strict=True)]
@@ -90,7 +108,9 @@ def test_what_is_never_suggested(texts, tags, context):
 def test_a_refused_suggestion_is_not_made_again():
     """Taken off, it stays off; given by somebody, it is a suggestion no longer (B18)."""
     pair = [a_memory("heron one"), a_memory("heron two")]
-    tagged = [revised(m, c.fields) for m, c in zip(pair, suggested(pair, CONTEXT, NOON), strict=True)]
+    tagged = [
+        revised(m, c.fields) for m, c in zip(pair, suggested(pair, CONTEXT, NOON), strict=True)
+    ]
     refused = [m._replace(tags=()) for m in tagged]
 
     assert suggested(refused, CONTEXT, NOON) == []
@@ -98,15 +118,24 @@ def test_a_refused_suggestion_is_not_made_again():
     assert confirmed({**tagged[0].details, "a": 1}, ["x"]) == {SUGGESTED: ["heron"], "a": 1}
 
 
-@given(st.lists(st.text("abcd ", min_size=1, max_size=40).filter(str.strip), min_size=2, max_size=6), st.text("abcd "))
+@given(
+    st.lists(st.text("abcd ", min_size=1, max_size=40).filter(str.strip), min_size=2, max_size=6),
+    st.text("abcd "),
+)
 def test_suggestions_settle_down(texts, context):
     """Made once, the same retrieval suggests nothing more, and no memory drowns in tags."""
     memories = [a_memory(text) for text in texts]
     rounds = [memories]
     for _ in range(3):
         changes = {change.id: change for change in suggested(rounds[-1], context, NOON)}
-        rounds.append([revised(m, changes[m.id].fields) if m.id in changes else m for m in rounds[-1]])
+        rounds.append(
+            [revised(m, changes[m.id].fields) if m.id in changes else m for m in rounds[-1]]
+        )
 
     assert all(len(m.tags) <= MOST_SUGGESTED for m in rounds[-1])
-    assert all(set(a.tags) <= set(b.tags) for one, two in pairwise(rounds) for a, b in zip(one, two, strict=True))
+    assert all(
+        set(a.tags) <= set(b.tags)
+        for one, two in pairwise(rounds)
+        for a, b in zip(one, two, strict=True)
+    )
     assert rounds[-1] == rounds[-2]

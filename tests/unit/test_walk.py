@@ -28,17 +28,41 @@ def paths(root):
 
 
 def test_text_that_people_write_counts(tmp_path):
-    """C59: Markdown, plain text and the like; neither code nor what is hidden nor what packages bring."""
-    root = grown(tmp_path, **{"a.md": "", "b.TXT": "", "c/d.rst": "", "README": "", "code.py": "", ".hidden.md": "",
-                              ".git/x.md": "", "node_modules/p/README.md": ""})
+    """C59: Markdown, plain text and the like; neither code nor what is hidden nor what packages
+    bring.
+    """
+    root = grown(
+        tmp_path,
+        **{
+            "a.md": "",
+            "b.TXT": "",
+            "c/d.rst": "",
+            "README": "",
+            "code.py": "",
+            ".hidden.md": "",
+            ".git/x.md": "",
+            "node_modules/p/README.md": "",
+        },
+    )
     assert ["README", "a.md", "b.TXT", "c/d.rst"] == paths(root)
 
 
 def test_ignore_files_are_obeyed(tmp_path):
     """A111, B120: .gitignore and .secretsignore, below too, the innermost wins, `!` brings back."""
-    root = grown(tmp_path, **{
-        ".gitignore": "*.txt\nbuild/\n", ".secretsignore": "passwords*\n", "a.txt": "", "b.md": "", "build/c.md": "",
-        "passwords.md": "", "sub/.gitignore": "!keep.txt\n", "sub/keep.txt": "", "sub/passwords-2.md": ""})
+    root = grown(
+        tmp_path,
+        **{
+            ".gitignore": "*.txt\nbuild/\n",
+            ".secretsignore": "passwords*\n",
+            "a.txt": "",
+            "b.md": "",
+            "build/c.md": "",
+            "passwords.md": "",
+            "sub/.gitignore": "!keep.txt\n",
+            "sub/keep.txt": "",
+            "sub/passwords-2.md": "",
+        },
+    )
     found = walked(root)
     assert ["b.md", "sub/keep.txt"] == [file.path for file in found.files]
     assert found.skipped["ignored"] == 3
@@ -46,8 +70,17 @@ def test_ignore_files_are_obeyed(tmp_path):
 
 def test_the_repository_above_is_obeyed_unless_it_ignores_the_folder_itself(tmp_path):
     """A111: its rules reach into the folder; a folder that somebody chose counts all the same."""
-    grown(tmp_path, **{".git/HEAD": "", ".gitignore": "drafts/\n/notes/private.md\nown/\n", "notes/private.md": "",
-                       "notes/drafts/a.md": "", "notes/b.md": "", "own/c.md": ""})
+    grown(
+        tmp_path,
+        **{
+            ".git/HEAD": "",
+            ".gitignore": "drafts/\n/notes/private.md\nown/\n",
+            "notes/private.md": "",
+            "notes/drafts/a.md": "",
+            "notes/b.md": "",
+            "own/c.md": "",
+        },
+    )
     assert ["b.md"] == paths(Root(os.path.realpath(tmp_path / "notes"), "me"))
     assert ["c.md"] == paths(Root(os.path.realpath(tmp_path / "own"), "me"))
 
@@ -105,9 +138,16 @@ def test_large_files_and_pipes_are_left_out(tmp_path):
         read(tmp_path / "large.md", clock.now())
 
 
-@pytest.mark.parametrize(("data", "text"), [
-    (b"caf\xc3\xa9", "café"), (b"\xef\xbb\xbfcaf\xc3\xa9", "café"), (b"caf\xe9", "café"),
-    ("café".encode("utf-16"), "café"), (b"", "")])
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"caf\xc3\xa9", "café"),
+        (b"\xef\xbb\xbfcaf\xc3\xa9", "café"),
+        (b"caf\xe9", "café"),
+        ("café".encode("utf-16"), "café"),
+        (b"", ""),
+    ],
+)
 def test_text_of_any_encoding_is_read(tmp_path, data, text):
     """UTF-8 with and without its mark, UTF-16 with its mark, else Windows' western one."""
     assert text == decoded(data, tmp_path)
@@ -120,7 +160,9 @@ def test_what_is_no_text_is_refused(tmp_path):
 
 
 def test_a_fresh_stamp_is_not_trusted(tmp_path):
-    """Two writes within the file system's grain leave one stamp: what was written just now is looked at again."""
+    """Two writes within the file system's grain leave one stamp: what was written just now is
+    looked at again.
+    """
     place = tmp_path / "a.md"
     place.write_text("one")
     os.utime(place, (1_000_000_000, 1_000_000_000))

@@ -16,22 +16,43 @@ from reverie.surfaces.wiring.targets import Place, hook_command
 
 COMMAND = hook_command("claude-code", Place(Path("/m")))
 EVENTS = tuple(HOSTS["claude-code"].events)
-VALUE = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-                     lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(max_size=8), one, max_size=3),
-                     max_leaves=8)
-HANDLER = st.fixed_dictionaries({"type": st.just("command"), "command": st.sampled_from(["say done", "lint.sh"])})
-GROUP = st.fixed_dictionaries({"hooks": st.lists(HANDLER, min_size=1, max_size=2)}, optional={"matcher": st.just("*")})
-HOOKS = st.dictionaries(st.sampled_from([*EVENTS, "Notification"]), st.lists(GROUP, min_size=1, max_size=2), min_size=1,
-                        max_size=3)
-SETTINGS = st.fixed_dictionaries({}, optional={"hooks": HOOKS, "model": VALUE, "permissions": VALUE})
+VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(max_size=8), one, max_size=3),
+    max_leaves=8,
+)
+HANDLER = st.fixed_dictionaries(
+    {"type": st.just("command"), "command": st.sampled_from(["say done", "lint.sh"])}
+)
+GROUP = st.fixed_dictionaries(
+    {"hooks": st.lists(HANDLER, min_size=1, max_size=2)}, optional={"matcher": st.just("*")}
+)
+HOOKS = st.dictionaries(
+    st.sampled_from([*EVENTS, "Notification"]),
+    st.lists(GROUP, min_size=1, max_size=2),
+    min_size=1,
+    max_size=3,
+)
+SETTINGS = st.fixed_dictionaries(
+    {}, optional={"hooks": HOOKS, "model": VALUE, "permissions": VALUE}
+)
 ROOT = Path(__file__).parents[2]
 
 
 SERVER = {"command": "reverie", "args": ["mcp"]}
-THEIRS = ["~/bin/count-reverie-hook-calls.sh", "nice -n 19 reverie-hook claude-code >> ~/my.log", COMMAND + "; id",
-          "touch /x; " + COMMAND, COMMAND.replace("|| true", "|| false"), f"{COMMAND} # reverie-hook",
-          "echo reverie/surfaces/hooks/run.py", "touch /tmp/x; echo {} # reverie-hook", "reverie-hook claude-code",
-          "reverie-hook emacs 2>/dev/null || true", "$(touch /x) -I -S /r/reverie/surfaces/hooks/run.py codex"]
+THEIRS = [
+    "~/bin/count-reverie-hook-calls.sh",
+    "nice -n 19 reverie-hook claude-code >> ~/my.log",
+    COMMAND + "; id",
+    "touch /x; " + COMMAND,
+    COMMAND.replace("|| true", "|| false"),
+    f"{COMMAND} # reverie-hook",
+    "echo reverie/surfaces/hooks/run.py",
+    "touch /tmp/x; echo {} # reverie-hook",
+    "reverie-hook claude-code",
+    "reverie-hook emacs 2>/dev/null || true",
+    "$(touch /x) -I -S /r/reverie/surfaces/hooks/run.py codex",
+]
 
 
 def hooked(text, line=COMMAND):
@@ -44,7 +65,9 @@ def served(text, server=SERVER):
 
 @given(SETTINGS, st.sampled_from([None, 2, 4, "\t"]), st.booleans())
 def test_what_is_put_in_comes_out_again(settings, indent, ascii_only):
-    """Entries of others stay as they are, in order; twice changes nothing; ours taken out, every byte is as it was."""
+    """Entries of others stay as they are, in order; twice changes nothing; ours taken out, every
+    byte is as it was.
+    """
     text = json.dumps(settings, indent=indent, ensure_ascii=ascii_only) + "\n"
     others = {name: value for name, value in settings.items() if name != "hooks"}
     for put, drop in ((hooked, entries.unhooked), (served, entries.unserved)):
@@ -58,7 +81,9 @@ def test_what_is_put_in_comes_out_again(settings, indent, ascii_only):
 
 @given(SETTINGS)
 def test_what_the_host_wrote_anew_is_unwired_all_the_same(settings):
-    """The host formats its file in its own way: without ours it means what was there, empty containers too."""
+    """The host formats its file in its own way: without ours it means what was there, empty
+    containers too.
+    """
     emptied: dict[str, object] = {**settings, "hooks": {**settings.get("hooks", {}), "Stop": []}}
     starts: list[dict[str, object]] = [settings, emptied, {"mcpServers": {}}]
     for start in starts:
@@ -73,16 +98,28 @@ def test_hooks_of_others_run_as_before(settings):
     """Every handler that was there is there, in its group, under its event."""
     wired = json.loads(hooked(json.dumps(settings)).text)
     for event, groups in settings.get("hooks", {}).items():
-        assert wired["hooks"][event][:len(groups)] == groups
-    assert dict.fromkeys(EVENTS, 1) == {event: len(ours) for event, ours in entries.ours_by_event(wired).items()}
+        assert wired["hooks"][event][: len(groups)] == groups
+    assert dict.fromkeys(EVENTS, 1) == {
+        event: len(ours) for event, ours in entries.ours_by_event(wired).items()
+    }
 
 
-@pytest.mark.parametrize("text", [
-    '{\r\n\t"a": 1e5,\r\n\t"é": ["x", "y"],\r\n\t"u": "\\u00e9\\ud83d"\r\n}', '{"a":1e5,"a":2,"b":[ 1,2 ]}',
-    '\ufeff{\n  "a": 0.10,\n\n  "hooks": { }\n}', '{ "hooks" : {"Stop" : [ {"hooks":[ ]} ]}, "n": NaN }',
-    "{}", "  ", ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{\r\n\t"a": 1e5,\r\n\t"é": ["x", "y"],\r\n\t"u": "\\u00e9\\ud83d"\r\n}',
+        '{"a":1e5,"a":2,"b":[ 1,2 ]}',
+        '\ufeff{\n  "a": 0.10,\n\n  "hooks": { }\n}',
+        '{ "hooks" : {"Stop" : [ {"hooks":[ ]} ]}, "n": NaN }',
+        "{}",
+        "  ",
+        "",
+    ],
+)
 def test_what_others_wrote_stays_to_the_byte(text):
-    """Numbers, escapes, arrays on one line, line ends, doubled keys, a mark at the beginning: ours is cut in."""
+    """Numbers, escapes, arrays on one line, line ends, doubled keys, a mark at the beginning: ours
+    is cut in.
+    """
     for put in (hooked, served):
         wired = put(text)
         left = iter(wired.text)
@@ -95,14 +132,21 @@ def test_what_others_wrote_stays_to_the_byte(text):
 def test_it_is_written_as_its_neighbours_are():
     """Lines where the file has lines, as deep as they are; none where it has none."""
     wired = served('{\n    "a": 1\n}\n').text
-    assert wired == ('{\n    "a": 1,\n    "mcpServers": {\n        "reverie": {\n            "command": "reverie",\n'
-                     '            "args": [\n                "mcp"\n            ]\n        }\n    }\n}\n')
-    assert served('{"a":1}').text == '{"a":1,"mcpServers":{"reverie":{"command":"reverie","args":["mcp"]}}}'
+    assert wired == (
+        '{\n    "a": 1,\n    "mcpServers": {\n        "reverie": {\n            "command": "reverie",\n'
+        '            "args": [\n                "mcp"\n            ]\n        }\n    }\n}\n'
+    )
+    assert (
+        served('{"a":1}').text
+        == '{"a":1,"mcpServers":{"reverie":{"command":"reverie","args":["mcp"]}}}'
+    )
 
 
 @pytest.mark.parametrize("line", THEIRS)
 def test_a_command_that_mentions_ours_is_not_ours(line):
-    """What Reverie did not write to the letter stays, when we are wired and when we are unwired again."""
+    """What Reverie did not write to the letter stays, when we are wired and when we are unwired
+    again.
+    """
     text = json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": line}]}]}})
     wired = hooked(text)
     assert json.loads(wired.text)["hooks"]["Stop"][0]["hooks"][0]["command"] == line
@@ -116,49 +160,83 @@ PATH = st.text(st.characters(codec="utf-8", exclude_characters="\0\n"), max_size
 
 @given(PATH, PATH, st.sampled_from(sorted(HOSTS)), PATH)
 def test_a_line_of_ours_is_read_back(python, folder, host, home):
-    """Whatever the folders are called, quotes and blanks too: every installation knows the lines of every other."""
+    """Whatever the folders are called, quotes and blanks too: every installation knows the lines of
+    every other.
+    """
     program = (f"/{python}", "-I", "-S", f"/{folder}/reverie/surfaces/hooks/run.py")
     hook = command.Hook(program, host, home)
     assert command.read(hook.line) == hook
-    assert command.read(command.Hook(command.BY_NAME, host).line) == command.Hook(command.BY_NAME, host)
+    assert command.read(command.Hook(command.BY_NAME, host).line) == command.Hook(
+        command.BY_NAME, host
+    )
     assert command.read(hook.line + " ") is None
 
 
 def test_another_installation_gives_way():
-    """After a move of Python or Reverie there is one hook for each event, the new one, and one server."""
+    """After a move of Python or Reverie there is one hook for each event, the new one, and one
+    server.
+    """
     program = ("/old/python", "-I", "-S", "/old/reverie/surfaces/hooks/run.py")
     old = hooked("{}", command.Hook(program, "claude-code").line)
     assert hooked(old.text).text == hooked("{}").text
     flat = entries.hooked("", ["stop"], command.Hook(program, "cursor").line, flat=True).text
     assert json.loads(entries.hooked(flat, ["stop"], COMMAND, flat=True).text) == {
-        "version": 1, "hooks": {"stop": [{"command": COMMAND, "timeout": entries.TIMEOUT}]}}
-    there = {"command": "/old/python", "args": ["-m", "reverie", "mcp"], "type": "stdio",
-             "env": {"REVERIE_HOME": "/o", "X": "1"}}
+        "version": 1,
+        "hooks": {"stop": [{"command": COMMAND, "timeout": entries.TIMEOUT}]},
+    }
+    there = {
+        "command": "/old/python",
+        "args": ["-m", "reverie", "mcp"],
+        "type": "stdio",
+        "env": {"REVERIE_HOME": "/o", "X": "1"},
+    }
     text = json.dumps({"mcpServers": {"reverie": there}})
-    assert json.loads(served(text).text)["mcpServers"]["reverie"] == {**SERVER, "type": "stdio", "env": {"X": "1"}}
+    assert json.loads(served(text).text)["mcpServers"]["reverie"] == {
+        **SERVER,
+        "type": "stdio",
+        "env": {"X": "1"},
+    }
 
 
 def test_a_server_of_our_name_that_is_somebodys_own_stays():
     """It is not replaced, and not taken out."""
-    text = json.dumps({"mcpServers": {"reverie": {"command": "docker", "args": ["run", "reverie"]}}})
+    text = json.dumps(
+        {"mcpServers": {"reverie": {"command": "docker", "args": ["run", "reverie"]}}}
+    )
     with pytest.raises(BadInput, match="did not write"):
         served(text)
     assert entries.unserved(text, None) == text
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "7", '{"hooks": []}', '{"hooks": {"Stop": {}}}', "// c\n{}",
-                                  '{"hooks": {}, "hooks": {}}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        "7",
+        '{"hooks": []}',
+        '{"hooks": {"Stop": {}}}',
+        "// c\n{}",
+        '{"hooks": {}, "hooks": {}}',
+        "[" * 100_000,
+    ],
+)
 def test_what_cannot_be_merged_is_left(text):
     """A file that is odd is nobody's to mend but its owner's; how to wire by hand is said."""
     with pytest.raises(BadInput, match="reverie install HOST --print"):
         hooked(text)
 
 
-TOML = ["", '# mine\nmodel = "x"  # best\n', '[features]\nweb = true', 'a = 1\n\n\n',
-        '[mcp_servers.other]\ncommand = "x"\n']
+TOML = [
+    "",
+    '# mine\nmodel = "x"  # best\n',
+    "[features]\nweb = true",
+    "a = 1\n\n\n",
+    '[mcp_servers.other]\ncommand = "x"\n',
+]
 
 
-TABLED = {"command": "/py thon", "args": entries.SERVE_ARGS, "env": {"REVERIE_HOME": "/h\"o ü\x7f"}}
+TABLED = {"command": "/py thon", "args": entries.SERVE_ARGS, "env": {"REVERIE_HOME": '/h"o ü\x7f'}}
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
@@ -167,26 +245,40 @@ def test_toml_keeps_its_comments(text, ends):
     """Ours is a block at the end; the rest stays as it is, to the letter, with its line ends."""
     text = text.replace("\n", ends)
     wired = entries.toml_served(text, TABLED)
-    assert tomllib.loads(wired.text) == {**(before := tomllib.loads(text)), "mcp_servers": {
-        **before.get("mcp_servers", {}), "reverie": TABLED}}
+    assert tomllib.loads(wired.text) == {
+        **(before := tomllib.loads(text)),
+        "mcp_servers": {**before.get("mcp_servers", {}), "reverie": TABLED},
+    }
     assert entries.toml_served(wired.text, TABLED) == entries.Wired(wired.text)
     assert taken_back(wired.text, wired.undo) == text
     assert entries.toml_without(wired.text).rstrip() == text.rstrip()
-    assert wired.text.startswith(text) and (ends == "\n" or not text or "\n" not in wired.text.replace(ends, ""))
+    assert wired.text.startswith(text) and (
+        ends == "\n" or not text or "\n" not in wired.text.replace(ends, "")
+    )
 
 
 def test_toml_keeps_what_came_after_ours():
-    """Keys below our block, tables that the host put inside it, a file without our marks: only ours goes."""
+    """Keys below our block, tables that the host put inside it, a file without our marks: only ours
+    goes.
+    """
     text = 'model = "x"\n'
     wired = entries.toml_served(text, TABLED).text
     trust = '[projects."/p"]\ntrust_level = "trusted"\n'
-    assert tomllib.loads(entries.toml_without(wired + 'effort = "high"\n')) == {"model": "x", "effort": "high"}
-    for anew in (wired + trust, wired.replace(entries.END, trust + entries.END),
-                 wired.replace(entries.BEGIN, "").replace(entries.END, "") + trust):
+    assert tomllib.loads(entries.toml_without(wired + 'effort = "high"\n')) == {
+        "model": "x",
+        "effort": "high",
+    }
+    for anew in (
+        wired + trust,
+        wired.replace(entries.END, trust + entries.END),
+        wired.replace(entries.BEGIN, "").replace(entries.END, "") + trust,
+    ):
         assert tomllib.loads(entries.toml_without(anew)) == {"model": "x"} | tomllib.loads(trust)
         assert "reverie" not in entries.toml_without(anew) and trust in entries.toml_without(anew)
-    long = text + '[mcp_servers.reverie]\ncommand = "/p"\nargs = [\n    "-P",\n    "-m",\n' \
+    long = (
+        text + '[mcp_servers.reverie]\ncommand = "/p"\nargs = [\n    "-P",\n    "-m",\n'
         '    "reverie",\n    "mcp",\n]\n\n[mcp_servers.reverie.env]\nREVERIE_HOME = "/h"\n'
+    )
     assert tomllib.loads(entries.toml_without(long)) == tomllib.loads(text)
 
 
@@ -198,18 +290,28 @@ def test_toml_that_cannot_take_ours_is_left(text):
 
 
 def test_a_hook_never_ends_with_two():
-    """For Claude Code 2 means: block. A missing interpreter or file must not (INTEGRATIONS §1.7)."""
+    """For Claude Code 2 means: block. A missing interpreter or file must not
+    (INTEGRATIONS §1.7).
+    """
     assert COMMAND.endswith("|| true") and "REVERIE_HOME=/m" in COMMAND
     assert "REVERIE_HOME='/a b'" in hook_command("codex", Place(Path("/a b")))
 
 
 def test_the_plugin_is_what_install_writes():
-    """The plugin's hooks are those of `reverie install claude-code`, by the command's name; the market names it."""
+    """The plugin's hooks are those of `reverie install claude-code`, by the command's name; the
+    market names it.
+    """
     plugin = ROOT / "plugins" / "claude-code"
     written = json.loads((plugin / "hooks" / "hooks.json").read_text())
-    assert written["hooks"] == json.loads(hooked("{}", command.Hook(command.BY_NAME, "claude-code").line).text)["hooks"]
+    assert (
+        written["hooks"]
+        == json.loads(hooked("{}", command.Hook(command.BY_NAME, "claude-code").line).text)["hooks"]
+    )
     assert json.loads((plugin / ".mcp.json").read_text())["mcpServers"] == {
-        "reverie": {"command": "reverie", "args": ["mcp"]}}
+        "reverie": {"command": "reverie", "args": ["mcp"]}
+    }
     market = json.loads((ROOT / ".claude-plugin" / "marketplace.json").read_text())
     about = json.loads((plugin / ".claude-plugin" / "plugin.json").read_text())
-    assert [(one["name"], ROOT / one["source"]) for one in market["plugins"]] == [(about["name"], plugin)]
+    assert [(one["name"], ROOT / one["source"]) for one in market["plugins"]] == [
+        (about["name"], plugin)
+    ]

@@ -14,42 +14,69 @@ from reverie.words import MAX_TERMS, fingerprint, indexable, query_terms
 def found() -> Iterator[object]:
     """A function that says whether a query finds a text in a real FTS5 table."""
     db = sqlite3.connect(":memory:")
-    db.execute("create virtual table t using fts5 (b, tokenize = 'porter unicode61 remove_diacritics 2')")
+    db.execute(
+        "create virtual table t using fts5 (b, tokenize = 'porter unicode61 remove_diacritics 2')"
+    )
 
     def finds(text: str, query: str) -> bool:
         db.execute("delete from t")
         db.execute("insert into t (b) values (?)", (indexable(text),))
         asked = " OR ".join(f'"{term}"' for term in query_terms(query))
-        return bool(asked) and db.execute("select count(*) from t where t match ?", (asked,)).fetchone()[0] == 1
+        return (
+            bool(asked)
+            and db.execute("select count(*) from t where t match ?", (asked,)).fetchone()[0] == 1
+        )
 
     yield finds
     db.close()
 
 
-@pytest.mark.parametrize(("text", "query"), [
-    ("call getUserName before login", "user name"),
-    ("the table is called user_accounts", "user-accounts"),
-    ("see src/heron/deploy.py", "deploy.py"),
-    ("see src/heron/deploy.py", "heron"),
-    ("staging-eu.heron.internal", "staging eu"),
-    ("run the tests twice", "running test"),
-    ("我们的服务器在北京", "服务器在哪里"),
-    ("ステージングサーバーはヘロンです", "サーバー"),
-    ("서버 이름은 헤론입니다", "헤론"),
-    ("เซิร์ฟเวอร์ชื่อนกกระสา", "เซิร์ฟเวอร์"),
-    ("café au lait", "cafe"),
-    ("error E4021 on login", "what is E4021?"),
-    ("don't use println!", "println!"),
-    ("the user's editor", "user editor"),
-    ("ﬁle system", "file"),
-])
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("call getUserName before login", "user name"),
+        ("the table is called user_accounts", "user-accounts"),
+        ("see src/heron/deploy.py", "deploy.py"),
+        ("see src/heron/deploy.py", "heron"),
+        ("staging-eu.heron.internal", "staging eu"),
+        ("run the tests twice", "running test"),
+        ("我们的服务器在北京", "服务器在哪里"),
+        ("ステージングサーバーはヘロンです", "サーバー"),
+        ("서버 이름은 헤론입니다", "헤론"),
+        ("เซิร์ฟเวอร์ชื่อนกกระสา", "เซิร์ฟเวอร์"),
+        ("café au lait", "cafe"),
+        ("error E4021 on login", "what is E4021?"),
+        ("don't use println!", "println!"),
+        ("the user's editor", "user editor"),
+        ("ﬁle system", "file"),
+    ],
+)
 def test_what_is_there_is_found(found, text, query):
     """Variants of writing, identifiers and scripts without spaces find the same memory (CC-31)."""
     assert found(text, query)
 
 
-@pytest.mark.parametrize("query", ['"', "'", "a AND b", "(x OR", "NEAR(", "col:x", "*", "-", "^", "\x00", "\ud800",
-                                   "🦊", "", 'he said "no"', "a\"b", "שלום עולם"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"',
+        "'",
+        "a AND b",
+        "(x OR",
+        "NEAR(",
+        "col:x",
+        "*",
+        "-",
+        "^",
+        "\x00",
+        "\ud800",
+        "🦊",
+        "",
+        'he said "no"',
+        'a"b',
+        "שלום עולם",
+    ],
+)
 def test_no_query_is_an_error(found, query):
     """Quotes, operators and odd characters are text, never syntax (CC-29)."""
     found("anything", query)
@@ -68,7 +95,9 @@ def test_ten_thousand_words_are_capped():
 
 @given(st.text())
 def test_a_term_is_always_safe_to_quote(text):
-    """No term ever holds a double quote or a NUL, which would end the string in a MATCH expression."""
+    """No term ever holds a double quote or a NUL, which would end the string in a
+    MATCH expression.
+    """
     assert not [term for term in query_terms(text) if '"' in term or "\x00" in term]
 
 

@@ -1,4 +1,5 @@
-"""Memory in agents that are written with somebody's framework: a file for each, imported only when it is used.
+"""Memory in agents that are written with somebody's framework: a file for each, imported only when
+it is used.
 
     beside           any loop in Python: a context manager, or a decorator of the function that calls the model
     openai_agents    OpenAI Agents SDK: a session, hooks, and a filter of what the model is sent
@@ -7,6 +8,6 @@
     anthropic        Anthropic's SDK: the handler of its memory tool
     claude_agent     Claude Agent SDK: hooks
 
-Always true, but for what an agent asks of memory itself: no turn waits for memory, and no trouble in memory reaches the
-agent. It gets what it would have got without, and `trouble` says why.
+Always true, but for what an agent asks of memory itself: no turn waits for memory, and no trouble
+in memory reaches the agent. It gets what it would have got without, and `trouble` says why.
 """

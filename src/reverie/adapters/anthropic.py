@@ -2,8 +2,8 @@
 
     client.beta.messages.tool_runner(..., tools=[MemoryTool(mind, "me/shop")])
 
-What the commands do is told in `surfaces.notebook`. An error is an answer to the model, in the words that it knows;
-what goes wrong in memory itself, such as a disk that is full, is one too.
+What the commands do is told in `surfaces.notebook`. An error is an answer to the model, in the
+words that it knows; what goes wrong in memory itself, such as a disk that is full, is one too.
 """
 
 from __future__ import annotations
@@ -29,15 +29,24 @@ from reverie.surfaces.notebook import Notebook
 if TYPE_CHECKING:
     from reverie.mind import Mind
 
-Command = (BetaMemoryTool20250818ViewCommand | BetaMemoryTool20250818CreateCommand
-           | BetaMemoryTool20250818StrReplaceCommand | BetaMemoryTool20250818InsertCommand
-           | BetaMemoryTool20250818DeleteCommand | BetaMemoryTool20250818RenameCommand)
+Command = (
+    BetaMemoryTool20250818ViewCommand
+    | BetaMemoryTool20250818CreateCommand
+    | BetaMemoryTool20250818StrReplaceCommand
+    | BetaMemoryTool20250818InsertCommand
+    | BetaMemoryTool20250818DeleteCommand
+    | BetaMemoryTool20250818RenameCommand
+)
 
 
 class MemoryTool(BetaAbstractMemoryTool):
-    """The files under /memories of one space. `more` is what the SDK's own tools take, such as `cache_control`."""
+    """The files under /memories of one space. `more` is what the SDK's own tools take, such as
+    `cache_control`.
+    """
 
-    def __init__(self, mind: Mind, space: str | None = None, *, session: str = "", **more: Any) -> None:
+    def __init__(
+        self, mind: Mind, space: str | None = None, *, session: str = "", **more: Any
+    ) -> None:
         super().__init__(**more)
         self.notebook = Notebook(mind, space_meant(space), session)
 
@@ -55,7 +64,9 @@ class MemoryTool(BetaAbstractMemoryTool):
 class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
     """The same for the SDK's async client, beside the event loop."""
 
-    def __init__(self, mind: Mind, space: str | None = None, *, session: str = "", **more: Any) -> None:
+    def __init__(
+        self, mind: Mind, space: str | None = None, *, session: str = "", **more: Any
+    ) -> None:
         super().__init__(**more)
         self.notebook = Notebook(mind, space_meant(space), session)
 

@@ -10,8 +10,9 @@
     compaction      extraction does not wait for it; what was given and taught is said again with the next hook
                     that can carry it, for the SDK has no hook for a session's beginning, nor for the end of either
 
-One object serves all sessions of a process. No hook decides anything about a tool, none fails: in any trouble it
-answers `{}`. For Claude Code itself there is `reverie install claude-code`; do not use both in one session.
+One object serves all sessions of a process. No hook decides anything about a tool, none fails: in
+any trouble it answers `{}`. For Claude Code itself there is `reverie install claude-code`; do not
+use both in one session.
 """
 
 from __future__ import annotations
@@ -29,17 +30,19 @@ from reverie.surfaces.hooks.hosts import CARRIES, milliseconds
 if TYPE_CHECKING:
     from reverie.mind import Mind
 
-SECONDS = 2.0            # until a hook goes without; they take milliseconds
+SECONDS = 2.0  # until a hook goes without; they take milliseconds
 
 
 class SessionMemory(Conversations):
     """Memory beside the sessions of an agent. Use it as a context manager, or call `close`."""
 
-    late = ""                # the last hook that was not waited for
+    late = ""  # the last hook that was not waited for
 
     def __init__(self, mind: Mind, space: str | None = None) -> None:
         super().__init__(mind, space)
-        self._shortened: set[str] = set()      # sessions whose context is about to lose what it was given
+        self._shortened: set[str] = (
+            set()
+        )  # sessions whose context is about to lose what it was given
 
     @property
     def trouble(self) -> str:
@@ -51,17 +54,24 @@ class SessionMemory(Conversations):
         return {event: [HookMatcher(hooks=[self._hook(answer)])] for event, answer in HOOKS.items()}
 
     def _hook(self, answer: Callable[[Beside, Mapping[str, Any]], str]) -> HookCallback:
-        async def hook(given: HookInput, _tool_use_id: str | None, _context: HookContext) -> HookJSONOutput:
+        async def hook(
+            given: HookInput, _tool_use_id: str | None, _context: HookContext
+        ) -> HookJSONOutput:
             event, text = given["hook_event_name"], ""
             try:
-                text = await asyncio.wait_for(asyncio.to_thread(self._answer, answer, dict(given)), SECONDS)
+                text = await asyncio.wait_for(
+                    asyncio.to_thread(self._answer, answer, dict(given)), SECONDS
+                )
             except TimeoutError:
                 self.late = f"{event} took too long"
             said = {"hookEventName": event, "additionalContext": text}
             return cast(HookJSONOutput, {"hookSpecificOutput": said} if text else {})
+
         return hook
 
-    def _answer(self, answer: Callable[[Beside, Mapping[str, Any]], str], given: Mapping[str, Any]) -> str:
+    def _answer(
+        self, answer: Callable[[Beside, Mapping[str, Any]], str], given: Mapping[str, Any]
+    ) -> str:
         session = str(given.get("session_id", ""))
         beside, event = self.of(session), given["hook_event_name"]
         again = ""
@@ -86,16 +96,24 @@ def before_tool(beside: Beside, given: Mapping[str, Any]) -> str:
 
 def after_tool(beside: Beside, given: Mapping[str, Any]) -> str:
     """A tool ran."""
-    beside.ran(given["tool_name"], given["tool_input"], given["tool_response"],
-               duration=milliseconds(given.get("duration_ms")))
+    beside.ran(
+        given["tool_name"],
+        given["tool_input"],
+        given["tool_response"],
+        duration=milliseconds(given.get("duration_ms")),
+    )
     return ""
 
 
 def failed(beside: Beside, given: Mapping[str, Any]) -> str:
     """A tool failed."""
     known = beside.fixed(given["error"])
-    beside.ran(given["tool_name"], given["tool_input"], error=given["error"],
-               duration=milliseconds(given.get("duration_ms")))
+    beside.ran(
+        given["tool_name"],
+        given["tool_input"],
+        error=given["error"],
+        duration=milliseconds(given.get("duration_ms")),
+    )
     return known
 
 

@@ -2,11 +2,12 @@
 
     graph = builder.compile(store=MemoryStore(mind, "me/shop"))
 
-An item is a memory of kind "file": kept whole, never merged, never faded, and it does not pop up by itself; searching
-is Reverie's `recall`. All items are in one space; their namespaces are in `details["item"]` and, joined by dots, among
-the tags. Deleting retires, and what is put in the place of something leaves a history, so both can be taken back
-(`restore`, `undo`). Secrets are taken out of values. As a store is asked on purpose, trouble is raised here. No TTL:
-what is put stays.
+An item is a memory of kind "file": kept whole, never merged, never faded, and it does not pop up by
+itself; searching is Reverie's `recall`. All items are in one space; their namespaces are in
+`details["item"]` and, joined by dots, among the tags. Deleting retires, and what is put in the
+place of something leaves a history, so both can be taken back (`restore`, `undo`). Secrets are
+taken out of values. As a store is asked on purpose, trouble is raised here. No TTL: what is put
+stays.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ if TYPE_CHECKING:
     from reverie.mind import Mind
     from reverie.store import Store
 
-ITEM = "item"            # the detail that makes a memory an item
-PAGE = 1_000             # memories that are read at once
-NEWEST = 10              # where there are few new ones among those that are known
+ITEM = "item"  # the detail that makes a memory an item
+PAGE = 1_000  # memories that are read at once
+NEWEST = 10  # where there are few new ones among those that are known
 NOT_KEPT = "Nothing was kept; give JSON values: texts, finite numbers, booleans, None, and lists and mappings of them"
-FIRST = 100              # hits of a search that are ranked at first, for most pages end before
-RANKED = 1_000           # … and at most; further items follow without a score
+FIRST = 100  # hits of a search that are ranked at first, for most pages end before
+RANKED = 1_000  # … and at most; further items follow without a score
 
 Namespace = tuple[str, ...]
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -72,20 +73,26 @@ class Entry(NamedTuple):
     namespace: Namespace
     key: str
     value: dict[str, Any]
-    indexed: bool            # found by searching
+    indexed: bool  # found by searching
     memory: Memory
 
 
 class MemoryStore(BaseStore):
-    """The items of one space; `fields` are the paths of a value that are searched, "$" being all of it."""
+    """The items of one space; `fields` are the paths of a value that are searched, "$" being all of
+    it.
+    """
 
-    def __init__(self, mind: Mind, space: str | None = None, *, fields: Sequence[str] = ("$",)) -> None:
+    def __init__(
+        self, mind: Mind, space: str | None = None, *, fields: Sequence[str] = ("$",)
+    ) -> None:
         self.mind, self.fields = mind, tuple(fields)
         self._space = space_meant(space)
         self._index = Index(mind.store, self._space)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """What each operation answers; what is read is as it was before anything of this batch is put."""
+        """What each operation answers; what is read is as it was before anything of this batch is
+        put.
+        """
         asked = list(ops)
         if strange := next((op for op in asked if not isinstance(op, tuple(ANSWERS))), None):
             raise ValueError(f"Unknown operation type: {type(strange)}")
@@ -109,23 +116,38 @@ class MemoryStore(BaseStore):
         rest: list[Entry] = []
         if len(best) < op.offset + op.limit:
             known = {entry.memory.id for entry, _ in best}
-            rest = sorted((entry for entry in self._entries(op.namespace_prefix)
-                           if entry.memory.id not in known and fits(entry.value, op.filter or {})),
-                          key=lambda entry: (-entry.memory.updated_at, entry.memory.id))
-        found = [*best, *((entry, None) for entry in rest)][op.offset:op.offset + op.limit]
+            rest = sorted(
+                (
+                    entry
+                    for entry in self._entries(op.namespace_prefix)
+                    if entry.memory.id not in known and fits(entry.value, op.filter or {})
+                ),
+                key=lambda entry: (-entry.memory.updated_at, entry.memory.id),
+            )
+        found = [*best, *((entry, None) for entry in rest)][op.offset : op.offset + op.limit]
         return [SearchItem(**shown(entry), score=score) for entry, score in found]
 
     def _ranked(self, op: SearchOp) -> list[tuple[Entry, float | None]]:
-        """What the query finds, best first. More than the first hits are asked for only where a page needs them, and
-        follow those, so that pages do not overlap.
+        """What the query finds, best first. More than the first hits are asked for only where a
+        page needs them, and follow those, so that pages do not overlap.
         """
         tags, found = tags_of(op.namespace_prefix)[-1:], dict[str, tuple[Entry, float | None]]()
         for many in (FIRST, RANKED):
-            hits = self.mind.recall(op.query or "", space=self._space, kinds=(FILE,), tags=tags, limit=many)
-            entries = [(entry_of(hit.memory), hit.score) for hit in hits if ITEM in hit.memory.details]
-            found |= {entry.memory.id: (entry, score) for entry, score in entries if entry.memory.id not in found
-                      and entry.indexed and below(entry, op.namespace_prefix) and fits(entry.value, op.filter or {})
-                      and self._is_newest(entry)}  # fmt: skip
+            hits = self.mind.recall(
+                op.query or "", space=self._space, kinds=(FILE,), tags=tags, limit=many
+            )
+            entries = [
+                (entry_of(hit.memory), hit.score) for hit in hits if ITEM in hit.memory.details
+            ]
+            found |= {
+                entry.memory.id: (entry, score)
+                for entry, score in entries
+                if entry.memory.id not in found
+                and entry.indexed
+                and below(entry, op.namespace_prefix)
+                and fits(entry.value, op.filter or {})
+                and self._is_newest(entry)
+            }
             if len(hits) < many or len(found) >= op.offset + op.limit:
                 break
         return list(found.values())
@@ -136,9 +158,12 @@ class MemoryStore(BaseStore):
         return newest is not None and newest.memory.id == entry.memory.id
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
-        found = {namespace[:op.max_depth] for namespace in self._index.namespaces()
-                 if all(matches(condition, namespace) for condition in op.match_conditions or ())}
-        return sorted(found)[op.offset:op.offset + op.limit]
+        found = {
+            namespace[: op.max_depth]
+            for namespace in self._index.namespaces()
+            if all(matches(condition, namespace) for condition in op.match_conditions or ())
+        }
+        return sorted(found)[op.offset : op.offset + op.limit]
 
     def _put(self, ops: Sequence[PutOp]) -> None:
         """Put and delete, each item once."""
@@ -159,18 +184,47 @@ class MemoryStore(BaseStore):
         """An item as a memory's fields."""
         for name in (*op.namespace, op.key):
             if private(name, self.mind.settings.policy) != name:
-                raise BadInput("That key or namespace holds a secret. It is written down as it is; choose another")
-        text = "" if op.index is False else searched(value, self.fields if op.index is None else op.index)
+                raise BadInput(
+                    "That key or namespace holds a secret. It is written down as it is; choose another"
+                )
+        text = (
+            ""
+            if op.index is False
+            else searched(value, self.fields if op.index is None else op.index)
+        )
         name = "/".join((*op.namespace, op.key))
-        return {"text": text or name, "title": name, "tags": tags_of(op.namespace),
-                "session": name_of(op.namespace, op.key), "details": {ITEM: {
-                    "namespace": list(op.namespace), "key": op.key, "value": plain(value), "indexed": bool(text)}}}
+        return {
+            "text": text or name,
+            "title": name,
+            "tags": tags_of(op.namespace),
+            "session": name_of(op.namespace, op.key),
+            "details": {
+                ITEM: {
+                    "namespace": list(op.namespace),
+                    "key": op.key,
+                    "value": plain(value),
+                    "indexed": bool(text),
+                }
+            },
+        }
 
     def _entry(self, namespace: Namespace, key: str) -> Entry | None:
         """The newer one of two with one key, such as after a restore."""
-        where = Filter(spaces=(self._space,), kinds=(FILE,), session=name_of(namespace, key), having=ITEM, limit=PAGE)
-        return next((entry for entry in map(entry_of, self.mind.store.browse(where))
-                     if (entry.namespace, entry.key) == (tuple(namespace), key)), None)
+        where = Filter(
+            spaces=(self._space,),
+            kinds=(FILE,),
+            session=name_of(namespace, key),
+            having=ITEM,
+            limit=PAGE,
+        )
+        return next(
+            (
+                entry
+                for entry in map(entry_of, self.mind.store.browse(where))
+                if (entry.namespace, entry.key) == (tuple(namespace), key)
+            ),
+            None,
+        )
 
     def _entries(self, prefix: Namespace) -> Iterator[Entry]:
         """Every item below a namespace, each key once, newest first."""
@@ -182,11 +236,13 @@ class MemoryStore(BaseStore):
 
 
 class Index:
-    """The namespaces of a space's items, as they were after the event `_seen`; only what changed since is read."""
+    """The namespaces of a space's items, as they were after the event `_seen`; only what changed
+    since is read.
+    """
 
     def __init__(self, store: Store, space: str) -> None:
         self._store, self._space = store, space
-        self._known: dict[str, Namespace] = {}      # by the id of an item's memory
+        self._known: dict[str, Namespace] = {}  # by the id of an item's memory
         self._seen = 0
         self._generation: str | None = None
         self._one_at_a_time = Lock()
@@ -202,20 +258,31 @@ class Index:
             self._known = {}
         for one in items(self._store, self._space, (), NEWEST if self._known else PAGE):
             if one.id in self._known:
-                break                    # newest first: an import, of which no event tells, comes before what is known
+                # newest first: an import, of which no event tells, comes before what is known
+                break
             self._known[one.id] = entry_of(one).namespace
         if generation == self._generation and last != self._seen:
             changed = {record.memory_id for record in self._store.altered_after(self._seen)}
             for id in changed:
                 self._known.pop(id, None)
-            self._known |= {one.id: entry_of(one).namespace for one in self._store.get(sorted(changed))
-                            if one.active and one.space == self._space and one.kind == FILE and ITEM in one.details}
+            self._known |= {
+                one.id: entry_of(one).namespace
+                for one in self._store.get(sorted(changed))
+                if one.active
+                and one.space == self._space
+                and one.kind == FILE
+                and ITEM in one.details
+            }
         self._seen, self._generation = last, generation
 
 
 def items(store: Store, space: str, prefix: Namespace, page: int | None = None) -> Iterator[Memory]:
-    """The memories of all items below a namespace, newest first, and of some that its tag cannot tell from those."""
-    where = Filter(spaces=(space,), kinds=(FILE,), tags=tags_of(prefix)[-1:], having=ITEM, limit=page or PAGE)
+    """The memories of all items below a namespace, newest first, and of some that its tag cannot
+    tell from those.
+    """
+    where = Filter(
+        spaces=(space,), kinds=(FILE,), tags=tags_of(prefix)[-1:], having=ITEM, limit=page or PAGE
+    )
     return chain.from_iterable(pages(store, where))
 
 
@@ -235,11 +302,13 @@ def entry_of(memory: Memory) -> Entry:
 
 def below(entry: Entry, prefix: Namespace) -> bool:
     """Whether an item is in this namespace or one within it."""
-    return entry.namespace[:len(prefix)] == tuple(prefix)
+    return entry.namespace[: len(prefix)] == tuple(prefix)
 
 
 def name_of(namespace: Namespace, key: str) -> str:
-    """The session that an item's memory is kept under: its own, by which it is looked up however many there are."""
+    """The session that an item's memory is kept under: its own, by which it is looked up however
+    many there are.
+    """
     return derived_id(dumps([*namespace, key]), 0.0, "item")
 
 
@@ -252,28 +321,40 @@ def plain(value: Any, path: str = "value") -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(inner, f"{path}[{place}]") for place, inner in enumerate(value)]
     if not (value is None or isinstance(value, (str, int, float))) or (
-            isinstance(value, float) and not math.isfinite(value)):
+        isinstance(value, float) and not math.isfinite(value)
+    ):
         raise BadInput(f"{path} is {value!r:.60}, of the type {type(value).__name__}. {NOT_KEPT}")
     return value
 
 
 def shown(entry: Entry) -> dict[str, Any]:
     """An item's fields as LangGraph names them."""
-    return {"namespace": entry.namespace, "key": entry.key, "value": dict(entry.value),
-            "created_at": datetime.fromtimestamp(entry.memory.created_at, UTC),
-            "updated_at": datetime.fromtimestamp(entry.memory.updated_at, UTC)}
+    return {
+        "namespace": entry.namespace,
+        "key": entry.key,
+        "value": dict(entry.value),
+        "created_at": datetime.fromtimestamp(entry.memory.created_at, UTC),
+        "updated_at": datetime.fromtimestamp(entry.memory.updated_at, UTC),
+    }
 
 
 def tags_of(namespace: Namespace) -> tuple[str, ...]:
-    """A tag for a namespace and each above it, as far as tags can be that long: users, users.ann."""
-    paths = (".".join(namespace[:length + 1]) for length in range(len(namespace)))
-    return checked_tags((path for path in paths if len(path) <= MOST_TAG), USUAL)    # `_fields` has looked at names
+    """A tag for a namespace and each above it, as far as tags can be that long: users,
+    users.ann.
+    """
+    paths = (".".join(namespace[: length + 1]) for length in range(len(namespace)))
+    return checked_tags(
+        (path for path in paths if len(path) <= MOST_TAG), USUAL
+    )  # `_fields` has looked at names
 
 
 def searched(value: Mapping[str, Any], paths: Sequence[str]) -> str:
     """What of a value is found by searching, a line for each piece."""
-    pieces = leaves(value) if "$" in paths else [
-        text for path in paths for text in get_text_at_path(value, tokenize_path(path))]
+    pieces = (
+        leaves(value)
+        if "$" in paths
+        else [text for path in paths for text in get_text_at_path(value, tokenize_path(path))]
+    )
     return "\n".join(pieces).strip()
 
 
@@ -291,10 +372,15 @@ def fits(value: Any, wanted: Any) -> bool:
     if isinstance(wanted, Mapping):
         if any(name.startswith("$") for name in wanted):
             return all(operator(name)(value, other) for name, other in wanted.items())
-        return isinstance(value, Mapping) and all(fits(value.get(name), other) for name, other in wanted.items())
+        return isinstance(value, Mapping) and all(
+            fits(value.get(name), other) for name, other in wanted.items()
+        )
     if isinstance(wanted, (list, tuple)):
-        return (isinstance(value, (list, tuple)) and len(value) == len(wanted)
-                and all(map(fits, value, wanted)))
+        return (
+            isinstance(value, (list, tuple))
+            and len(value) == len(wanted)
+            and all(map(fits, value, wanted))
+        )
     return bool(value == wanted)
 
 
@@ -318,5 +404,9 @@ def matches(condition: MatchCondition, namespace: Namespace) -> bool:
     path = condition.path
     if len(namespace) < len(path):
         return False
-    part = namespace[:len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path):]
+    part = (
+        namespace[: len(path)]
+        if condition.match_type == "prefix"
+        else namespace[len(namespace) - len(path) :]
+    )
     return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))

@@ -5,10 +5,10 @@
                                    post_model_hook=memory.after_model)
         agent.invoke({"messages": [("user", "…")]}, {"configurable": {"thread_id": "monday"}})
 
-In a graph of one's own both are nodes: one before and one after the node that calls the model, which sends it what then
-stands in `state["llm_input_messages"]`.
-One object serves all threads of an agent, each by its `thread_id`. Always true: what comes up is in what the model is
-sent and not in the state, so it does not pile up; in any trouble the model gets what it would have got without.
+In a graph of one's own both are nodes: one before and one after the node that calls the model,
+which sends it what then stands in `state["llm_input_messages"]`. One object serves all threads of
+an agent, each by its `thread_id`. Always true: what comes up is in what the model is sent and not
+in the state, so it does not pile up; in any trouble the model gets what it would have got without.
 """
 
 from __future__ import annotations
@@ -25,8 +25,12 @@ from reverie.adapters.beside import Beside, Conversations
 class AgentMemory(Conversations):
     """Memory beside the threads of an agent. Use it as a context manager, or call `close`."""
 
-    def before_model(self, state: Mapping[str, Any], config: RunnableConfig) -> dict[str, list[AnyMessage]]:
-        """What to send to the model: the messages of the thread, with what comes up at their end."""
+    def before_model(
+        self, state: Mapping[str, Any], config: RunnableConfig
+    ) -> dict[str, list[AnyMessage]]:
+        """What to send to the model: the messages of the thread, with what comes up at
+        their end.
+        """
         beside, messages = self._beside(config), list(state["messages"])
         block = beside.turn(readable(beside, messages))
         return {"llm_input_messages": [*messages, HumanMessage(block.text)] if block else messages}

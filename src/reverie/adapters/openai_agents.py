@@ -1,16 +1,19 @@
-"""OpenAI Agents SDK: memory comes up before each call of the model, runs of tools are recorded, history is kept.
+"""OpenAI Agents SDK: memory comes up before each call of the model, runs of tools are recorded,
+history is kept.
 
-    async with AgentMemory(mind, "me/shop", session="monday") as memory:
-        await Runner.run(agent, "…", session=memory.history, hooks=memory, run_config=memory.run_config())
+    async with AgentMemory(mind, "me/shop", session="monday") as memory: await Runner.run(agent,
+        "…", session=memory.history, hooks=memory, run_config=memory.run_config())
 
-Each of the three does its part without the others. What must be known of a tool, and what once mended its failure, is
-sent with the model's next call; a tool that has `memory.guard` among its `tool_input_guardrails` is warned of before it
-runs. Always true: what comes up is sent and not kept in the history, so it does not pile up; what a session drops or
-clears stays in the log; secrets are not in it.
+Each of the three does its part without the others. What must be known of a tool, and what once
+mended its failure, is sent with the model's next call; a tool that has `memory.guard` among its
+`tool_input_guardrails` is warned of before it runs. Always true: what comes up is sent and not kept
+in the history, so it does not pile up; what a session drops or clears stays in the log; secrets are
+not in it.
 
-The SDK tells hooks only that a tool has ended. That it failed is known from the formatter of errors (for a tool with
-the default handler), from the trace (where tracing is on), from the default texts of errors, and from `async with` if
-the error ends the run. A handler of one's own, where tracing is off, makes a failure an answer like others.
+The SDK tells hooks only that a tool has ended. That it failed is known from the formatter of errors
+(for a tool with the default handler), from the trace (where tracing is on), from the default texts
+of errors, and from `async with` if the error ends the run. A handler of one's own, where tracing is
+off, makes a failure an answer like others.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ from reverie.adapters.openai_history import History, Item
 if TYPE_CHECKING:
     from reverie.mind import Mind
 
-TIMED_OUT = "Tool '{}' timed out after {:g} seconds."      # as the SDK words it
+TIMED_OUT = "Tool '{}' timed out after {:g} seconds."  # as the SDK words it
 CUT_OFF = "The run ended before the tool did"
 ONCE = "It did not run. Call it again if it should run all the same: this is said once."
 
@@ -54,22 +57,24 @@ class Call(NamedTuple):
     """A tool that was called."""
 
     tool: str
-    given: Any               # its arguments, by name where they are JSON
-    began: float             # on `clock.ticks`
+    given: Any  # its arguments, by name where they are JSON
+    began: float  # on `clock.ticks`
     error: str = ""
 
 
 class AgentMemory(RunHooks[Any]):
-    """Memory of one conversation: give it to `Runner.run` as `hooks`. Use it as a context manager, or call `close`."""
+    """Memory of one conversation: give it to `Runner.run` as `hooks`. Use it as a context manager,
+    or call `close`.
+    """
 
     def __init__(self, mind: Mind, space: str | None = None, *, session: str) -> None:
         self.beside = Beside(mind, space, session=session)
         self.history = History(mind, session, space)
         self.guard: ToolInputGuardrail[Any] = ToolInputGuardrail(self._guarded, "reverie")
-        self._sent: list[Item] = []            # the conversation as it was when the model was last called
-        self._running: dict[str, Call] = {}    # by the id of the call
-        self._errors: dict[str, str] = {}      # of calls that are not over
-        self._ended: list[Call] = []           # since the model was last called
+        self._sent: list[Item] = []  # the conversation as it was when the model was last called
+        self._running: dict[str, Call] = {}  # by the id of the call
+        self._errors: dict[str, str] = {}  # of calls that are not over
+        self._ended: list[Call] = []  # since the model was last called
 
     @property
     def trouble(self) -> str:
@@ -77,7 +82,9 @@ class AgentMemory(RunHooks[Any]):
         return self.beside.trouble or self.history.trouble
 
     def run_config(self, config: RunConfig | None = None) -> RunConfig:
-        """The configuration with memory in it; what it has of its own, a filter or a formatter of errors, stays."""
+        """The configuration with memory in it; what it has of its own, a filter or a formatter of
+        errors, stays.
+        """
         config = config or RunConfig()
         first, formatter = config.call_model_input_filter, config.tool_error_formatter
 
@@ -90,32 +97,45 @@ class AgentMemory(RunHooks[Any]):
                 self._errors[args.call_id] = told(args.error)
             said = formatter(args) if formatter else None
             return await said if isawaitable(said) else said
+
         return replace(config, call_model_input_filter=filtered, tool_error_formatter=failed)
 
     async def _prepared(self, data: ModelInputData) -> ModelInputData:
         self._sent = list(data.input)
         ended, self._ended = self._ended, []
         texts = await asyncio.to_thread(self._comes_up, ended)
-        return replace(data, input=[*data.input, {"role": "user", "content": "\n\n".join(texts)}]) if texts else data
+        return (
+            replace(data, input=[*data.input, {"role": "user", "content": "\n\n".join(texts)}])
+            if texts
+            else data
+        )
 
     def _comes_up(self, ended: list[Call]) -> list[str]:
-        """What the model is to know now, of the conversation and of the tools that it has just called."""
+        """What the model is to know now, of the conversation and of the tools that it has just
+        called.
+        """
         texts = [self.beside.turn(self._sent).text]
         for call in ended:
             texts.append(self.beside.warned(call.tool, call.given))
             texts.append(self.beside.fixed(call.error) if call.error else "")
         return [text for text in texts if text]
 
-    async def on_llm_end(self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse) -> None:
+    async def on_llm_end(
+        self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse
+    ) -> None:
         """The answer is kept and learned from."""
         said: list[Item] = self.beside.spared([], lambda: list(response.to_input_items()))
         await asyncio.to_thread(self.beside.heed, [*self._sent, *said])
 
-    async def on_tool_start(self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool) -> None:
+    async def on_tool_start(
+        self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool
+    ) -> None:
         """A tool is about to run."""
         self._running[id_of(context, tool)] = Call(tool.name, given_to(context), clock.ticks())
 
-    async def on_tool_end(self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool, result: object) -> None:
+    async def on_tool_end(
+        self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool, result: object
+    ) -> None:
         """A tool ran, or failed and its error was made an answer."""
         id = id_of(context, tool)
         call = self._running.pop(id, Call(tool.name, given_to(context), clock.ticks()))
@@ -124,15 +144,25 @@ class AgentMemory(RunHooks[Any]):
         self._record(call._replace(error=error), None if error else result)
 
     def _record(self, call: Call, result: object = None) -> None:
-        self.beside.ran(call.tool, call.given, result, error=call.error or None,
-                        duration=clock.ticks() - call.began)
+        self.beside.ran(
+            call.tool,
+            call.given,
+            result,
+            error=call.error or None,
+            duration=clock.ticks() - call.began,
+        )
         self._ended.append(call)
 
     def _guarded(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
         """What must never be done is said in the place of a tool's result, once."""
-        warning = self.beside.warned(data.context.tool_name, given_to(data.context), kinds=("negative",))
-        return (ToolGuardrailFunctionOutput.reject_content(f"{warning}\n{ONCE}") if warning
-                else ToolGuardrailFunctionOutput.allow())
+        warning = self.beside.warned(
+            data.context.tool_name, given_to(data.context), kinds=("negative",)
+        )
+        return (
+            ToolGuardrailFunctionOutput.reject_content(f"{warning}\n{ONCE}")
+            if warning
+            else ToolGuardrailFunctionOutput.allow()
+        )
 
     async def close(self) -> None:
         """The conversation is over."""
@@ -151,7 +181,9 @@ class AgentMemory(RunHooks[Any]):
         while self._running:
             id, call = self._running.popitem()
             mine = err is not None and (not self._running or call.tool in str(err))
-            error = self._errors.pop(id, "") or (told(err.__cause__ or err) if err is not None and mine else CUT_OFF)
+            error = self._errors.pop(id, "") or (
+                told(err.__cause__ or err) if err is not None and mine else CUT_OFF
+            )
             self._record(call._replace(error=error))
 
 

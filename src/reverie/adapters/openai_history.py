@@ -1,8 +1,10 @@
-"""What was said in one session of OpenAI's Agents SDK, as its `Session` protocol wants it, in Reverie's log.
+"""What was said in one session of OpenAI's Agents SDK, as its `Session` protocol wants it, in
+Reverie's log.
 
-Each change is an event; the items are what they leave. Only events that came since the last look are read, so a turn
-costs the same however long the conversation is, and what another process adds is seen. After a purge, or when a backup
-was put back, the store's generation is another one and everything is read afresh: no text outlives its purge here.
+Each change is an event; the items are what they leave. Only events that came since the last look
+are read, so a turn costs the same however long the conversation is, and what another process adds
+is seen. After a purge, or when a backup was put back, the store's generation is another one and
+everything is read afresh: no text outlives its purge here.
 """
 
 from __future__ import annotations
@@ -23,15 +25,17 @@ from reverie.store import GENERATION
 if TYPE_CHECKING:
     from reverie.mind import Mind
 
-Item = Any               # agents.TResponseInputItem: a mapping of one of twenty shapes
+Item = Any  # agents.TResponseInputItem: a mapping of one of twenty shapes
 
-HISTORY = "history"      # the verb of an event: items were "added", one was "popped", or all were "cleared"
-PAGE = 1_000             # events that are read at once
+HISTORY = (
+    "history"  # the verb of an event: items were "added", one was "popped", or all were "cleared"
+)
+PAGE = 1_000  # events that are read at once
 
 
 class History:
-    """The conversation of one session. Where memory is switched off, or in trouble, it goes on in this process alone
-    and `trouble` says so.
+    """The conversation of one session. Where memory is switched off, or in trouble, it goes on in
+    this process alone and `trouble` says so.
     """
 
     def __init__(self, mind: Mind, session: str, space: str | None = None) -> None:
@@ -39,7 +43,9 @@ class History:
         self.session_settings: SessionSettings | None = None
         self.trouble = ""
         self._mind, self._space = mind, space_meant(space)
-        self._items: list[Item] = []      # as they were last known: after the event `_seen`, in `_generation`
+        self._items: list[
+            Item
+        ] = []  # as they were last known: after the event `_seen`, in `_generation`
         self._seen, self._generation = 0, ""
         self._one_at_a_time = RLock()
 
@@ -94,7 +100,7 @@ class History:
         try:
             self._mind.record(HISTORY, payload, space=self._space, session=self.session_id)
         except ReverieError as err:
-            self._catch_up()      # what was there before the trouble
+            self._catch_up()  # what was there before the trouble
             self._goes_on_alone(err)
             return False
         return True
@@ -114,8 +120,13 @@ class History:
             self._goes_on_alone(err)
 
     def _news(self) -> Iterator[Event]:
-        while page := self._mind.store.events(after=self._seen, session=self.session_id, verbs=(HISTORY,),
-                                              space=self._space, limit=PAGE):
+        while page := self._mind.store.events(
+            after=self._seen,
+            session=self.session_id,
+            verbs=(HISTORY,),
+            space=self._space,
+            limit=PAGE,
+        ):
             yield from page
             if len(page) < PAGE:
                 return

@@ -1,11 +1,12 @@
-"""Pydantic AI: a capability by which memory comes up before each request, and a toolset to ask it on purpose.
+"""Pydantic AI: a capability by which memory comes up before each request, and a toolset to ask it
+on purpose.
 
     memory = MemoryCapability(mind, "me/shop")
     agent = Agent(model, capabilities=[memory])
     await agent.run("…", conversation_id="monday")
 
-One capability serves all conversations of an agent, each by its `conversation_id`. Always true: what comes up is part
-of one request and not of the message history.
+One capability serves all conversations of an agent, each by its `conversation_id`. Always true:
+what comes up is part of one request and not of the message history.
 """
 
 from __future__ import annotations
@@ -46,11 +47,17 @@ from reverie.authors import Author
 if TYPE_CHECKING:
     from reverie.mind import Mind
 
-DEFERRED = (ApprovalRequired, CallDeferred, SkipToolExecution)     # a tool did not run, so it did not fail
+DEFERRED = (
+    ApprovalRequired,
+    CallDeferred,
+    SkipToolExecution,
+)  # a tool did not run, so it did not fail
 
 
 class MemoryCapability(AbstractCapability[Any]):
-    """Memory beside each conversation of an agent. With `tools`, the model can search and keep something itself."""
+    """Memory beside each conversation of an agent. With `tools`, the model can search and keep
+    something itself.
+    """
 
     def __init__(self, mind: Mind, space: str | None = None, *, tools: bool = True) -> None:
         self.conversations, self.tools = Conversations(mind, space), tools
@@ -64,8 +71,9 @@ class MemoryCapability(AbstractCapability[Any]):
         """`recall` and `remember`."""
         return toolset(self.conversations) if self.tools else None
 
-    async def before_model_request(self, ctx: RunContext[Any], request_context: ModelRequestContext
-                                   ) -> ModelRequestContext:
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
         """What comes up stands at the end of this request."""
         beside, messages = await self._beside(ctx), request_context.messages
         block = await asyncio.to_thread(beside.turn, readable(beside, messages))
@@ -74,24 +82,36 @@ class MemoryCapability(AbstractCapability[Any]):
         last = replace(messages[-1], parts=[*messages[-1].parts, UserPromptPart(block.text)])
         return replace(request_context, messages=[*messages[:-1], last])
 
-    async def after_model_request(self, ctx: RunContext[Any], *, request_context: ModelRequestContext,
-                                  response: ModelResponse) -> ModelResponse:
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
         """The answer is kept and learned from."""
         beside = await self._beside(ctx)
         await asyncio.to_thread(beside.heed, readable(beside, [*ctx.messages, response]))
         return response
 
-    async def wrap_tool_execute(self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition,
-                                args: dict[str, Any], handler: WrapToolExecuteHandler) -> Any:
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: WrapToolExecuteHandler,
+    ) -> Any:
         """A tool runs: it is recorded, and what it returns or raises goes on its way."""
         began = clock.ticks()
         try:
             result = await handler(args)
         except DEFERRED:
-            raise                        # it did not run
+            raise  # it did not run
         except Exception as err:
-            (await self._beside(ctx)).ran(call.tool_name, args, error=f"{type(err).__name__}: {said_in(err)}",
-                                          duration=clock.ticks() - began)
+            (await self._beside(ctx)).ran(
+                call.tool_name,
+                args,
+                error=f"{type(err).__name__}: {said_in(err)}",
+                duration=clock.ticks() - began,
+            )
             raise
         (await self._beside(ctx)).ran(call.tool_name, args, result, duration=clock.ticks() - began)
         return result
@@ -105,13 +125,17 @@ class MemoryCapability(AbstractCapability[Any]):
 
 
 def said_in(error: Exception) -> str:
-    """What an error says. One by which a tool asks the model to try again has it in what it sends."""
+    """What an error says. One by which a tool asks the model to try again has it in
+    what it sends.
+    """
     part = getattr(error, "tool_retry", None) or getattr(error, "tool_failed", None)
     return str(getattr(part, "content", None) or error.__cause__ or error)
 
 
 def toolset(conversations: Conversations) -> FunctionToolset[Any]:
-    """Two tools, by which a model asks memory and keeps something in it; trouble is told to the model in words."""
+    """Two tools, by which a model asks memory and keeps something in it; trouble is told to the
+    model in words.
+    """
     tools: FunctionToolset[Any] = FunctionToolset()
 
     @tools.tool(description=Beside.recall.__doc__)
@@ -123,6 +147,7 @@ def toolset(conversations: Conversations) -> FunctionToolset[Any]:
         beside = conversations.of(ctx.conversation_id or "")
         beside.author = Author("pydantic-ai", ctx.model.model_name, ctx.model.system)
         return beside.remember(text)
+
     return tools
 
 
@@ -136,17 +161,26 @@ def plain(messages: Sequence[ModelMessage]) -> Iterator[dict[str, Any]]:
     """Messages in OpenAI's shape, as the companion takes them."""
     for message in messages:
         if isinstance(message, ModelResponse):
-            yield {"role": "assistant",
-                   "content": "\n".join(part.content for part in message.parts if isinstance(part, TextPart)),
-                   "tool_calls": [called(part) for part in message.parts if isinstance(part, ToolCallPart)]}
+            yield {
+                "role": "assistant",
+                "content": "\n".join(
+                    part.content for part in message.parts if isinstance(part, TextPart)
+                ),
+                "tool_calls": [
+                    called(part) for part in message.parts if isinstance(part, ToolCallPart)
+                ],
+            }
         elif isinstance(message, ModelRequest):
             yield from filter(None, map(of_part, message.parts))
 
 
 def called(part: ToolCallPart) -> Mapping[str, Any]:
     """A call of a tool."""
-    return {"id": part.tool_call_id, "type": "function",
-            "function": {"name": part.tool_name, "arguments": part.args_as_json_str()}}
+    return {
+        "id": part.tool_call_id,
+        "type": "function",
+        "function": {"name": part.tool_name, "arguments": part.args_as_json_str()},
+    }
 
 
 def of_part(part: ModelRequestPart) -> dict[str, Any] | None:
@@ -155,13 +189,26 @@ def of_part(part: ModelRequestPart) -> dict[str, Any] | None:
         case UserPromptPart(content=str(text)):
             return {"role": "user", "content": text}
         case UserPromptPart(content=pieces):
-            return {"role": "user", "content": "\n".join(
-                piece if isinstance(piece, str) else piece.content
-                for piece in pieces if isinstance(piece, (str, TextContent)))}
+            return {
+                "role": "user",
+                "content": "\n".join(
+                    piece if isinstance(piece, str) else piece.content
+                    for piece in pieces
+                    if isinstance(piece, (str, TextContent))
+                ),
+            }
         case SystemPromptPart(content=text):
             return {"role": "system", "content": text}
         case ToolReturnPart():
-            return {"role": "tool", "tool_call_id": part.tool_call_id, "content": part.model_response_str()}
+            return {
+                "role": "tool",
+                "tool_call_id": part.tool_call_id,
+                "content": part.model_response_str(),
+            }
         case RetryPromptPart():
-            return {"role": "tool", "tool_call_id": part.tool_call_id, "content": part.model_response()}
+            return {
+                "role": "tool",
+                "tool_call_id": part.tool_call_id,
+                "content": part.model_response(),
+            }
     return None

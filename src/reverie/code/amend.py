@@ -1,10 +1,12 @@
-"""A few files have changed: which edges can that alter, and what they are now. The same as if all were resolved anew.
+"""A few files have changed: which edges can that alter, and what they are now. The same as if all
+were resolved anew.
 
-Every file's edges rest on what was asked while they were resolved (`meaning.Asked`): files, names, and members that
-other files give to a class. What has changed is told in the same words: a file, if what others see of it is another
-(`outside`), if it came or went, or if a module's name in it leads elsewhere now; only some names in it, if all that it
-defined is what it was and definitions were added, or taken out (`shifted`); a name, if it tells something else
-(`sources.said`). Files that rest on none of that keep their edges, but for the numbers of symbols that have moved.
+Every file's edges rest on what was asked while they were resolved (`meaning.Asked`): files, names,
+and members that other files give to a class. What has changed is told in the same words: a file, if
+what others see of it is another (`outside`), if it came or went, or if a module's name in it leads
+elsewhere now; only some names in it, if all that it defined is what it was and definitions were
+added, or taken out (`shifted`); a name, if it tells something else (`sources.said`). Files that
+rest on none of that keep their edges, but for the numbers of symbols that have moved.
 """
 
 from __future__ import annotations
@@ -24,23 +26,34 @@ from reverie.store.code import GONE, CodeIndex, Definition, Linked, Symbol
 class Amendment(NamedTuple):
     """What is to be altered once some files have changed."""
 
-    linked: list[Linked]                       # the files whose edges may be others, with their edges then
-    moved: Mapping[str, Mapping[int, int]]     # of files whose symbols have other numbers now: the old to the new
+    linked: list[Linked]  # the files whose edges may be others, with their edges then
+    moved: Mapping[
+        str, Mapping[int, int]
+    ]  # of files whose symbols have other numbers now: the old to the new
 
 
 class Shift(NamedTuple):
     """A file in which definitions were added or taken out, and all others are what they were."""
 
-    names: set[str]                            # that may mean something else in it
-    moved: Mapping[int, int]                   # the old numbers of all symbols to the new; GONE for what was taken out
+    names: set[str]  # that may mean something else in it
+    moved: Mapping[
+        int, int
+    ]  # the old numbers of all symbols to the new; GONE for what was taken out
 
 
-def amended(index: CodeIndex, root: str, name: str, known: Collection[str], fresh: Mapping[str, Facts],
-            gone: Collection[str], most: int) -> Amendment | None:
+def amended(
+    index: CodeIndex,
+    root: str,
+    name: str,
+    known: Collection[str],
+    fresh: Mapping[str, Facts],
+    gone: Collection[str],
+    most: int,
+) -> Amendment | None:
     """The edges that may be others once some files are `fresh` and some `gone`, as they are then.
 
-    `name` is that of the repository's folder; `known` are the files in the index. None where more than so many files
-    would have to be resolved.
+    `name` is that of the repository's folder; `known` are the files in the index. None where more
+    than so many files would have to be resolved.
     """
     before, after = Stored(index, root, known, {}, ()), Stored(index, root, known, fresh, gone)
     seen = {path: (before.facts(path), after.facts(path)) for path in {*fresh, *gone}}
@@ -49,18 +62,36 @@ def amended(index: CodeIndex, root: str, name: str, known: Collection[str], fres
     touched = (index.resting(root, changes) | fresh.keys()).difference(gone)
     if len(touched) > most:
         return None
-    return Amendment(list(linked(World(name, after, meaning_of), sorted(touched))),
-                     {path: shift.moved for path, shift in shifts.items()})
+    return Amendment(
+        list(linked(World(name, after, meaning_of), sorted(touched))),
+        {path: shift.moved for path, shift in shifts.items()},
+    )
 
 
-def changed(index: CodeIndex, root: str, name: str, before: Source, after: Source,
-            seen: Mapping[str, tuple[Facts | None, Facts | None]], shifts: Mapping[str, Shift]) -> Iterator[str]:
+def changed(
+    index: CodeIndex,
+    root: str,
+    name: str,
+    before: Source,
+    after: Source,
+    seen: Mapping[str, tuple[Facts | None, Facts | None]],
+    shifts: Mapping[str, Shift],
+) -> Iterator[str]:
     """All that edges may rest on and that is not what it was, given the files that may not be."""
     others = {path: pair for path, pair in seen.items() if outside(pair[0]) != outside(pair[1])}
     for path in others:
-        yield from ((OF_INSIDE.format(path, one) for one in shifts[path].names) if path in shifts else
-                    (OF_FILE.format(path),))
-    names = {one.name for path, pair in others.items() for facts in pair if facts for one in definitions(path, facts)}
+        yield from (
+            (OF_INSIDE.format(path, one) for one in shifts[path].names)
+            if path in shifts
+            else (OF_FILE.format(path),)
+        )
+    names = {
+        one.name
+        for path, pair in others.items()
+        for facts in pair
+        if facts
+        for one in definitions(path, facts)
+    }
     for one in sorted(names):
         old, new = said([moved(each, shifts) for each in before.named(one)]), said(after.named(one))
         if old != new:
@@ -81,10 +112,11 @@ def moved(one: Definition, shifts: Mapping[str, Shift]) -> Definition:
 
 
 def outside(facts: Facts | None) -> Any:
-    """What other files can see of one: all but what only stands in functions, heads, and on which lines it is.
+    """What other files can see of one: all but what only stands in functions, heads, and on which
+    lines it is.
 
-    Lines count as far as they say which method an attribute is given its value in. Names within functions count where
-    something else is defined: there another file's name may be looked for.
+    Lines count as far as they say which method an attribute is given its value in. Names within
+    functions count where something else is defined: there another file's name may be looked for.
     """
     if facts is None:
         return None
@@ -96,27 +128,41 @@ def outside(facts: Facts | None) -> Any:
         while scope >= 0 and scope not in seen:
             seen.add(scope)
             scope = symbols[scope].parent
-    return (facts.language, [told(one) for one in symbols], makers, [one._replace(line=0) for one in facts.imports],
-            [one._replace(line=0) for one in facts.mentions if one.kind == "inherits"],
-            [one for one in facts.bindings if one.scope in seen])
+    return (
+        facts.language,
+        [told(one) for one in symbols],
+        makers,
+        [one._replace(line=0) for one in facts.imports],
+        [one._replace(line=0) for one in facts.mentions if one.kind == "inherits"],
+        [one for one in facts.bindings if one.scope in seen],
+    )
 
 
 def shifted(old: Facts | None, new: Facts | None) -> Shift | None:
-    """What was added to a file or taken out of it, if nothing else of what others see has changed."""
+    """What was added to a file or taken out of it, if nothing else of what others see
+    has changed.
+    """
     if old is None or new is None:
         return None
     if len(old.symbols) < len(new.symbols) and (places := kept(old, new)) is not None:
         return Shift(added(new, places), dict(enumerate(places)))
     if len(old.symbols) > len(new.symbols) and (places := kept(new, old)) is not None:
-        return Shift(added(old, places), {**dict.fromkeys(range(len(old.symbols)), GONE),
-                                          **{was: now for now, was in enumerate(places)}})
+        return Shift(
+            added(old, places),
+            {
+                **dict.fromkeys(range(len(old.symbols)), GONE),
+                **{was: now for now, was in enumerate(places)},
+            },
+        )
     return None
 
 
 def kept(less: Facts, more: Facts) -> list[int] | None:
-    """Where each symbol stands in facts that have more of them; None if anything else is not the same.
+    """Where each symbol stands in facts that have more of them; None if anything else is not the
+    same.
 
-    What there is more stands by itself: nothing of it belongs to what is in both, or the other way round.
+    What there is more stands by itself: nothing of it belongs to what is in both, or the other way
+    round.
     """
     places: list[int] = []
     for num, one in enumerate(more.symbols):
@@ -126,20 +172,36 @@ def kept(less: Facts, more: Facts) -> list[int] | None:
         return None
     place = {OUTSIDE: OUTSIDE, **{new: old for old, new in enumerate(places)}}
     common = more._replace(
-        symbols=[more.symbols[new]._replace(parent=less.symbols[old].parent) for old, new in enumerate(places)],
-        mentions=[one._replace(scope=place[one.scope]) for one in more.mentions if one.scope in place],
-        bindings=[one._replace(scope=place[one.scope]) for one in more.bindings if one.scope in place])
+        symbols=[
+            more.symbols[new]._replace(parent=less.symbols[old].parent)
+            for old, new in enumerate(places)
+        ],
+        mentions=[
+            one._replace(scope=place[one.scope]) for one in more.mentions if one.scope in place
+        ],
+        bindings=[
+            one._replace(scope=place[one.scope]) for one in more.bindings if one.scope in place
+        ],
+    )
     rest = [one for num, one in enumerate(more.symbols) if num not in place]
-    known = {one.name for one in less.symbols if one.kind == "class"} | {last_of(one.owner) for one in less.symbols}
+    known = {one.name for one in less.symbols if one.kind == "class"} | {
+        last_of(one.owner) for one in less.symbols
+    }
     classes = {one.name for one in rest if one.kind == "class"}
-    alone = all(one.parent == OUTSIDE and not one.owner if one.parent in place else
-                not one.owner or last_of(one.owner) in classes for one in rest)
+    alone = all(
+        one.parent == OUTSIDE and not one.owner
+        if one.parent in place
+        else not one.owner or last_of(one.owner) in classes
+        for one in rest
+    )
     return places if alone and not classes & known and outside(less) == outside(common) else None
 
 
 def like(one: Symbol, places: Sequence[int]) -> Any:
     """What is told of a symbol whose parent may have another number."""
-    return told(one._replace(parent=places[one.parent]) if OUTSIDE < one.parent < len(places) else one)
+    return told(
+        one._replace(parent=places[one.parent]) if OUTSIDE < one.parent < len(places) else one
+    )
 
 
 def told(one: Symbol) -> Any:
@@ -153,17 +215,27 @@ def added(more: Facts, places: Collection[int]) -> set[str]:
     return {EVERY, *(one.name for num, one in enumerate(more.symbols) if num not in there)}
 
 
-def led_elsewhere(index: CodeIndex, root: str, name: str, before: Source, after: Source,
-                  seen: Mapping[str, tuple[Facts | None, Facts | None]]) -> Iterator[str]:
+def led_elsewhere(
+    index: CodeIndex,
+    root: str,
+    name: str,
+    before: Source,
+    after: Source,
+    seen: Mapping[str, tuple[Facts | None, Facts | None]],
+) -> Iterator[str]:
     """Files in which a module's name means other files, now that files have come or gone."""
     old, new = Modules(name, before.paths()), Modules(name, after.paths())
     for path, (name_of_language, known) in index.modules(root).items():
         language, fresh = BY_NAME[name_of_language], seen.get(path, (None, None))[1]
         wanted = known if path not in seen else modules_of(fresh) if fresh else ()
-        if any(old.located(one, path, language) != new.located(one, path, language) for one in wanted):
+        if any(
+            old.located(one, path, language) != new.located(one, path, language) for one in wanted
+        ):
             yield path
 
 
 def modules_of(facts: Facts) -> list[str]:
     """The names of modules that a file looks for, each once."""
-    return list(dict.fromkeys(name for one in facts.imports for name in modules(one, facts.language)))
+    return list(
+        dict.fromkeys(name for one in facts.imports for name in modules(one, facts.language))
+    )

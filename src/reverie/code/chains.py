@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import re
 
-MOST = 400                 # characters of an expression that is looked at
+MOST = 400  # characters of an expression that is looked at
 STEP = re.compile(r"[\w$@]+(?:[!?](?![.\w]))?")
 JOINT = re.compile(r"\s*(?:\?\.|->|::|\\|\.)\s*")
-WORDS = re.compile(r"^(?:await|new|typeof|const|mut|dyn|impl|struct|enum|unsigned|static|final|readonly|keyof)\b\s*")
+WORDS = re.compile(
+    r"^(?:await|new|typeof|const|mut|dyn|impl|struct|enum|unsigned|static|final|readonly|keyof)\b\s*"
+)
 SIGNS = " \t\n&*:!"
-OPTIONAL = re.compile(r"^(?:typing\.|t\.)?(?:Optional|Annotated|ClassVar|Final|Required)\[([^\[\],]+).*\]$", re.DOTALL)
-HOLDERS = re.compile(r"^(?:Box|Rc|Arc|Option|RefCell|Mutex|Promise|Task|Optional|unique_ptr|shared_ptr|std::unique_ptr|"
-                     r"std::shared_ptr|Result)<(.+)>$", re.DOTALL)
+OPTIONAL = re.compile(
+    r"^(?:typing\.|t\.)?(?:Optional|Annotated|ClassVar|Final|Required)\[([^\[\],]+).*\]$", re.DOTALL
+)
+HOLDERS = re.compile(
+    r"^(?:Box|Rc|Arc|Option|RefCell|Mutex|Promise|Task|Optional|unique_ptr|shared_ptr|std::unique_ptr|"
+    r"std::shared_ptr|Result)<(.+)>$",
+    re.DOTALL,
+)
 NOTHING = frozenset(("none", "null", "undefined", "nil", "void"))
 LEAVES = frozenset(("None", "True", "False", "null", "true", "false", "nil", "undefined"))
 
 
 def chain(text: str) -> str:
     """An expression as a chain; empty where it cannot be followed."""
-    if text.isidentifier():      # most are
+    if text.isidentifier():  # most are
         return "" if text in LEAVES else text
     text, rest = text[:MOST], len(text) > MOST
     text = stripped(text)
@@ -70,14 +77,22 @@ def closed(text: str, place: int) -> int | None:
 
 
 def type_chain(text: str) -> str:
-    """A type as a chain: of `Foo | None`, `Optional[Foo]`, `&'a mut Foo`, `Foo<T>` it is `Foo`; of a list, nothing."""
+    """A type as a chain: of `Foo | None`, `Optional[Foo]`, `&'a mut Foo`, `Foo<T>` it is `Foo`; of
+    a list, nothing.
+    """
     if not text or text.isidentifier():
         return "" if text.lower() in NOTHING else text
-    text = re.sub(r"'\w+\s", "", text[:MOST].strip().removeprefix("->").strip()) if "'" in text else text[:MOST]
+    text = (
+        re.sub(r"'\w+\s", "", text[:MOST].strip().removeprefix("->").strip())
+        if "'" in text
+        else text[:MOST]
+    )
     text = stripped(text).strip("\"' ")
-    if text.startswith("("):             # Go: (value, error)
+    if text.startswith("("):  # Go: (value, error)
         text = stripped(text[1:].split(",")[0].rstrip(")")).split(" ")[-1]
-    parts = [part for part in (piece.strip() for piece in text.split("|")) if part.lower() not in NOTHING]
+    parts = [
+        part for part in (piece.strip() for piece in text.split("|")) if part.lower() not in NOTHING
+    ]
     text = parts[0] if len(parts) == 1 else ""
     for shape in (OPTIONAL, HOLDERS):
         if found := shape.match(text):

@@ -1,13 +1,15 @@
-"""A file of code in chunks, one for each thing that it defines: what is searched by likeness, shown and embedded.
+"""A file of code in chunks, one for each thing that it defines: what is searched by likeness, shown
+and embedded.
 
-A function or method is a chunk, with the comments and decorators right above it. A class is one of what it says before
-its first method. What stands around them, such as imports and constants, makes chunks of its own, or joins the chunk
-before it where it is only a few lines. What is longer than a chunk of notes is cut as notes are (`files.chunks`). Lines
-count from 1.
+A function or method is a chunk, with the comments and decorators right above it. A class is one of
+what it says before its first method. What stands around them, such as imports and constants, makes
+chunks of its own, or joins the chunk before it where it is only a few lines. What is longer than a
+chunk of notes is cut as notes are (`files.chunks`). Lines count from 1.
 
-The first line of a chunk's text is its heading: the end of the file's path and the qualified name. Only the end, so
-that the same function in another checkout, version or repository is the same text and is not embedded again (C71).
-Texts hold no secrets. Every line that is not blank stands in a chunk.
+The first line of a chunk's text is its heading: the end of the file's path and the qualified name.
+Only the end, so that the same function in another checkout, version or repository is the same text
+and is not embedded again (C71). Texts hold no secrets. Every line that is not blank stands in a
+chunk.
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ from reverie.store.code import CodeIndex, Symbol
 from reverie.store.files import Chunk, Entry, FileIndex, Indexed
 from reverie.words import fingerprint
 
-ABOVE = ("@", "#", "//", "/*", "*", "[")    # how lines begin that belong to the definition below them
-SMALL = 200                # characters of a rest that join the rest before
-PARTS = 2                  # parts of a path that stand in a heading
+ABOVE = ("@", "#", "//", "/*", "*", "[")  # how lines begin that belong to the definition below them
+SMALL = 200  # characters of a rest that join the rest before
+PARTS = 2  # parts of a path that stand in a heading
 
 
 class Piece(NamedTuple):
@@ -39,19 +41,28 @@ class Piece(NamedTuple):
 
     first: int
     last: int
-    owner: int             # the symbol; -1: the file itself
-    rest: bool             # what stands around definitions
+    owner: int  # the symbol; -1: the file itself
+    rest: bool  # what stands around definitions
 
 
 def chunked(path: str, text: str, symbols: Sequence[Symbol]) -> list[Chunk]:
-    """The chunks of a file in order. Secrets should be gone already, with every line still in its place."""
+    """The chunks of a file in order. Secrets should be gone already, with every line still in its
+    place.
+    """
     lines = lines_of(text)
     made: list[Chunk] = []
     for piece in joined(pieces(lines, symbols), lines):
         heading = headed(path, symbols[piece.owner].qual if piece.owner >= 0 else "")
-        for part in cut("\n".join(lines[piece.first - 1:piece.last])):
+        for part in cut("\n".join(lines[piece.first - 1 : piece.last])):
             told = f"{heading}\n{part.text}"
-            made.append(Chunk(piece.first + part.first - 1, piece.first + part.last - 1, told, fingerprint(told)))
+            made.append(
+                Chunk(
+                    piece.first + part.first - 1,
+                    piece.first + part.last - 1,
+                    told,
+                    fingerprint(told),
+                )
+            )
     return made
 
 
@@ -84,9 +95,11 @@ def pieces(lines: Sequence[str], symbols: Sequence[Symbol]) -> Iterator[Piece]:
 
 
 def owners_of(lines: Sequence[str], symbols: Sequence[Symbol]) -> list[int]:
-    """Of each line the outermost function, else the innermost class, else -1. What stands right above, too."""
+    """Of each line the outermost function, else the innermost class, else -1. What stands right
+    above, too.
+    """
     owners = [-1] * len(lines)
-    inside: set[int] = set()           # functions, and what stands in them
+    inside: set[int] = set()  # functions, and what stands in them
     for num, one in enumerate(symbols):
         if one.kind not in ("class", "function", "method"):
             continue
@@ -97,9 +110,13 @@ def owners_of(lines: Sequence[str], symbols: Sequence[Symbol]) -> list[int]:
         if one.kind != "class":
             inside.add(num)
         first = one.first - 1
-        while first > 0 and owners[first - 1] not in inside and lines[first - 1].lstrip().startswith(ABOVE):
+        while (
+            first > 0
+            and owners[first - 1] not in inside
+            and lines[first - 1].lstrip().startswith(ABOVE)
+        ):
             first -= 1
-        owners[first:one.last] = [num] * (min(one.last, len(lines)) - first)
+        owners[first : one.last] = [num] * (min(one.last, len(lines)) - first)
     return owners
 
 
@@ -107,7 +124,7 @@ def joined(some: Iterable[Piece], lines: Sequence[str]) -> Iterator[Piece]:
     """The pieces, each with the few lines around definitions that follow it."""
     waiting: Piece | None = None
     for one in some:
-        if waiting and one.rest and sum(map(len, lines[one.first - 1:one.last])) < SMALL:
+        if waiting and one.rest and sum(map(len, lines[one.first - 1 : one.last])) < SMALL:
             waiting = waiting._replace(last=one.last)
             continue
         if waiting:
@@ -117,15 +134,25 @@ def joined(some: Iterable[Piece], lines: Sequence[str]) -> Iterator[Piece]:
         yield waiting
 
 
-def caught_up(index: CodeIndex, chunks: FileIndex, root: str, now: Callable[[], float], progress: Progress,
-              policy: Policy = USUAL) -> int:
-    """Make the chunks those of the files as the index of code has them; of how many files that was done.
+def caught_up(
+    index: CodeIndex,
+    chunks: FileIndex,
+    root: str,
+    now: Callable[[], float],
+    progress: Progress,
+    policy: Policy = USUAL,
+) -> int:
+    """Make the chunks those of the files as the index of code has them; of how many files that was
+    done.
 
     A file that has changed since it was parsed waits for the next time.
     """
     known, have, bagged = index.known(root), chunks.known(root), index.bagged(root)
-    stale = [Seen(path, one.stamp) for path, one in known.items()
-             if path not in have or have[path].hash != one.hash or bagged.get(path) != one.hash]
+    stale = [
+        Seen(path, one.stamp)
+        for path, one in known.items()
+        if path not in have or have[path].hash != one.hash or bagged.get(path) != one.hash
+    ]
     chunks.drop(root, [path for path in have if path not in known])
     total, done = sum(one.stamp.size for one in stale), 0
     for batch in batches(stale):
@@ -141,12 +168,16 @@ def caught_up(index: CodeIndex, chunks: FileIndex, root: str, now: Callable[[], 
     return len(stale)
 
 
-def entry_of(root: str, file: Indexed, symbols: Sequence[Symbol], now: float, policy: Policy) -> Entry | None:
+def entry_of(
+    root: str, file: Indexed, symbols: Sequence[Symbol], now: float, policy: Policy
+) -> Entry | None:
     """A file with its chunks; None where it is not what was parsed any more."""
     content = as_it_is(root, file.path, now, policy)
     if content is None or content.hash != file.hash:
         return None
-    return Entry(file, () if generated(content.text) else chunked(file.path, clean(content.text), symbols))
+    return Entry(
+        file, () if generated(content.text) else chunked(file.path, clean(content.text), symbols)
+    )
 
 
 def as_it_is(root: str, path: str, now: float, policy: Policy) -> Content | None:

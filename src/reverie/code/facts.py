@@ -1,7 +1,9 @@
-"""What parsing a file yields: values, without any notion of other files. `resolve` makes edges of them.
+"""What parsing a file yields: values, without any notion of other files. `resolve` makes edges of
+them.
 
-An expression that a name is reached through is kept as a *chain*: names, dots, and `()` for every call, such as
-`self.console.get()`; whatever cannot be followed by reading alone (an index, an operator) is an empty chain.
+An expression that a name is reached through is kept as a *chain*: names, dots, and `()` for every
+call, such as `self.console.get()`; whatever cannot be followed by reading alone (an index, an
+operator) is an empty chain.
 """
 
 from __future__ import annotations
@@ -12,27 +14,27 @@ from typing import NamedTuple
 
 from reverie.store.code import Symbol
 
-HERE = "<this file>"      # the module of another name that a file gives to something of its own
-OUTSIDE = -1               # the index of no symbol: the file itself
+HERE = "<this file>"  # the module of another name that a file gives to something of its own
+OUTSIDE = -1  # the index of no symbol: the file itself
 
 
 class Import(NamedTuple):
     """A name that comes from somewhere else."""
 
-    module: str            # as it is written; a path for languages that import files
-    name: str              # in that module; empty: the module itself
-    alias: str             # as which it is known here; empty: it is not
+    module: str  # as it is written; a path for languages that import files
+    name: str  # in that module; empty: the module itself
+    alias: str  # as which it is known here; empty: it is not
     line: int
-    every: bool = False    # all names of the module are known here
+    every: bool = False  # all names of the module are known here
 
 
 class Mention(NamedTuple):
     """A place where a name is used."""
 
-    kind: str              # calls, inherits, uses (a value), references (a type)
+    kind: str  # calls, inherits, uses (a value), references (a type)
     name: str
-    receiver: str          # the chain before the name; "?" where it cannot be followed; empty: a bare name
-    scope: int             # the symbol it stands in
+    receiver: str  # the chain before the name; "?" where it cannot be followed; empty: a bare name
+    scope: int  # the symbol it stands in
     line: int
 
 
@@ -41,8 +43,8 @@ class Binding(NamedTuple):
 
     scope: int
     name: str
-    type: str              # the chain of its type, where it is declared
-    value: str             # …of what is given to it, where that can be followed
+    type: str  # the chain of its type, where it is declared
+    value: str  # …of what is given to it, where that can be followed
 
 
 class Facts(NamedTuple):
@@ -68,5 +70,10 @@ def packed(facts: Facts) -> str:
 def unpacked(text: str) -> Facts:
     """Facts from JSON."""
     language, symbols, imports, mentions, bindings = json.loads(text)
-    return Facts(language, [Symbol(*row) for row in symbols], [Import(*row) for row in imports],
-                 [Mention(*row) for row in mentions], [Binding(*row) for row in bindings])
+    return Facts(
+        language,
+        [Symbol(*row) for row in symbols],
+        [Import(*row) for row in imports],
+        [Mention(*row) for row in mentions],
+        [Binding(*row) for row in bindings],
+    )

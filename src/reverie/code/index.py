@@ -1,12 +1,15 @@
-"""Making the index what a repository's files are: only what changed is parsed again, and resolved what that may alter.
+"""Making the index what a repository's files are: only what changed is parsed again, and resolved
+what that may alter.
 
-Which files count: those of a known language that no ignore file names, up to 2 MB (`files.walk`), but for vendored
-folders and for what was generated, going by its name or by what its first lines say. A file whose stamp is the same is
-not opened, one whose bytes are the same is not parsed. A change in one file may give a name in another one another
-meaning: after few changes the files are found for which that may be so (`amend`), after many all are resolved anew from
-the facts that are kept.
+Which files count: those of a known language that no ignore file names, up to 2 MB (`files.walk`),
+but for vendored folders and for what was generated, going by its name or by what its first lines
+say. A file whose stamp is the same is not opened, one whose bytes are the same is not parsed. A
+change in one file may give a name in another one another meaning: after few changes the files are
+found for which that may be so (`amend`), after many all are resolved anew from the facts that are
+kept.
 
-Whoever is interrupted goes on there the next time; until then the index says that it is not resolved.
+Whoever is interrupted goes on there the next time; until then the index says that it is not
+resolved.
 """
 
 from __future__ import annotations
@@ -31,32 +34,43 @@ from reverie.policy import USUAL, Policy
 from reverie.store.code import CodeIndex, Parsed, Size
 from reverie.store.files import Indexed
 
-VENDORED = frozenset(("vendor", "vendored", "_vendor", "_vendored", "third_party", "thirdparty", "third-party"))
-GENERATED_NAME = re.compile(r"(?i)[._-]min\.[cm]?js$|\.bundle\.js$|_pb2(_grpc)?\.pyi?$|\.pb\.(go|cc|h)$"
-                            r"|[._](generated|g|designer)\.\w+$")
-GENERATED_TEXT = re.compile(r"(?i)@generated|\bcode generated\b.*\bdo not edit\b|\b(this file (is|was)|"
-                            r"autom?atically|auto-?)\s?generated\b")
+VENDORED = frozenset(
+    ("vendor", "vendored", "_vendor", "_vendored", "third_party", "thirdparty", "third-party")
+)
+GENERATED_NAME = re.compile(
+    r"(?i)[._-]min\.[cm]?js$|\.bundle\.js$|_pb2(_grpc)?\.pyi?$|\.pb\.(go|cc|h)$"
+    r"|[._](generated|g|designer)\.\w+$"
+)
+GENERATED_TEXT = re.compile(
+    r"(?i)@generated|\bcode generated\b.*\bdo not edit\b|\b(this file (is|was)|"
+    r"autom?atically|auto-?)\s?generated\b"
+)
 GO_MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
-FIRST = 1_000              # characters in which a file says that it was generated
-LONG_LINE = 5_000          # characters of a line that nobody wrote
-FEW = 20                   # files that are always resolved by themselves, or
-SHARE = 8                  # one in so many of the repository; beyond, resolving all takes no longer
+FIRST = 1_000  # characters in which a file says that it was generated
+LONG_LINE = 5_000  # characters of a line that nobody wrote
+FEW = 20  # files that are always resolved by themselves, or
+SHARE = 8  # one in so many of the repository; beyond, resolving all takes no longer
 
 
 class Mapped(NamedTuple):
     """What indexing a repository found and did."""
 
     root: str
-    files: int = 0                     # that count now
-    parsed: int = 0                    # that were new or had changed
-    gone: int = 0                      # that are not there any more
-    bytes: int = 0                     # that were read
-    skipped: Mapping[str, int] = {}    # files left out, by reason
+    files: int = 0  # that count now
+    parsed: int = 0  # that were new or had changed
+    gone: int = 0  # that are not there any more
+    bytes: int = 0  # that were read
+    skipped: Mapping[str, int] = {}  # files left out, by reason
     size: Size = Size()
 
 
-def mapped(index: CodeIndex, root: str, now: Callable[[], float], progress: Progress,
-           policy: Policy = USUAL) -> Mapped:
+def mapped(
+    index: CodeIndex,
+    root: str,
+    now: Callable[[], float],
+    progress: Progress,
+    policy: Policy = USUAL,
+) -> Mapped:
     """Bring the index of a repository up to date. Raises NotFound where there is no such folder."""
     there = walked(Root(root, ""), lambda name: language_of(name) is not None, policy)
     skipped = there.skipped.copy()
@@ -71,7 +85,9 @@ def mapped(index: CodeIndex, root: str, now: Callable[[], float], progress: Prog
         if not (plan.changed or plan.gone):
             return Mapped(root, len(mine), 0, 0, 0, +skipped, index.size(root))
         if one := amend(index, root, plan, known, now, skipped, policy):
-            return Mapped(root, len(mine), one.parsed, len(plan.gone), one.bytes, +skipped, index.size(root))
+            return Mapped(
+                root, len(mine), one.parsed, len(plan.gone), one.bytes, +skipped, index.size(root)
+            )
     for batch in batches(plan.changed):
         found = looked_at(root, batch, known, now, skipped, policy)
         index.stamp(root, found.same)
@@ -94,9 +110,18 @@ class Amended(NamedTuple):
     bytes: int
 
 
-def amend(index: CodeIndex, root: str, plan: Plan, known: Mapping[str, Indexed], now: Callable[[], float],
-          skipped: Counter[str], policy: Policy) -> Amended | None:
-    """Bring the index up to date after a few files changed, in one transaction; None if that alters too much."""
+def amend(
+    index: CodeIndex,
+    root: str,
+    plan: Plan,
+    known: Mapping[str, Indexed],
+    now: Callable[[], float],
+    skipped: Counter[str],
+    policy: Policy,
+) -> Amended | None:
+    """Bring the index up to date after a few files changed, in one transaction; None if that alters
+    too much.
+    """
     tried = skipped.copy()
     found = looked_at(root, plan.changed, known, now, tried, policy)
     gone = [*plan.gone, *found.left]
@@ -112,7 +137,9 @@ def amend(index: CodeIndex, root: str, plan: Plan, known: Mapping[str, Indexed],
 
 
 def called(root: str, now: Callable[[], float]) -> str:
-    """What a repository is called in its own imports: the end of what its go.mod says, else its folder's name."""
+    """What a repository is called in its own imports: the end of what its go.mod says, else its
+    folder's name.
+    """
     try:
         said = GO_MODULE.search(read(Path(root, "go.mod"), now()).text)
     except (OSError, LeftOut):
@@ -125,9 +152,16 @@ def many(known: Mapping[str, Indexed]) -> int:
     return max(FEW, len(known) // SHARE)
 
 
-def looked_at(root: str, files: Iterable[Seen], known: Mapping[str, Indexed], now: Callable[[], float],
-              skipped: Counter[str], policy: Policy) -> Opened[tuple[Indexed, Facts]]:
+def looked_at(
+    root: str,
+    files: Iterable[Seen],
+    known: Mapping[str, Indexed],
+    now: Callable[[], float],
+    skipped: Counter[str],
+    policy: Policy,
+) -> Opened[tuple[Indexed, Facts]]:
     """Parse some files that may have changed, if they have."""
+
     def made(file: Indexed, content: Content) -> tuple[Indexed, Facts]:
         skipped["generated"] += generated(content.text)
         return file, facts_of(file.path, content.text)
@@ -159,4 +193,7 @@ def unwritten(path: str) -> str:
 
 def generated(text: str) -> bool:
     """Whether a file says that it was generated, or has lines that nobody writes."""
-    return bool(GENERATED_TEXT.search(text[:FIRST])) or max(map(len, text.splitlines()), default=0) > LONG_LINE
+    return (
+        bool(GENERATED_TEXT.search(text[:FIRST]))
+        or max(map(len, text.splitlines()), default=0) > LONG_LINE
+    )

@@ -1,8 +1,9 @@
 """The ranked map: of a whole repository, the symbols that matter most, within a budget of tokens.
 
-Attention begins at what one is looking at (`focus`: files, or names of symbols) or everywhere, and follows the edges
-from users to what they use; personalised PageRank says where it comes together (`graph.pagerank`). A symbol hands a
-little to what it stands in, so that classes rise with their methods. Files are shown in the order of their best symbol.
+Attention begins at what one is looking at (`focus`: files, or names of symbols) or everywhere, and
+follows the edges from users to what they use; personalised PageRank says where it comes together
+(`graph.pagerank`). A symbol hands a little to what it stands in, so that classes rise with their
+methods. Files are shown in the order of their best symbol.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 WEIGHTS = {"calls": 1.0, "inherits": 1.0, "imports": 0.5, "references": 0.5, "uses": 0.3}
-UP = 0.2                   # to what a symbol stands in
-DOWN = 0.1                 # from a file to each of its symbols, so that a file in focus brings them up
-TOGETHER = 200             # symbols that are read at once
-HIDDEN = frozenset(("variable", "attribute"))    # they are found by name; a map of them would be a listing
+UP = 0.2  # to what a symbol stands in
+DOWN = 0.1  # from a file to each of its symbols, so that a file in focus brings them up
+TOGETHER = 200  # symbols that are read at once
+HIDDEN = frozenset(
+    ("variable", "attribute")
+)  # they are found by name; a map of them would be a listing
 
 
 class Overview(NamedTuple):
@@ -33,8 +36,8 @@ class Overview(NamedTuple):
 
     text: str
     tokens: int
-    symbols: tuple[Found, ...]     # that are in the text, the most important first
-    left: int                      # functions and classes that had no room
+    symbols: tuple[Found, ...]  # that are in the text, the most important first
+    left: int  # functions and classes that had no room
 
 
 def overview(index: CodeIndex, root: str, focus: Sequence[str], budget: int) -> Overview:
@@ -44,8 +47,10 @@ def overview(index: CodeIndex, root: str, focus: Sequence[str], budget: int) -> 
     ranks, used = ranked(graph, nodes, focus), nodes.users(graph)
     shown = [place for place, one in enumerate(graph.symbols) if one[5] not in HIDDEN]
     order = sorted(shown, key=lambda place: (-ranks[nodes.symbols[place]], place))
-    best = (found(one, f"used {used[nodes.symbols[place]]}×", *near(one, focus))
-            for place, one in looked_up(index, root, graph, order))
+    best = (
+        found(one, f"used {used[nodes.symbols[place]]}×", *near(one, focus))
+        for place, one in looked_up(index, root, graph, order)
+    )
     return packed(best, len(order), budget)
 
 
@@ -71,19 +76,30 @@ class Nodes:
         return used
 
 
-def looked_up(index: CodeIndex, root: str, graph: Graph, order: Sequence[int]) -> Iterator[tuple[int, Place]]:
+def looked_up(
+    index: CodeIndex, root: str, graph: Graph, order: Sequence[int]
+) -> Iterator[tuple[int, Place]]:
     """The symbols at these places, each with what it begins with: read as far as somebody asks."""
     paths = dict(graph.files)
     for start in range(0, len(order), TOGETHER):
-        some = order[start:start + TOGETHER]
-        wanted = {(paths[graph.symbols[place][0]], graph.symbols[place][1]): place for place in some}
-        read = {(one.path, one.num): one for one in index.symbols(root, sorted({path for path, _ in wanted}))}
+        some = order[start : start + TOGETHER]
+        wanted = {
+            (paths[graph.symbols[place][0]], graph.symbols[place][1]): place for place in some
+        }
+        read = {
+            (one.path, one.num): one
+            for one in index.symbols(root, sorted({path for path, _ in wanted}))
+        }
         yield from ((place, read[node]) for node, place in wanted.items() if node in read)
 
 
 def near(one: Place, focus: Sequence[str]) -> tuple[str, ...]:
     """What is looked at says so."""
-    return ("in focus",) if one.path in focus or one.symbol.name in focus or one.symbol.qual in focus else ()
+    return (
+        ("in focus",)
+        if one.path in focus or one.symbol.name in focus or one.symbol.qual in focus
+        else ()
+    )
 
 
 def ranked(graph: Graph, nodes: Nodes, focus: Sequence[str]) -> npt.NDArray[np.float64]:
@@ -103,7 +119,8 @@ def ranked(graph: Graph, nodes: Nodes, focus: Sequence[str]) -> npt.NDArray[np.f
 
 
 def packed(best: Iterable[Found], count: int, budget: int) -> Overview:
-    """As many of the best as fit, each under its file; what is too long for the rest is passed over.
+    """As many of the best as fit, each under its file; what is too long for the rest is passed
+    over.
 
     `count` is how many there are.
     """
@@ -129,7 +146,10 @@ def written(symbols: Sequence[Found]) -> str:
         by_file.setdefault(one.path, []).append(one)
     lines: list[str] = []
     for path, some in by_file.items():
-        lines += [f"{path}:", *(line(one) for one in sorted(some, key=lambda one: (one.first, -one.last)))]
+        lines += [
+            f"{path}:",
+            *(line(one) for one in sorted(some, key=lambda one: (one.first, -one.last))),
+        ]
     return "\n".join(lines)
 
 

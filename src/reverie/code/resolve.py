@@ -2,17 +2,21 @@
 
 A bare name is looked for in this order, and the first place that knows it decides:
 
-1. in the functions around it: what they define, then what they give to the name (an argument, an assignment);
+1. in the functions around it: what they define, then what they give to the name (an argument, an
+   assignment);
 2. where the language has it so, among the methods of its own class;
 3. at the top of the file;
-4. among imports, under the alias they have here, through re-exports, and in modules of which all names are imported;
+4. among imports, under the alias they have here, through re-exports, and in modules of which all
+   names are imported;
 5. where the language has it so, in the files of the same folder;
-6. only in languages whose names reach everywhere: the one function or class of that name in the repository.
+6. only in languages whose names reach everywhere: the one function or class of that name in the
+   repository.
 
-Before a dot stands a chain. It is followed step by step: a module's names, a class's members along its bases, an
-object's attributes by the type that was declared or the class that was called. Where a step is not known, the only
-method of that name in the repository is taken, unless it is a name that things of the language itself have; `how` says
-so. All else stays unresolved, and is kept if the repository has something of that name.
+Before a dot stands a chain. It is followed step by step: a module's names, a class's members along
+its bases, an object's attributes by the type that was declared or the class that was called. Where
+a step is not known, the only method of that name in the repository is taken, unless it is a name
+that things of the language itself have; `how` says so. All else stays unresolved, and is kept if
+the repository has something of that name.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from reverie.store.code import Edge, Linked
 
 # What edges rest on
 OF_FILE, OF_INSIDE, OF_NAME, OF_JOINS = "file {}", "in {}: {}", "name {}", "members of {}"
-FOLLOWED = 8               # steps of a chain, bases of bases, re-exports: more than that is a circle
+FOLLOWED = 8  # steps of a chain, bases of bases, re-exports: more than that is a circle
 
 
 def resolved(root: str, files: Mapping[str, Facts]) -> Iterator[Edge]:
@@ -65,9 +69,21 @@ def edges_of(world: World, path: str) -> Iterator[Edge]:
         found = reader.meaning_of(mention)
         if found is not None and found.path:
             if (found.path, found.num) != (path, mention.scope) or mention.kind == "calls":
-                yield Edge(path, mention.scope, mention.kind, mention.name, mention.line, found.path, found.num,
-                           found.how)
-        elif (found is None or found.how == UNSURE) and mention.kind != "uses" and world.any(mention.name):
+                yield Edge(
+                    path,
+                    mention.scope,
+                    mention.kind,
+                    mention.name,
+                    mention.line,
+                    found.path,
+                    found.num,
+                    found.how,
+                )
+        elif (
+            (found is None or found.how == UNSURE)
+            and mention.kind != "uses"
+            and world.any(mention.name)
+        ):
             yield Edge(path, mention.scope, mention.kind, mention.name, mention.line, how=UNSURE)
 
 
@@ -80,14 +96,19 @@ def import_edges(world: World, path: str, one: Import) -> Iterator[Edge]:
     if found is not None and found.path:
         yield Edge(path, OUTSIDE, "imports", written, one.line, found.path, found.num, "import")
     elif files := world.located(path, one.module):
-        yield from (Edge(path, OUTSIDE, "imports", written, one.line, to, OUTSIDE, "import")
-                    for to in files if to != path)
+        yield from (
+            Edge(path, OUTSIDE, "imports", written, one.line, to, OUTSIDE, "import")
+            for to in files
+            if to != path
+        )
     else:
         yield Edge(path, OUTSIDE, "imports", written, one.line, how="outside")
 
 
 def named(found: Meaning | None) -> Meaning | None:
-    """What a mention leads to. A local name for an object leads to nothing that is defined anywhere."""
+    """What a mention leads to. A local name for an object leads to nothing that is defined
+    anywhere.
+    """
     return Meaning("", OUTSIDE) if found is not None and found.object and found.local else found
 
 
@@ -100,10 +121,16 @@ class Reader:
         self.language = self.file.language
 
     def meaning_of(self, mention: Mention) -> Meaning | None:
-        """What a mention means; None where that is not known; a meaning without a path if it is outside."""
+        """What a mention means; None where that is not known; a meaning without a path if it is
+        outside.
+        """
         name, scope = mention.name, mention.scope
         if not mention.receiver:
-            around = self.file.symbols[scope].parent if mention.kind == "inherits" and scope >= 0 else scope
+            around = (
+                self.file.symbols[scope].parent
+                if mention.kind == "inherits" and scope >= 0
+                else scope
+            )
             return named(self.bare(name, around, mention.kind == "inherits"))
         before = self.followed(mention.receiver, scope)
         if before is not None:
@@ -136,7 +163,9 @@ class Reader:
                 if found is not None and not above:
                     return self._value(Meaning(*found, how="own class"), depth)
             scope = one.parent
-        return self._method_owner(name, here, depth) or self.world.top(self.path, name, self.language, depth)
+        return self._method_owner(name, here, depth) or self.world.top(
+            self.path, name, self.language, depth
+        )
 
     def _method_owner(self, name: str, scope: int, depth: int) -> Meaning | None:
         """A sibling of a method whose class stands in another file."""
@@ -144,7 +173,9 @@ class Reader:
         found = self.world.member(*owner, name) if owner else None
         return self._value(Meaning(*found, how="own class"), depth) if found else None
 
-    def _bound(self, bindings: list[tuple[str, str]], scope: int, name: str, depth: int) -> Meaning | None:
+    def _bound(
+        self, bindings: list[tuple[str, str]], scope: int, name: str, depth: int
+    ) -> Meaning | None:
         """What a local name stands for: the first of the things it is given that is known."""
         if depth > FOLLOWED:
             return Meaning("", OUTSIDE, object=True, local=True)
@@ -194,7 +225,7 @@ class Reader:
             if found is None:
                 found = self._value(self.bare(name, scope, depth=depth), depth)
                 if found is not None and found.local and not found.path:
-                    return None      # some object, nobody says of which class
+                    return None  # some object, nobody says of which class
             if first.endswith("()"):
                 found = self.given(found, depth)
         for step in steps[1:]:
@@ -222,19 +253,31 @@ class Reader:
             return before if not before.path else None
         if before.num == OUTSIDE:
             found = self.world.top(before.path, name, self.world.of(before.path).language)
-            return found._replace(how="import") if found else self.world.submodule(before.path, name)
+            return (
+                found._replace(how="import") if found else self.world.submodule(before.path, name)
+            )
         one = self.world.symbol(before.path, before.num)
-        if one.kind == "method" and one.type:      # a property: of what it returns
+        if one.kind == "method" and one.type:  # a property: of what it returns
             held = self.given(before, depth + 1)
             return self.member(held, name, depth + 1) if held is not None and held.object else None
         if one.kind != "class":
             return None
         place = self.world.member(before.path, before.num, name, skip_own=before.above)
-        if place is None and not before.above and (nested := self.world.nested(before.path, before.num, name)):
+        if (
+            place is None
+            and not before.above
+            and (nested := self.world.nested(before.path, before.num, name))
+        ):
             place = nested
         if place is not None:
-            return Meaning(*place, how=before.how if before.how in ("own class", "type") else "member")
-        return Meaning("", OUTSIDE) if before.above or self.world.reaches_outside(before.path, before.num) else None
+            return Meaning(
+                *place, how=before.how if before.how in ("own class", "type") else "member"
+            )
+        return (
+            Meaning("", OUTSIDE)
+            if before.above or self.world.reaches_outside(before.path, before.num)
+            else None
+        )
 
     def _value(self, found: Meaning | None, depth: int) -> Meaning | None:
         """What a variable holds, or a property returns, if that is known."""

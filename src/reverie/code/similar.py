@@ -1,11 +1,14 @@
-"""Code that is like some code, or like words: chunks ranked by meaning and words, told as they stand in the file now.
+"""Code that is like some code, or like words: chunks ranked by meaning and words, told as they
+stand in the file now.
 
-Both channels propose chunks as they do for notes (`search.files`) and are fused: a share of the cosine, the rest BM25
-as a part of the best. While no chunk has a vector, or without a model, BM25 decides. A function that was cut into parts
-answers once, with its best part. What has changed since it was indexed is cut up anew before it is told, so that lines
-and text are those of the file as it is.
+Both channels propose chunks as they do for notes (`search.files`) and are fused: a share of the
+cosine, the rest BM25 as a part of the best. While no chunk has a vector, or without a model, BM25
+decides. A function that was cut into parts answers once, with its best part. What has changed since
+it was indexed is cut up anew before it is told, so that lines and text are those of the file as it
+is.
 
-Always true: ties break by path and line; what is told holds no secrets, nor what the policy takes out.
+Always true: ties break by path and line; what is told holds no secrets, nor what the policy takes
+out.
 """
 
 from __future__ import annotations
@@ -20,43 +23,56 @@ from reverie.policy import Policy
 from reverie.search.files import FLOOR, Asked, Candidate, candidates
 from reverie.store.files import Chunk, FileIndex, Found
 
-MEANING = 0.8              # of the score, what the cosine says (bench/similar: 0.7 finds 0.5 % fewer, 0.9 1 % fewer)
-FAIR = 4.0                 # BM25 of a match that is half as good as can be, where there is nothing but words
+MEANING = (
+    0.8  # of the score, what the cosine says (bench/similar: 0.7 finds 0.5 % fewer, 0.9 1 % fewer)
+)
+FAIR = 4.0  # BM25 of a match that is half as good as can be, where there is nothing but words
 
 
 class Alike(NamedTuple):
     """A chunk of code that answers."""
 
-    path: str              # from the root of its repository
-    first: int             # lines, from 1, both included
+    path: str  # from the root of its repository
+    first: int  # lines, from 1, both included
     last: int
-    symbol: str            # the qualified name of what it is of; empty: of the file itself
-    score: float           # 0..1
-    text: str              # what stands there now, without secrets
+    symbol: str  # the qualified name of what it is of; empty: of the file itself
+    score: float  # 0..1
+    text: str  # what stands there now, without secrets
     why: tuple[str, ...]
 
 
 def similar(index: FileIndex, asked: Asked, now: float, policy: Policy) -> list[Alike]:
     """The best chunks of a repository, best first."""
     files = Present(now, policy)
-    told = (one for score, found in ranked(index, asked) if (one := alike(score, found, files)) is not None)
+    told = (
+        one
+        for score, found in ranked(index, asked)
+        if (one := alike(score, found, files)) is not None
+    )
     return list(islice(once(told), max(0, asked.limit)))
 
 
 def ranked(index: FileIndex, asked: Asked) -> list[tuple[float, Candidate]]:
     """What words and meaning propose, best first."""
     pool = candidates(index, asked)
-    return sorted(zip(scores(pool), pool, strict=True),
-                  key=lambda one: (-one[0], one[1].found.file.path, one[1].found.chunk.first))
+    return sorted(
+        zip(scores(pool), pool, strict=True),
+        key=lambda one: (-one[0], one[1].found.file.path, one[1].found.chunk.first),
+    )
 
 
 def scores(pool: Sequence[Candidate]) -> list[float]:
-    """How good each candidate is, 0..1. One that waits for its vector counts as just alike enough."""
+    """How good each candidate is, 0..1. One that waits for its vector counts as just
+    alike enough.
+    """
     if all(one.cosine is None for one in pool):
         return [one.bm25 / (one.bm25 + FAIR) for one in pool]
     top = max(*(one.bm25 for one in pool), 1e-6)
     alike = (FLOOR if one.cosine is None else max(0.0, one.cosine) for one in pool)
-    return [MEANING * cosine + (1 - MEANING) * one.bm25 / top for cosine, one in zip(alike, pool, strict=True)]
+    return [
+        MEANING * cosine + (1 - MEANING) * one.bm25 / top
+        for cosine, one in zip(alike, pool, strict=True)
+    ]
 
 
 def once(answers: Iterable[Alike]) -> Iterator[Alike]:
@@ -70,7 +86,9 @@ def once(answers: Iterable[Alike]) -> Iterator[Alike]:
 
 
 class Present:
-    """The files of one answer as they are now, each read, and cut up if it has changed, at most once."""
+    """The files of one answer as they are now, each read, and cut up if it has changed, at most
+    once.
+    """
 
     def __init__(self, now: float, policy: Policy) -> None:
         self._now, self._policy = now, policy
@@ -87,7 +105,9 @@ class Present:
         return meant(found.chunk, fresh)
 
     def _cut_up(self, found: Found) -> list[Chunk] | None:
-        """The chunks of a file that has changed since it was indexed, none of one that is gone; None if it has not."""
+        """The chunks of a file that has changed since it was indexed, none of one that is gone;
+        None if it has not.
+        """
         path = found.file.path
         content = as_it_is(found.root, path, self._now, self._policy)
         if content is None:
@@ -108,12 +128,21 @@ def alike(score: float, one: Candidate, files: Present) -> Alike | None:
         return None
     if chunk.hash != found.chunk.hash:
         why.append("changed since it was indexed")
-    return Alike(found.file.path, chunk.first, chunk.last, symbol_of(chunk.text), score,
-                 chunk.text.partition("\n")[2], tuple(why))
+    return Alike(
+        found.file.path,
+        chunk.first,
+        chunk.last,
+        symbol_of(chunk.text),
+        score,
+        chunk.text.partition("\n")[2],
+        tuple(why),
+    )
 
 
 def meant(old: Chunk, fresh: list[Chunk]) -> Chunk | None:
-    """What a chunk has become: the same text, else the same symbol's, else the lines where it stood in the file."""
+    """What a chunk has become: the same text, else the same symbol's, else the lines where it stood
+    in the file.
+    """
     same = [one for one in fresh if one.hash == old.hash]
     name = symbol_of(old.text)
     like = same or [one for one in fresh if symbol_of(one.text) == name]

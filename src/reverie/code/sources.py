@@ -1,8 +1,9 @@
 """What resolving reads: one file's facts as tables, and where a name is defined.
 
-A `Source` gives both for a whole repository. `Loaded` has all facts in memory; `Stored` asks the index and can show it
-as it will be once some files have changed. `said` is all that resolving ever learns from a name alone: as long as that
-is the same, nothing that was resolved by the name changes.
+A `Source` gives both for a whole repository. `Loaded` has all facts in memory; `Stored` asks the
+index and can show it as it will be once some files have changed. `said` is all that resolving ever
+learns from a name alone: as long as that is the same, nothing that was resolved by the name
+changes.
 """
 
 from __future__ import annotations
@@ -19,25 +20,40 @@ K = TypeVar("K")
 V = TypeVar("V")
 NAMED = frozenset(("function", "class", "method"))
 
-Where = tuple[str, int]    # a file, and the index of a symbol in it
+Where = tuple[str, int]  # a file, and the index of a symbol in it
 
 
 class Tables:
     """The facts of one file, by what one asks for."""
 
-    __slots__ = ("bound", "classes", "facts", "heirs", "imports", "inner", "language", "owned", "stars", "symbols",
-                 "top")
+    __slots__ = (
+        "bound",
+        "classes",
+        "facts",
+        "heirs",
+        "imports",
+        "inner",
+        "language",
+        "owned",
+        "stars",
+        "symbols",
+        "top",
+    )
 
     def __init__(self, facts: Facts) -> None:
         self.facts, self.symbols, self.language = facts, facts.symbols, BY_NAME[facts.language]
         self.top: dict[str, int] = {}
         self.inner: dict[tuple[int, str], int] = {}
-        self.classes = grouped((one.name, num) for num, one in enumerate(facts.symbols) if one.kind == "class")
-        self.owned: dict[int, list[int]] = defaultdict(list)              # class → its members in this file
+        self.classes = grouped(
+            (one.name, num) for num, one in enumerate(facts.symbols) if one.kind == "class"
+        )
+        self.owned: dict[int, list[int]] = defaultdict(list)  # class → its members in this file
         self.heirs: dict[int, list[Mention]] = grouped(
-            (one.scope, one) for one in facts.mentions if one.kind == "inherits")
+            (one.scope, one) for one in facts.mentions if one.kind == "inherits"
+        )
         self.bound: dict[tuple[int, str], list[tuple[str, str]]] = grouped(
-            ((one.scope, one.name), (one.type, one.value)) for one in facts.bindings)
+            ((one.scope, one.name), (one.type, one.value)) for one in facts.bindings
+        )
         self.imports: dict[str, list[Import]] = grouped((one.alias, one) for one in facts.imports)
         self.stars = [one for one in facts.imports if one.every]
         for index, one in enumerate(facts.symbols):
@@ -52,7 +68,9 @@ class Tables:
     def class_named(self, qual: str) -> int | None:
         """The class of that name in this file: of the whole qualified name, else the first."""
         here = self.classes.get(qual.rpartition(".")[2])
-        return next((num for num in here if self.symbols[num].qual == qual), here[0]) if here else None
+        return (
+            next((num for num in here if self.symbols[num].qual == qual), here[0]) if here else None
+        )
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
@@ -79,7 +97,9 @@ class Source(Protocol):
         ...
 
     def joining(self, name: str) -> Sequence[Definition]:
-        """Members of a class of that name which stand in files without such a class; by path and index."""
+        """Members of a class of that name which stand in files without such a class; by path and
+        index.
+        """
         ...
 
 
@@ -103,7 +123,9 @@ class Loaded:
     def __init__(self, files: Mapping[str, Facts]) -> None:
         self._files = files
         order = sorted(files)
-        self._named = grouped((one.name, one) for path in order for one in definitions(path, files[path]))
+        self._named = grouped(
+            (one.name, one) for path in order for one in definitions(path, files[path])
+        )
         self._joining = grouped(pair for path in order for pair in joiners(path, files[path]))
 
     def paths(self) -> Collection[str]:
@@ -124,10 +146,18 @@ class Loaded:
 
 
 class Stored:
-    """A repository as its index has it, but for files that are `fresh`, and without those that are `gone`."""
+    """A repository as its index has it, but for files that are `fresh`, and without those that are
+    `gone`.
+    """
 
-    def __init__(self, index: CodeIndex, root: str, known: Collection[str], fresh: Mapping[str, Facts],
-                 gone: Collection[str]) -> None:
+    def __init__(
+        self,
+        index: CodeIndex,
+        root: str,
+        known: Collection[str],
+        fresh: Mapping[str, Facts],
+        gone: Collection[str],
+    ) -> None:
         """`known` are the files in the index."""
         self._index, self._root, self._fresh, self._gone = index, root, fresh, gone
         self._paths = {*known, *fresh} - set(gone)
@@ -147,7 +177,9 @@ class Stored:
     def named(self, name: str) -> Sequence[Definition]:
         """What is called so."""
         if name not in self._named:
-            self._named[name] = self._with(self._index.definitions(self._root, name), self._new.named(name))
+            self._named[name] = self._with(
+                self._index.definitions(self._root, name), self._new.named(name)
+            )
         return self._named[name]
 
     def joining(self, name: str) -> Sequence[Definition]:
@@ -162,20 +194,36 @@ class Stored:
 class Said(NamedTuple):
     """What a name alone tells, to the languages that share names."""
 
-    any: bool                              # something is called so
-    only: Mapping[str, tuple[Where | None, ...]]    # the only method, function or class, and what stands in no class
+    any: bool  # something is called so
+    only: Mapping[
+        str, tuple[Where | None, ...]
+    ]  # the only method, function or class, and what stands in no class
     classes: tuple[tuple[Where, str], ...]
-    tops: tuple[tuple[Where, str], ...]    # at the top of a file, where a folder's files see each other
+    tops: tuple[
+        tuple[Where, str], ...
+    ]  # at the top of a file, where a folder's files see each other
 
 
 def said(some: Sequence[Definition]) -> Said:
     """What these definitions of one name tell."""
     named = [one for one in some if one.kind in NAMED]
     by_family = grouped((family(BY_NAME[one.language]), one) for one in named)
-    only = {name: (single(one for one in same if one.kind == "method"), single(same),
-                   single(one for one in same if not one.owner)) for name, same in by_family.items()}
-    return Said(bool(named), only, tuple((where(one), one.language) for one in some if one.kind == "class"),
-                tuple((where(one), one.language) for one in some if one.top and BY_NAME[one.language].package))
+    only = {
+        name: (
+            single(one for one in same if one.kind == "method"),
+            single(same),
+            single(one for one in same if not one.owner),
+        )
+        for name, same in by_family.items()
+    }
+    return Said(
+        bool(named),
+        only,
+        tuple((where(one), one.language) for one in some if one.kind == "class"),
+        tuple(
+            (where(one), one.language) for one in some if one.top and BY_NAME[one.language].package
+        ),
+    )
 
 
 def family(language: Language) -> str:

@@ -4,8 +4,8 @@ Every embedder has the same three names: `model`, `dims`, `embed`. A vector is a
 row, and the model's identity is kept beside it: vectors of different models are never compared.
 Importing this package loads nothing; an embedder that was opened loads its model at the first text.
 
-We would notice a broken embedder by rows that are not of unit length, or not in the order of the texts:
-the same contract test runs over every row of `OPENERS`.
+We would notice a broken embedder by rows that are not of unit length, or not in the order of the
+texts: the same contract test runs over every row of `OPENERS`.
 """
 
 from __future__ import annotations
@@ -43,14 +43,18 @@ class Embedder(Protocol):
         """Length of a vector."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One unit-length float32 row per text, in the order of the texts. Safe to call from many threads."""
+        """One unit-length float32 row per text, in the order of the texts. Safe to call from many
+        threads.
+        """
 
     def close(self) -> None:
         """Let go of memory and connections. A later `embed` takes them up again."""
 
 
 class Later:
-    """An embedder that is opened when it is first asked for something: who only looks for words waits for no model."""
+    """An embedder that is opened when it is first asked for something: who only looks for words
+    waits for no model.
+    """
 
     def __init__(self, make: Callable[[], Embedder]) -> None:
         self._make = make
@@ -92,10 +96,11 @@ def open_embedder(
     api_key: str | None = None,
     providers: Sequence[str] = (),
 ) -> Embedder:
-    """The embedder called `name`: "minilm", "minilm:int8", "toy", or "openai:https://host/v1#model[@dims]".
+    """The embedder called `name`: "minilm", "minilm:int8", "toy", or
+    "openai:https://host/v1#model[@dims]".
 
-    Nothing is loaded or fetched yet. `offline` forbids fetching, not the use of what is in `cache`. `providers` are
-    ONNX Runtime's, best first, for the local model.
+    Nothing is loaded or fetched yet. `offline` forbids fetching, not the use of what is in `cache`.
+    `providers` are ONNX Runtime's, best first, for the local model.
     """
     scheme, _, rest = name.partition(":")
     if scheme not in OPENERS:
@@ -103,5 +108,12 @@ def open_embedder(
     module = import_module(f".{OPENERS[scheme]}", __name__)
     return cast(
         "Embedder",
-        module.open(rest, cache=cache, progress=progress, offline=offline, api_key=api_key, providers=providers),
+        module.open(
+            rest,
+            cache=cache,
+            progress=progress,
+            offline=offline,
+            api_key=api_key,
+            providers=providers,
+        ),
     )

@@ -25,7 +25,9 @@ BUILD = 1
 LAYERS, HEADS, HIDDEN = 6, 12, 384
 MAX_TOKENS = 256
 OPSET = 17  # the first with LayerNormalization; onnxruntime runs it since 1.12
-INT8_PEAK = 63  # seven bits: eight saturate on x86 without VNNI, and then vectors would differ by machine
+INT8_PEAK = (
+    63  # seven bits: eight saturate on x86 without VNNI, and then vectors would differ by machine
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,9 @@ class Tensor:
 
 
 def tensors(path: Path) -> dict[str, Tensor]:
-    """The float32 arrays in a safetensors file: eight bytes of length, a JSON header, raw values."""
+    """The float32 arrays in a safetensors file: eight bytes of length, a JSON header,
+    raw values.
+    """
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))
@@ -62,7 +66,9 @@ def array(path: Path, at: Tensor) -> NDArray[np.float32]:
 
 @dataclass
 class _Graph:
-    """A graph under construction: each method adds nodes and returns the name of what they compute."""
+    """A graph under construction: each method adds nodes and returns the name of what
+    they compute.
+    """
 
     weights: Path
     precision: str
@@ -98,14 +104,22 @@ class _Graph:
             at = tensors(self.weights)[name]
             proto = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=at.shape)
             proto.data_location = TensorProto.EXTERNAL
-            for key, value in (("location", self.weights.name), ("offset", at.offset), ("length", at.length)):
+            for key, value in (
+                ("location", self.weights.name),
+                ("offset", at.offset),
+                ("length", at.length),
+            ):
                 proto.external_data.add(key=key, value=str(value))
             self.constants[name] = proto
         return name
 
     def norm(self, x: str, name: str) -> str:
         return self.op(
-            "LayerNormalization", x, self.weight(f"{name}.weight"), self.weight(f"{name}.bias"), epsilon=1e-12
+            "LayerNormalization",
+            x,
+            self.weight(f"{name}.weight"),
+            self.weight(f"{name}.bias"),
+            epsilon=1e-12,
         )
 
     def dense(self, x: str, name: str) -> str:
@@ -116,16 +130,22 @@ class _Graph:
         return self.op("Add", self.int8_product(x, f"{name}.weight"), bias)
 
     def int8_product(self, x: str, name: str) -> str:
-        """x · Wᵀ in whole numbers: a scale per column of Wᵀ, and one for x, taken from the whole batch."""
+        """x · Wᵀ in whole numbers: a scale per column of Wᵀ, and one for x, taken from the whole
+        batch.
+        """
         import numpy as np
 
         w = np.asarray(array(self.weights, tensors(self.weights)[name])).T
         scale = np.abs(w).max(axis=0) / INT8_PEAK
         whole = self.const(np.rint(w / scale), "int8")
         x8, x_scale, x_zero = self.ops("DynamicQuantizeLinear", 3, x)
-        product = self.op("MatMulInteger", x8, whole, x_zero, self.const(np.zeros(w.shape[1]), "int8"))
+        product = self.op(
+            "MatMulInteger", x8, whole, x_zero, self.const(np.zeros(w.shape[1]), "int8")
+        )
         return self.op(
-            "Mul", self.op("Cast", product, to=1), self.op("Mul", x_scale, self.const(scale, "float32"))
+            "Mul",
+            self.op("Cast", product, to=1),
+            self.op("Mul", x_scale, self.const(scale, "float32")),
         )
 
     def gelu(self, x: str) -> str:
@@ -139,7 +159,9 @@ class _Graph:
 
 
 def build(weights: Path, precision: str = "float32") -> bytes:
-    """The graph as bytes, to be saved beside `weights`: ids and mask [n, t] in, unit vectors [n, 384] out."""
+    """The graph as bytes, to be saved beside `weights`: ids and mask [n, t] in, unit vectors [n,
+    384] out.
+    """
     from onnx import TensorProto, helper
 
     g = _Graph(weights, precision)
@@ -150,10 +172,14 @@ def build(weights: Path, precision: str = "float32") -> bytes:
     bias = _mask_bias(g)
     for layer in range(LAYERS):
         x = _layer(g, x, shape, bias, f"encoder.layer.{layer}")
-    ids, mask = (helper.make_tensor_value_info(n, TensorProto.INT64, ["n", "t"]) for n in ("ids", "mask"))
+    ids, mask = (
+        helper.make_tensor_value_info(n, TensorProto.INT64, ["n", "t"]) for n in ("ids", "mask")
+    )
     nodes_end = _pooled(g, x)
     out = helper.make_tensor_value_info(nodes_end, TensorProto.FLOAT, ["n", HIDDEN])
-    graph = helper.make_graph(g.nodes, "all-MiniLM-L6-v2", [ids, mask], [out], list(g.constants.values()))
+    graph = helper.make_graph(
+        g.nodes, "all-MiniLM-L6-v2", [ids, mask], [out], list(g.constants.values())
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
     return bytes(model.SerializeToString(deterministic=True))
 
@@ -163,7 +189,11 @@ def _embedded(g: _Graph) -> str:
     words = g.op("Gather", g.weight("embeddings.word_embeddings.weight"), "ids")
     length = g.op("Shape", "ids", start=1)
     places = g.op(
-        "Slice", g.weight("embeddings.position_embeddings.weight"), g.const([0]), length, g.const([0])
+        "Slice",
+        g.weight("embeddings.position_embeddings.weight"),
+        g.const([0]),
+        length,
+        g.const([0]),
     )
     kind = g.op("Gather", g.weight("embeddings.token_type_embeddings.weight"), g.const(0))
     return g.norm(g.op("Add", g.op("Add", words, places), kind), "embeddings.LayerNorm")
@@ -181,18 +211,24 @@ def _layer(g: _Graph, x: str, shape: str, bias: str, name: str) -> str:
         f"{name}.attention.output.LayerNorm",
     )
     inner = g.gelu(g.dense(x, f"{name}.intermediate.dense"))
-    return g.norm(g.op("Add", x, g.dense(inner, f"{name}.output.dense")), f"{name}.output.LayerNorm")
+    return g.norm(
+        g.op("Add", x, g.dense(inner, f"{name}.output.dense")), f"{name}.output.LayerNorm"
+    )
 
 
 def _attention(g: _Graph, x: str, shape: str, bias: str, name: str) -> str:
     """softmax(Q·Kᵀ/√d + bias)·V, twelve heads at once."""
 
     def heads(part: str, order: list[int]) -> str:
-        return g.op("Transpose", g.op("Reshape", g.dense(x, f"{name}.self.{part}"), shape), perm=order)
+        return g.op(
+            "Transpose", g.op("Reshape", g.dense(x, f"{name}.self.{part}"), shape), perm=order
+        )
 
     scores = g.op("MatMul", heads("query", [0, 2, 1, 3]), heads("key", [0, 2, 3, 1]))
     scaled = g.op("Div", scores, g.const(math.sqrt(HIDDEN // HEADS), "float32"))
-    mixed = g.op("MatMul", g.op("Softmax", g.op("Add", scaled, bias), axis=-1), heads("value", [0, 2, 1, 3]))
+    mixed = g.op(
+        "MatMul", g.op("Softmax", g.op("Add", scaled, bias), axis=-1), heads("value", [0, 2, 1, 3])
+    )
     flat = g.op("Reshape", g.op("Transpose", mixed, perm=[0, 2, 1, 3]), g.const([-1, HIDDEN]))
     return g.dense(flat, f"{name}.output.dense")
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class Cached:
-    """An embedder that looks before it works. Other than time, nothing tells it from the one inside."""
+    """An embedder that looks before it works. Other than time, nothing tells it from the one
+    inside.
+    """
 
     def __init__(self, inner: Embedder, known: MutableMapping[str, bytes]) -> None:
         self.inner, self.known = inner, known
@@ -38,7 +40,9 @@ class Cached:
 
         keys = [key(self.model, text) for text in texts]
         rows = {
-            k: np.frombuffer(kept, dtype="<f4") for k in set(keys) if (kept := self.known.get(k)) is not None
+            k: np.frombuffer(kept, dtype="<f4")
+            for k in set(keys)
+            if (kept := self.known.get(k)) is not None
         }
         new = {k: text for k, text in zip(keys, texts, strict=True) if k not in rows}
         for k, row in zip(new, self.inner.embed(list(new.values())) if new else (), strict=True):
@@ -52,12 +56,16 @@ class Cached:
 
 
 def key(model: str, text: str) -> str:
-    """What a vector is kept under. The model is part of it: no vector outlives a switch of models."""
+    """What a vector is kept under. The model is part of it: no vector outlives a
+    switch of models.
+    """
     return f"{model}:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 class Recent(MutableMapping[str, bytes]):
-    """A mapping that keeps what was used last: MOST vectors, 1.5 KB each. Safe to use from many threads."""
+    """A mapping that keeps what was used last: MOST vectors, 1.5 KB each. Safe to use from many
+    threads.
+    """
 
     MOST = 2_048
 

@@ -1,8 +1,9 @@
 """all-MiniLM-L6-v2 in this process: 384 dimensions, 256 tokens, ONNX Runtime, no torch, no network.
 
-Opening costs nothing; the first text loads the model (and, once per machine, fetches it), and `close`
-lets it go again. A vector depends on its text only: not on the texts beside it, their order or the machine,
-up to the last digits of a float. Any text has a vector: an empty one, a broken one, a megabyte of it.
+Opening costs nothing; the first text loads the model (and, once per machine, fetches it), and
+`close` lets it go again. A vector depends on its text only: not on the texts beside it, their order
+or the machine, up to the last digits of a float. Any text has a vector: an empty one, a broken one,
+a megabyte of it.
 
 One thread, on the processor: a second costs more than it saves (docs/why-embedding.md), and the
 user's own work goes on beside us. We would notice drift by a test that compares with plain NumPy.
@@ -30,11 +31,20 @@ PRECISIONS = {
     "float32": "all-MiniLM-L6-v2/1",
     "int8": "all-MiniLM-L6-v2-int8/1",
 }  # precision → model identity
-MAX_CHARS = 10_000  # 256 tokens of prose are about 1,100 characters, of heavily indented code about 4,000
+MAX_CHARS = (
+    10_000  # 256 tokens of prose are about 1,100 characters, of heavily indented code about 4,000
+)
 CPU = "CPUExecutionProvider"
-ALIKE = 0.9999  # cosine to the processor's vectors from which an accelerator's may stand beside them
-PROBE = ((101, 2023, 2003, 1037, 3231, 102), (101, *range(2000, 2060), 102))  # token ids of a short and a longer text
-BATCH_TOKENS = 256  # with padding: measured, larger batches are slower (12.4 → 16 ms a text at 2,048)
+ALIKE = (
+    0.9999  # cosine to the processor's vectors from which an accelerator's may stand beside them
+)
+PROBE = (
+    (101, 2023, 2003, 1037, 3231, 102),
+    (101, *range(2000, 2060), 102),
+)  # token ids of a short and a longer text
+BATCH_TOKENS = (
+    256  # with padding: measured, larger batches are slower (12.4 → 16 ms a text at 2,048)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +54,9 @@ class _Loaded:
 
 
 class MiniLM:
-    """Loads at first use. Any number of threads may call `embed`; a `close` meanwhile harms none of them."""
+    """Loads at first use. Any number of threads may call `embed`; a `close` meanwhile harms none of
+    them.
+    """
 
     dims = bert.HIDDEN
 
@@ -60,7 +72,9 @@ class MiniLM:
         providers: Sequence[str] = (),
     ) -> None:
         if precision not in PRECISIONS:
-            raise BadInput(f"{precision!r} is not one of the precisions {', '.join(sorted(PRECISIONS))}.")
+            raise BadInput(
+                f"{precision!r} is not one of the precisions {', '.join(sorted(PRECISIONS))}."
+            )
         self.model = PRECISIONS[precision]
         self._precision, self._threads, self._providers = precision, threads, tuple(providers)
         self._files = partial(weights.ensure, cache, progress=progress, offline=offline, plan=plan)
@@ -77,12 +91,16 @@ class MiniLM:
         loaded = self._load()
         tokens = [loaded.tokenizer.encode(sanitised(text)).ids for text in texts]
         # int8 has one scale for a whole batch: not to depend on its neighbours, a text goes alone.
-        for rows in batches([len(t) for t in tokens], BATCH_TOKENS if self._precision == "float32" else 0):
+        for rows in batches(
+            [len(t) for t in tokens], BATCH_TOKENS if self._precision == "float32" else 0
+        ):
             out[rows] = _run(loaded.session, [tokens[row] for row in rows])
         return out
 
     def close(self) -> None:
-        """Let go of the model, about 50 MB. Never waits: whoever embeds or loads at this moment goes on."""
+        """Let go of the model, about 50 MB. Never waits: whoever embeds or loads at this moment
+        goes on.
+        """
         self._loaded = None
 
     def _load(self) -> _Loaded:
@@ -90,7 +108,9 @@ class MiniLM:
             loaded = self._loaded
             if loaded is None:
                 folder = self._files()
-                session = _accelerated(graph_file(folder, self._precision), self._threads, self._providers)
+                session = _accelerated(
+                    graph_file(folder, self._precision), self._threads, self._providers
+                )
                 self._loaded = loaded = _Loaded(session, _tokenizer(folder))
             return loaded
 
@@ -125,7 +145,9 @@ def _run(session: Any, tokens: Sequence[Sequence[int]]) -> Vectors:
 
 
 def graph_file(folder: Path, precision: str) -> Path:
-    """The graph beside the weights: built if it is not there, of another build, or not what was written."""
+    """The graph beside the weights: built if it is not there, of another build, or not what was
+    written.
+    """
     path, note = folder / f"{precision}.onnx", folder / f"{precision}.json"
     try:
         known = json.loads(note.read_text())
@@ -156,15 +178,19 @@ def _build(path: Path, precision: str) -> bytes:
 
 
 def missing(providers: Sequence[str]) -> list[str]:
-    """Those of the providers that the installed ONNX Runtime does not have: without them the processor computes."""
+    """Those of the providers that the installed ONNX Runtime does not have: without them the
+    processor computes.
+    """
     there = _runtime().get_available_providers()
     return [name for name in providers if name not in there]
 
 
 def _accelerated(path: Path, threads: int, providers: Sequence[str]) -> Any:
-    """A session on the first provider that is there and computes the same vectors; else on the processor.
+    """A session on the first provider that is there and computes the same vectors; else on the
+    processor.
 
-    Vectors are shared between machines, and an accelerator may compute in half precision: what differs is not used.
+    Vectors are shared between machines, and an accelerator may compute in half precision: what
+    differs is not used.
     """
     plain = _session(path, threads)
     absent = missing(providers) if providers else []
@@ -181,8 +207,11 @@ def _accelerated(path: Path, threads: int, providers: Sequence[str]) -> Any:
 
 
 def _cannot_start() -> tuple[type[Exception], ...]:
-    """What ONNX Runtime raises where an accelerator is installed and its driver or device is not there."""
+    """What ONNX Runtime raises where an accelerator is installed and its driver or device is not
+    there.
+    """
     from onnxruntime.capi import onnxruntime_pybind11_state as state
+
     return (state.Fail, state.EPFail, state.RuntimeException, RuntimeError)
 
 
@@ -200,7 +229,9 @@ def _session(path: Path, threads: int, providers: Sequence[str] = (CPU,)) -> Any
     ort = _runtime()
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    options.log_severity_level = 3  # errors arrive as exceptions; nothing may write to the user's terminal
+    options.log_severity_level = (
+        3  # errors arrive as exceptions; nothing may write to the user's terminal
+    )
     options.add_session_config_entry(
         "session.intra_op.allow_spinning", "0"
     )  # waiting must not burn the caller's cores
@@ -230,5 +261,10 @@ def open(
     **_unused: Any,
 ) -> MiniLM:
     """The embedder of that precision; nothing is loaded yet."""
-    return MiniLM(cache, precision=precision or "float32", progress=progress, offline=offline,
-                  providers=providers)
+    return MiniLM(
+        cache,
+        precision=precision or "float32",
+        progress=progress,
+        offline=offline,
+        providers=providers,
+    )

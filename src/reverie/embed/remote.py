@@ -1,9 +1,11 @@
-"""Vectors from an endpoint that speaks the OpenAI `/embeddings` protocol: OpenAI, Ollama, llama.cpp, vLLM …
+"""Vectors from an endpoint that speaks the OpenAI `/embeddings` protocol: OpenAI, Ollama,
+llama.cpp, vLLM …
 
-Opt-in: texts leave this machine, so nothing chooses this embedder but the user's own setting. Each answer
-is checked (as many vectors as texts, one length, finite numbers) and scaled to unit length.
+Opt-in: texts leave this machine, so nothing chooses this embedder but the user's own setting. Each
+answer is checked (as many vectors as texts, one length, finite numbers) and scaled to unit length.
 Busy servers (429, 5xx, no answer) are asked again, three times at most, then `EmbedderUnavailable`
-says what happened. The key goes to the configured host only: a redirect is an error, never followed.
+says what happened. The key goes to the configured host only: a redirect is an error, never
+followed.
 """
 
 from __future__ import annotations
@@ -27,7 +29,11 @@ BATCH = 128
 TRIES = 4  # the first, and three more
 TIMEOUT = 30.0
 LONGEST_WAIT = 20.0  # seconds; a server that wants more is as good as down
-KNOWN_DIMS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
+KNOWN_DIMS = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+}
 
 
 class _BusyError(Exception):
@@ -68,7 +74,9 @@ class Remote:
     def __init__(self, endpoint: Endpoint, *, pause: Callable[[float], None] = clock.sleep) -> None:
         self.endpoint = endpoint
         self.model = endpoint.identity
-        self.dims = endpoint.dims or KNOWN_DIMS.get(endpoint.model, 0)  # 0: not known before the first answer
+        self.dims = endpoint.dims or KNOWN_DIMS.get(
+            endpoint.model, 0
+        )  # 0: not known before the first answer
         self._pause = pause
         self._opener = urllib.request.build_opener(_NoRedirect())
 
@@ -104,8 +112,12 @@ class Remote:
         headers = {"Content-Type": "application/json"}
         if self.endpoint.api_key:
             headers["Authorization"] = f"Bearer {self.endpoint.api_key}"
-        body = json.dumps({"model": self.endpoint.model, "input": texts, "encoding_format": "float"}).encode()
-        request = urllib.request.Request(self.endpoint.base_url.rstrip("/") + "/embeddings", body, headers)
+        body = json.dumps(
+            {"model": self.endpoint.model, "input": texts, "encoding_format": "float"}
+        ).encode()
+        request = urllib.request.Request(
+            self.endpoint.base_url.rstrip("/") + "/embeddings", body, headers
+        )
         try:
             with self._opener.open(request, timeout=self.endpoint.timeout) as answer:
                 return bytes(answer.read())
@@ -120,7 +132,9 @@ class Remote:
         if err.code == 429 or err.code >= 500:
             return _BusyError(said, seconds(err.headers.get("Retry-After")))
         hint = " Check the API key." if err.code in (401, 403) else ""
-        return EmbedderUnavailable(f"{self.model} refused: {said}.{hint} Words keep working meanwhile.")
+        return EmbedderUnavailable(
+            f"{self.model} refused: {said}.{hint} Words keep working meanwhile."
+        )
 
 
 def parse(answer: bytes, count: int, dims: int) -> Vectors:
@@ -131,9 +145,13 @@ def parse(answer: bytes, count: int, dims: int) -> Vectors:
         rows = sorted(json.loads(answer)["data"], key=lambda row: row["index"])
         vectors = np.asarray([row["embedding"] for row in rows], dtype=np.float32)
     except (ValueError, KeyError, TypeError) as err:
-        raise EmbedderUnavailable(f"The embedder's answer is not in the OpenAI format: {err}.") from err
+        raise EmbedderUnavailable(
+            f"The embedder's answer is not in the OpenAI format: {err}."
+        ) from err
     if [row["index"] for row in rows] != list(range(count)):
-        raise EmbedderUnavailable(f"The embedder was asked for {count} vectors and gave {len(rows)}.")
+        raise EmbedderUnavailable(
+            f"The embedder was asked for {count} vectors and gave {len(rows)}."
+        )
     if vectors.ndim != 2 or vectors.shape[1] != (dims or vectors.shape[1]):
         raise EmbedderUnavailable(
             f"The embedder gave vectors of shape {vectors.shape[1:]}, not {dims} dimensions."
@@ -145,7 +163,9 @@ def parse(answer: bytes, count: int, dims: int) -> Vectors:
 
 
 def presentable(text: str) -> str:
-    """Valid Unicode, and never empty: OpenAI refuses an empty input, and with it the whole batch."""
+    """Valid Unicode, and never empty: OpenAI refuses an empty input, and with it the
+    whole batch.
+    """
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") or " "
 
 
@@ -161,6 +181,14 @@ def open(where: str, *, api_key: str | None = None, **_unused: Any) -> Remote:
     """`where` is "https://host/v1#model" or "https://host/v1#model@dims"."""
     base_url, _, model = where.partition("#")
     model, _, dims = model.partition("@")
-    if urlsplit(base_url).scheme not in ("http", "https") or not model or not (dims or "1").isdecimal():
-        raise BadInput(f"{where!r} is not of the form https://host/v1#model or https://host/v1#model@dims.")
-    return Remote(Endpoint(base_url=base_url, model=model, dims=int(dims) if dims else None, api_key=api_key))
+    if (
+        urlsplit(base_url).scheme not in ("http", "https")
+        or not model
+        or not (dims or "1").isdecimal()
+    ):
+        raise BadInput(
+            f"{where!r} is not of the form https://host/v1#model or https://host/v1#model@dims."
+        )
+    return Remote(
+        Endpoint(base_url=base_url, model=model, dims=int(dims) if dims else None, api_key=api_key)
+    )

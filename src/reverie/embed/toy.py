@@ -1,7 +1,8 @@
-"""A deterministic embedder for tests: words and letter trigrams, hashed with a sign into 64 numbers.
+"""A deterministic embedder for tests: words and letter trigrams, hashed with a sign into 64
+numbers.
 
-It knows spelling and nothing of meaning, needs no file, and gives the same vector in every process and
-on every machine (CRC-32, never `hash()`, which Python salts per process).
+It knows spelling and nothing of meaning, needs no file, and gives the same vector in every process
+and on every machine (CRC-32, never `hash()`, which Python salts per process).
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class Toy:
             for feature in features(text):
                 bits = crc32(feature.encode("utf-8", "surrogatepass"))
                 row[bits % self.dims] += 1.0 if bits & 0x8000 else -1.0
-            if not row.any():  # no words, or features that cancelled out: any fixed direction will do
+            if (
+                not row.any()
+            ):  # no words, or features that cancelled out: any fixed direction will do
                 row[0] = 1.0
         out /= np.linalg.norm(out, axis=1, keepdims=True)
         return out

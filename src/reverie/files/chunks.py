@@ -1,12 +1,15 @@
-"""A text in chunks of 400 tokens with 80 tokens of overlap: what is searched, shown and embedded as one (C61, C62).
+"""A text in chunks of 400 tokens with 80 tokens of overlap: what is searched, shown and embedded as
+one (C61, C62).
 
-A token is counted as four characters, so a chunk has at most 1,600, of which at most 320 are repeated from before, as
-whole lines (CONSTANTS: chunk / overlap; CC-72). Every line that is not blank stands in a chunk, and `first` and `last`
-are its line numbers, from 1. A line too long for a chunk is cut where a word ends.
+A token is counted as four characters, so a chunk has at most 1,600, of which at most 320 are
+repeated from before, as whole lines (CONSTANTS: chunk / overlap; CC-72). Every line that is not
+blank stands in a chunk, and `first` and `last` are its line numbers, from 1. A line too long for a
+chunk is cut where a word ends.
 
-Where a chunk ends depends only on the lines nearby: of the places in the second half of its room, the best one is taken
-(a heading, then a paragraph, then the end of a sentence), and among equals the one with the highest checksum. Whoever
-inserts a line at the top therefore alters the first chunk or two and not all that follow.
+Where a chunk ends depends only on the lines nearby: of the places in the second half of its room,
+the best one is taken (a heading, then a paragraph, then the end of a sentence), and among equals
+the one with the highest checksum. Whoever inserts a line at the top therefore alters the first
+chunk or two and not all that follow.
 """
 
 import re
@@ -18,10 +21,10 @@ from zlib import crc32
 from reverie.store.files import Chunk
 from reverie.words import fingerprint
 
-TOKEN = 4                     # characters that count as a token
-SIZE = 400 * TOKEN            # characters of a chunk, at most
-OVERLAP = 80 * TOKEN          # of them repeated from the chunk before, at most
-ROOM = SIZE - OVERLAP         # new characters in a chunk, at most
+TOKEN = 4  # characters that count as a token
+SIZE = 400 * TOKEN  # characters of a chunk, at most
+OVERLAP = 80 * TOKEN  # of them repeated from the chunk before, at most
+ROOM = SIZE - OVERLAP  # new characters in a chunk, at most
 
 _HEADING = re.compile(r"#{1,6}\s")
 
@@ -29,13 +32,15 @@ _HEADING = re.compile(r"#{1,6}\s")
 class Piece(NamedTuple):
     """A line with its line break, or a part of one that is too long."""
 
-    line: int                 # its number, from 1
+    line: int  # its number, from 1
     text: str
     whole: bool = True
 
 
 def chunked(text: str) -> list[Chunk]:
-    """The chunks of a text, in order; none of a text of nothing but blanks. Secrets should be gone already."""
+    """The chunks of a text, in order; none of a text of nothing but blanks. Secrets should be gone
+    already.
+    """
     pieces = list(pieces_of(lines_of(text)))
     return [chunk for start, end in cores(pieces) if (chunk := built(pieces, start, end))]
 
@@ -56,7 +61,9 @@ def pieces_of(lines: Sequence[str]) -> Iterator[Piece]:
 
 
 def parts_of(line: str) -> Iterator[str]:
-    """A long line in parts that fit, cut after a blank in the second half of the room where there is one."""
+    """A long line in parts that fit, cut after a blank in the second half of the room where there
+    is one.
+    """
     start = 0
     while len(line) - start > ROOM:
         blank = line.rfind(" ", start + ROOM // 2, start + ROOM)
@@ -75,7 +82,11 @@ def cores(pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
         while end < len(pieces) and lengths[end + 1] - lengths[start] <= ROOM:
             end += 1
         if end < len(pieces):
-            late = [place for place in range(start + 1, end + 1) if lengths[place] - lengths[start] >= ROOM // 2]
+            late = [
+                place
+                for place in range(start + 1, end + 1)
+                if lengths[place] - lengths[start] >= ROOM // 2
+            ]
             end = max(late or [end], key=lambda place: strength(pieces, place))
         yield start, end
         start = end
@@ -84,13 +95,22 @@ def cores(pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
 def strength(pieces: Sequence[Piece], place: int) -> tuple[int, int]:
     """How good a place before a piece is to cut: by what stands around it, then by its checksum."""
     before, after = pieces[place - 1].text.rstrip(), pieces[place].text
-    kind = 3 if _HEADING.match(after) else 2 if not before and after.strip() else 1 if before.endswith((".", "!", "?",
-                                                                                                       ":")) else 0
+    kind = (
+        3
+        if _HEADING.match(after)
+        else 2
+        if not before and after.strip()
+        else 1
+        if before.endswith((".", "!", "?", ":"))
+        else 0
+    )
     return kind, crc32(f"{before}\n{after}".encode("utf-8", "surrogatepass"))
 
 
 def built(pieces: Sequence[Piece], start: int, end: int) -> Chunk | None:
-    """The chunk of these new pieces, with whole lines from before; None where there is nothing but blanks."""
+    """The chunk of these new pieces, with whole lines from before; None where there is nothing but
+    blanks.
+    """
     while end > start and not pieces[end - 1].text.strip():
         end -= 1
     if end == start:

@@ -1,7 +1,9 @@
-"""Which folders are watched, for whom: the event log says it, so that it survives the loss of the index.
+"""Which folders are watched, for whom: the event log says it, so that it survives the loss of the
+index.
 
-A root is a folder and the space whose readers may search it. Beside those that somebody added, every space has one of
-its own: the folder of its Markdown mirror, in which `MEMORY.md` and the daily logs count and nothing else (C59).
+A root is a folder and the space whose readers may search it. Beside those that somebody added,
+every space has one of its own: the folder of its Markdown mirror, in which `MEMORY.md` and the
+daily logs count and nothing else (C59).
 """
 
 from __future__ import annotations
@@ -17,17 +19,19 @@ from reverie.model import Event
 if TYPE_CHECKING:
     from reverie.store import Store
 
-VERB = "folder"            # of the events that add or remove a root
-MOST = 100_000             # events that are read
-OWN = re.compile(r"MEMORY\.md|memory/\d{4}-\d\d-\d\d\.md")    # files of a space's mirror, from its folder
+VERB = "folder"  # of the events that add or remove a root
+MOST = 100_000  # events that are read
+OWN = re.compile(
+    r"MEMORY\.md|memory/\d{4}-\d\d-\d\d\.md"
+)  # files of a space's mirror, from its folder
 
 
 class Root(NamedTuple):
     """A folder that is searched by those who may see a space."""
 
-    path: str              # absolute, links resolved
+    path: str  # absolute, links resolved
     space: str
-    own: bool = False      # the space's mirror
+    own: bool = False  # the space's mirror
 
     @property
     def there(self) -> bool:
@@ -36,9 +40,17 @@ class Root(NamedTuple):
 
 
 def roots(store: Store, spaces: Sequence[str], mirror: Callable[[str], Path | None]) -> list[Root]:
-    """The roots of these spaces: what was added, in order, then mirrors that exist; `mirror` tells their folders."""
-    return [*added(store.events(verbs=(VERB,), limit=MOST), spaces),
-            *(root for space in spaces if (folder := mirror(space)) and (root := own(folder, space)).there)]
+    """The roots of these spaces: what was added, in order, then mirrors that exist; `mirror` tells
+    their folders.
+    """
+    return [
+        *added(store.events(verbs=(VERB,), limit=MOST), spaces),
+        *(
+            root
+            for space in spaces
+            if (folder := mirror(space)) and (root := own(folder, space)).there
+        ),
+    ]
 
 
 def added(events: Iterable[Event], spaces: Sequence[str]) -> list[Root]:
@@ -53,7 +65,10 @@ def added(events: Iterable[Event], spaces: Sequence[str]) -> list[Root]:
 
 def watched(store: Store) -> list[Event]:
     """For each folder that anybody has, the event that added it."""
-    last = {(event.space, event.payload.get("path")): event for event in store.events(verbs=(VERB,), limit=MOST)}
+    last = {
+        (event.space, event.payload.get("path")): event
+        for event in store.events(verbs=(VERB,), limit=MOST)
+    }
     return [event for event in last.values() if event.payload.get("watched")]
 
 

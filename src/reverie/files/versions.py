@@ -1,8 +1,10 @@
-"""What a file was before Reverie wrote to it, byte for byte; and writing so that a crash leaves the old or the new.
+"""What a file was before Reverie wrote to it, byte for byte; and writing so that a crash leaves the
+old or the new.
 
-A version is kept in the home under the hash of its bytes, readable by its owner only: it is the user's file as it was,
-secrets and all. The event log says which file had which bytes when (`events_of`), so versions can be listed and
-brought back (CC-74). Nothing is ever thrown away here but by a purge, and that only of the mirror's own pages.
+A version is kept in the home under the hash of its bytes, readable by its owner only: it is the
+user's file as it was, secrets and all. The event log says which file had which bytes when
+(`events_of`), so versions can be listed and brought back (CC-74). Nothing is ever thrown away here
+but by a purge, and that only of the mirror's own pages.
 """
 
 from __future__ import annotations
@@ -20,21 +22,21 @@ from reverie.model import Event
 from reverie.policy import USUAL, Policy
 from reverie.privacy import MARK, redact
 
-VERB = "file"              # of the events that tell of a file written
-MOST = 100_000             # of them that are looked at
+VERB = "file"  # of the events that tell of a file written
+MOST = 100_000  # of them that are looked at
 MODES = ("append", "replace")
-BOM = "\ufeff"             # a file may begin with it
-ABSENT = ""                # the hash of a file that was not there
+BOM = "\ufeff"  # a file may begin with it
+ABSENT = ""  # the hash of a file that was not there
 
 
 class Version(NamedTuple):
     """A file as it was until something was written to it."""
 
-    number: int            # of the event: `restore_file` takes it
-    path: str              # absolute
-    at: float              # when it ceased to be so
-    why: str               # "append", "replace", "restore", "note"
-    hash: str              # of its bytes; empty where there was no file
+    number: int  # of the event: `restore_file` takes it
+    path: str  # absolute
+    at: float  # when it ceased to be so
+    why: str  # "append", "replace", "restore", "note"
+    hash: str  # of its bytes; empty where there was no file
     size: int
 
 
@@ -69,9 +71,15 @@ def kept(home: Path, name: str) -> bytes:
     return data
 
 
-def erase(home: Path, events: Iterable[Event], ours: Callable[[str], bool],
-          repeats: Callable[[bytes], bool]) -> list[Path]:
-    """Erase the versions of files of ours that repeat something; returns those of other files that do."""
+def erase(
+    home: Path,
+    events: Iterable[Event],
+    ours: Callable[[str], bool],
+    repeats: Callable[[bytes], bool],
+) -> list[Path]:
+    """Erase the versions of files of ours that repeat something; returns those of other files that
+    do.
+    """
     whose: dict[object, list[str]] = {}
     for event in events:
         whose.setdefault(event.payload.get("before"), []).append(str(event.payload.get("path")))
@@ -88,22 +96,34 @@ def erase(home: Path, events: Iterable[Event], ours: Callable[[str], bool],
 
 def listed(events: Iterable[Event], path: str) -> list[Version]:
     """The versions of a file, in the order of events."""
-    return [Version(event.seq, path, event.at, str(event.payload.get("mode", "")),
-                    str(event.payload.get("before", ABSENT)), int(event.payload.get("size", 0)))
-            for event in events if event.payload.get("path") == path]
+    return [
+        Version(
+            event.seq,
+            path,
+            event.at,
+            str(event.payload.get("mode", "")),
+            str(event.payload.get("before", ABSENT)),
+            int(event.payload.get("size", 0)),
+        )
+        for event in events
+        if event.payload.get("path") == path
+    ]
 
 
 def altered(old: bytes | None, text: str, mode: str, policy: Policy = USUAL) -> bytes:
-    """A file's bytes after text was appended to it or put in its place; secrets are taken out of the text first.
+    """A file's bytes after text was appended to it or put in its place; secrets are taken out of
+    the text first.
 
-    Appended text begins on a line of its own and ends with a line break; new lines end as most of the file's do. What
-    it is appended to stays as it is, byte for byte.
+    Appended text begins on a line of its own and ends with a line break; new lines end as most of
+    the file's do. What it is appended to stays as it is, byte for byte.
     """
     checked_mode(mode)
     before = utf8(old or b"")
     if mode == "replace" and MARK.search(text) and redact(before, policy)[1]:
-        raise BadInput("The new text has a mark where the file holds a secret, which would be lost. "
-                       "Use mode=\"append\", or edit the file by hand")
+        raise BadInput(
+            "The new text has a mark where the file holds a secret, which would be lost. "
+            'Use mode="append", or edit the file by hand'
+        )
     clean = redact(text, policy, keep_lines=True)[0].replace("\r\n", "\n")
     clean = clean if clean.endswith("\n") else clean + "\n"
     kept = (old or b"") if mode == "append" else b""
@@ -126,11 +146,15 @@ def line_end(text: str) -> str:
 
 
 def utf8(data: bytes) -> str:
-    """A file's text, its byte order mark included. What is not UTF-8 could not be written back as it was."""
+    """A file's text, its byte order mark included. What is not UTF-8 could not be written back as
+    it was.
+    """
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as err:
-        raise BadInput("The file is not UTF-8; nothing was changed. Convert it first, or edit it by hand") from err
+        raise BadInput(
+            "The file is not UTF-8; nothing was changed. Convert it first, or edit it by hand"
+        ) from err
 
 
 def current(place: Path) -> bytes | None:
@@ -142,7 +166,9 @@ def current(place: Path) -> bytes | None:
 
 
 def write(place: Path, data: bytes, mode: int | None = None) -> None:
-    """Put these bytes in a file's place at once; who reads meanwhile sees the old or the new, never half of it."""
+    """Put these bytes in a file's place at once; who reads meanwhile sees the old or the new, never
+    half of it.
+    """
     with suppress(FileNotFoundError):
         mode = stat.S_IMODE(place.stat().st_mode) if mode is None else mode
     half = place.with_name(f".{place.name}.{os.getpid()}.part")

@@ -1,13 +1,14 @@
 """Which files of a folder count, and reading one of them safely.
 
-Text that people write counts (`SUFFIXES`, `NAMES`), up to 2 MB a file. What is hidden does not, nor what `.gitignore`,
-`.secretsignore` or `.reverieignore` name (A111, B120), in the folder, below it, or above it up to the repository it
-belongs to; a folder that somebody added counts even if the repository ignores it. Symbolic links below the root are
-neither followed nor read: no file outside the root can be reached through one (CC-73). A further working tree of a
-repository (`git worktree add`) is left out: it is a copy; submodules and other repositories within count.
+Text that people write counts (`SUFFIXES`, `NAMES`), up to 2 MB a file. What is hidden does not, nor
+what `.gitignore`, `.secretsignore` or `.reverieignore` name (A111, B120), in the folder, below it,
+or above it up to the repository it belongs to; a folder that somebody added counts even if the
+repository ignores it. Symbolic links below the root are neither followed nor read: no file outside
+the root can be reached through one (CC-73). A further working tree of a repository (`git worktree
+add`) is left out: it is a copy; submodules and other repositories within count.
 
-What is left out is counted, with the reason, and so are lines of ignore files that are no pattern (git skips them
-too). A folder that cannot be opened is reported, not taken for empty.
+What is left out is counted, with the reason, and so are lines of ignore files that are no pattern
+(git skips them too). A folder that cannot be opened is reported, not taken for empty.
 """
 
 from __future__ import annotations
@@ -32,20 +33,54 @@ from reverie.words import digest
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-LONGEST_PATH = 4_096      # characters; what no system opens
-SUFFIXES = frozenset((".md", ".markdown", ".mdown", ".mdx", ".txt", ".text", ".rst", ".org", ".adoc", ".asciidoc",
-                      ".tex", ".textile", ".wiki", ".rmd", ".qmd"))
-NAMES = frozenset(("readme", "license", "licence", "changelog", "changes", "contributing", "authors", "notes", "todo",
-                   "news", "history"))
+LONGEST_PATH = 4_096  # characters; what no system opens
+SUFFIXES = frozenset(
+    (
+        ".md",
+        ".markdown",
+        ".mdown",
+        ".mdx",
+        ".txt",
+        ".text",
+        ".rst",
+        ".org",
+        ".adoc",
+        ".asciidoc",
+        ".tex",
+        ".textile",
+        ".wiki",
+        ".rmd",
+        ".qmd",
+    )
+)
+NAMES = frozenset(
+    (
+        "readme",
+        "license",
+        "licence",
+        "changelog",
+        "changes",
+        "contributing",
+        "authors",
+        "notes",
+        "todo",
+        "news",
+        "history",
+    )
+)
 IGNORES = (".gitignore", ".secretsignore", ".reverieignore")
-LEFT = frozenset(("node_modules", "bower_components", "__pycache__", "site-packages"))    # nobody writes notes there
-MOST_BYTES = 2_000_000     # of one file: what is larger is data or a log
-BINARY = 8_192             # bytes in which a NUL says that it is no text
+LEFT = frozenset(
+    ("node_modules", "bower_components", "__pycache__", "site-packages")
+)  # nobody writes notes there
+MOST_BYTES = 2_000_000  # of one file: what is larger is data or a log
+BINARY = 8_192  # bytes in which a NUL says that it is no text
 MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)    # no link, no waiting for a pipe
+READING = (
+    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+)  # no link, no waiting for a pipe
 ODD = "lines of ignore files that are no pattern"
-LONGEST_LINK = 5_000       # characters of a `.git` file that are looked at
-FRESH = 2.0                # seconds in which a second change may leave the same stamp
+LONGEST_LINK = 5_000  # characters of a `.git` file that are looked at
+FRESH = 2.0  # seconds in which a second change may leave the same stamp
 
 
 class LeftOut(BadInput):
@@ -59,7 +94,7 @@ class LeftOut(BadInput):
 class Seen(NamedTuple):
     """A file that counts."""
 
-    path: str              # from the root, with slashes
+    path: str  # from the root, with slashes
     stamp: Stamp
 
 
@@ -67,8 +102,8 @@ class Walked(NamedTuple):
     """What there is in a folder."""
 
     files: list[Seen]
-    skipped: Counter[str]           # how many were left out, by reason
-    unreadable: list[str]           # folders that could not be opened, from the root
+    skipped: Counter[str]  # how many were left out, by reason
+    unreadable: list[str]  # folders that could not be opened, from the root
 
 
 class Content(NamedTuple):
@@ -97,18 +132,18 @@ class Names(NamedTuple):
 class Rule(NamedTuple):
     """What the ignore files in one folder say."""
 
-    folder: str            # from the top
+    folder: str  # from the top
     spec: GitIgnoreSpec
-    odd: int = 0           # lines that are no pattern
+    odd: int = 0  # lines that are no pattern
 
 
-Rules = tuple[Rule, ...]   # outermost first
+Rules = tuple[Rule, ...]  # outermost first
 
 
 class Ground(NamedTuple):
     """A root within the folder from which ignore rules reach into it."""
 
-    within: str            # the root from there; empty where they are the same
+    within: str  # the root from there; empty where they are the same
     rules: Rules
 
 
@@ -146,8 +181,15 @@ def walked(root: Root, counts: Counts | None = None, policy: Policy = USUAL) -> 
     return found
 
 
-def looked_at(root: Root, folder: str, entries: Sequence[os.DirEntry[str]], within: str, rules: Rules,
-              found: Walked, names: Names) -> Iterator[str]:
+def looked_at(
+    root: Root,
+    folder: str,
+    entries: Sequence[os.DirEntry[str]],
+    within: str,
+    rules: Rules,
+    found: Walked,
+    names: Names,
+) -> Iterator[str]:
     """The folders in a folder that are to be gone into; its files go into `found`."""
     for entry in entries:
         path = f"{folder}/{entry.name}" if folder else entry.name
@@ -164,23 +206,26 @@ def looked_at(root: Root, folder: str, entries: Sequence[os.DirEntry[str]], with
                     found.skipped[why] += 1
                 else:
                     found.files.append(Seen(path, stamp_of(what)))
-        except FileNotFoundError:     # it has gone since we looked
+        except FileNotFoundError:  # it has gone since we looked
             continue
         except OSError:
             found.skipped["unreadable"] += 1
 
 
 def another_tree(listed: Sequence[os.DirEntry[str]]) -> bool:
-    """Whether a folder is a further working tree (`git worktree add`): a copy of what is known already."""
+    """Whether a folder is a further working tree (`git worktree add`): a copy of what is known
+    already.
+    """
     for entry in listed:
         if entry.name == ".git" and entry.is_file(follow_symlinks=False):
             with suppress(OSError):
-                return "/worktrees/" in Path(entry.path).read_text("utf-8", "replace")[:LONGEST_LINK].replace("\\", "/")
+                return "/worktrees/" in Path(entry.path).read_text("utf-8", "replace")[
+                    :LONGEST_LINK
+                ].replace("\\", "/")
     return False
 
 
-def why_not(root: Root, path: str, is_folder: bool, within: str, rules: Rules,
-            names: Names) -> str:
+def why_not(root: Root, path: str, is_folder: bool, within: str, rules: Rules, names: Names) -> str:
     """Why a file or folder does not count, going by its name; empty if it does."""
     name = path.rpartition("/")[2]
     if root.own:
@@ -218,7 +263,7 @@ def stamp_of(what: os.stat_result) -> Stamp:
 def ignored(path: str, is_folder: bool, rules: Rules) -> bool:
     """Whether ignore files name a path; the innermost one that says anything decides, as in git."""
     for rule in reversed(rules):
-        inner = path[len(rule.folder) + 1:] if rule.folder else path
+        inner = path[len(rule.folder) + 1 :] if rule.folder else path
         said = rule.spec.check_file(f"{inner}/" if is_folder else inner).include
         if said is not None:
             return said
@@ -236,7 +281,9 @@ def ground_of(root: Root) -> Ground:
     rules: Rules = ()
     for depth in range(len(steps)):
         rules = (*rules, *read_rules(top, "/".join(steps[:depth])))
-        if ignored("/".join(steps[:depth + 1]), True, rules):    # the repository ignores it, its owner wants it
+        if ignored(
+            "/".join(steps[: depth + 1]), True, rules
+        ):  # the repository ignores it, its owner wants it
             rules = ()
             break
     return Ground(within, (*rules, *read_rules(top, within)))
@@ -244,12 +291,13 @@ def ground_of(root: Root) -> Ground:
 
 def rules_of(root: Root, folder: str, ground: Ground) -> Rules:
     """What the ignore files in a folder below a root say."""
-    top = Path(root.path[:len(root.path) - len(ground.within)] if ground.within else root.path)
+    top = Path(root.path[: len(root.path) - len(ground.within)] if ground.within else root.path)
     return read_rules(top, f"{ground.within}/{folder}" if ground.within else folder)
 
 
 def read_rules(top: Path, folder: str) -> Rules:
-    """The ignore files in one folder as rules; none where there are none. One that cannot be read hides everything:
+    """The ignore files in one folder as rules; none where there are none. One that cannot be read
+    hides everything:
 
     what it would have kept from us is not known.
     """
@@ -265,8 +313,11 @@ def read_rules(top: Path, folder: str) -> Rules:
 
 
 def rule_of(folder: str, lines: Sequence[str]) -> Rule:
-    """Lines as a rule; those that are no pattern (`!`, `name\\`, `[z-a]`) name nothing, as in git."""
+    """Lines as a rule; those that are no pattern (`!`, `name\\`, `[z-a]`) name
+    nothing, as in git.
+    """
     from pathspec import GitIgnoreSpec
+
     patterns: list[Any] = []
     odd = 0
     for line in lines:
@@ -280,31 +331,39 @@ def rule_of(folder: str, lines: Sequence[str]) -> Rule:
 def inside(root: Root, path: Path) -> str | None:
     """A path from its root, if it lies there by name; whether it may be read is another question.
 
-    Links above the root are the user's own affair (macOS's /tmp is one), so the root may be named through them.
+    Links above the root are the user's own affair (macOS's /tmp is one), so the root may be named
+    through them.
     """
-    plain = Path(os.path.abspath(path))    # noqa: PTH100 - `resolve` would follow links
+    plain = Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` would follow links
     if len(str(plain)) > LONGEST_PATH:
-        return None      # there is no such place, and looking at each of its folders takes minutes
+        return None  # there is no such place, and looking at each of its folders takes minutes
     tops = (top for top in plain.parents if os.path.realpath(top) == root.path)
     top = min(tops, key=lambda top: len(top.parts), default=None)
     return None if top is None else plain.relative_to(top).as_posix()
 
 
 def admitted(root: Root, path: str, counts: Counts | None = None, policy: Policy = USUAL) -> Path:
-    """The place of a file that counts; it need not exist. Raises BadInput, with the reason, for one that does not.
+    """The place of a file that counts; it need not exist. Raises BadInput, with the reason, for one
+    that does not.
 
-    Every step from the root is looked at: none may be a symbolic link, hidden or ignored (CC-73). `counts`
-    and `policy` as of `walked`.
+    Every step from the root is looked at: none may be a symbolic link, hidden or ignored (CC-73).
+    `counts` and `policy` as of `walked`.
     """
     ground = ground_of(root)
     rules, steps, names = ground.rules, path.split("/"), Names(counts or is_text, policy)
     for depth in range(1, len(steps) + 1):
         step, last = "/".join(steps[:depth]), depth == len(steps)
         place = Path(root.path, step)
-        why = "a symbolic link" if place.is_symlink() else why_not(root, step, not last, ground.within, rules, names)
+        why = (
+            "a symbolic link"
+            if place.is_symlink()
+            else why_not(root, step, not last, ground.within, rules, names)
+        )
         if why:
-            raise BadInput(f"{Path(root.path, path)} is not among the files that memory may read or write: "
-                           f"{step} is {why}")
+            raise BadInput(
+                f"{Path(root.path, path)} is not among the files that memory may read or write: "
+                f"{step} is {why}"
+            )
         if not last:
             rules = (*rules, *rules_of(root, step, ground))
     with suppress(FileNotFoundError):
@@ -316,8 +375,9 @@ def admitted(root: Root, path: str, counts: Counts | None = None, policy: Policy
 def read(place: Path, now: float, policy: Policy = USUAL) -> Content:
     """A file's text with its stamp; UNSURE if it was written while or shortly before we read it.
 
-    Without what is private or personal in it; secrets are taken out by whoever keeps some of it. Raises OSError, or
-    LeftOut where it is no text, or says of itself that it is sensitive. The file is opened without following a link.
+    Without what is private or personal in it; secrets are taken out by whoever keeps some of it.
+    Raises OSError, or LeftOut where it is no text, or says of itself that it is sensitive. The file
+    is opened without following a link.
     """
     with os.fdopen(os.open(place, READING), "rb") as file:
         before = os.fstat(file.fileno())
@@ -328,7 +388,9 @@ def read(place: Path, now: float, policy: Policy = USUAL) -> Content:
     if len(data) > MOST_BYTES:
         raise LeftOut(f"{place} is left out: too large", "too large")
     stamp = stamp_of(after)
-    settled = stamp_of(before) == stamp and len(data) == stamp.size and now - stamp.mtime / 1e9 > FRESH
+    settled = (
+        stamp_of(before) == stamp and len(data) == stamp.size and now - stamp.mtime / 1e9 > FRESH
+    )
     text = decoded(data, place)
     if is_marked(text):
         raise LeftOut(f"{place} is left out: {SENSITIVE}", SENSITIVE)

@@ -1,11 +1,12 @@
 """Memories of other programs, taken along (SEED-FORMATS): a file for each format, and a row here.
 
-A format says what it is called, what it looks like (`fits`) and what stands in it (`read`, which yields `nouns`). What
-becomes of that is the same for all and decided in `plan`: ids, spaces, secrets, links, what is there already. To add a
-format, write its file and add its row; `detect` tries the rows from the top.
+A format says what it is called, what it looks like (`fits`) and what stands in it (`read`, which
+yields `nouns`). What becomes of that is the same for all and decided in `plan`: ids, spaces,
+secrets, links, what is there already. To add a format, write its file and add its row; `detect`
+tries the rows from the top.
 
-Always true: the source is only read; taking in twice adds nothing; one bad record loses no other; everything taken in
-says where it comes from (`details["imported_from"]`).
+Always true: the source is only read; taking in twice adds nothing; one bad record loses no other;
+everything taken in says where it comes from (`details["imported_from"]`).
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ class Format(NamedTuple):
     """A program whose memories can be taken along."""
 
     name: str
-    about: str           # what to name, for people
-    user: str = ""       # where that program itself keeps what it remembers: in the user's home
-    project: str = ""    # … and in a project
+    about: str  # what to name, for people
+    user: str = ""  # where that program itself keeps what it remembers: in the user's home
+    project: str = ""  # … and in a project
 
     @property
     def fits(self) -> Callable[[Path], bool]:
@@ -71,22 +72,36 @@ def format_of(path: Path, name: str = "") -> Format:
         return FORMATS[NAMES.index(name)]
     found = detect(path)
     if found is None:
-        raise BadInput(f"{path} does not look like anything of {', '.join(NAMES)}. If it is, say which with --from"
-                       f"{projects_in(path)}")
+        raise BadInput(
+            f"{path} does not look like anything of {', '.join(NAMES)}. If it is, say which with --from"
+            f"{projects_in(path)}"
+        )
     return found
 
 
 def projects_in(path: Path) -> str:
-    """How to take along all projects of Claude Code, where that is what was meant: each has a space of its own."""
+    """How to take along all projects of Claude Code, where that is what was meant: each has a space
+    of its own.
+    """
     found = sorted(one.parent.parent.name for one in path.glob("*/memory/MEMORY.md"))
-    return (f". It holds {len(found):,} projects of Claude Code ({', '.join(found[:3])}, …), and each belongs into a "
-            f"space of its own: reverie import {path / found[0]} --space me/NAME, and so on") if found else ""
+    return (
+        (
+            f". It holds {len(found):,} projects of Claude Code ({', '.join(found[:3])}, …), and each belongs into a "
+            f"space of its own: reverie import {path / found[0]} --space me/NAME, and so on"
+        )
+        if found
+        else ""
+    )
 
 
 def lying(user: Path, project: Path) -> list[tuple[Format, Path]]:
     """What lies where its program keeps it, in a user's home and in a project (X46)."""
-    places = [(row, root / name) for row in FORMATS for root, name in ((user, row.user), (project, row.project))
-              if name]
+    places = [
+        (row, root / name)
+        for row in FORMATS
+        for root, name in ((user, row.user), (project, row.project))
+        if name
+    ]
     return [(row, path) for row, path in places if path.is_dir() and looks_like(row, path)]
 
 

@@ -1,8 +1,10 @@
-"""Aircher's episodic database (`episodic.duckdb`, or its tables in SQLite): runs of tools, files, tasks, patterns.
+"""Aircher's episodic database (`episodic.duckdb`, or its tables in SQLite): runs of tools, files,
+tasks, patterns.
 
-Runs of tools and files touched go into the log, where our own miner finds what they teach (`deeds`, `suggest_fix`,
-`coedited`); tasks become episodes, learned patterns observations. Snapshots of contexts are passed over, and so are
-code chunks: index the code itself. Times there are local and name no zone.
+Runs of tools and files touched go into the log, where our own miner finds what they teach (`deeds`,
+`suggest_fix`, `coedited`); tasks become episodes, learned patterns observations. Snapshots of
+contexts are passed over, and so are code chunks: index the code itself. Times there are local and
+name no zone.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from reverie.store.foreign import TableRow, kind_of, rows
 TABLES = ("tool_executions", "file_interactions", "task_history", "learned_patterns")
 PLACES = ("data/episodic.duckdb", "episodic.duckdb", "data/episodic.db", "episodic.db")
 OPERATIONS = {"search": "read", "analyze": "read"}
-WRAPPER = "execute"           # a tool's name where the run was written down a second time, by what wraps it
+WRAPPER = "execute"  # a tool's name where the run was written down a second time, by what wraps it
 
 
 def fits(path: Path) -> bool:
@@ -65,11 +67,14 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
     file = file_of(path)
     if file is None:
         raise BadInput(f"There is no episodic.duckdb in {path.name}")
-    named: set[tuple[str, int]] = set()       # sessions and seconds in which a tool by its own name ran
+    named: set[tuple[str, int]] = set()  # sessions and seconds in which a tool by its own name ran
     wrapped: list[TableRow] = []
     for row in rows(file, TABLES):
         if row.table == "tool_executions":
-            second = (words(row.values.get("session_id")), int(moment(row.values.get("timestamp"), "UTC") or 0))
+            second = (
+                words(row.values.get("session_id")),
+                int(moment(row.values.get("timestamp"), "UTC") or 0),
+            )
             if row.values.get("tool_name") == WRAPPER:
                 wrapped.append(row)
                 continue
@@ -77,14 +82,23 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
         yield item(row, reading.zone)
     for row in wrapped:
         at = int(moment(row.values.get("timestamp"), "UTC") or 0)
-        if named.isdisjoint((words(row.values.get("session_id")), one) for one in (at - 1, at, at + 1)):
+        if named.isdisjoint(
+            (words(row.values.get("session_id")), one) for one in (at - 1, at, at + 1)
+        ):
             yield item(row, reading.zone)
 
 
 def item(row: TableRow, zone: str) -> Item:
     """What a row comes to."""
     where = f"{row.table}, row {row.number}"
-    return usable(where, READERS[row.table], row.values, f"{row.table}:{row.values.get('id', row.number)}", where, zone)
+    return usable(
+        where,
+        READERS[row.table],
+        row.values,
+        f"{row.table}:{row.values.get('id', row.number)}",
+        where,
+        zone,
+    )
 
 
 def tool(values: Mapping[str, Any], key: str, where: str, zone: str) -> Deed:
@@ -93,11 +107,23 @@ def tool(values: Mapping[str, Any], key: str, where: str, zone: str) -> Deed:
     if given.keys() == {"args", "kwargs"}:
         given = {**mapping(given["kwargs"]), **({"args": given["args"]} if given["args"] else {})}
     took = values.get("duration_ms")
-    run = deeds.Run(required(values, "tool_name"), dict(given), plain(values.get("result")),
-                    bool(values.get("success")), values.get("error_message"),
-                    took / 1000 if isinstance(took, (int, float)) else None, words(values.get("task_id")))
-    return Deed(key, "tool", when(values, "timestamp", zone), words(values.get("session_id")), deeds.tool_payload(run),
-                where)
+    run = deeds.Run(
+        required(values, "tool_name"),
+        dict(given),
+        plain(values.get("result")),
+        bool(values.get("success")),
+        values.get("error_message"),
+        took / 1000 if isinstance(took, (int, float)) else None,
+        words(values.get("task_id")),
+    )
+    return Deed(
+        key,
+        "tool",
+        when(values, "timestamp", zone),
+        words(values.get("session_id")),
+        deeds.tool_payload(run),
+        where,
+    )
 
 
 def touched(values: Mapping[str, Any], key: str, where: str, zone: str) -> Deed:
@@ -106,10 +132,22 @@ def touched(values: Mapping[str, Any], key: str, where: str, zone: str) -> Deed:
     span = mapping(plain(values.get("line_range")))
     ends = [span[name] for name in ("start", "end") if isinstance(span.get(name), int)]
     payload = deeds.file_payload(
-        words(values.get("file_path")), OPERATIONS.get(operation, operation), ends if len(ends) == 2 else None,
-        words(values.get("changes_summary")), bool(values.get("success")), words(values.get("task_id")),
-        words(values.get("context")))
-    return Deed(key, "file", when(values, "timestamp", zone), words(values.get("session_id")), payload, where)
+        words(values.get("file_path")),
+        OPERATIONS.get(operation, operation),
+        ends if len(ends) == 2 else None,
+        words(values.get("changes_summary")),
+        bool(values.get("success")),
+        words(values.get("task_id")),
+        words(values.get("context")),
+    )
+    return Deed(
+        key,
+        "file",
+        when(values, "timestamp", zone),
+        words(values.get("session_id")),
+        payload,
+        where,
+    )
 
 
 def task(values: Mapping[str, Any], _key: str, where: str, zone: str) -> Found:
@@ -117,24 +155,48 @@ def task(values: Mapping[str, Any], _key: str, where: str, zone: str) -> Found:
     outcome = words(values.get("outcome")) or words(values.get("status"))
     ended = moment(values.get("completed_at"), zone)
     done = told(required(values, "description"), {"outcome": outcome})
-    return Found(key=f"task:{required(values, 'task_id')}", text=done["text"], where=where,
-                 at=when(values, "started_at", zone), local=zoneless(values.get("started_at")),
-                 fields={"kind": "task", "session": words(values.get("session_id")), "provenance": "observed",
-                         "files": texts(plain(values.get("files_touched"))),
-                         "details": {**done["details"], **without_none(
-                             task=words(values.get("task_id")), intent=words(values.get("intent")), ended_at=ended,
-                             tools=plain(values.get("tools_used")))}})
+    return Found(
+        key=f"task:{required(values, 'task_id')}",
+        text=done["text"],
+        where=where,
+        at=when(values, "started_at", zone),
+        local=zoneless(values.get("started_at")),
+        fields={
+            "kind": "task",
+            "session": words(values.get("session_id")),
+            "provenance": "observed",
+            "files": texts(plain(values.get("files_touched"))),
+            "details": {
+                **done["details"],
+                **without_none(
+                    task=words(values.get("task_id")),
+                    intent=words(values.get("intent")),
+                    ended_at=ended,
+                    tools=plain(values.get("tools_used")),
+                ),
+            },
+        },
+    )
 
 
 def pattern(values: Mapping[str, Any], key: str, where: str, zone: str) -> Found:
     """A pattern that Aircher had learned: something concluded."""
     data, type = plain(values.get("pattern_data")), required(values, "pattern_type")
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, sort_keys=True)
-    return Found(key=key, text=f"{type}: {text}", where=where, at=moment(values.get("first_seen"), zone),
-                 local=zoneless(values.get("first_seen")),
-                 state={"strength": count(values.get("observed_count"), 1)},
-                 fields=without_none(kind="observation", tags=[type], provenance="inferred",
-                                     trust=fraction(values.get("confidence"), None)))
+    return Found(
+        key=key,
+        text=f"{type}: {text}",
+        where=where,
+        at=moment(values.get("first_seen"), zone),
+        local=zoneless(values.get("first_seen")),
+        state={"strength": count(values.get("observed_count"), 1)},
+        fields=without_none(
+            kind="observation",
+            tags=[type],
+            provenance="inferred",
+            trust=fraction(values.get("confidence"), None),
+        ),
+    )
 
 
 def when(values: Mapping[str, Any], name: str, zone: str) -> float:
@@ -156,4 +218,8 @@ def plain(value: Any) -> Any:
 
 
 READERS: dict[str, Callable[[Mapping[str, Any], str, str, str], Found | Deed]] = {
-    "tool_executions": tool, "file_interactions": touched, "task_history": task, "learned_patterns": pattern}
+    "tool_executions": tool,
+    "file_interactions": touched,
+    "task_history": task,
+    "learned_patterns": pattern,
+}

@@ -1,8 +1,9 @@
 """Claude Code's auto memory: a folder with MEMORY.md, an index, and a page for each topic.
 
-The folder is `~/.claude/projects/<project>/memory`; the project's folder will do. A page has its name, description,
-type and last change at its head. Of the index those lines are taken that point to no page that is there. Its
-conversations (`*.jsonl`) are learned from by `reverie learn`, not here.
+The folder is `~/.claude/projects/<project>/memory`; the project's folder will do. A page has its
+name, description, type and last change at its head. Of the index those lines are taken that point
+to no page that is there. Its conversations (`*.jsonl`) are learned from by `reverie learn`, not
+here.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ from reverie.importing.nouns import (
     words,
     zoneless,
 )
-from reverie.importing.texts import frontmatter, kind_under, own, page_in, passages, print_of, sensitive
+from reverie.importing.texts import (
+    frontmatter,
+    kind_under,
+    own,
+    page_in,
+    passages,
+    print_of,
+    sensitive,
+)
 
 INDEX = "MEMORY.md"
 TYPES = {"user": "knowledge", "feedback": "preference", "project": "fact", "reference": "note"}
@@ -42,7 +51,11 @@ def folder_of(path: Path) -> Path | None:
     """The folder of memories."""
     if path.is_file() and path.name == INDEX:
         path = path.parent
-    return next((one for one in (path, path / "memory") if (one / INDEX).is_file()), None) if path.is_dir() else None
+    return (
+        next((one for one in (path, path / "memory") if (one / INDEX).is_file()), None)
+        if path.is_dir()
+        else None
+    )
 
 
 def read(path: Path, reading: Reading) -> Iterator[Item]:
@@ -63,8 +76,13 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
     known = {Path(one.key.partition("#")[0]).stem: one.key for one in topics}
     for one in topics:
         others = (known.get(name.strip()) for name in WIKI.findall(one.text))
-        yield one._replace(ties=tuple(Tie("relates_to", key, 0.5) for key in dict.fromkeys(others)
-                                      if key and key != one.key))
+        yield one._replace(
+            ties=tuple(
+                Tie("relates_to", key, 0.5)
+                for key in dict.fromkeys(others)
+                if key and key != one.key
+            )
+        )
     if (index := root / INDEX) in files:
         yield from rest_of(index, root)
     yield from linked
@@ -80,11 +98,21 @@ def topic(file: Path, name: str, reading: Reading) -> Found | None:
     type = words(head.get("type")) or words(meta.get("type"))
     title = words(head.get("description")) or words(head.get("name"))
     modified = head.get("modified") or meta.get("modified")
-    return Found(key=f"{name}#{print_of(text)}", text=text, where=f"{name}, line {line}",
-                 at=moment(modified, reading.zone), local=zoneless(modified),
-                 seen=file.stat().st_mtime, scope=USER if type == "user" else PROJECT,
-                 fields={"kind": TYPES.get(type, "note"), "title": title or file.stem, "tags": [type] if type else [],
-                         "provenance": "extracted"})
+    return Found(
+        key=f"{name}#{print_of(text)}",
+        text=text,
+        where=f"{name}, line {line}",
+        at=moment(modified, reading.zone),
+        local=zoneless(modified),
+        seen=file.stat().st_mtime,
+        scope=USER if type == "user" else PROJECT,
+        fields={
+            "kind": TYPES.get(type, "note"),
+            "title": title or file.stem,
+            "tags": [type] if type else [],
+            "provenance": "extracted",
+        },
+    )
 
 
 def rest_of(index: Path, folder: Path) -> Iterator[Found]:
@@ -92,6 +120,14 @@ def rest_of(index: Path, folder: Path) -> Iterator[Found]:
     for one in passages(page_in(index)):
         if any((folder / target).is_file() for target in LINK.findall(one.text)):
             continue
-        yield Found(key=f"{INDEX}#{print_of(one.text)}", text=one.text, where=f"{INDEX}, line {one.line}",
-                    seen=index.stat().st_mtime,
-                    fields={"kind": kind_under(one.heading, "note"), "title": one.heading, "provenance": "extracted"})
+        yield Found(
+            key=f"{INDEX}#{print_of(one.text)}",
+            text=one.text,
+            where=f"{INDEX}, line {one.line}",
+            seen=index.stat().st_mtime,
+            fields={
+                "kind": kind_under(one.heading, "note"),
+                "title": one.heading,
+                "provenance": "extracted",
+            },
+        )

@@ -1,7 +1,9 @@
-"""jaato's memories, of every generation: `memories.jsonl`, or a folder with `curated.jsonl` and a file each in `raw`.
+"""jaato's memories, of every generation: `memories.jsonl`, or a folder with `curated.jsonl` and a
+file each in `raw`.
 
-Lines are read by `mirror.jsonl`, which `reverie share` reads with, so that a memory has the same id whichever way it
-comes. Of one that stands in several files the one that was used or written last holds (X36, X37, X46).
+Lines are read by `mirror.jsonl`, which `reverie share` reads with, so that a memory has the same id
+whichever way it comes. Of one that stands in several files the one that was used or written last
+holds (X36, X37, X46).
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from reverie.importing.texts import head_of, own, text_in
 from reverie.mirror import jsonl
 from reverie.numbers import count
 
-STAMPS = ("source_agent", "generated_by", "curated_by", "escalated_to")    # kept as they stand, too
+STAMPS = ("source_agent", "generated_by", "curated_by", "escalated_to")  # kept as they stand, too
 REFERENCES = "references"
 UNIVERSAL = "universal"
 
@@ -43,7 +45,14 @@ def fits(path: Path) -> bool:
         return bool(files_of(path))
     if path.suffix != ".jsonl":
         return False
-    first = next((line for line in jsonl.read(head_of(path).encode("utf-8", "replace")).lines if not line.why), None)
+    first = next(
+        (
+            line
+            for line in jsonl.read(head_of(path).encode("utf-8", "replace")).lines
+            if not line.why
+        ),
+        None,
+    )
     return first is not None and {"description", "timestamp"} <= first.record.keys()
 
 
@@ -52,9 +61,16 @@ def files_of(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     homes = [path, path / ".jaato", path / "memories", path / ".jaato" / "memories"]
-    found = [file for home in homes for file in
-             (home / "memories.jsonl", *sorted((home / "raw").glob("*.json")), home / "curated.jsonl",
-              *sorted((home / REFERENCES).glob("*.json")))]
+    found = [
+        file
+        for home in homes
+        for file in (
+            home / "memories.jsonl",
+            *sorted((home / "raw").glob("*.json")),
+            home / "curated.jsonl",
+            *sorted((home / REFERENCES).glob("*.json")),
+        )
+    ]
     return [file for file in found if file.is_file()]
 
 
@@ -62,7 +78,7 @@ def lines(file: Path) -> tuple[jsonl.Line, ...]:
     """The records of a file; one in `raw` is a record by itself, over as many lines as it likes."""
     text = text_in(file)
     if file.suffix == ".json":
-        text = text.replace("\n", " ")      # no text of JSON holds a line's end
+        text = text.replace("\n", " ")  # no text of JSON holds a line's end
     return jsonl.read(text.encode("utf-8", "replace")).lines
 
 
@@ -80,8 +96,17 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
             continue
         for number, line in enumerate(found, start=1):
             where = f"{name}, line {number}"
-            one = Bad(where, line.why) if line.why else usable(
-                where, reference if file.parent.name == REFERENCES else memory, line.record, where, reading.zone)
+            one = (
+                Bad(where, line.why)
+                if line.why
+                else usable(
+                    where,
+                    reference if file.parent.name == REFERENCES else memory,
+                    line.record,
+                    where,
+                    reading.zone,
+                )
+            )
             if isinstance(one, Bad):
                 yield one
                 continue
@@ -89,7 +114,9 @@ def read(path: Path, reading: Reading) -> Iterator[Item]:
             best[one.key] = max(best.get(one.key, one), one, key=latest)
     yield from best.values()
     if twice:
-        yield Remark(f"{twice:,} stood there more than once; of each the one that was used or written last was taken")
+        yield Remark(
+            f"{twice:,} stood there more than once; of each the one that was used or written last was taken"
+        )
     yield from linked
 
 
@@ -98,32 +125,58 @@ def reference(record: Mapping[str, Any], where: str, zone: str) -> Found:
     lineage = mapping(record.get("lineage"))
     at = jsonl.moment_in(lineage.get("curated_at"), zone)
     return Found(
-        key=str(record["id"]), text=str(record["content"]), where=where, at=at,
-        local=zoneless(lineage.get("curated_at")), scope=USER if record.get("scope") == UNIVERSAL else PROJECT,
+        key=str(record["id"]),
+        text=str(record["content"]),
+        where=where,
+        at=at,
+        local=zoneless(lineage.get("curated_at")),
+        scope=USER if record.get("scope") == UNIVERSAL else PROJECT,
         ties=tuple(Tie("derived_from", to) for to in texts(lineage.get("source_memory_ids"))),
-        fields={"kind": "knowledge", "title": words(record.get("description")) or words(record.get("name")),
-                "tags": texts(record.get("tags")), "provenance": "extracted", "details": without_none(
-                    lineage=dict(lineage), name=words(record.get("name")), mode=words(record.get("mode")))})
+        fields={
+            "kind": "knowledge",
+            "title": words(record.get("description")) or words(record.get("name")),
+            "tags": texts(record.get("tags")),
+            "provenance": "extracted",
+            "details": without_none(
+                lineage=dict(lineage),
+                name=words(record.get("name")),
+                mode=words(record.get("mode")),
+            ),
+        },
+    )
 
 
 def memory(record: Mapping[str, Any], where: str, zone: str) -> Found:
     """One record. What somebody put away there comes in put away."""
     fields = jsonl.fields_of({**record, "tags": texts(record.get("tags"))}, zone)
-    if record.get("maturity") == "raw":      # nobody has looked at it there: it waits here, too (X43, CC-85)
+    if (
+        record.get("maturity") == "raw"
+    ):  # nobody has looked at it there: it waits here, too (X43, CC-85)
         fields["provenance"] = "inferred"
     at = fields.pop("at")
     stamps = {name: record[name] for name in STAMPS if record.get(name)}
     details = {name: value for name, value in fields.pop("details").items() if name != jsonl.ORIGIN}
     gone = jsonl.dismissed(record)
     return Found(
-        key=str(record["id"]), text=fields.pop("text"), where=where, at=at, local=zoneless(record.get("timestamp")),
+        key=str(record["id"]),
+        text=fields.pop("text"),
+        where=where,
+        at=at,
+        local=zoneless(record.get("timestamp")),
         odd=not_understood(record, zone, times=("timestamp", "last_accessed"), lists=("tags",)),
         scope=USER if record.get("scope") == UNIVERSAL else PROJECT,
-        fields={**fields, "session": words(record.get("source_session")) or words(
-            mapping(record.get("generated_by")).get("session_id")), "details": {**details, **stamps}},
-        state={"access_count": count(record.get("usage_count")),
-               "last_accessed_at": jsonl.moment_in(record.get("last_accessed"), zone),
-               **({"retired_at": at or 0.0, "retired_why": "dismissed"} if gone else {})})
+        fields={
+            **fields,
+            "session": words(record.get("source_session"))
+            or words(mapping(record.get("generated_by")).get("session_id")),
+            "details": {**details, **stamps},
+        },
+        state={
+            "access_count": count(record.get("usage_count")),
+            "last_accessed_at": jsonl.moment_in(record.get("last_accessed"), zone),
+            **({"retired_at": at or 0.0, "retired_why": "dismissed"} if gone else {}),
+        },
+    )
 
 
 def latest(one: Found) -> float:

@@ -1,7 +1,9 @@
-"""What a reader of another program's files yields: memories, deeds for the log, and what it could not read.
+"""What a reader of another program's files yields: memories, deeds for the log, and what it could
+not read.
 
-A reader never decides what an id is here, who may see something, or whether it is new: it tells what stands there and
-where. It never writes into the source and stops at nothing: a record that cannot be used becomes a `Bad`.
+A reader never decides what an id is here, who may see something, or whether it is new: it tells
+what stands there and where. It never writes into the source and stops at nothing: a record that
+cannot be used becomes a `Bad`.
 """
 
 from __future__ import annotations
@@ -17,8 +19,11 @@ from reverie.lifecycle.intake import FARTHEST, KIND
 from reverie.mirror.jsonl import moment_in
 from reverie.model import NOTHING
 
-PROJECT, USER = "project", "user"     # scopes: the space that is imported into, or the user's own above it
-MOST_NUMBER = 1e300      # beyond it arithmetic ends
+PROJECT, USER = (
+    "project",
+    "user",
+)  # scopes: the space that is imported into, or the user's own above it
+MOST_NUMBER = 1e300  # beyond it arithmetic ends
 
 
 class Tie(NamedTuple):
@@ -32,19 +37,21 @@ class Tie(NamedTuple):
 class Found(NamedTuple):
     """A memory as another program kept it."""
 
-    key: str                              # its name there, unique within the source
+    key: str  # its name there, unique within the source
     text: str
-    where: str                            # file and line, for messages
-    at: float | None = None               # when it happened or was written, where the source says so
-    seen: float | None = None             # the file's own time, for what has no other
+    where: str  # file and line, for messages
+    at: float | None = None  # when it happened or was written, where the source says so
+    seen: float | None = None  # the file's own time, for what has no other
     scope: str = PROJECT
-    fields: Mapping[str, Any] = NOTHING   # more arguments of `intake.built`
-    state: Mapping[str, Any] = NOTHING    # fields of a Memory that use has made: access_count, strength, retired_at, …
-    newer: str = ""                       # the name of the record that it stepped back for
+    fields: Mapping[str, Any] = NOTHING  # more arguments of `intake.built`
+    state: Mapping[str, Any] = (
+        NOTHING  # fields of a Memory that use has made: access_count, strength, retired_at, …
+    )
+    newer: str = ""  # the name of the record that it stepped back for
     ties: tuple[Tie, ...] = ()
-    vectors: Mapping[str, Sequence[float]] = NOTHING    # by the name of the model
-    local: bool = False                   # its times name no zone: they were meant in that of `Reading`
-    odd: tuple[str, ...] = ()             # what it says that cannot be used, such as "created_at is no time"
+    vectors: Mapping[str, Sequence[float]] = NOTHING  # by the name of the model
+    local: bool = False  # its times name no zone: they were meant in that of `Reading`
+    odd: tuple[str, ...] = ()  # what it says that cannot be used, such as "created_at is no time"
 
 
 class Deed(NamedTuple):
@@ -63,7 +70,7 @@ class Bad(NamedTuple):
 
     where: str
     why: str
-    refused: bool = False    # by what its owner wants kept; it could be read
+    refused: bool = False  # by what its owner wants kept; it could be read
 
 
 class Remark(NamedTuple):
@@ -78,7 +85,9 @@ Made = TypeVar("Made", Found, Deed, Found | Deed)
 
 
 class Reading(NamedTuple):
-    """What a reader may know of the world: the zone of times that name none, and folders that may be a project's."""
+    """What a reader may know of the world: the zone of times that name none, and folders that may
+    be a project's.
+    """
 
     zone: str = "UTC"
     folders: tuple[Path, ...] = ()
@@ -97,7 +106,9 @@ def words(value: object) -> str:
 
 def texts(value: object) -> list[str]:
     """The texts of a list."""
-    return [one for one in value if isinstance(one, str)] if isinstance(value, (list, tuple)) else []
+    return (
+        [one for one in value if isinstance(one, str)] if isinstance(value, (list, tuple)) else []
+    )
 
 
 def mapping(value: object) -> Mapping[str, Any]:
@@ -106,10 +117,10 @@ def mapping(value: object) -> Mapping[str, Any]:
 
 
 def moment(value: object, zone: str) -> float | None:
-    """Seconds since 1970 from ISO 8601 (without a zone in `zone`), a date, or seconds or milliseconds. None for what is
-    none, or lies beyond the year 5138, whichever way it is written.
+    """Seconds since 1970 from ISO 8601 (without a zone in `zone`), a date, or seconds or
+    milliseconds. None for what is none, or lies beyond the year 5138, whichever way it is written.
     """
-    if isinstance(value, date):         # YAML makes them of what looks like one
+    if isinstance(value, date):  # YAML makes them of what looks like one
         value = value.isoformat()
     if isinstance(value, str) and value:
         seconds = moment_in(value, zone)
@@ -120,7 +131,9 @@ def moment(value: object, zone: str) -> float | None:
 
 
 def millis(value: object) -> float | None:
-    """Seconds since 1970 from milliseconds; a text is ISO 8601 in UTC, as JavaScript writes moments."""
+    """Seconds since 1970 from milliseconds; a text is ISO 8601 in UTC, as JavaScript writes
+    moments.
+    """
     if isinstance(value, str):
         return moment(value, "UTC")
     return bounded(value / 1000) if is_number(value) and value >= 0 else None
@@ -128,7 +141,9 @@ def millis(value: object) -> float | None:
 
 def is_number(value: object) -> TypeGuard[float]:
     """Whether it is a finite number that can be counted with."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MOST_NUMBER
+    return (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MOST_NUMBER
+    )
 
 
 def bounded(seconds: float) -> float | None:
@@ -141,18 +156,34 @@ def zoneless(value: object) -> bool:
     if isinstance(value, datetime):
         return value.tzinfo is None
     try:
-        return isinstance(value, date) or (isinstance(value, str) and datetime.fromisoformat(value).tzinfo is None)
+        return isinstance(value, date) or (
+            isinstance(value, str) and datetime.fromisoformat(value).tzinfo is None
+        )
     except ValueError:
         return False
 
 
-def not_understood(record: Mapping[str, Any], zone: str, *, times: Sequence[str] = (), lists: Sequence[str] = (),
-                   ) -> tuple[str, ...]:
+def not_understood(
+    record: Mapping[str, Any],
+    zone: str,
+    *,
+    times: Sequence[str] = (),
+    lists: Sequence[str] = (),
+) -> tuple[str, ...]:
     """Which of some times of a record are none, and which of some lists hold no texts."""
-    return (*(f"{name} is no time: {record[name]!r:.40}" for name in times
-              if record.get(name) not in (None, "") and moment(record[name], zone) is None),
-            *(f"{name} is no list of texts" for name in lists
-              if record.get(name) not in (None, "", []) and len(texts(record[name])) < len_of(record[name])))
+    return (
+        *(
+            f"{name} is no time: {record[name]!r:.40}"
+            for name in times
+            if record.get(name) not in (None, "") and moment(record[name], zone) is None
+        ),
+        *(
+            f"{name} is no list of texts"
+            for name in lists
+            if record.get(name) not in (None, "", [])
+            and len(texts(record[name])) < len_of(record[name])
+        ),
+    )
 
 
 def len_of(value: object) -> int:

@@ -1,9 +1,11 @@
-"""From what a reader found to changes: who may see it, what it is called here, and what is there already. Pure.
+"""From what a reader found to changes: who may see it, what it is called here, and what is there
+already. Pure.
 
-An id follows from the space and the name that a record has there, so that the same record is the same memory whenever
-it is taken in, also by way of `reverie share`. Secrets are taken out as of any other text. What somebody else's file
-says is believed as far as its program says who said it; where whoever imports does not trust the file, it counts as
-`untrusted`: it waits for approval, ranks low and commands nobody (`lifecycle.untrusted`).
+An id follows from the space and the name that a record has there, so that the same record is the
+same memory whenever it is taken in, also by way of `reverie share`. Secrets are taken out as of any
+other text. What somebody else's file says is believed as far as its program says who said it; where
+whoever imports does not trust the file, it counts as `untrusted`: it waits for approval, ranks low
+and commands nobody (`lifecycle.untrusted`).
 """
 
 from __future__ import annotations
@@ -24,12 +26,18 @@ from reverie.privacy import redact_value
 from reverie.privacy.sensitive import without_contents
 from reverie.words import fingerprint
 
-USE = ("confidence", "strength", "reinforcements", "access_count", "last_accessed_at")   # what use has made of it
+USE = (
+    "confidence",
+    "strength",
+    "reinforcements",
+    "access_count",
+    "last_accessed_at",
+)  # what use has made of it
 UNUSABLE = (BadInput, TypeError, ValueError, OverflowError)
-TITLE = 120        # characters of a heading that is kept as a title
+TITLE = 120  # characters of a heading that is kept as a title
 NO_UTF8 = "its file is not UTF-8, or holds the sign for that: � stands for what could not be read"
-LET_GO = ("forgotten", "undone")     # why somebody here, and no rule, put a memory away
-SAID = 20          # remarks about single records, and names in one remark
+LET_GO = ("forgotten", "undone")  # why somebody here, and no rule, put a memory away
+SAID = 20  # remarks about single records, and names in one remark
 
 
 class Into(NamedTuple):
@@ -47,18 +55,20 @@ class Plan(NamedTuple):
     """What an import will do."""
 
     changes: tuple[Change, ...] = ()
-    events: tuple[Event, ...] = ()                              # deeds for the log
-    vectors: Mapping[str, Mapping[str, Sequence[float]]] = {}   # model → id → vector
-    hashes: Mapping[str, bytes] = {}                            # of the texts of the new memories
-    known: int = 0                                              # records that were taken in before
-    redacted: tuple[str, ...] = ()                              # kinds of secrets that were taken out
+    events: tuple[Event, ...] = ()  # deeds for the log
+    vectors: Mapping[str, Mapping[str, Sequence[float]]] = {}  # model → id → vector
+    hashes: Mapping[str, bytes] = {}  # of the texts of the new memories
+    known: int = 0  # records that were taken in before
+    redacted: tuple[str, ...] = ()  # kinds of secrets that were taken out
     bad: tuple[Bad, ...] = ()
     remarks: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> dict[str, int]:
         """How many new memories of each kind."""
-        return dict(Counter(one.memory.kind for one in self.changes if isinstance(one, Add)).most_common())
+        return dict(
+            Counter(one.memory.kind for one in self.changes if isinstance(one, Add)).most_common()
+        )
 
     @property
     def links(self) -> int:
@@ -74,16 +84,24 @@ class Kept(NamedTuple):
     new: bool = True
 
 
-def planned(items: Iterable[Item], into: Into, there: Callable[[Sequence[str]], Mapping[str, Memory]],
-            done: frozenset[str]) -> Plan:
-    """What to do. `there` gives those memories of some ids that the store has, `done` names the deeds in its log."""
+def planned(
+    items: Iterable[Item],
+    into: Into,
+    there: Callable[[Sequence[str]], Mapping[str, Memory]],
+    done: frozenset[str],
+) -> Plan:
+    """What to do. `there` gives those memories of some ids that the store has, `done` names the
+    deeds in its log.
+    """
     first: dict[str, Found] = {}
     events, bad, remarks, known = list[Event](), list[Bad](), list[str](), 0
     for item in items:
         try:
             match item:
                 case Found() if item.key in first:
-                    remarks.append(f"{item.where}: {item.key} stands there twice; the first was taken")
+                    remarks.append(
+                        f"{item.where}: {item.key} stands there twice; the first was taken"
+                    )
                 case Found():
                     first[item.key] = item
                 case Deed() if f"{into.system}:{item.key}" in done:
@@ -95,21 +113,34 @@ def planned(items: Iterable[Item], into: Into, there: Callable[[Sequence[str]], 
                 case Remark():
                     remarks.append(item.text)
         except UNUSABLE as err:
-            bad.append(Bad(item.where if isinstance(item, (Found, Deed)) else "", str(err), isinstance(err, Refused)))
+            bad.append(
+                Bad(
+                    item.where if isinstance(item, (Found, Deed)) else "",
+                    str(err),
+                    isinstance(err, Refused),
+                )
+            )
     kept, worse = taken(first, into, there)
     plan = Plan(events=tuple(events), known=known, bad=(*bad, *worse), remarks=tuple(remarks))
     return drawn_up(kept, into, plan)
 
 
-def taken(first: Mapping[str, Found], into: Into, there: Callable[[Sequence[str]], Mapping[str, Memory]],
-          ) -> tuple[dict[str, Kept], list[Bad]]:
-    """The records with their memories, and those that can be none. What is there already is not made again."""
+def taken(
+    first: Mapping[str, Found],
+    into: Into,
+    there: Callable[[Sequence[str]], Mapping[str, Memory]],
+) -> tuple[dict[str, Kept], list[Bad]]:
+    """The records with their memories, and those that can be none. What is there already is not
+    made again.
+    """
     ids = {key: id_of(one, into) for key, one in first.items()}
     old, kept, bad = there(list(ids.values())), dict[str, Kept](), list[Bad]()
     for key, one in first.items():
         try:
             before = old.get(ids[key])
-            kept[key] = Kept(one, memory_of(one, into)) if before is None else Kept(one, before, new=False)
+            kept[key] = (
+                Kept(one, memory_of(one, into)) if before is None else Kept(one, before, new=False)
+            )
         except UNUSABLE as err:
             bad.append(Bad(one.where, str(err), isinstance(err, Refused)))
     return kept, bad
@@ -128,28 +159,42 @@ def drawn_up(kept: Mapping[str, Kept], into: Into, plan: Plan) -> Plan:
     redacted = {kind for memory in memories for kind in memory.details.get("redacted", ())}
     adds, steps = [Add(memory=memory) for memory in memories], stepped_back(before, new, ids, into)
     return plan._replace(
-        changes=(*adds, *steps, *links(list(kept.values()), ids)), vectors=vectors,
-        hashes={memory.id: fingerprint(memory.text) for memory in memories}, known=plan.known + len(before),
-        redacted=tuple(sorted(redacted)), remarks=(*plan.remarks, *odd(new), *altered(before, into)))
+        changes=(*adds, *steps, *links(list(kept.values()), ids)),
+        vectors=vectors,
+        hashes={memory.id: fingerprint(memory.text) for memory in memories},
+        known=plan.known + len(before),
+        redacted=tuple(sorted(redacted)),
+        remarks=(*plan.remarks, *odd(new), *altered(before, into)),
+    )
 
 
-def stepped_back(before: Iterable[Kept], new: Iterable[Kept], ids: Mapping[str, str], into: Into) -> list[Retire]:
+def stepped_back(
+    before: Iterable[Kept], new: Iterable[Kept], ids: Mapping[str, str], into: Into
+) -> list[Retire]:
     """Memories that came earlier and step back for one that comes now, as their program says."""
     fresh = {one.memory.id for one in new}
     pairs = ((one.memory, ids.get(one.found.newer, "")) for one in before)
-    return [Retire(id=memory.id, at=into.now, why="superseded", superseded_by=newer)
-            for memory, newer in pairs if newer in fresh and memory.active and not into.untrusted]
+    return [
+        Retire(id=memory.id, at=into.now, why="superseded", superseded_by=newer)
+        for memory, newer in pairs
+        if newer in fresh and memory.active and not into.untrusted
+    ]
 
 
 def odd(new: Iterable[Kept]) -> list[str]:
     """What records say that could not be used; the records themselves were."""
-    said = [f"{one.found.where}: {what}" for one in new for what in (
-        *one.found.odd, *([NO_UTF8] if "\ufffd" in one.found.text else []))]
+    said = [
+        f"{one.found.where}: {what}"
+        for one in new
+        for what in (*one.found.odd, *([NO_UTF8] if "\ufffd" in one.found.text else []))
+    ]
     return [*said[:SAID], *([f"And {len(said) - SAID:,} more of such"] if len(said) > SAID else [])]
 
 
 def altered(before: Iterable[Kept], into: Into) -> list[str]:
-    """What of the records that came earlier is otherwise there than here: other words, or put away here."""
+    """What of the records that came earlier is otherwise there than here: other words, or put away
+    here.
+    """
     gone, other = list[str](), list[str]()
     for one in before:
         if one.memory.retired_why in LET_GO and "retired_at" not in one.found.state:
@@ -157,10 +202,23 @@ def altered(before: Iterable[Kept], into: Into) -> list[str]:
         elif one.memory.text != one.found.text and otherwise(one, into):
             other.append(one.found.where)
     return [
-        *([f"{len(other):,} of those that were there say something else in their file; here they stay as they are: "
-           f"{listed(other, ', ')}"] if other else []),
-        *([f"{len(gone):,} of those that were there have been put away here. Back: reverie restore "
-           f"{listed(gone, ' ')}, or reverie undo of what put them away"] if gone else [])]
+        *(
+            [
+                f"{len(other):,} of those that were there say something else in their file; here they stay as they are: "
+                f"{listed(other, ', ')}"
+            ]
+            if other
+            else []
+        ),
+        *(
+            [
+                f"{len(gone):,} of those that were there have been put away here. Back: reverie restore "
+                f"{listed(gone, ' ')}, or reverie undo of what put them away"
+            ]
+            if gone
+            else []
+        ),
+    ]
 
 
 def otherwise(one: Kept, into: Into) -> bool:
@@ -177,7 +235,9 @@ def listed(names: Sequence[str], between: str) -> str:
 
 
 def space_of(found: Found, into: Into) -> str:
-    """Who may see it: what is the user's own there is so here, unless somebody else wrote the file."""
+    """Who may see it: what is the user's own there is so here, unless somebody else
+    wrote the file.
+    """
     return lineage(into.space)[-1] if found.scope == USER and not into.untrusted else into.space
 
 
@@ -190,8 +250,12 @@ def memory_of(found: Found, into: Into) -> Memory:
     """A record as a memory: checked, free of secrets, with its past and where it comes from."""
     fields = {"provenance": "extracted", "kind": "fact", **found.fields}
     state = {name: value for name, value in found.state.items() if value is not None}
-    origin = {"system": into.system, "id": found.key, "where": found.where,
-              **({"zone": into.zone} if found.local else {})}
+    origin = {
+        "system": into.system,
+        "id": found.key,
+        "where": found.where,
+        **({"zone": into.zone} if found.local else {}),
+    }
     sure = fields.pop("trust", None)
     if sure is not None:
         state.setdefault("confidence", sure)
@@ -199,23 +263,47 @@ def memory_of(found: Found, into: Into) -> Memory:
     if into.untrusted:
         fields, state, origin = disarmed(fields, state, origin)
     title = fields.get("title", "")
-    fields |= {"kind": fields["kind"] if KIND.fullmatch(fields["kind"]) else "note", "title": title[:TITLE],
-               "tags": tags(fields.get("tags", ())),
-               "details": {**({"description": title} if len(title) > TITLE else {}), **fields.get("details", {}),
-                           ORIGIN: origin}}
-    memory = built(id_of(found, into), into.now, found.text, space=space_of(found, into),
-                   at=found.at if found.at is not None else found.seen, **fields, policy=into.policy)
+    fields |= {
+        "kind": fields["kind"] if KIND.fullmatch(fields["kind"]) else "note",
+        "title": title[:TITLE],
+        "tags": tags(fields.get("tags", ())),
+        "details": {
+            **({"description": title} if len(title) > TITLE else {}),
+            **fields.get("details", {}),
+            ORIGIN: origin,
+        },
+    }
+    memory = built(
+        id_of(found, into),
+        into.now,
+        found.text,
+        space=space_of(found, into),
+        at=found.at if found.at is not None else found.seen,
+        **fields,
+        policy=into.policy,
+    )
     return equipped(memory, into.now, lambda: into.zone)._replace(**state)
 
 
-def disarmed(fields: Mapping[str, Any], state: Mapping[str, Any], origin: Mapping[str, Any],
-             ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+def disarmed(
+    fields: Mapping[str, Any],
+    state: Mapping[str, Any],
+    origin: Mapping[str, Any],
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """What a file that is not trusted may say: others wrote it, and somebody looks at it first."""
-    details = {name: value for name, value in fields.get("details", {}).items() if name != "curated"}
-    return ({**fields, "provenance": UNTRUSTED, "trust": None,
-             "details": {**details, "maturity": "escalated", HEARD: THEIRS}},
-            {name: value for name, value in state.items() if name not in USE},
-            {**origin, "untrusted": True})
+    details = {
+        name: value for name, value in fields.get("details", {}).items() if name != "curated"
+    }
+    return (
+        {
+            **fields,
+            "provenance": UNTRUSTED,
+            "trust": None,
+            "details": {**details, "maturity": "escalated", HEARD: THEIRS},
+        },
+        {name: value for name, value in state.items() if name not in USE},
+        {**origin, "untrusted": True},
+    )
 
 
 def tags(given: Iterable[str]) -> list[str]:
@@ -226,11 +314,15 @@ def tags(given: Iterable[str]) -> list[str]:
 def following(one: Kept, ids: Mapping[str, str]) -> Memory:
     """The memory with its successor by the name that this has here."""
     newer = ids.get(one.found.newer)
-    return one.memory if newer in (None, one.memory.id) else one.memory._replace(superseded_by=newer)
+    return (
+        one.memory if newer in (None, one.memory.id) else one.memory._replace(superseded_by=newer)
+    )
 
 
 def links(kept: Sequence[Kept], ids: Mapping[str, str]) -> list[Link]:
-    """Links between what is here, if one end is new; also to what steps back. What leads nowhere is left out."""
+    """Links between what is here, if one end is new; also to what steps back. What leads nowhere is
+    left out.
+    """
     fresh = {one.memory.id for one in kept if one.new}
     best: dict[tuple[str, str, str], float] = {}
     for one in kept:
@@ -245,6 +337,13 @@ def links(kept: Sequence[Kept], ids: Mapping[str, str]) -> list[Link]:
 def deed_of(deed: Deed, into: Into) -> Event:
     """A deed as an event of the log, without secrets."""
     origin = {"system": into.system, "id": deed.key}
-    safe, _ = redact_value(cleaned({**without_contents(deed.payload, into.policy), ORIGIN: origin}), into.policy)
-    return Event(verb=deed.verb, space=into.space, at=deed.at, session=private(deed.session, into.policy),
-                 payload=shortened(safe) if isinstance(safe, dict) else {ORIGIN: origin})
+    safe, _ = redact_value(
+        cleaned({**without_contents(deed.payload, into.policy), ORIGIN: origin}), into.policy
+    )
+    return Event(
+        verb=deed.verb,
+        space=into.space,
+        at=deed.at,
+        session=private(deed.session, into.policy),
+        payload=shortened(safe) if isinstance(safe, dict) else {ORIGIN: origin},
+    )

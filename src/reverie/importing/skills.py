@@ -1,8 +1,9 @@
-"""Skills of an agent: folders with a SKILL.md, as Claude Code, Codex and others keep them in `.claude/skills` (X18).
+"""Skills of an agent: folders with a SKILL.md, as Claude Code, Codex and others keep them in
+`.claude/skills` (X18).
 
-Each becomes one memory of the kind `skill`, which says what the skill is for and where its steps stand; the agent reads
-those when the memory comes up. A skill that was altered since is known by what it says, and comes in anew beside the
-older memory, which reconciling then finds.
+Each becomes one memory of the kind `skill`, which says what the skill is for and where its steps
+stand; the agent reads those when the memory comes up. A skill that was altered since is known by
+what it says, and comes in anew beside the older memory, which reconciling then finds.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def fits(path: Path) -> bool:
 
 
 def pages(path: Path) -> list[Path]:
-    """The pages of the skills that lie at a path: of itself, or of the folders where agents keep them."""
+    """The pages of the skills that lie at a path: of itself, or of the folders where agents keep
+    them.
+    """
     if path.is_file():
         return [path] if path.name == PAGE else []
     found = (sorted((path / folder).glob(f"*/{PAGE}")) for folder in FOLDERS)
@@ -42,7 +45,17 @@ def read(path: Path, _reading: Reading) -> Iterator[Item]:
         if not use.strip():
             yield Bad(where, "it does not say what it is for: there is no description and no text")
             continue
-        yield Found(key=f"skill:{name}#{print_of(use)}", text=f"Skill {name}: {use.strip()} Its steps: {where}",
-                    where=where, seen=page.stat().st_mtime,
-                    fields={"kind": "skill", "title": name, "tags": ["skill"], "files": [str(page.resolve())],
-                            "provenance": "extracted", "details": {"skill": name}})
+        yield Found(
+            key=f"skill:{name}#{print_of(use)}",
+            text=f"Skill {name}: {use.strip()} Its steps: {where}",
+            where=where,
+            seen=page.stat().st_mtime,
+            fields={
+                "kind": "skill",
+                "title": name,
+                "tags": ["skill"],
+                "files": [str(page.resolve())],
+                "provenance": "extracted",
+                "details": {"skill": name},
+            },
+        )

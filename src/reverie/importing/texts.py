@@ -16,9 +16,9 @@ from reverie.privacy import hidden
 from reverie.privacy.sensitive import is_marked
 from reverie.words import fingerprint
 
-MOST_BYTES = 1 << 30         # of one file
-HEAD = 1 << 16               # bytes that tell whose a file is
-WINDOW = 1 << 16             # characters of one record in which commas are mended
+MOST_BYTES = 1 << 30  # of one file
+HEAD = 1 << 16  # bytes that tell whose a file is
+WINDOW = 1 << 16  # characters of one record in which commas are mended
 _COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
 _BULLET = re.compile(r"(?:[-*+]|\d+[.)])\s+")
 _HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*$")
@@ -57,13 +57,15 @@ def decoded(data: bytes) -> str:
 
 
 def own(root: Path, files: Iterable[Path]) -> tuple[list[Path], tuple[Remark, ...]]:
-    """Those files that lie in a folder by themselves, and what is to be said where a link leads to others: it may lead
-    anywhere, and nobody who imports a folder means what lies outside of it.
+    """Those files that lie in a folder by themselves, and what is to be said where a link leads to
+    others: it may lead anywhere, and nobody who imports a folder means what lies outside of it.
     """
     kept, links = list[Path](), list[str]()
     for file in files:
         parts = file.relative_to(root).parts
-        linked = any(root.joinpath(*parts[:place]).is_symlink() for place in range(1, len(parts) + 1))
+        linked = any(
+            root.joinpath(*parts[:place]).is_symlink() for place in range(1, len(parts) + 1)
+        )
         (links.append("/".join(parts)) if linked else kept.append(file))
     return kept, (Remark(f"Links are not followed; left out: {', '.join(links)}"),) if links else ()
 
@@ -80,7 +82,7 @@ def page_in(path: Path) -> str:
 def sensitive(files: Iterable[Path]) -> Iterator[Remark]:
     """What is to be said of pages that are sensitive."""
     for file in files:
-        with suppress(BadInput):      # who reads it says what is wrong with it
+        with suppress(BadInput):  # who reads it says what is wrong with it
             if is_marked(text_in(file)):
                 yield Remark(f"{file.name} says that it is sensitive: nothing of it was taken in")
 
@@ -109,11 +111,13 @@ class Piece(NamedTuple):
 
     line: int
     value: Any
-    why: str = ""     # why there is none
+    why: str = ""  # why there is none
 
 
 def pieces(text: str, name: str) -> Iterator[Piece]:
-    """The records of {"<name>": […]} or of a bare list, one by one: those that are whole, and where one is not."""
+    """The records of {"<name>": […]} or of a bare list, one by one: those that are whole, and where
+    one is not.
+    """
     at = opening(text, name)
     if at < 0:
         raise BadInput(f'there is no list "{name}" in it')
@@ -129,7 +133,9 @@ def pieces(text: str, name: str) -> Iterator[Piece]:
 
 
 def mended(text: str) -> str:
-    """JSON without commas before a closing bracket; a blank stands for each, so that every place stays where it is."""
+    """JSON without commas before a closing bracket; a blank stands for each, so that every place
+    stays where it is.
+    """
     return _COMMA.sub(lambda found: found[1] or " ", text)
 
 
@@ -138,7 +144,7 @@ def record_at(text: str, at: int) -> tuple[Any, int]:
     try:
         return _DECODER.raw_decode(text, at)
     except ValueError:
-        part = text[at:at + WINDOW]
+        part = text[at : at + WINDOW]
         if (better := mended(part)) == part:
             raise
         value, end = _DECODER.raw_decode(better)
@@ -146,7 +152,9 @@ def record_at(text: str, at: int) -> tuple[Any, int]:
 
 
 def next_whole(text: str, at: int) -> int:
-    """Where the next record begins that is whole, and has a name or a line of its own; else the text's end."""
+    """Where the next record begins that is whole, and has a name or a line of its own; else the
+    text's end.
+    """
     for found in _RECORD.finditer(text, at):
         try:
             value, _ = record_at(text, found.end())
@@ -175,7 +183,9 @@ class Passage(NamedTuple):
 
 
 def passages(text: str, first: int = 1) -> Iterator[Passage]:
-    """The bullets and paragraphs of a page, each with its heading; a bullet keeps what is indented below it."""
+    """The bullets and paragraphs of a page, each with its heading; a bullet keeps what is indented
+    below it.
+    """
     heading, fenced, lines, begun = "", False, list[str](), Passage(first, "", "")
     for number, line in enumerate(text.split("\n"), start=first):
         inside, fenced = fenced, fenced ^ (_FENCE.match(line.lstrip()) is not None)
@@ -192,8 +202,8 @@ def passages(text: str, first: int = 1) -> Iterator[Passage]:
 
 
 def begins(line: str, before: Sequence[str], bullet: bool) -> bool:
-    """Whether a line begins a passage: a bullet at the margin, or what follows an empty line unless it is indented
-    below a bullet.
+    """Whether a line begins a passage: a bullet at the margin, or what follows an empty line unless
+    it is indented below a bullet.
     """
     apart = bool(before) and not before[-1].strip() and bool(line.strip())
     return _BULLET.match(line) is not None or (apart and not (bullet and line[0].isspace()))
@@ -207,25 +217,38 @@ def closed(begun: Passage, lines: Sequence[str]) -> Iterator[Passage]:
 
 
 def frontmatter(text: str) -> tuple[dict[str, Any], str, int]:
-    """The YAML at the head of a page, the rest, and the number of the rest's first line. YAML that is none is text."""
+    """The YAML at the head of a page, the rest, and the number of the rest's first line. YAML that
+    is none is text.
+    """
     found = _FRONT.match(text)
     if not found:
         return {}, text, 1
     import yaml
+
     try:
         head = yaml.safe_load(found[1])
     except (yaml.YAMLError, ValueError, RecursionError):
         head = None
     if not isinstance(head, dict):
         return {}, text, 1
-    return {str(name): value for name, value in head.items()}, text[found.end():], found[0].count("\n") + 1
+    return (
+        {str(name): value for name, value in head.items()},
+        text[found.end() :],
+        found[0].count("\n") + 1,
+    )
 
 
 def kind_under(heading: str, otherwise: str) -> str:
     """The kind of what stands under a heading such as "Preferences"."""
     plain = heading.strip().lower().rstrip(":")
-    return next((row.name for row in KINDS.values() if plain in (row.group.lower(), row.name, f"{row.name}s")),
-                otherwise)
+    return next(
+        (
+            row.name
+            for row in KINDS.values()
+            if plain in (row.group.lower(), row.name, f"{row.name}s")
+        ),
+        otherwise,
+    )
 
 
 def print_of(text: str) -> str:

@@ -1,1 +1,3 @@
-"""What becomes of memories: how they come in, are altered, used, explained and let go. Pure functions over values."""
+"""What becomes of memories: how they come in, are altered, used, explained and let go. Pure
+functions over values.
+"""

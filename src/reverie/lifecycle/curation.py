@@ -1,7 +1,9 @@
-"""Looking at single memories: a curator approves one, passes it on to a person, or puts it away (X35).
+"""Looking at single memories: a curator approves one, passes it on to a person, or puts it away
+(X35).
 
-A curator is a person or an agent with that task; who it was, when, and what they noted stands in the details. Only
-people and their agents curate; nothing here is done unasked. Pure: values in, changes out.
+A curator is a person or an agent with that task; who it was, when, and what they noted stands in
+the details. Only people and their agents curate; nothing here is done unasked. Pure: values in,
+changes out.
 """
 
 from __future__ import annotations
@@ -11,24 +13,35 @@ from reverie.errors import BadInput
 from reverie.kinds import MATURITIES, is_ripe, maturity
 from reverie.model import Change, Memory, Retire, Revise
 
-OWN = ("maturity", "curated")    # names in the details
+OWN = ("maturity", "curated")  # names in the details
 
 
 def curated(memory: Memory, state: str, now: float, *, by: str, note: str) -> list[Change]:
-    """What follows when a curator gives a memory a state of MATURITIES; "raw" takes a state back."""
+    """What follows when a curator gives a memory a state of MATURITIES; "raw" takes a
+    state back.
+    """
     if state not in MATURITIES:
         raise BadInput(f"{state!r} is not a state of a memory; there are {', '.join(MATURITIES)}")
     if not memory.active:
-        raise BadInput(f"{memory.id} does not count any more ({memory.retired_why}); restore it first")
+        raise BadInput(
+            f"{memory.id} does not count any more ({memory.retired_why}); restore it first"
+        )
     plain = {name: value for name, value in memory.details.items() if name not in OWN}
     said = {"curated": {"by": by, "at": now, "note": note}} if state != "raw" else {}
     stands = {"maturity": state} if state in ("validated", "escalated") else {}
-    changes: list[Change] = [Revise(id=memory.id, fields={"details": {**plain, **said, **stands}, "updated_at": now})]
-    return [*changes, Retire(id=memory.id, at=now, why="dismissed")] if state == "dismissed" else changes
+    changes: list[Change] = [
+        Revise(id=memory.id, fields={"details": {**plain, **said, **stands}, "updated_at": now})
+    ]
+    return (
+        [*changes, Retire(id=memory.id, at=now, why="dismissed")]
+        if state == "dismissed"
+        else changes
+    )
 
 
 def waits(memory: Memory) -> bool:
-    """Whether somebody should look at it: it was passed on to a person, was only concluded, or speaks of code that has
+    """Whether somebody should look at it: it was passed on to a person, was only concluded, or
+    speaks of code that has
 
     changed since.
     """

@@ -1,6 +1,8 @@
-"""A timeline by day: what happened, what was decided, which pieces of work, which conversations (C23). Pure.
+"""A timeline by day: what happened, what was decided, which pieces of work, which conversations
+(C23). Pure.
 
-Days are those of UTC, as everywhere in Reverie. A conversation stands under each day on which something was said.
+Days are those of UTC, as everywhere in Reverie. A conversation stands under each day on which
+something was said.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +12,7 @@ from typing import NamedTuple
 from reverie.model import Event, Memory
 from reverie.words import short
 
-SHOWN = ("event", "task", "decision", "feeling")    # kinds of which the journal tells
+SHOWN = ("event", "task", "decision", "feeling")  # kinds of which the journal tells
 
 
 class Chat(NamedTuple):
@@ -20,20 +22,20 @@ class Chat(NamedTuple):
     space: str
     began: float
     ended: float
-    turns: int                       # messages of the user on that day
-    opening: str                     # how it began on that day
+    turns: int  # messages of the user on that day
+    opening: str  # how it began on that day
 
 
 class Day(NamedTuple):
     """One day of the journal."""
 
-    date: str                        # "2026-03-15"
+    date: str  # "2026-03-15"
     episodes: tuple[Memory, ...] = ()
     decisions: tuple[Memory, ...] = ()
     tasks: tuple[Memory, ...] = ()
     feelings: tuple[Memory, ...] = ()
     conversations: tuple[Chat, ...] = ()
-    tools: int = 0                   # tool runs that were recorded
+    tools: int = 0  # tool runs that were recorded
 
 
 def date_of(at: float) -> str:
@@ -46,16 +48,27 @@ def days(memories: Iterable[Memory], chats: Iterable[Chat], tools: Iterable[Even
     there = sorted(memories, key=lambda memory: (memory.at, memory.id))
     talked = sorted(chats, key=lambda chat: (chat.began, chat.session))
     ran = [date_of(event.at) for event in tools]
-    dates = {*(date_of(memory.at) for memory in there), *(date_of(chat.began) for chat in talked), *ran}
-    return [day_of(date, [memory for memory in there if date_of(memory.at) == date],
-                   tuple(chat for chat in talked if date_of(chat.began) == date), ran.count(date))
-            for date in sorted(dates, reverse=True)]
+    dates = {
+        *(date_of(memory.at) for memory in there),
+        *(date_of(chat.began) for chat in talked),
+        *ran,
+    }
+    return [
+        day_of(
+            date,
+            [memory for memory in there if date_of(memory.at) == date],
+            tuple(chat for chat in talked if date_of(chat.began) == date),
+            ran.count(date),
+        )
+        for date in sorted(dates, reverse=True)
+    ]
 
 
 def day_of(date: str, memories: Sequence[Memory], chats: tuple[Chat, ...], tools: int) -> Day:
     """One day, its memories by kind."""
-    episodes, tasks, decisions, feelings = (tuple(memory for memory in memories if memory.kind == kind)
-                                            for kind in SHOWN)
+    episodes, tasks, decisions, feelings = (
+        tuple(memory for memory in memories if memory.kind == kind) for kind in SHOWN
+    )
     return Day(date, episodes, decisions, tasks, feelings, chats, tools)
 
 
@@ -70,9 +83,19 @@ def chats(events: Sequence[Event], opening: int = 120) -> list[Chat]:
 
 def chat_of(events: Sequence[Event], opening: int) -> Chat:
     """One conversation on one day."""
-    asked = [" ".join(str(one.get("text", "")).split()) for event in events
-             for one in event.payload.get("messages") or () if one.get("role") == "user"]
+    asked = [
+        " ".join(str(one.get("text", "")).split())
+        for event in events
+        for one in event.payload.get("messages") or ()
+        if one.get("role") == "user"
+    ]
     asked = [text for text in asked if text]
     moments = [event.at for event in events]
-    return Chat(events[0].session, events[0].space, min(moments), max(moments), len(asked),
-                short(asked[0], opening) if asked else "")
+    return Chat(
+        events[0].session,
+        events[0].space,
+        min(moments),
+        max(moments),
+        len(asked),
+        short(asked[0], opening) if asked else "",
+    )

@@ -1,9 +1,9 @@
-"""What reconciling some new memories comes to: each is placed among its relatives, and the sum of it is some changes.
+"""What reconciling some new memories comes to: each is placed among its relatives, and the sum of
+it is some changes.
 
-Pure: the ledger holds memories as they were and as they are to be; nothing is written here. The rules for two are those
-of `reconcile`.
+Pure: the ledger holds memories as they were and as they are to be; nothing is written here. The
+rules for two are those of `reconcile`.
 """
-
 
 from __future__ import annotations
 
@@ -46,15 +46,25 @@ from reverie.words import folded
 
 
 class Ledger:
-    """Memories as they were and as they become, while one new memory after the other is held against them."""
+    """Memories as they were and as they become, while one new memory after the other is held
+    against them.
+    """
 
-    def __init__(self, memories: Iterable[Memory], wordings: Mapping[str, Sequence[str]], settled: frozenset[Pair],
-                 now: float, cases: Mapping[str, int] = NOTHING) -> None:
+    def __init__(
+        self,
+        memories: Iterable[Memory],
+        wordings: Mapping[str, Sequence[str]],
+        settled: frozenset[Pair],
+        now: float,
+        cases: Mapping[str, int] = NOTHING,
+    ) -> None:
         self.before = {memory.id: memory for memory in memories}
         self.after = dict(self.before)
-        self.wordings = {id: tuple(texts) for id, texts in wordings.items()}    # further texts of a memory
+        self.wordings = {
+            id: tuple(texts) for id, texts in wordings.items()
+        }  # further texts of a memory
         self.settled, self.now = settled, now
-        self.cases = Counter(cases)       # how many open questions name a memory
+        self.cases = Counter(cases)  # how many open questions name a memory
         self.rulings: list[Ruling] = []
         self.links: list[Change] = []
 
@@ -65,28 +75,52 @@ class Ledger:
             return
         nearest = self.nearest(new, near)
         views = self.views(new, nearest)
-        same = [view for view in views if view.verdict.relation == "same" and may_merge(view.old, new)]
+        same = [
+            view for view in views if view.verdict.relation == "same" and may_merge(view.old, new)
+        ]
         akin, stands = {view.old.id for view in views}, new
         if same:
-            best = min(same, key=lambda v: (mixed(v.old, new), v.old.space != new.space, -v.old.strength, v.old.id))
+            best = min(
+                same,
+                key=lambda v: (
+                    mixed(v.old, new),
+                    v.old.space != new.space,
+                    -v.old.strength,
+                    v.old.id,
+                ),
+            )
             stands = self.merge(best.old, new)
             if not mixed(best.old, new):
                 for view in same:
                     stands = self.join(stands, view)
-                stands = self.look_again(stands, {id: cosine for id, cosine in nearest.items()
-                                                  if id in akin or self.wordings.get(id)})
-        against = [view for view in views if view.verdict.relation in OPPOSED and view.old.id != stands.id]
+                stands = self.look_again(
+                    stands,
+                    {
+                        id: cosine
+                        for id, cosine in nearest.items()
+                        if id in akin or self.wordings.get(id)
+                    },
+                )
+        against = [
+            view for view in views if view.verdict.relation in OPPOSED and view.old.id != stands.id
+        ]
         against.sort(key=lambda v: -v.verdict.confidence)
-        free = [v for v in against[1:] if v.verdict.relation == "updates" or not self.crowded(v.old)]
+        free = [
+            v for v in against[1:] if v.verdict.relation == "updates" or not self.crowded(v.old)
+        ]
         rivals = [*against[:1], *free][:MOST_RIVALS]
         for view in sorted(rivals, key=lambda v: self.crowded(v.old)):
-            verdict = view.verdict if view is rivals[0] or view.verdict.relation == "updates" else DOUBTED
+            verdict = (
+                view.verdict if view is rivals[0] or view.verdict.relation == "updates" else DOUBTED
+            )
             self.oppose(self.after[view.old.id], self.after[stands.id], verdict, new.at)
         if not same and self.after[id].active:
             self.report(new, views)
 
     def nearest(self, new: Memory, near: Sequence[Near]) -> dict[str, float | None]:
-        """The neighbours that count, or what they were merged into, and the highest cosine of each."""
+        """The neighbours that count, or what they were merged into, and the highest
+        cosine of each.
+        """
         nearest: dict[str, float | None] = {}
         for one in near:
             old = standing(self.after, one.id)
@@ -100,20 +134,27 @@ class Ledger:
         found = []
         for other, cosine in nearest.items():
             old = self.after[other]
-            here = old._replace(space=new.space)     # what may follow across spaces is decided here, not there
+            here = old._replace(
+                space=new.space
+            )  # what may follow across spaces is decided here, not there
             verdict = judged(here, new, cosine, self.wordings.get(other, ()))
             if verdict.relation != "apart":
                 found.append(View(old, verdict, cosine))
         return sorted(found, key=lambda view: (-(view.cosine or 0.0), view.old.id))
 
     def comparable(self, old: Memory, new: Memory) -> bool:
-        """Whether a pair is worth a look: nobody has decided about it, and the new one sees the old one."""
-        return (takes_part(old, self.now) and frozenset((old.id, new.id)) not in self.settled
-                and (old.space == new.space or above(old, new)))
+        """Whether a pair is worth a look: nobody has decided about it, and the new one sees the old
+        one.
+        """
+        return (
+            takes_part(old, self.now)
+            and frozenset((old.id, new.id)) not in self.settled
+            and (old.space == new.space or above(old, new))
+        )
 
     def merge(self, kept: Memory, gone: Memory) -> Memory:
-        """The older one takes over what the new one says; the new wording stays readable. What others wrote is no
-        wording of what somebody stands behind: it only steps back for it.
+        """The older one takes over what the new one says; the new wording stays readable. What
+        others wrote is no wording of what somebody stands behind: it only steps back for it.
         """
         kept, gone = firm_first(kept, gone)
         stays = self.after[kept.id] = absorbed(kept, gone, self.now)
@@ -122,43 +163,70 @@ class Ledger:
         if mixed(kept, gone):
             return stays
         said = {folded(text) for text in (kept.text, *self.wordings.get(kept.id, ()))}
-        if folded(gone.text) not in said:      # ten thousand times the same words are one wording
+        if folded(gone.text) not in said:  # ten thousand times the same words are one wording
             self.links.append(Link(edge=Edge(src=kept.id, rel="derived_from", dst=gone.id)))
-        self.wordings[kept.id] = (*self.wordings.get(kept.id, ()), gone.text, *self.wordings.get(gone.id, ()))
+        self.wordings[kept.id] = (
+            *self.wordings.get(kept.id, ()),
+            gone.text,
+            *self.wordings.get(gone.id, ()),
+        )
         return stays
 
     def join(self, kept: Memory, view: View) -> Memory:
-        """Two that were kept apart become one when a new wording says the same as both, and surely so."""
+        """Two that were kept apart become one when a new wording says the same as both, and surely
+        so.
+        """
         other = self.after[view.old.id]
-        if (other.id == kept.id or not other.active or view.verdict.confidence < SURE_BRIDGE
-                or kept.space != other.space or not may_merge(kept, other) or not self.comparable(kept, other)
-                or self.disagree(kept, other, view.cosine)):
+        if (
+            other.id == kept.id
+            or not other.active
+            or view.verdict.confidence < SURE_BRIDGE
+            or kept.space != other.space
+            or not may_merge(kept, other)
+            or not self.comparable(kept, other)
+            or self.disagree(kept, other, view.cosine)
+        ):
             return kept
         return self.merge(kept, other)
 
     def disagree(self, one: Memory, other: Memory, cosine: float | None) -> bool:
-        """Whether two memories, one of them of several wordings, have little to do with each other or contradict each
-        other, whoever says the same as both.
+        """Whether two memories, one of them of several wordings, have little to do with each other
+        or contradict each other, whoever says the same as both.
         """
         ones, others = self.wordings.get(one.id, ()), self.wordings.get(other.id, ())
         if not ones and not others:
             return False
         said = family_says(one, ones, other, others, cosine)
-        return said["same"] + said["near"] < LEAST_AKIN or sum(said[r] for r in OPPOSED) > FEW_AGAINST
+        return (
+            said["same"] + said["near"] < LEAST_AKIN or sum(said[r] for r in OPPOSED) > FEW_AGAINST
+        )
 
     def look_again(self, kept: Memory, nearest: Mapping[str, float | None]) -> Memory:
-        """A memory that has just been said once more is known better: what was left beside it may be the same."""
+        """A memory that has just been said once more is known better: what was left beside it may
+        be the same.
+        """
         for id, cosine in nearest.items():
             other = self.after[id]
-            if (other.id != kept.id and other.active and kept.space == other.space and may_merge(kept, other)
-                    and self.comparable(kept, other) and other.id not in kept.conflicts_with
-                    and one_family(kept, self.wordings.get(kept.id, ()), other, self.wordings.get(id, ()), cosine)):
-                bigger, smaller = (kept, other) if kept.strength >= other.strength else (other, kept)
+            if (
+                other.id != kept.id
+                and other.active
+                and kept.space == other.space
+                and may_merge(kept, other)
+                and self.comparable(kept, other)
+                and other.id not in kept.conflicts_with
+                and one_family(
+                    kept, self.wordings.get(kept.id, ()), other, self.wordings.get(id, ()), cosine
+                )
+            ):
+                bigger, smaller = (
+                    (kept, other) if kept.strength >= other.strength else (other, kept)
+                )
                 kept = self.merge(bigger, smaller)
         return kept
 
     def oppose(self, old: Memory, new: Memory, verdict: Verdict, at: float) -> None:
-        """One of two that contradict each other steps back, or both are flagged. Elsewhere than here both may be true:
+        """One of two that contradict each other steps back, or both are flagged. Elsewhere than
+        here both may be true:
 
         what holds in one project overrides what the user said for all, and takes nothing from it.
         """
@@ -193,15 +261,30 @@ class Ledger:
 
     def report(self, new: Memory, views: Sequence[View]) -> None:
         """Tie it to the nearest of those that say nearly the same (X42, CC-86)."""
-        near = [view for view in views if view.verdict.relation in ("near", "same") and view.old.space == new.space
-                and self.after[view.old.id].active and worth_a_look(view.old, new, view.cosine)
-                and not mixed(view.old, new) and not self.enough(view.old, new)]
+        near = [
+            view
+            for view in views
+            if view.verdict.relation in ("near", "same")
+            and view.old.space == new.space
+            and self.after[view.old.id].active
+            and worth_a_look(view.old, new, view.cosine)
+            and not mixed(view.old, new)
+            and not self.enough(view.old, new)
+        ]
         near.sort(key=lambda view: self.crowded(view.old))
         if near:
             self.cases.update((near[0].old.id, new.id))
             weight = near[0].cosine if near[0].cosine is not None else near[0].verdict.confidence
-            self.links.append(Link(edge=Edge(src=new.id, rel="resembles", dst=near[0].old.id,
-                                             weight=min(1.0, max(0.01, weight)))))
+            self.links.append(
+                Link(
+                    edge=Edge(
+                        src=new.id,
+                        rel="resembles",
+                        dst=near[0].old.id,
+                        weight=min(1.0, max(0.01, weight)),
+                    )
+                )
+            )
             self.rulings.append(Ruling(new.id, near[0].old.id, "near"))
 
     def crowded(self, memory: Memory) -> bool:
@@ -209,15 +292,21 @@ class Ledger:
         return self.cases[memory.id] >= MOST_CASES
 
     def enough(self, old: Memory, new: Memory) -> bool:
-        """Whether a question about both is one too many. The first about a new memory never is: it must be told."""
+        """Whether a question about both is one too many. The first about a new memory never is: it
+        must be told.
+        """
         return self.crowded(new) or (self.crowded(old) and self.cases[new.id] > 0)
 
     def changes(self) -> list[Change]:
         """Everything that has become different, memories first."""
-        made = [change for id, after in self.after.items() for change in altered(self.before[id], after)]
+        made = [
+            change for id, after in self.after.items() for change in altered(self.before[id], after)
+        ]
         return [*made, *self.links]
 
     def rests_on(self) -> list[Memory]:
         """The memories, as they were read, that these changes rest on."""
         named = {id for ruling in self.rulings for id in (ruling.new, ruling.old)}
-        return [memory for id, memory in self.before.items() if id in named or memory != self.after[id]]
+        return [
+            memory for id, memory in self.before.items() if id in named or memory != self.after[id]
+        ]

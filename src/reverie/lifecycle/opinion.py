@@ -1,9 +1,11 @@
 """What follows from a language model's opinion about two memories between which a question is open.
 
-Pure: values in, changes out. The opinion is data: it can answer the question only as rules would have been allowed to.
+Pure: values in, changes out. The opinion is data: it can answer the question only as rules would
+have been allowed to.
 
-- One memory goes only where the other comes from as good a source, and holds every number, identifier and name of it
-  if they are to say the same. What the user put right yields to nothing that is weaker.
+- One memory goes only where the other comes from as good a source, and holds every number,
+  identifier and name of it if they are to say the same. What the user put right yields to nothing
+  that is weaker.
 - What cannot be decided so stays as it is, or becomes a flag, for a person.
 
 Always true: nothing is erased and no text is altered; every outcome is one of `Outcome`.
@@ -16,25 +18,39 @@ from typing import Literal
 
 from reverie.lifecycle.alike.compare import Verdict
 from reverie.lifecycle.change import contradicting, superseded
-from reverie.lifecycle.reconcile import OPPOSED, may_merge, may_yield, merging, mixed, stronger, sure
+from reverie.lifecycle.reconcile import (
+    OPPOSED,
+    may_merge,
+    may_yield,
+    merging,
+    mixed,
+    stronger,
+    sure,
+)
 from reverie.lifecycle.review import untied
 from reverie.model import Change, Edge, Memory
 
 SURE = 0.7
-"""Below this an opinion that two say the same, or have nothing to do with each other, is left to a person: what rules
-need to make one memory of two (reconcile.SURE_BRIDGE). A model that does not say how sure it is counts as 0.5."""
+"""Below this an opinion that two say the same, or have nothing to do with each other, is left to a
+person: what rules need to make one memory of two (reconcile.SURE_BRIDGE). A model that does not say
+how sure it is counts as 0.5.
+"""
 
 Outcome = Literal[
-    "merged",        # they say the same and one stands for both
-    "superseded",    # the newer one took the place of the older
-    "flagged",       # they contradict each other, and a person is asked
-    "parted",        # they have nothing to do with each other, and nobody is asked any more
-    "left",          # for a person to decide, as before
+    "merged",  # they say the same and one stands for both
+    "superseded",  # the newer one took the place of the older
+    "flagged",  # they contradict each other, and a person is asked
+    "parted",  # they have nothing to do with each other, and nobody is asked any more
+    "left",  # for a person to decide, as before
 ]
 
 
-def follows(old: Memory, new: Memory, said: Verdict, ties: Sequence[Edge], now: float) -> tuple[Outcome, list[Change]]:
-    """The outcome, and the changes that make it so. `ties` are the edges that hold the question open."""
+def follows(
+    old: Memory, new: Memory, said: Verdict, ties: Sequence[Edge], now: float
+) -> tuple[Outcome, list[Change]]:
+    """The outcome, and the changes that make it so. `ties` are the edges that hold the question
+    open.
+    """
     older, newer, undone = untied(old, new, ties)
     if said.relation == "same" and said.confidence >= SURE and (two := stand_in(older, newer)):
         return "merged", [*undone, *merging(*two, now)]
@@ -50,8 +66,11 @@ def follows(old: Memory, new: Memory, said: Verdict, ties: Sequence[Edge], now: 
 
 
 def stand_in(old: Memory, new: Memory) -> tuple[Memory, Memory] | None:
-    """(the one that stays, the one that goes), if one of two that say the same can stand for the other."""
+    """(the one that stays, the one that goes), if one of two that say the same can stand for the
+    other.
+    """
     from reverie.lifecycle.sleep.pairs import replaces  # brings NumPy
+
     if not may_merge(old, new):
         return None
     both = sorted((old, new), key=lambda memory: (not_corrected(memory), -memory.trust))

@@ -1,7 +1,8 @@
-"""What happened to a memory, as sentences: one an event, runs of like events as one, with the number that `undo` takes.
+"""What happened to a memory, as sentences: one an event, runs of like events as one, with the
+number that `undo` takes.
 
-No name of a field stands in them and no value as a program writes it. What a memory has to do with others is said with
-their words, where they are at hand. Pure functions.
+No name of a field stands in them and no value as a program writes it. What a memory has to do with
+others is said with their words, where they are at hand. Pure functions.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,32 +14,59 @@ from reverie.anchors import ANCHORS, anchors_in, worst
 from reverie.model import Event, Memory, Record
 from reverie.words import short
 
-QUOTED = 80              # characters of another memory that are quoted
-FEW = 3                  # event numbers that are listed one by one
-FIRST, LAST = 2, 6       # events that a short story tells, at either end of a long life
+QUOTED = 80  # characters of another memory that are quoted
+FEW = 3  # event numbers that are listed one by one
+FIRST, LAST = 2, 6  # events that a short story tells, at either end of a long life
 
-ADDED = {"import": "imported", "learn": "learned from the conversation", "gather": "learned from the conversation",
-         "extract": "learned from the conversation by a language model", "sleep": "written in sleep",
-         "answer": "found by a language model to answer a question"}
+ADDED = {
+    "import": "imported",
+    "learn": "learned from the conversation",
+    "gather": "learned from the conversation",
+    "extract": "learned from the conversation by a language model",
+    "sleep": "written in sleep",
+    "answer": "found by a language model to answer a question",
+}
 """Verb of an event → how a memory came to be by it; else it was kept."""
 
 LET_GO = {
-    "superseded": "replaced by {}", "merged": "merged into {}, which says the same",
+    "superseded": "replaced by {}",
+    "merged": "merged into {}, which says the same",
     "forgotten": "forgotten on request",
-    "expired": "its time was over", "faded": "it had faded and went to the archive",
+    "expired": "its time was over",
+    "faded": "it had faded and went to the archive",
     "undone": "what had added it was taken back",
 }
 """Why a memory counts no longer, in words; {} is what stands for it now."""
 
-TIED = {"supersedes": "took the place of {}", "contradicts": "found to contradict {}",
-        "resembles": "found to say nearly the same as {}", "relates_to": "tied to another memory",
-        "in_cluster": "put into a group with others", "about": "noted what it is about", "derived_from": "made from {}",
-        "led_to": "found to have led to {}"}
+TIED = {
+    "supersedes": "took the place of {}",
+    "contradicts": "found to contradict {}",
+    "resembles": "found to say nearly the same as {}",
+    "relates_to": "tied to another memory",
+    "in_cluster": "put into a group with others",
+    "about": "noted what it is about",
+    "derived_from": "made from {}",
+    "led_to": "found to have led to {}",
+}
 
-FIELDS = {"title": "title", "kind": "kind", "files": "files", "triggers": "triggers", "details": "details",
-          "at": "time", "trust": "source", "provenance": "source", "speaker": "speaker", "session": "conversation",
-          "messages": "place in the conversation", "valid_from": "validity", "valid_to": "validity",
-          "expires_at": "end", "salience": "importance", "space": "space"}
+FIELDS = {
+    "title": "title",
+    "kind": "kind",
+    "files": "files",
+    "triggers": "triggers",
+    "details": "details",
+    "at": "time",
+    "trust": "source",
+    "provenance": "source",
+    "speaker": "speaker",
+    "session": "conversation",
+    "messages": "place in the conversation",
+    "valid_from": "validity",
+    "valid_to": "validity",
+    "expires_at": "end",
+    "salience": "importance",
+    "space": "space",
+}
 """What somebody may change on a memory, as people call it."""
 
 BY = {"user": "", "host": ", as the agent found", "judge": ", as a language model judged"}
@@ -81,10 +109,17 @@ def times(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
 
-def happened(history: Sequence[Record], others: Mapping[str, Memory], *, whole: bool, id: str = "") -> list[str]:
-    """A sentence an event; unless the `whole` is wanted, like events in a row are one, of many the first and last."""
-    events = [Told(records[0].event.at, seq, what(records, others)) for seq, group in groupby(
-        history, lambda record: record.event.seq) if (records := list(group))]
+def happened(
+    history: Sequence[Record], others: Mapping[str, Memory], *, whole: bool, id: str = ""
+) -> list[str]:
+    """A sentence an event; unless the `whole` is wanted, like events in a row are one, of many the
+    first and last.
+    """
+    events = [
+        Told(records[0].event.at, seq, what(records, others))
+        for seq, group in groupby(history, lambda record: record.event.seq)
+        if (records := list(group))
+    ]
     if whole:
         return [sentence([one]) for one in events]
     lines = [sentence(list(run)) for _, run in groupby(events, lambda one: one.what)]
@@ -102,8 +137,11 @@ def sentence(run: Sequence[Told]) -> str:
         return f"{date(first.at)}: {first.what} (event {first.seq})."
     few = len(run) <= FEW
     numbers = ", ".join(str(one.seq) for one in run) if few else f"{first.seq} … {last.seq}"
-    span = (f"between {date(first.at)} and {date(last.at)}: {first.what}, {times(len(run))}"
-            if date(first.at) != date(last.at) else f"{date(first.at)}: {first.what}, {times(len(run))}")
+    span = (
+        f"between {date(first.at)} and {date(last.at)}: {first.what}, {times(len(run))}"
+        if date(first.at) != date(last.at)
+        else f"{date(first.at)}: {first.what}, {times(len(run))}"
+    )
     return f"{span[0].upper()}{span[1:]} (events {numbers})."
 
 
@@ -115,7 +153,7 @@ def what(records: Sequence[Record], others: Mapping[str, Memory]) -> str:
     if event.verb == "restore" and any("retired_at" in record.after for record in records):
         return "brought back"
     said = [phrase for record in records for phrase in done(record, others)]
-    if "heard again" in said:    # that it was put in other words stands elsewhere
+    if "heard again" in said:  # that it was put in other words stands elsewhere
         said = [phrase for phrase in said if not phrase.startswith("made from")]
     told = "; ".join(dict.fromkeys(said)) or "looked at, nothing changed that matters"
     return told + {"sleep": ", in sleep", "review": ", as a person decided"}.get(event.verb, "")
@@ -126,7 +164,10 @@ def done(record: Record, others: Mapping[str, Memory]) -> Iterable[str]:
     if record.op == "add":
         return [ADDED.get(record.event.verb, "kept")]
     if record.after.get("retired_at") is not None:
-        why, successor = str(record.after.get("retired_why") or ""), record.after.get("superseded_by")
+        why, successor = (
+            str(record.after.get("retired_why") or ""),
+            record.after.get("superseded_by"),
+        )
         return [let_go(why, words_of(str(successor), others) if successor else "")]
     if record.op == "link":
         return tied(record, others)
@@ -141,7 +182,9 @@ def let_go(why: str, successor: str) -> str:
 def tied(record: Record, others: Mapping[str, Memory]) -> list[str]:
     """A link that was made or taken away. Tags are told by what was done to the tags."""
     rel, dst = str(record.after.get("rel", "")), str(record.after.get("dst", ""))
-    if rel not in TIED or (rel == "about" and record.event.verb == "anchor"):    # told by what became of the anchor
+    if rel not in TIED or (
+        rel == "about" and record.event.verb == "anchor"
+    ):  # told by what became of the anchor
         return []
     if not record.after.get("weight"):
         return ["a tie was taken away"]
@@ -151,7 +194,9 @@ def tied(record: Record, others: Mapping[str, Memory]) -> list[str]:
 def verdict(event: Event) -> list[str]:
     """What somebody found who used it."""
     if event.verb == "outcome":
-        return ["followed, and it worked" if event.payload.get("worked") else "followed, and it failed"]
+        return [
+            "followed, and it worked" if event.payload.get("worked") else "followed, and it failed"
+        ]
     if event.verb == "feedback":
         helped = "it helped" if event.payload.get("helpful") else "it did not help"
         return [helped + BY.get(str(event.payload.get("by", "user")), "")]
@@ -161,8 +206,11 @@ def verdict(event: Event) -> list[str]:
 def aged(record: Record) -> list[str]:
     """What was found of the code that it speaks of, if that is all that was done."""
     before, after = record.before.get("details") or {}, record.after.get("details") or {}
-    if "details" not in record.after or before.get(ANCHORS) == after.get(ANCHORS) or (
-            set(record.after) - {"details", "updated_at"}):
+    if (
+        "details" not in record.after
+        or before.get(ANCHORS) == after.get(ANCHORS)
+        or (set(record.after) - {"details", "updated_at"})
+    ):
         return []
     old, new = anchors_in(before), anchors_in(after)
     if record.event.payload.get("confirmed"):
@@ -171,7 +219,11 @@ def aged(record: Record) -> list[str]:
         return [anchor.words for anchor in new if anchor.state]
     if worst(old):
         return ["the code is again what it speaks of"]
-    moved = [anchor.place for anchor in new if anchor.was and anchor.place not in {one.place for one in old}]
+    moved = [
+        anchor.place
+        for anchor in new
+        if anchor.was and anchor.place not in {one.place for one in old}
+    ]
     return [f"followed to {', '.join(moved)}"] if moved else ["noted which code it is about"]
 
 
@@ -192,8 +244,13 @@ def revised(record: Record) -> list[str]:
         found.append(f"given another {' and '.join(changed)}")
     if "confidence" in after and not found:
         more = (after["confidence"] or 0.0) >= (before.get("confidence") or 0.0)
-        found.append("believed a little more, it answered a question" if more and "access_count" in after else
-                     "believed more" if more else "believed less")
+        found.append(
+            "believed a little more, it answered a question"
+            if more and "access_count" in after
+            else "believed more"
+            if more
+            else "believed less"
+        )
     return found
 
 
@@ -201,5 +258,7 @@ def retagged(before: Iterable[str], after: Iterable[str]) -> list[str]:
     """The tags that came and went."""
     old, new = list(before), list(after)
     came, went = [tag for tag in new if tag not in old], [tag for tag in old if tag not in new]
-    return [*([f"tagged {', '.join(came)}"] if came else []),
-            *([f"no longer tagged {', '.join(went)}"] if went else [])]
+    return [
+        *([f"tagged {', '.join(came)}"] if came else []),
+        *([f"no longer tagged {', '.join(went)}"] if went else []),
+    ]

@@ -1,7 +1,8 @@
-"""What a person is asked about pairs of memories, and what follows from the answer. Pure: values in, changes out.
+"""What a person is asked about pairs of memories, and what follows from the answer. Pure: values
+in, changes out.
 
-A pair waits while both count and an edge of UNDECIDED ties them: they contradict each other, or one may repeat the
-other. Every answer takes that edge away; it can be undone like anything else.
+A pair waits while both count and an edge of UNDECIDED ties them: they contradict each other, or one
+may repeat the other. Every answer takes that edge away; it can be undone like anything else.
 """
 
 from __future__ import annotations
@@ -16,22 +17,25 @@ from reverie.model import UNDECIDED, Change, Edge, Link, Memory
 
 KINDS_OF_CASE = {"contradicts": "contradiction", "resembles": "near-duplicate"}
 DECISIONS = ("one", "other", "both", "merge", "edit")
-RELATED = 0.5       # how strongly two are tied that were looked at together and both kept
+RELATED = 0.5  # how strongly two are tied that were looked at together and both kept
 
 
 class Case(NamedTuple):
     """Two memories about which somebody should decide."""
 
-    kind: str                # a value of KINDS_OF_CASE
-    one: Memory              # the older one
+    kind: str  # a value of KINDS_OF_CASE
+    one: Memory  # the older one
     other: Memory
-    why: str                 # in words
-    since: float             # seconds since 1970
-    event: int               # the event that tied them
+    why: str  # in words
+    since: float  # seconds since 1970
+    event: int  # the event that tied them
 
 
-def answered(one: Memory, other: Memory, decision: str, edges: Sequence[Edge], now: float) -> list[Change]:
-    """What follows from an answer: keep "one", keep the "other", keep "both", "merge" the other into the one.
+def answered(
+    one: Memory, other: Memory, decision: str, edges: Sequence[Edge], now: float
+) -> list[Change]:
+    """What follows from an answer: keep "one", keep the "other", keep "both", "merge" the other
+    into the one.
 
     After "edit" the one has been given its new text already and takes the other in.
     """
@@ -51,12 +55,23 @@ def answered(one: Memory, other: Memory, decision: str, edges: Sequence[Edge], n
     return [*undone, *made]
 
 
-def untied(one: Memory, other: Memory, edges: Sequence[Edge]) -> tuple[Memory, Memory, list[Change]]:
+def untied(
+    one: Memory, other: Memory, edges: Sequence[Edge]
+) -> tuple[Memory, Memory, list[Change]]:
     """Both without the question between them, and the changes that take it away."""
     pair = {one.id, other.id}
-    changes: list[Change] = [Link(edge=edge._replace(weight=0.0)) for edge in edges
-                             if edge.rel in UNDECIDED and {edge.src, edge.dst} == pair]
-    freed = [memory._replace(conflicts_with=tuple(id for id in memory.conflicts_with if id not in pair))
-             for memory in (one, other)]
-    changes += [change for was, free in zip((one, other), freed, strict=True) for change in altered(was, free)]
+    changes: list[Change] = [
+        Link(edge=edge._replace(weight=0.0))
+        for edge in edges
+        if edge.rel in UNDECIDED and {edge.src, edge.dst} == pair
+    ]
+    freed = [
+        memory._replace(conflicts_with=tuple(id for id in memory.conflicts_with if id not in pair))
+        for memory in (one, other)
+    ]
+    changes += [
+        change
+        for was, free in zip((one, other), freed, strict=True)
+        for change in altered(was, free)
+    ]
     return freed[0], freed[1], changes

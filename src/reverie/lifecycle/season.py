@@ -1,9 +1,11 @@
-"""What the present time is called: "release-week", "end-of-sprint" (B56). Nobody guesses it: somebody says so.
+"""What the present time is called: "release-week", "end-of-sprint" (B56). Nobody guesses it:
+somebody says so.
 
-A season belongs to a space and all below it, until it is ended or its time is over. What is kept meanwhile carries its
-name in `details["season"]`; recall in a season of the same name favours that by `search.shape.SAME_SEASON`, within the
-bounds of every prior, so that the checklist of the last release week comes up in this one. It is no tag: a tag would
-tie all that was kept in one week to each other.
+A season belongs to a space and all below it, until it is ended or its time is over. What is kept
+meanwhile carries its name in `details["season"]`; recall in a season of the same name favours that
+by `search.shape.SAME_SEASON`, within the bounds of every prior, so that the checklist of the last
+release week comes up in this one. It is no tag: a tag would tie all that was kept in one week to
+each other.
 """
 
 import re
@@ -18,8 +20,8 @@ from reverie.policy import USUAL, Policy
 if TYPE_CHECKING:
     from reverie.store import Store
 
-LABEL = r"[a-z0-9][a-z0-9._-]{0,63}"    # compiled when first used: a cold recall names no season
-FIELD = "season"         # in a memory's details
+LABEL = r"[a-z0-9][a-z0-9._-]{0,63}"  # compiled when first used: a cold recall names no season
+FIELD = "season"  # in a memory's details
 
 
 class Season(NamedTuple):
@@ -38,7 +40,9 @@ def named(label: object, policy: Policy = USUAL) -> str:
     """A label as it is kept: a short lower-case word; "Release week" becomes "release-week"."""
     plain = "-".join(accepted(label, policy).lower().split()) if isinstance(label, str) else ""
     if not re.fullmatch(LABEL, plain):
-        raise BadInput(f"{label!r} is not a name for a season; write a short one such as release-week")
+        raise BadInput(
+            f"{label!r} is not a name for a season; write a short one such as release-week"
+        )
     return plain
 
 
@@ -52,6 +56,7 @@ def season_of(store: "Store", spaces: Sequence[str], now: float) -> Season:
     for space in spaces:
         if kept := store.meta(place(space)):
             from json import loads  # a cold recall waits for no JSON where there is no season
+
             season = Season(*loads(kept))
             if season and (season.until is None or season.until > now):
                 return season
@@ -61,6 +66,7 @@ def season_of(store: "Store", spaces: Sequence[str], now: float) -> Season:
 def written(season: Season) -> str:
     """A season as it is kept."""
     from json import dumps
+
     return dumps(list(season))
 
 

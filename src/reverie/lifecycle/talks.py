@@ -1,7 +1,8 @@
 """Past conversations, read back from the log: who said what, when, and what came of it.
 
-A message has the number that it had in its conversation; one that was written down twice appears once. Texts are as
-they were written down: without secrets, and of very long ones the beginning and the end.
+A message has the number that it had in its conversation; one that was written down twice appears
+once. Texts are as they were written down: without secrets, and of very long ones the beginning and
+the end.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import NamedTuple
 from reverie.model import Event, Memory
 from reverie.words import short
 
-SPOKEN = ("turn", "heard")     # events that hold messages: as they came, or taken from a transcript
-OPENING = 120                  # characters of a conversation's first words
+SPOKEN = ("turn", "heard")  # events that hold messages: as they came, or taken from a transcript
+OPENING = 120  # characters of a conversation's first words
 
 
 class Line(NamedTuple):
@@ -32,7 +33,7 @@ class Past(NamedTuple):
     space: str
     began: float
     ended: float
-    turns: int                     # messages of the user
+    turns: int  # messages of the user
     opening: str
     memories: tuple[Memory, ...] = ()
     lines: tuple[Line, ...] = ()
@@ -56,8 +57,16 @@ def past(events: Sequence[Event], memories: tuple[Memory, ...]) -> Past:
     lines = lines_of(events)
     asked = [line for line in lines if line.role == "user" and line.text.strip()]
     moments = [event.at for event in events]
-    return Past(events[-1].session, events[-1].space, min(moments), max(moments), len(asked), opening(asked), memories,
-                tuple(lines))
+    return Past(
+        events[-1].session,
+        events[-1].space,
+        min(moments),
+        max(moments),
+        len(asked),
+        opening(asked),
+        memories,
+        tuple(lines),
+    )
 
 
 def opening(asked: Sequence[Line]) -> str:

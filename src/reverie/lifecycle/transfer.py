@@ -1,15 +1,17 @@
 """What may come in from an export: rows that are complete, well-formed, and free of secrets.
 
-An imported text passes the same filter as any other: what `remember` would take out is taken out here, and
-named in `details["redacted"]`. Clean rows pass unaltered, so that a round trip loses nothing (CC-90). A text
-that was altered loses its vector, which was made from the text before.
+An imported text passes the same filter as any other: what `remember` would take out is taken out
+here, and named in `details["redacted"]`. Clean rows pass unaltered, so that a round trip loses
+nothing (CC-90). A text that was altered loses its vector, which was made from the text before.
 
-Nothing is half taken in: the first row that cannot be used raises BadInput with its number before anything is written.
-Who would rather have the rest passes a `LeftOut` that skips: then bad rows are left out, counted and named there, and
-with a memory go its edges and what calls it a successor, so that what was taken in is whole by itself (CC-9).
+Nothing is half taken in: the first row that cannot be used raises BadInput with its number before
+anything is written. Who would rather have the rest passes a `LeftOut` that skips: then bad rows are
+left out, counted and named there, and with a memory go its edges and what calls it a successor, so
+that what was taken in is whole by itself (CC-9).
 
-Reading, checking and redaction happen before anybody has to wait: what is accepted lies in a temporary file, nameless
-where the system allows it, until one transaction takes it in. A file may come as slowly as it likes.
+Reading, checking and redaction happen before anybody has to wait: what is accepted lies in a
+temporary file, nameless where the system allows it, until one transaction takes it in. A file may
+come as slowly as it likes.
 """
 
 import json
@@ -61,10 +63,15 @@ LISTS = ("tags", "files", "triggers", "conflicts_with")
 KNOWN = frozenset(Memory._fields)
 
 
-ID = re.compile(r"[A-Za-z0-9][\w.:-]{0,127}")    # of a memory: it becomes part of names of files and of links
-TIMES = (-62_135_596_800, 253_402_300_800)       # seconds since 1970 of the years 1 to 9999, which a calendar can hold
-IN_MEMORY = 8 << 20    # characters of accepted rows; what is more waits on the disk
-NAMED = 20    # bad rows that are named one by one; a file of them would bury what matters
+ID = re.compile(
+    r"[A-Za-z0-9][\w.:-]{0,127}"
+)  # of a memory: it becomes part of names of files and of links
+TIMES = (
+    -62_135_596_800,
+    253_402_300_800,
+)  # seconds since 1970 of the years 1 to 9999, which a calendar can hold
+IN_MEMORY = 8 << 20  # characters of accepted rows; what is more waits on the disk
+NAMED = 20  # bad rows that are named one by one; a file of them would bury what matters
 UNUSABLE = (BadInput, KeyError, TypeError, ValueError, AttributeError, RecursionError)
 
 
@@ -78,14 +85,18 @@ class BadRow(NamedTuple):
 class Imported(NamedTuple):
     """What an import brought."""
 
-    new: Mapping[str, int]             # how many of each type were not there before
-    left_out: int = 0                  # rows that could not be taken in
-    bad: tuple[BadRow, ...] = ()       # the first 20 of them
-    unknown: Mapping[str, int] = {}    # what we have no place for, such as 'row type "dream"', and how often
+    new: Mapping[str, int]  # how many of each type were not there before
+    left_out: int = 0  # rows that could not be taken in
+    bad: tuple[BadRow, ...] = ()  # the first 20 of them
+    unknown: Mapping[
+        str, int
+    ] = {}  # what we have no place for, such as 'row type "dream"', and how often
 
 
 class Filtered(NamedTuple):
-    """What is taken out of the words that come in, and the memories whose text was altered by that."""
+    """What is taken out of the words that come in, and the memories whose text was
+    altered by that.
+    """
 
     policy: Policy
     altered: set[str]
@@ -95,12 +106,16 @@ class Filtered(NamedTuple):
 class LeftOut:
     """What of one import was left out."""
 
-    skips: bool = True                                              # else the first bad row ends the import
+    skips: bool = True  # else the first bad row ends the import
     count: int = 0
-    unknown: Counter[str] = field(default_factory=Counter)          # types of rows and fields of a later version
+    unknown: Counter[str] = field(
+        default_factory=Counter
+    )  # types of rows and fields of a later version
     bad: list[BadRow] = field(default_factory=list)
-    ids: set[str] = field(default_factory=set)                      # memories among them
-    successors: dict[str, str] = field(default_factory=dict)        # of the memories that came in: id → superseded_by
+    ids: set[str] = field(default_factory=set)  # memories among them
+    successors: dict[str, str] = field(
+        default_factory=dict
+    )  # of the memories that came in: id → superseded_by
 
     def note(self, number: int, row: Any, why: str) -> None:
         """One more."""
@@ -123,8 +138,12 @@ class LeftOut:
         return [id for id, newer in self.successors.items() if newer in self.ids]
 
 
-def accepted(rows: Iterable[Row | BadInput], left_out: LeftOut | None = None, policy: Policy = USUAL) -> Iterator[Row]:
-    """The rows after the header, checked and without secrets. A BadInput stands for a row that could not be read."""
+def accepted(
+    rows: Iterable[Row | BadInput], left_out: LeftOut | None = None, policy: Policy = USUAL
+) -> Iterator[Row]:
+    """The rows after the header, checked and without secrets. A BadInput stands for a row that
+    could not be read.
+    """
     incoming = enumerate(rows, start=1)
     header(next(incoming, (1, {}))[1])
     left_out = left_out or LeftOut(skips=False)
@@ -153,14 +172,23 @@ def checked(row: Row | BadInput, filtered: Filtered, unknown: Counter[str]) -> R
         unknown[f'row type "{clean_text(type, filtered.policy)[:40]}"'] += 1
         return None
     if type == "memory":
-        unknown.update(f'field "{clean_text(name, filtered.policy)[:40]}"' for name in row.keys() - KNOWN - {"type"})
+        unknown.update(
+            f'field "{clean_text(name, filtered.policy)[:40]}"'
+            for name in row.keys() - KNOWN - {"type"}
+        )
     return CHECKS[type](row, filtered)
 
 
-def taken_in(store: Store, rows: Iterable[Row | BadInput], now: float, *, skip_bad: bool,
-             policy: Policy = USUAL) -> Imported:
-    """Check all rows, then load them in one transaction. Who names a successor that was left out stays retired
-    without one.
+def taken_in(
+    store: Store,
+    rows: Iterable[Row | BadInput],
+    now: float,
+    *,
+    skip_bad: bool,
+    policy: Policy = USUAL,
+) -> Imported:
+    """Check all rows, then load them in one transaction. Who names a successor that was left out
+    stays retired without one.
     """
     left_out = LeftOut(skips=skip_bad)
     with SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8") as waiting:
@@ -169,11 +197,17 @@ def taken_in(store: Store, rows: Iterable[Row | BadInput], now: float, *, skip_b
         waiting.seek(0)
         with store.alone():
             new = store.load(map(json.loads, waiting))
-            lone = [m for m in store.get(left_out.orphans()) if m.superseded_by and not store.get([m.superseded_by])]
-            changes = [Revise(id=one.id, fields={"superseded_by": None, "updated_at": now}) for one in lone]
+            lone = [
+                m
+                for m in store.get(left_out.orphans())
+                if m.superseded_by and not store.get([m.superseded_by])
+            ]
+            changes = [
+                Revise(id=one.id, fields={"superseded_by": None, "updated_at": now}) for one in lone
+            ]
             if changes:
                 store.apply(changes, Event(verb="import", space=lone[0].space, at=now))
-    refused = new.pop("refused", 0)      # an edge to a memory that is in neither place, for instance
+    refused = new.pop("refused", 0)  # an edge to a memory that is in neither place, for instance
     return Imported(new, left_out.count + refused, tuple(left_out.bad), dict(left_out.unknown))
 
 
@@ -182,7 +216,9 @@ def header(row: Row | BadInput) -> None:
     if isinstance(row, BadInput):
         raise row
     if row.get("type") != "reverie" or not isinstance(row.get("version"), int):
-        raise BadInput('This is not an export of Reverie: its first row must be {"type": "reverie", "version": 1, …}')
+        raise BadInput(
+            'This is not an export of Reverie: its first row must be {"type": "reverie", "version": 1, …}'
+        )
     if row["version"] > VERSION:
         raise BadInput(
             f"This export was written by a newer Reverie (format {row['version']}, here {VERSION}). "
@@ -220,7 +256,9 @@ def memory(row: Row, filtered: Filtered) -> Row:
         raise BadInput(f"{row['provenance']!r} is not a provenance")
     commands = row.get("triggers") or kind_of(row.get("kind", "fact")).voice != ANYBODY
     if row.get("provenance") == UNTRUSTED and commands:
-        raise BadInput(f"what is untrusted commands nobody: it has no triggers and is no {row.get('kind', 'fact')}")
+        raise BadInput(
+            f"what is untrusted commands nobody: it has no triggers and is no {row.get('kind', 'fact')}"
+        )
     if not isinstance(row.get("details", {}), Mapping):
         raise BadInput("details must be an object")
     return without_secrets(row, filtered, name)
@@ -269,9 +307,15 @@ def event(row: Row, filtered: Filtered) -> Row:
 
 
 def change(item: list[Any], policy: Policy) -> list[Any]:
-    """[memory, place, op, before, after]; the last two are JSON texts and come back to the letter."""
+    """[memory, place, op, before, after]; the last two are JSON texts and come back to
+    the letter.
+    """
     name, place, op, before, after = item
-    if not isinstance(name, str) or not isinstance(place, int) or op not in ("add", "revise", "retire", "link"):
+    if (
+        not isinstance(name, str)
+        or not isinstance(place, int)
+        or op not in ("add", "revise", "retire", "link")
+    ):
         raise BadInput(f"a change is not as it should be: {[name, place, op]}")
     return [name, place, op, clean_json(before, policy), clean_json(after, policy)]
 
@@ -283,7 +327,11 @@ def clean_json(text: str | None, policy: Policy) -> str | None:
     value = json.loads(text)
     plain = cleaned(value)
     kept, found = redact_value(plain, policy)
-    return text if not found and plain == value else json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+    return (
+        text
+        if not found and plain == value
+        else json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+    )
 
 
 def edge(row: Row, filtered: Filtered) -> Row:
@@ -309,7 +357,11 @@ def vector(row: Row, filtered: Filtered) -> Row | None:
     values = base64.b64decode(text_of(row, "vec"), validate=True)
     if not values or len(values) % 4:
         raise BadInput("a vector is not whole")
-    return None if row["id"] in filtered.altered else {**row, "id": text_of(row, "id"), "model": text_of(row, "model")}
+    return (
+        None
+        if row["id"] in filtered.altered
+        else {**row, "id": text_of(row, "id"), "model": text_of(row, "model")}
+    )
 
 
 def cursor(row: Row, _filtered: Filtered) -> Row:
@@ -358,6 +410,10 @@ def count_of(row: Row, key: str, least: int) -> None:
 def number_of(row: Row, key: str) -> float:
     """A field that must be a moment; left as it is, so that it comes back the same."""
     value: float = row[key]
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not TIMES[0] <= value < TIMES[1]:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not TIMES[0] <= value < TIMES[1]
+    ):
         raise BadInput(f"{key} must be a moment of the years 1 to 9999, in seconds since 1970")
     return value

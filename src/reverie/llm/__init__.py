@@ -1,15 +1,18 @@
-"""The optional language model: it judges, extracts, reconciles, merges, names; and everything works without it.
+"""The optional language model: it judges, extracts, reconciles, merges, names; and everything works
+without it.
 
-`Llm.ask` makes one call and gives back what was read from the answer, or nothing and the reason. What a model says is
-data: each task reads it strictly, caps it, and drops what it was not asked for. It is never given more than the task
-needs, without secrets, fenced (`asking`). A task is a pure pair, the request and how its answer is read: `judge`,
-`extract`, `pairs`, `groups`.
+`Llm.ask` makes one call and gives back what was read from the answer, or nothing and the reason.
+What a model says is data: each task reads it strictly, caps it, and drops what it was not asked
+for. It is never given more than the task needs, without secrets, fenced (`asking`). A task is a
+pure pair, the request and how its answer is read: `judge`, `extract`, `pairs`, `groups`.
 
-Always true: no call is made beyond the day's budget or while the model rests after trouble (`spending`); every call
-ends in one outcome, is written down as an event "llm" and counted. The books stand in the store, so that all processes
-share one budget and one rest. Importing this package loads no client; the first call does (docs/dependencies.md).
+Always true: no call is made beyond the day's budget or while the model rests after trouble
+(`spending`); every call ends in one outcome, is written down as an event "llm" and counted. The
+books stand in the store, so that all processes share one budget and one rest. Importing this
+package loads no client; the first call does (docs/dependencies.md).
 
-We would notice by `reverie llm`: calls, outcomes, tokens and cost of the day, and why the model rests.
+We would notice by `reverie llm`: calls, outcomes, tokens and cost of the day, and why the model
+rests.
 """
 
 from __future__ import annotations
@@ -28,7 +31,10 @@ from reverie.model import Event
 
 T = TypeVar("T")
 
-PROVIDERS = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}  # its usual address
+PROVIDERS = {
+    "anthropic": "https://api.anthropic.com",
+    "openai": "https://api.openai.com/v1",
+}  # its usual address
 
 OK, EMPTY, MALFORMED, REJECTED = "ok", "empty", "malformed", "rejected"
 TIMEOUT, BUSY, DOWN, REFUSED = "timeout", "busy", "down", "refused"
@@ -49,28 +55,30 @@ OUTCOMES = {
 AWAY = frozenset({TIMEOUT, BUSY, DOWN, REFUSED, RESTING, SPENT, STOPPED})
 """Outcomes that are not the answer's fault: what was to be asked may be asked later."""
 
-BREAK = 30.0             # seconds without calls after a transient failure (CONSTANTS: judge breaker; CC-37)
-LONGEST_BREAK = 600.0    # however long a server asks to wait; and after a refusal, which waiting does not mend
-MOST_WHY = 200           # characters of a reason that are kept
+BREAK = 30.0  # seconds without calls after a transient failure (CONSTANTS: judge breaker; CC-37)
+LONGEST_BREAK = (
+    600.0  # however long a server asks to wait; and after a refusal, which waiting does not mend
+)
+MOST_WHY = 200  # characters of a reason that are kept
 
-VERB = "llm"             # of the event that every call leaves behind
+VERB = "llm"  # of the event that every call leaves behind
 
 
 class Request(NamedTuple):
     """One question to a model. `data` is fenced already."""
 
-    task: str                # "judge", "extract", …: what it is counted under
+    task: str  # "judge", "extract", …: what it is counted under
     instructions: str
     data: str
-    most: int = 1_000        # tokens of an answer
-    seconds: float = 60.0    # CONSTANTS: extraction timeout
+    most: int = 1_000  # tokens of an answer
+    seconds: float = 60.0  # CONSTANTS: extraction timeout
 
 
 class Reply(NamedTuple):
     """What a client brings back."""
 
     text: str
-    tokens_in: int | None    # None: the server did not say
+    tokens_in: int | None  # None: the server did not say
     tokens_out: int | None
 
 
@@ -100,7 +108,9 @@ class BadAnswer(Exception):
 
 
 class Client(Protocol):
-    """One provider's side: takes a request to the model and brings back the text, or raises Failed."""
+    """One provider's side: takes a request to the model and brings back the text, or
+    raises Failed.
+    """
 
     def ask(self, request: Request) -> Reply:
         """One call, one try."""
@@ -134,7 +144,7 @@ class Address(NamedTuple):
     provider: str
     model: str
     url: str
-    usual: bool              # at the provider's own address
+    usual: bool  # at the provider's own address
 
     @property
     def name(self) -> str:
@@ -145,12 +155,16 @@ class Address(NamedTuple):
 
 
 def address(setting: str) -> Address:
-    """The model that a setting names: "anthropic:<model>", "openai:<model>" or "openai:<base url>#<model>"."""
+    """The model that a setting names: "anthropic:<model>", "openai:<model>" or "openai:<base
+    url>#<model>".
+    """
     provider, _, rest = setting.partition(":")
     url, hash, model = rest.rpartition("#")
     if provider not in PROVIDERS or not model.strip() or (hash and not reachable(url)):
-        raise BadInput(f"llm = {setting!r} names no model. Use anthropic:<model>, openai:<model> or, for any server "
-                       "that speaks the same protocol, openai:http://host:port/v1#<model>")
+        raise BadInput(
+            f"llm = {setting!r} names no model. Use anthropic:<model>, openai:<model> or, for any server "
+            "that speaks the same protocol, openai:http://host:port/v1#<model>"
+        )
     return Address(provider, model, url or PROVIDERS[provider], not url)
 
 
@@ -159,15 +173,22 @@ def reachable(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:     # brackets that do not close, a port that is no number or too large
+    except ValueError:  # brackets that do not close, a port that is no number or too large
         return False
 
 
 class Llm:
     """A language model with a budget. Any number of threads may ask; processes share the books."""
 
-    def __init__(self, where: Address, make: Callable[[], Client], books: Books, limits: Limits,
-                 now: Callable[[], float], private: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        where: Address,
+        make: Callable[[], Client],
+        books: Books,
+        limits: Limits,
+        now: Callable[[], float],
+        private: Callable[[str], str],
+    ) -> None:
         self.where, self.limits = where, limits
         self._make, self._books, self._now, self._private = make, books, now, private
         self._client: Client | None = None
@@ -178,11 +199,20 @@ class Llm:
         """The model, as it is shown and counted."""
         return self.where.name
 
-    def ask(self, request: Request, read: Callable[[str], T], *, space: str, session: str = "",
-            about: int = 0, checking: bool = False) -> Answer[T]:
+    def ask(
+        self,
+        request: Request,
+        read: Callable[[str], T],
+        *,
+        space: str,
+        session: str = "",
+        about: int = 0,
+        checking: bool = False,
+    ) -> Answer[T]:
         """One call: what `read` makes of the answer, or nothing and the outcome.
 
-        `about` is the event that it concerns. `checking` asks a model that rests, for a person who wants to know.
+        `about` is the event that it concerns. `checking` asks a model that rests, for a person who
+        wants to know.
         """
         request = request._replace(data=self._private(request.data))
         if not checking and (kept_from := self.kept_from(request)):
@@ -211,7 +241,9 @@ class Llm:
         return ""
 
     def available(self, tokens: int = 0) -> bool:
-        """Whether a request that takes so many tokens would be made now: neither at rest nor beyond the budget."""
+        """Whether a request that takes so many tokens would be made now: neither at rest nor beyond
+        the budget.
+        """
         return not self.kept_from(Request("", "", "", most=tokens))
 
     def day(self) -> Day:
@@ -236,22 +268,42 @@ class Llm:
             return self._client
 
     def _price(self, tokens_in: int, tokens_out: int) -> float | None:
-        """What a call would cost; None while nobody asks (a price list takes time to load) or it is not known."""
+        """What a call would cost; None while nobody asks (a price list takes time to load) or it is
+        not known.
+        """
         if not self.limits.dollars:
             return None
         try:
             return self._opened().price(tokens_in, tokens_out)
         except Failed:
-            return None      # the call itself meets the same trouble and records it
+            return None  # the call itself meets the same trouble and records it
 
-    def _write_down(self, request: Request, answer: Answer[T], reply: Reply, wait: float | None, seconds: float,
-                    space: str, session: str, about: int) -> None:
+    def _write_down(
+        self,
+        request: Request,
+        answer: Answer[T],
+        reply: Reply,
+        wait: float | None,
+        seconds: float,
+        space: str,
+        session: str,
+        about: int,
+    ) -> None:
         """The call in the books and in the log: one transaction."""
         tokens_in, tokens_out = reply.tokens_in or 0, reply.tokens_out or 0
-        cost = self._client.price(tokens_in, tokens_out) if self._client and tokens_in + tokens_out else 0.0
+        cost = (
+            self._client.price(tokens_in, tokens_out)
+            if self._client and tokens_in + tokens_out
+            else 0.0
+        )
         payload: dict[str, Any] = {
-            "task": request.task, "model": self.name, "outcome": answer.outcome, "tokens_in": tokens_in,
-            "tokens_out": tokens_out, "cost": cost, "seconds": round(seconds, 3),
+            "task": request.task,
+            "model": self.name,
+            "outcome": answer.outcome,
+            "tokens_in": tokens_in,
+            "tokens_out": tokens_out,
+            "cost": cost,
+            "seconds": round(seconds, 3),
         }
         if answer.why:
             payload["why"] = answer.why
@@ -261,7 +313,9 @@ class Llm:
         with self._books.alone():
             day = self.day().called(request.task, answer.outcome, tokens_in, tokens_out, cost)
             self._books.set_meta(spending.META, day.resting(now, *rest(answer, wait)).written())
-            self._books.append([Event(verb=VERB, space=space, session=session, at=now, payload=payload)])
+            self._books.append(
+                [Event(verb=VERB, space=space, session=session, at=now, payload=payload)]
+            )
 
 
 def rest(answer: Answer[Any], wait: float | None) -> tuple[float, str]:
@@ -284,25 +338,42 @@ def understood(text: str, read: Callable[[str], T]) -> Answer[T]:
 
 
 def estimated(request: Request, outcome: str) -> Reply:
-    """What a call without an answer may have cost: a server that was too slow has read the question all the same."""
-    spent = spending.tokens(request.instructions + request.data) if outcome in (TIMEOUT, STOPPED) else 0
+    """What a call without an answer may have cost: a server that was too slow has read the question
+    all the same.
+    """
+    spent = (
+        spending.tokens(request.instructions + request.data) if outcome in (TIMEOUT, STOPPED) else 0
+    )
     return Reply("", spent, 0)
 
 
 def told(request: Request, reply: Reply) -> Reply:
     """The reply with its tokens; where the server does not say, a quarter of the characters."""
-    asked = spending.tokens(request.instructions + request.data) if reply.tokens_in is None else reply.tokens_in
+    asked = (
+        spending.tokens(request.instructions + request.data)
+        if reply.tokens_in is None
+        else reply.tokens_in
+    )
     said = spending.tokens(reply.text) if reply.tokens_out is None else reply.tokens_out
     return reply._replace(tokens_in=max(0, asked), tokens_out=max(0, said))
 
 
-def open_llm(setting: str, *, key: str, price: tuple[float, float], limits: Limits, books: Books,
-             now: Callable[[], float], private: Callable[[str], str]) -> Llm:
+def open_llm(
+    setting: str,
+    *,
+    key: str,
+    price: tuple[float, float],
+    limits: Limits,
+    books: Books,
+    now: Callable[[], float],
+    private: Callable[[str], str],
+) -> Llm:
     """The model that a setting names. Nothing is loaded and nobody is asked yet."""
     where = address(setting)
 
     def make() -> Client:
         from reverie.llm.client import Remote
+
         return Remote(where, key, price)
 
     return Llm(where, make, books, limits, now, private)

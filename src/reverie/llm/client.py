@@ -1,9 +1,10 @@
-"""The one client of all providers: pydantic-ai, which speaks to Anthropic and to whatever speaks OpenAI's protocol.
+"""The one client of all providers: pydantic-ai, which speaks to Anthropic and to whatever speaks
+OpenAI's protocol.
 
-One call is one try: no retries of the library's own, no redirect is followed (the key goes to the configured host
-only), and a deadline holds for the whole answer however slowly it drips. The library is asynchronous; it runs in a
-thread of its own, so that whoever asks may itself run in an event loop, or in none. A daemon: the end of the process
-waits for no model.
+One call is one try: no retries of the library's own, no redirect is followed (the key goes to the
+configured host only), and a deadline holds for the whole answer however slowly it drips. The
+library is asynchronous; it runs in a thread of its own, so that whoever asks may itself run in an
+event loop, or in none. A daemon: the end of the process waits for no model.
 """
 
 from __future__ import annotations
@@ -16,17 +17,31 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from reverie.errors import ExtraMissing
-from reverie.llm import BUSY, DOWN, MALFORMED, REFUSED, REJECTED, STOPPED, TIMEOUT, Address, Failed, Reply, Request
+from reverie.llm import (
+    BUSY,
+    DOWN,
+    MALFORMED,
+    REFUSED,
+    REJECTED,
+    STOPPED,
+    TIMEOUT,
+    Address,
+    Failed,
+    Reply,
+    Request,
+)
 
 if TYPE_CHECKING:
     import httpx2
     from pydantic_ai.models import Model
 
-MOST_ANSWER = 200_000    # characters of an answer that are looked at; none that is wanted is a tenth as long
-MOST_BYTES = 8_000_000   # of an answer on the wire
-PATIENCE = 5.0           # seconds beyond its deadline that a call may take to be broken off
+MOST_ANSWER = (
+    200_000  # characters of an answer that are looked at; none that is wanted is a tenth as long
+)
+MOST_BYTES = 8_000_000  # of an answer on the wire
+PATIENCE = 5.0  # seconds beyond its deadline that a call may take to be broken off
 MISSING = f"{ExtraMissing.__doc__} Install it with: pip install 'reverie[llm]'"
-NO_KEY = "none"          # the libraries insist on one; local servers do not look at it
+NO_KEY = "none"  # the libraries insist on one; local servers do not look at it
 
 
 class Remote:
@@ -47,7 +62,9 @@ class Remote:
             raise Failed(err.outcome, self._without_key(err.why), err.wait) from None
 
     def price(self, tokens_in: int, tokens_out: int) -> float | None:
-        """Dollars: by the prices that were set, or by the list that comes with the client; None if unknown."""
+        """Dollars: by the prices that were set, or by the list that comes with the client; None if
+        unknown.
+        """
         if any(self._price):
             return (tokens_in * self._price[0] + tokens_out * self._price[1]) / 1e6
         if not self._where.usual:
@@ -57,8 +74,11 @@ class Remote:
         except ImportError:
             return None
         try:
-            found = calc_price(Usage(input_tokens=tokens_in, output_tokens=tokens_out), self._where.model,
-                               provider_id=self._where.provider)
+            found = calc_price(
+                Usage(input_tokens=tokens_in, output_tokens=tokens_out),
+                self._where.model,
+                provider_id=self._where.provider,
+            )
         except LookupError:
             return None
         return float(found.total_price)
@@ -79,7 +99,9 @@ class Remote:
         with self._guard:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=turning, args=(self._loop,), name="reverie-llm", daemon=True)
+                self._thread = threading.Thread(
+                    target=turning, args=(self._loop,), name="reverie-llm", daemon=True
+                )
                 self._thread.start()
             loop = self._loop
         future = asyncio.run_coroutine_threadsafe(asyncio.wait_for(call, seconds), loop)
@@ -120,36 +142,58 @@ async def asked(model: Model, request: Request) -> Reply:
     from pydantic_ai.direct import model_request
     from pydantic_ai.exceptions import AgentRunError, UserError
     from pydantic_ai.messages import ModelRequest
+
     message = ModelRequest.user_text_prompt(request.data, instructions=request.instructions)
     try:
-        response = await model_request(model, [message],
-                                       model_settings={"max_tokens": request.most, "timeout": request.seconds})
+        response = await model_request(
+            model,
+            [message],
+            model_settings={"max_tokens": request.most, "timeout": request.seconds},
+        )
     except (AgentRunError, UserError) as err:
         raise failure(err) from err
     text = "\n".join(part.content for part in response.parts if part.part_kind == "text")
     usage = response.usage
     known = usage.input_tokens > 0
-    return Reply(text[:MOST_ANSWER], usage.input_tokens if known else None, usage.output_tokens if known else None)
+    return Reply(
+        text[:MOST_ANSWER],
+        usage.input_tokens if known else None,
+        usage.output_tokens if known else None,
+    )
 
 
 def opened(where: Address, key: str) -> Model:
-    """The library's model; nothing that the environment says about keys, hosts or accounts is used."""
+    """The library's model; nothing that the environment says about keys, hosts or
+    accounts is used.
+    """
     http = bounded()
     if where.provider == "anthropic":
         from anthropic import AsyncAnthropic
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
-        anthropic = AsyncAnthropic(base_url=where.url, api_key=key or NO_KEY, max_retries=0, http_client=http)
+
+        anthropic = AsyncAnthropic(
+            base_url=where.url, api_key=key or NO_KEY, max_retries=0, http_client=http
+        )
         return AnthropicModel(where.model, provider=AnthropicProvider(anthropic_client=anthropic))
     from openai import AsyncOpenAI
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
-    openai = AsyncOpenAI(base_url=where.url, api_key=key or NO_KEY, organization="", project="", max_retries=0,
-                         http_client=http)
+
+    openai = AsyncOpenAI(
+        base_url=where.url,
+        api_key=key or NO_KEY,
+        organization="",
+        project="",
+        max_retries=0,
+        http_client=http,
+    )
     if where.usual:
         return OpenAIChatModel(where.model, provider=OpenAIProvider(openai_client=openai))
-    return OpenAIChatModel(where.model, provider=OpenAICompatibleProvider("compatible", openai_client=openai))
+    return OpenAIChatModel(
+        where.model, provider=OpenAICompatibleProvider("compatible", openai_client=openai)
+    )
 
 
 def bounded() -> httpx2.AsyncClient:
@@ -179,7 +223,9 @@ def bounded() -> httpx2.AsyncClient:
 
 
 async def ended(model: Any) -> None:
-    """Break off what is being asked, so that whoever waits is told; then close the model's connections."""
+    """Break off what is being asked, so that whoever waits is told; then close the model's
+    connections.
+    """
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
@@ -191,6 +237,7 @@ async def ended(model: Any) -> None:
 def failure(err: Exception) -> Failed:
     """What one of the library's errors means for us."""
     from pydantic_ai import exceptions as e
+
     kinds: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
         (e.ModelTimeoutError, TIMEOUT),
         ((e.ModelAuthenticationError, e.ModelNotFoundError, e.ModelQuotaExceededError), REFUSED),

@@ -1,9 +1,10 @@
 """The lines of a summary, written by a model from what leaves a conversation (C101; CC-71).
 
-It is shown the sentences that were chosen without it, at most SHOWN characters, and writes lines that each name the
-message they rest on. A line is believed only if every number, name and path in it stands in what was shown. An answer
-that is cut off, has no line, names a message that was not shown, or makes up more than half of its lines is refused as
-a whole: then the chosen sentences themselves are the summary. Nothing is deleted because of an answer.
+It is shown the sentences that were chosen without it, at most SHOWN characters, and writes lines
+that each name the message they rest on. A line is believed only if every number, name and path in
+it stands in what was shown. An answer that is cut off, has no line, names a message that was not
+shown, or makes up more than half of its lines is refused as a whole: then the chosen sentences
+themselves are the summary. Nothing is deleted because of an answer.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from reverie.llm.pairs import particulars
 from reverie.messages import Said
 
 TASK = "condense"
-SHOWN = 40_000           # characters of what is shown: 10,000 tokens
+SHOWN = 40_000  # characters of what is shown: 10,000 tokens
 MOST_LINES, MOST_TEXT = 80, 300
-SECONDS = 30.0           # somebody waits for it
+SECONDS = 30.0  # somebody waits for it
 
 INSTRUCTIONS = (
     "You condense the older part of a conversation between a user and an agent, so that the agent can go on without "
@@ -32,13 +33,19 @@ INSTRUCTIONS = (
 
 
 def request(said: Sequence[Said], room: int) -> Request:
-    """The question for a summary of at most `room` tokens; `said` in the order of the conversation."""
+    """The question for a summary of at most `room` tokens; `said` in the order of the
+    conversation.
+    """
     rows = [{"message": one.place, "role": one.role, "text": one.text} for one in said]
-    return Request(TASK, f"{INSTRUCTIONS}{room} tokens.", fenced(rows), most=2 * room + 500, seconds=SECONDS)
+    return Request(
+        TASK, f"{INSTRUCTIONS}{room} tokens.", fenced(rows), most=2 * room + 500, seconds=SECONDS
+    )
 
 
 def shown(said: Sequence[Said]) -> list[Said]:
-    """As much of what is best as may be shown, in the order of the conversation; `said` has the best first."""
+    """As much of what is best as may be shown, in the order of the conversation; `said` has the
+    best first.
+    """
     taken, size = [], 0
     for one in said:
         size += len(one.text)

@@ -19,12 +19,20 @@ STILL = (
 
 def still_request(note: str, then: str, now: str) -> Request:
     """The question whether a note holds for the code as it is now."""
-    return Request("still", STILL, fenced([{"note": short(note, MOST_NOTE)}, {"code as it was": then},
-                                           {"code as it is": now}]), most=300)
+    return Request(
+        "still",
+        STILL,
+        fenced(
+            [{"note": short(note, MOST_NOTE)}, {"code as it was": then}, {"code as it is": now}]
+        ),
+        most=300,
+    )
 
 
 def read_still(text: str) -> tuple[str, str]:
     """(one of VERDICTS, why)."""
     found = the_object(text, "still")
     why = found.get("why")
-    return one_of(found["still"], VERDICTS, "still"), short(why, MOST_WHY) if isinstance(why, str) else ""
+    return one_of(found["still"], VERDICTS, "still"), short(why, MOST_WHY) if isinstance(
+        why, str
+    ) else ""

@@ -1,8 +1,8 @@
 """Names for groups of memories, and what a session's unanswered questions teach.
 
-A cluster's name is a few plain words; one that is a sentence, or no words at all, is refused. For a question that found
-nothing while the session went on (B82), the model may say what answered it later in the session, as a note that rests
-on messages that were shown.
+A cluster's name is a few plain words; one that is a sentence, or no words at all, is refused. For a
+question that found nothing while the session went on (B82), the model may say what answered it
+later in the session, as a note that rests on messages that were shown.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_MEMBERS, MEMBER_CHARS, MOST_NAME, MOST_GAPS = 20, 200, 40, 20
 
 NAME = (
     "You name a group of notes in one to four plain words that tell it from other groups of the same project, such as "
-    f"\"release process\" or \"login tests\". {RULES}\n"
+    f'"release process" or "login tests". {RULES}\n'
     'Form: {"name": "…"}'
 )
 GAPS = (
@@ -36,7 +36,12 @@ GAPS = (
 
 def name_request(texts: Sequence[str]) -> Request:
     """The question for a group's name."""
-    return Request("name", NAME, fenced({"note": short(text, MEMBER_CHARS)} for text in texts[:MOST_MEMBERS]), most=300)
+    return Request(
+        "name",
+        NAME,
+        fenced({"note": short(text, MEMBER_CHARS)} for text in texts[:MOST_MEMBERS]),
+        most=300,
+    )
 
 
 def read_name(text: str) -> str:
@@ -50,7 +55,9 @@ def read_name(text: str) -> str:
 def gaps_request(questions: Sequence[str], said: Sequence[Said]) -> Request:
     """The question what the end of a session answers of what was not known."""
     window = newest_window(said)
-    rows: list[dict[str, Any]] = [{"question": short(text, MEMBER_CHARS)} for text in questions[:MOST_GAPS]]
+    rows: list[dict[str, Any]] = [
+        {"question": short(text, MEMBER_CHARS)} for text in questions[:MOST_GAPS]
+    ]
     rows += [{"message": m.place, "role": m.role, "text": m.text} for m in window]
     return Request("gaps", GAPS, fenced(rows), most=2_000)
 

@@ -1,8 +1,9 @@
 """What two memories are to each other, as a model sees it, and one text for two that say the same.
 
-`opinion` has the fields of `alike.compare.Verdict`. It is asked for only where rules are unsure. A merged text must
-keep every number, identifier, name and path of both, and be about as long; otherwise it is refused and nothing is
-merged. The relation between two memories that came up together is a suggestion.
+`opinion` has the fields of `alike.compare.Verdict`. It is asked for only where rules are unsure. A
+merged text must keep every number, identifier, name and path of both, and be about as long;
+otherwise it is refused and nothing is merged. The relation between two memories that came up
+together is a suggestion.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from reverie.llm.asking import RULES, a_text, fenced, one_of, share, the_object
 from reverie.model import Memory
 from reverie.words import short
 
-RELATIONS = ("same", "near", "contradicts", "updates", "apart")    # those of lifecycle.alike.compare
+RELATIONS = ("same", "near", "contradicts", "updates", "apart")  # those of lifecycle.alike.compare
 LINKS = ("relates_to", "contradicts", "none")
 MOST_SHOWN, MOST_WHY, MOST_MERGED = 2_000, 300, 4_000
-CERTAIN = 0.9            # confidence of the rules from which no model is asked
+CERTAIN = 0.9  # confidence of the rules from which no model is asked
 ASKED_ABOUT = ("near", "contradicts")
 
 COMPARE = (
@@ -53,14 +54,17 @@ class Opinion(NamedTuple):
 def unsure(relation: str, confidence: float) -> bool:
     """Whether the rules' own verdict is worth a question: near or contradicting, and not certain.
 
-    However low it is: "near" with little confidence is what rules say where they had no better word.
+    However low it is: "near" with little confidence is what rules say where they had no better
+    word.
     """
     return relation in ASKED_ABOUT and confidence < CERTAIN
 
 
 def compare_request(old: Memory, new: Memory) -> Request:
     """The question what `new` is to `old`."""
-    return Request("reconcile", COMPARE, fenced([shown("older", old), shown("newer", new)]), most=500)
+    return Request(
+        "reconcile", COMPARE, fenced([shown("older", old), shown("newer", new)]), most=500
+    )
 
 
 def read_comparison(text: str) -> Opinion:
@@ -70,7 +74,9 @@ def read_comparison(text: str) -> Opinion:
 
 def relate_request(first: Memory, second: Memory) -> Request:
     """The question how two memories belong together."""
-    return Request("relate", RELATE, fenced([shown("first", first), shown("second", second)]), most=500)
+    return Request(
+        "relate", RELATE, fenced([shown("first", first), shown("second", second)]), most=500
+    )
 
 
 def read_relation(text: str) -> Opinion:
@@ -82,8 +88,11 @@ def read_opinion(text: str, allowed: Sequence[str]) -> Opinion:
     """An opinion with one of these relations."""
     found = the_object(text, "relation")
     why = found.get("why")
-    return Opinion(one_of(found["relation"], allowed, "relation"), share(found.get("confidence", 0.5)),
-                   short(why, MOST_WHY) if isinstance(why, str) else "")
+    return Opinion(
+        one_of(found["relation"], allowed, "relation"),
+        share(found.get("confidence", 0.5)),
+        short(why, MOST_WHY) if isinstance(why, str) else "",
+    )
 
 
 def merge_request(texts: Sequence[str]) -> Request:
@@ -105,12 +114,16 @@ def read_merged(text: str, texts: Sequence[str]) -> str:
     return merged
 
 
-_PARTICULAR = re.compile(r"`[^`\n]+`|[\w./:@#-]*(?:\d|[_/@:.#-](?=\w))[\w./:@#-]*|\w+[A-Z]\w*|[A-Z]\w+")
+_PARTICULAR = re.compile(
+    r"`[^`\n]+`|[\w./:@#-]*(?:\d|[_/@:.#-](?=\w))[\w./:@#-]*|\w+[A-Z]\w*|[A-Z]\w+"
+)
 _FIRST_WORD = re.compile(r"(?:^|[.!?:]\s+|[\"'(\n])\s*([A-Z][a-z]+)\b")
 
 
 def particulars(text: str) -> frozenset[str]:
-    """The numbers, identifiers, paths and names of a text, lower-case; a capital that begins a sentence is no name."""
+    """The numbers, identifiers, paths and names of a text, lower-case; a capital that begins a
+    sentence is no name.
+    """
     opening = {match.start(1) for match in _FIRST_WORD.finditer(text)}
     found = set()
     for match in _PARTICULAR.finditer(text):

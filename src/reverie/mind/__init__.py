@@ -1,11 +1,12 @@
 """The verbs. Read this second.
 
-A `Mind` is a store, an embedder and settings. Its verbs stand in seventeen files, by what one wants: `keep`, `hold`,
-`recount`, `find`, `fetch`, `alter`, `review`, `remind`, `letgo`, `live`, `experience`, `analysis`, `files`, `code`,
-`plan`, `anchor`, `trust`. Every verb decides with pure functions from `lifecycle` and `search`, and makes it so with
-one `store.apply`. Scope is an argument of every verb: `space` defaults to the one that the working directory is of.
-`remember` returns when the memory is durable and can be found by its words; vectors follow in `settle`, which the
-companion runs by itself.
+A `Mind` is a store, an embedder and settings. Its verbs stand in seventeen files, by what one
+wants: `keep`, `hold`, `recount`, `find`, `fetch`, `alter`, `review`, `remind`, `letgo`, `live`,
+`experience`, `analysis`, `files`, `code`, `plan`, `anchor`, `trust`. Every verb decides with pure
+functions from `lifecycle` and `search`, and makes it so with one `store.apply`. Scope is an
+argument of every verb: `space` defaults to the one that the working directory is of. `remember`
+returns when the memory is durable and can be found by its words; vectors follow in `settle`, which
+the companion runs by itself.
 """
 
 from __future__ import annotations
@@ -29,9 +30,26 @@ from reverie.mind.review import Reviewing
 from reverie.mind.trust import Trusting
 
 
-class Mind(Filing, Planning, Anchoring, Keeping, Holding, Recounting, Finding, Fetching, Altering, Reviewing, Reminding,
-           LettingGo, Living, Analysing, Trusting):
-    """Long-term memory: what `reverie.open()` returns. Use it as a context manager, or call `close`."""
+class Mind(
+    Filing,
+    Planning,
+    Anchoring,
+    Keeping,
+    Holding,
+    Recounting,
+    Finding,
+    Fetching,
+    Altering,
+    Reviewing,
+    Reminding,
+    LettingGo,
+    Living,
+    Analysing,
+    Trusting,
+):
+    """Long-term memory: what `reverie.open()` returns. Use it as a context manager, or call
+    `close`.
+    """
 
     def close(self) -> None:
         """Stop the background, let go of the model and the database."""

@@ -1,4 +1,6 @@
-"""Altering: single memories are revised, tagged, tied together and judged; the history keeps what was there before."""
+"""Altering: single memories are revised, tagged, tied together and judged; the history keeps what
+was there before.
+"""
 
 from __future__ import annotations
 
@@ -19,37 +21,53 @@ class Altering(Base):
 
     @alone
     def revise(self, id: str, **fields: Any) -> Memory:
-        """Other values for some fields: text, title, kind, tags, files, triggers, details, at, expires_at, ….
+        """Other values for some fields: text, title, kind, tags, files, triggers, details, at,
+        expires_at, ….
 
-        The fields are checked like those of `remember`; what was there before stays in the history. Only `curate` gives
-        or takes an approval, but new words of an author (`reverie.authors`) have none.
+        The fields are checked like those of `remember`; what was there before stays in the history.
+        Only `curate` gives or takes an approval, but new words of an author (`reverie.authors`)
+        have none.
         """
         old, now = self._one(id), self._now()
         if unknown := set(fields) - set(FIELDS):
-            raise BadInput(f"{', '.join(sorted(unknown))} cannot be revised; {', '.join(sorted(FIELDS))} can")
+            raise BadInput(
+                f"{', '.join(sorted(unknown))} cannot be revised; {', '.join(sorted(FIELDS))} can"
+            )
         self._writable(fields.get("space", old.space))
         given = rewritten_by(fields, old, self.settings.curate)
-        self._apply([rewritten(old, now, given, self._zone, self._policy)], "revise", old.space, now)
+        self._apply(
+            [rewritten(old, now, given, self._zone, self._policy)], "revise", old.space, now
+        )
         return self._one(id)
 
     @alone
     def tag(self, id: str, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Memory:
         """Put tags on a memory and take tags off it.
 
-        A tag that Reverie had suggested is yours once you add it; taken off, it is not suggested here again.
+        A tag that Reverie had suggested is yours once you add it; taken off, it is not suggested
+        here again.
         """
         from reverie.lifecycle.usage import confirmed
+
         old, now = self._one(id), self._now()
         gone = set(checked_tags(remove, self._policy.masking))
         new = checked_tags(add, self._policy)
-        fields = {"tags": checked_tags((t for t in (*old.tags, *new) if t not in gone), self._policy.masking),
-                  "details": confirmed(old.details, new)}
+        fields = {
+            "tags": checked_tags(
+                (t for t in (*old.tags, *new) if t not in gone), self._policy.masking
+            ),
+            "details": confirmed(old.details, new),
+        }
         if any(getattr(old, name) != value for name, value in fields.items()):
-            self._apply([Revise(id=id, fields={**fields, "updated_at": now})], "tag", old.space, now)
+            self._apply(
+                [Revise(id=id, fields={**fields, "updated_at": now})], "tag", old.space, now
+            )
         return self._one(id)
 
     def describe(self, tag: str, text: str, *, space: str | None = None) -> None:
-        """Say what a tag means, in a space and below it; an empty text takes that back. `meanings` tells it."""
+        """Say what a tag means, in a space and below it; an empty text takes that back. `meanings`
+        tells it.
+        """
         home, names = self._writable(space), checked_tags([tag], self._policy)
         if not names:
             raise BadInput("There is no tag to describe")
@@ -58,12 +76,15 @@ class Altering(Base):
         self.store.append([said])
 
     @alone
-    def link(self, src: str, dst: str, rel: str = "relates_to", weight: float | None = None) -> float:
-        """Tie two memories together: thinking of one may bring up the other. Returns the weight of the link.
+    def link(
+        self, src: str, dst: str, rel: str = "relates_to", weight: float | None = None
+    ) -> float:
+        """Tie two memories together: thinking of one may bring up the other. Returns the weight of
+        the link.
 
-        Without a weight a new link has 0.5, and linking again strengthens it by 0.05, up to 0.95. A weight that is
-        given is what it has then; 0 unties them. What supersedes or contradicts does so wholly, whatever the weight;
-        what was superseded is brought back by `restore`.
+        Without a weight a new link has 0.5, and linking again strengthens it by 0.05, up to 0.95. A
+        weight that is given is what it has then; 0 unties them. What supersedes or contradicts does
+        so wholly, whatever the weight; what was superseded is brought back by `restore`.
         """
         one, other, now = self._one(src), self._one(dst), self._now()
         edges = self.store.edges([src], (rel,))
@@ -76,7 +97,10 @@ class Altering(Base):
             changes = self._replacing(one, other, now)
         elif rel == "contradicts":
             from reverie.lifecycle.review import untied
-            changes = change.contradicting(one, other, now) if weight else untied(one, other, edges)[2]
+
+            changes = (
+                change.contradicting(one, other, now) if weight else untied(one, other, edges)[2]
+            )
         self._apply(changes, "link", one.space, now)
         return next((made.edge.weight for made in changes if isinstance(made, Link)), 0.0)
 
@@ -87,9 +111,11 @@ class Altering(Base):
 
     @alone
     def supersede(self, old: str, new: str) -> None:
-        """A newer memory takes the place of an older one, which stays readable by id and can be restored.
+        """A newer memory takes the place of an older one, which stays readable by id and can be
+        restored.
 
-        Raises Conflict if the newer one has stepped back for the older one itself, BadInput if either does not count.
+        Raises Conflict if the newer one has stepped back for the older one itself, BadInput if
+        either does not count.
         """
         before, after, now = self._one(old), self._one(new), self._now()
         self._apply(self._replacing(after, before, now), "supersede", before.space, now)
@@ -98,18 +124,28 @@ class Altering(Base):
     def feedback(self, id: str, helpful: bool, *, session: str = "", by: str = "user") -> Memory:
         """It was shown, and helped or did not: use strengthens, rejection weakens, neither deletes.
 
-        `by`: "user" or "host" (the agent that was given it) move confidence by +0.05 or −0.10; "judge", a language
-        model that only looked at it, by +0.02 or −0.01.
+        `by`: "user" or "host" (the agent that was given it) move confidence by +0.05 or −0.10;
+        "judge", a language model that only looked at it, by +0.02 or −0.01.
         """
         memory, now, session = self._one(id), self._now(), private(session, self._policy)
-        self._apply([change.used(memory, now, helpful=helpful, session=session, by=by)], "feedback", memory.space, now,
-                    session=session, helpful=helpful, by=by)
+        self._apply(
+            [change.used(memory, now, helpful=helpful, session=session, by=by)],
+            "feedback",
+            memory.space,
+            now,
+            session=session,
+            helpful=helpful,
+            by=by,
+        )
         return self._one(id)
 
     @alone
     def outcome(self, id: str, worked: bool) -> Memory:
-        """A procedure was followed and worked, or did not: its record follows, and with it its rank (CC-66)."""
+        """A procedure was followed and worked, or did not: its record follows, and with it its rank
+        (CC-66).
+        """
         from reverie.lifecycle.procedure import tried
+
         memory, now = self._one(id), self._now()
         self._apply([tried(memory, worked, now)], "outcome", memory.space, now, worked=worked)
         return self._one(id)

@@ -30,7 +30,10 @@ R = TypeVar("R")
 
 
 def alone(verb: Callable[P, R]) -> Callable[P, R]:
-    """A verb that reads before it writes: nobody else writes in between, so that no change is lost (CC-12)."""
+    """A verb that reads before it writes: nobody else writes in between, so that no change is lost
+    (CC-12).
+    """
+
     @wraps(verb)
     def within(*args: P.args, **kwargs: P.kwargs) -> R:
         mind = args[0]
@@ -39,34 +42,56 @@ def alone(verb: Callable[P, R]) -> Callable[P, R]:
             done = verb(*args, **kwargs)
         mind._withdraw()
         return done
+
     return within
 
 
 class Base:
     """A store, an embedder, settings and perhaps a language model."""
 
-    def __init__(self, store: Store, embedder: Embedder | None, settings: Settings,
-                 now: Callable[[], float] = clock.now, llm: Llm | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder | None,
+        settings: Settings,
+        now: Callable[[], float] = clock.now,
+        llm: Llm | None = None,
+    ) -> None:
         self.store, self.embedder, self.settings, self.llm = store, embedder, settings, llm
         self._now = now
-        self._config = config.changed_at(settings)         # when config.toml was read
+        self._config = config.changed_at(settings)  # when config.toml was read
         self._background: Background | None = None
         self._recorder: Recorder | None = None
-        self._trees: dict[str, tuple[bytes, Tree]] = {}    # by root: the state of its index, and its files
-        self._pasts: dict[tuple[str, str], tuple[tuple[int, str | None], Past]] = {}    # by root, space
-        self._leaving: list[str] = []          # ids that count no longer once the present transaction is through
+        self._trees: dict[
+            str, tuple[bytes, Tree]
+        ] = {}  # by root: the state of its index, and its files
+        self._pasts: dict[
+            tuple[str, str], tuple[tuple[int, str | None], Past]
+        ] = {}  # by root, space
+        self._leaving: list[
+            str
+        ] = []  # ids that count no longer once the present transaction is through
 
     @property
     def work(self) -> Work:
         """What settling works with, at this moment."""
         from reverie.settle.reading import Work
+
         return Work(self.store, self.embedder, self._chosen, self._now(), self.llm)
 
     @property
     def _chosen(self) -> config.Settings:
         """The settings, with the conversations that were switched off since."""
-        off = self.settings.off_sessions if self._background is None else self._background.settings.off_sessions
-        return self.settings if off == self.settings.off_sessions else self.settings._replace(off_sessions=off)
+        off = (
+            self.settings.off_sessions
+            if self._background is None
+            else self._background.settings.off_sessions
+        )
+        return (
+            self.settings
+            if off == self.settings.off_sessions
+            else self.settings._replace(off_sessions=off)
+        )
 
     @property
     def _policy(self) -> Policy:
@@ -91,11 +116,18 @@ class Base:
         return config.local_zone(self.settings)
 
     def _meaning(self, text: str) -> dict[str, Any]:
-        """What a query needs to be compared by meaning; nothing where there is no model or no text."""
+        """What a query needs to be compared by meaning; nothing where there is no
+        model or no text.
+        """
         from reverie.settle.embedding import embedded
-        told = private(text[:MAX_QUERY], self._policy.masking)    # a remote one is told no secret
+
+        told = private(text[:MAX_QUERY], self._policy.masking)  # a remote one is told no secret
         vector = embedded(self.embedder, told) if text.strip() else None
-        return {} if vector is None or self.embedder is None else {"vector": vector, "model": self.embedder.model}
+        return (
+            {}
+            if vector is None or self.embedder is None
+            else {"vector": vector, "model": self.embedder.model}
+        )
 
     def _one(self, id: str) -> Memory:
         return self._all(id)[0]
@@ -108,22 +140,43 @@ class Base:
         return found
 
     def _refuse_circle(self, old: str, new: str) -> None:
-        """A memory cannot step back for one that has stepped back for it, by way of others too: none would count."""
+        """A memory cannot step back for one that has stepped back for it, by way of others too:
+        none would count.
+        """
         seen: set[str] = set()
         id: str | None = new
         while id and id not in seen:
             if id == old:
-                raise Conflict(f"{new} has stepped back for {old} itself, and then neither would count. "
-                               f"restore {new} first")
+                raise Conflict(
+                    f"{new} has stepped back for {old} itself, and then neither would count. "
+                    f"restore {new} first"
+                )
             seen.add(id)
             found = self.store.get([id])
             id = found[0].superseded_by if found and not found[0].active else None
 
-    def _apply(self, changes: Sequence[Change], verb: str, space: str, now: float, *, session: str = "",
-               **payload: Any) -> int:
-        seq = self.store.apply(changes, Event(verb=verb, space=space, session=session, at=now, payload=payload))
-        self._leaving += [one.id for one in changes if isinstance(one, Retire) or (
-            isinstance(one, Revise) and not one.fields.keys().isdisjoint(("text", "space", "retired_at")))]
+    def _apply(
+        self,
+        changes: Sequence[Change],
+        verb: str,
+        space: str,
+        now: float,
+        *,
+        session: str = "",
+        **payload: Any,
+    ) -> int:
+        seq = self.store.apply(
+            changes, Event(verb=verb, space=space, session=session, at=now, payload=payload)
+        )
+        self._leaving += [
+            one.id
+            for one in changes
+            if isinstance(one, Retire)
+            or (
+                isinstance(one, Revise)
+                and not one.fields.keys().isdisjoint(("text", "space", "retired_at"))
+            )
+        ]
         return seq
 
     def _withdraw(self) -> None:

@@ -20,82 +20,164 @@ if TYPE_CHECKING:
     from reverie.lifecycle.intention import When
     from reverie.settle.vouching import Claim
 
-MOST_KNOWN = 10_000    # procedures of one space
-CHUNK = 500    # memories of `remember_many` in one transaction: others can write in between
+MOST_KNOWN = 10_000  # procedures of one space
+CHUNK = 500  # memories of `remember_many` in one transaction: others can write in between
 
 
 class Keeping(Base):
     """The verbs that keep something."""
 
-    def remember(self, text: str, *,  # noqa: PLR0913 - the fields of a memory are its arguments
-                 space: str | None = None, kind: str = "fact", title: str = "",
-                 tags: Iterable[str] = (), at: Moment = None, session: str = "", speaker: str = "",
-                 provenance: str = "observed", files: Iterable[str] = (), triggers: Iterable[str] = (),
-                 details: Mapping[str, Any] | None = None, messages: tuple[int, int] | None = None,
-                 valid_from: Moment = None, valid_to: Moment = None, expires_at: Moment = None,
-                 trust: float | None = None, salience: float = 0.5, about: Iterable[str] = ()) -> Memory:
+    def remember(  # noqa: PLR0913 - the fields of a memory are its arguments
+        self,
+        text: str,
+        *,
+        space: str | None = None,
+        kind: str = "fact",
+        title: str = "",
+        tags: Iterable[str] = (),
+        at: Moment = None,
+        session: str = "",
+        speaker: str = "",
+        provenance: str = "observed",
+        files: Iterable[str] = (),
+        triggers: Iterable[str] = (),
+        details: Mapping[str, Any] | None = None,
+        messages: tuple[int, int] | None = None,
+        valid_from: Moment = None,
+        valid_to: Moment = None,
+        expires_at: Moment = None,
+        trust: float | None = None,
+        salience: float = 0.5,
+        about: Iterable[str] = (),
+    ) -> Memory:
         """Keep something. Durable and findable by its words when this returns.
 
-        Secrets are taken out first and named in `details["redacted"]`. `at` is when it happened or was said (default:
-        now), `session` and `speaker` say where and by whom, `files` what it is about, `triggers` patterns that call it
-        up; a "negative" one without triggers takes those that its text plainly names, and says so in
-        `details["derived_triggers"]`. `about` are files and symbols of an indexed repository, as of `anchor`: when they
-        change it is told. Raises BadInput for what cannot be kept, Disabled where memory is switched off.
+        Secrets are taken out first and named in `details["redacted"]`. `at` is when it happened or
+        was said (default: now), `session` and `speaker` say where and by whom, `files` what it is
+        about, `triggers` patterns that call it up; a "negative" one without triggers takes those
+        that its text plainly names, and says so in `details["derived_triggers"]`. `about` are files
+        and symbols of an indexed repository, as of `anchor`: when they change it is told. Raises
+        BadInput for what cannot be kept, Disabled where memory is switched off.
         """
-        return self._kept(text, self._writable(space, session), kind=kind, title=title, tags=tags, at=at,
-                          session=session, speaker=speaker, provenance=provenance, files=files, triggers=triggers,
-                          details=details, messages=messages, valid_from=valid_from, valid_to=valid_to,
-                          expires_at=expires_at, trust=trust, salience=salience, about=about)
+        return self._kept(
+            text,
+            self._writable(space, session),
+            kind=kind,
+            title=title,
+            tags=tags,
+            at=at,
+            session=session,
+            speaker=speaker,
+            provenance=provenance,
+            files=files,
+            triggers=triggers,
+            details=details,
+            messages=messages,
+            valid_from=valid_from,
+            valid_to=valid_to,
+            expires_at=expires_at,
+            trust=trust,
+            salience=salience,
+            about=about,
+        )
 
-    def remember_many(self, items: Iterable[Mapping[str, Any]], *, space: str | None = None) -> list[Memory]:
-        """Keep many things, in order; each item has the names of `remember`'s arguments, its own `space` too.
+    def remember_many(
+        self, items: Iterable[Mapping[str, Any]], *, space: str | None = None
+    ) -> list[Memory]:
+        """Keep many things, in order; each item has the names of `remember`'s arguments, its own
+        `space` too.
 
-        Everything is checked before anything is kept. Written in transactions of 500: after a crash, those that were
-        committed are there.
+        Everything is checked before anything is kept. Written in transactions of 500: after a
+        crash, those that were committed are there.
         """
         now = self._now()
         default = self._writable(space)
         built_ones = [self._built(item, place, default, now) for place, item in enumerate(items)]
-        seasons = {space: season_of(self.store, lineage(space), now) for space in {one.space for one in built_ones}}
+        seasons = {
+            space: season_of(self.store, lineage(space), now)
+            for space in {one.space for one in built_ones}
+        }
         memories = [stamped(memory, seasons[memory.space]) for memory in built_ones]
         for start in range(0, len(memories), CHUNK):
-            some = memories[start:start + CHUNK]
-            self._apply([change for memory in some for change in added(memory)], "remember", default, now)
+            some = memories[start : start + CHUNK]
+            self._apply(
+                [change for memory in some for change in added(memory)], "remember", default, now
+            )
         return memories
 
-    def vouch(self, text: str, kind: str = "fact", *, space: str | None = None,
-              said: Iterable[str] = (), heard: Iterable[str] = ()) -> Claim:
-        """Who stands behind what a model asks to keep: the provenance that it may have, and why if that is lower.
+    def vouch(
+        self,
+        text: str,
+        kind: str = "fact",
+        *,
+        space: str | None = None,
+        said: Iterable[str] = (),
+        heard: Iterable[str] = (),
+    ) -> Claim:
+        """Who stands behind what a model asks to keep: the provenance that it may have, and why if
+        that is lower.
 
-        Its words are looked for in what the user said, and in what others wrote, in this space during the last day;
-        `said` are further words of the user, `heard` further texts of others, such as files that were read. A model's
-        own word is "observed" at most; hand the provenance to `remember`.
+        Its words are looked for in what the user said, and in what others wrote, in this space
+        during the last day; `said` are further words of the user, `heard` further texts of others,
+        such as files that were read. A model's own word is "observed" at most; hand the provenance
+        to `remember`.
         """
         from reverie.settle import vouching
+
         here = self._space(space)
-        known = vouching.told((("user", one) for one in texts(said, "said")),
-                              (vouching.Heard(one, outside=False) for one in texts(heard, "heard")))
-        return vouching.vouched(question(text, "text"), kind, known.with_more(
-            vouching.lately(self.store, here, self._now())))
+        known = vouching.told(
+            (("user", one) for one in texts(said, "said")),
+            (vouching.Heard(one, outside=False) for one in texts(heard, "heard")),
+        )
+        return vouching.vouched(
+            question(text, "text"),
+            kind,
+            known.with_more(vouching.lately(self.store, here, self._now())),
+        )
 
     @alone
-    def teach(self, name: str, steps: Sequence[str], *, triggers: Iterable[str] = (),
-              prerequisites: Sequence[str] = (), warnings: Sequence[str] = (), **more: Any) -> Memory:
-        """Keep a procedure: its name, its steps in order, when it applies, what must be there first, what to beware of.
+    def teach(
+        self,
+        name: str,
+        steps: Sequence[str],
+        *,
+        triggers: Iterable[str] = (),
+        prerequisites: Sequence[str] = (),
+        warnings: Sequence[str] = (),
+        **more: Any,
+    ) -> Memory:
+        """Keep a procedure: its name, its steps in order, when it applies, what must be there
+        first, what to beware of.
 
-        `triggers` are patterns as of `remember` (see `reverie.patterns`); further names are those of `remember`. Taught
-        again under the same name in the same space, the new one takes the place of the old. BadInput without a step.
+        `triggers` are patterns as of `remember` (see `reverie.patterns`); further names are those
+        of `remember`. Taught again under the same name in the same space, the new one takes the
+        place of the old. BadInput without a step.
         """
         from reverie.lifecycle import procedure
+
         told = procedure.described(name, steps, prerequisites, warnings)
         details = {**more.pop("details", {}), **told.pop("details")}
         home = self._writable(more.pop("space", None))
         known = self.store.browse(Filter(spaces=(home,), kinds=(procedure.KIND,), limit=MOST_KNOWN))
-        return self._kept(told.pop("text"), home, lambda kept: procedure.replaced(known, kept), **told, **more,
-                          kind=procedure.KIND, triggers=triggers, details=details)
+        return self._kept(
+            told.pop("text"),
+            home,
+            lambda kept: procedure.replaced(known, kept),
+            **told,
+            **more,
+            kind=procedure.KIND,
+            triggers=triggers,
+            details=details,
+        )
 
-    def _kept(self, text: str, home: str, besides: Callable[[Memory], list[Change]] | None = None,
-              about: Iterable[str] = (), **fields: Any) -> Memory:
+    def _kept(
+        self,
+        text: str,
+        home: str,
+        besides: Callable[[Memory], list[Change]] | None = None,
+        about: Iterable[str] = (),
+        **fields: Any,
+    ) -> Memory:
         """A new memory, made durable together with what follows from it."""
         now = self._now()
         plain = self._new(text, home, now, **fields)
@@ -116,33 +198,60 @@ class Keeping(Base):
         if not places:
             return memory
         from reverie.settle.anchoring import places_seen
-        return memory._replace(details=with_anchors(memory, places_seen(self.work, texts(places, "about"))))
 
-    def remind(self, text: str, *, when: When = None, every: str = "", context: Iterable[str] | str = (),
-               files: Iterable[str] = (), commands: Iterable[str] = (), priority: float = 0.5, zone: str = "",
-               **more: Any) -> Memory:
-        """Keep something to be done later: at a time, again and again, or when the context calls for it.
+        return memory._replace(
+            details=with_anchors(memory, places_seen(self.work, texts(places, "about")))
+        )
 
-        `when`: words ("tomorrow at 9", "in 20 minutes"), ISO 8601, a datetime, or seconds since 1970; `every`:
-        "every weekday at 8:30", or cron. Both are meant in `zone` (an IANA name; default: the setting of that name, or
-        the machine's) and keep to the clock on its wall. `context`: words, or patterns as of `remember`; `files`: globs
-        of paths; `commands`: globs of what a shell is given. It fires at whichever comes first; `priority` is 0 to 1.
-        Further names are those of `remember`. BadInput for a time that has passed or is not understood.
+    def remind(
+        self,
+        text: str,
+        *,
+        when: When = None,
+        every: str = "",
+        context: Iterable[str] | str = (),
+        files: Iterable[str] = (),
+        commands: Iterable[str] = (),
+        priority: float = 0.5,
+        zone: str = "",
+        **more: Any,
+    ) -> Memory:
+        """Keep something to be done later: at a time, again and again, or when the context calls
+        for it.
+
+        `when`: words ("tomorrow at 9", "in 20 minutes"), ISO 8601, a datetime, or seconds since
+        1970; `every`: "every weekday at 8:30", or cron. Both are meant in `zone` (an IANA name;
+        default: the setting of that name, or the machine's) and keep to the clock on its wall.
+        `context`: words, or patterns as of `remember`; `files`: globs of paths; `commands`: globs
+        of what a shell is given. It fires at whichever comes first; `priority` is 0 to 1. Further
+        names are those of `remember`. BadInput for a time that has passed or is not understood.
         """
         from reverie.lifecycle import intention
         from reverie.lifecycle.moments import ahead
-        # Without secrets before they become patterns, which are escaped: no rule would know one there any more.
-        topics, paths, typed = (names(texts(given, name), self._policy) for given, name in (
-            ([context] if isinstance(context, str) and context else context or (), "context"),
-            (files, "files"), (commands, "commands")))
-        triggers = (*texts(more.pop("triggers", ()), "triggers"), *intention.patterns_for(paths, typed, topics))
+
+        # Without secrets before they become patterns, which are escaped: no rule would know one
+        # there any more.
+        topics, paths, typed = (
+            names(texts(given, name), self._policy)
+            for given, name in (
+                ([context] if isinstance(context, str) and context else context or (), "context"),
+                (files, "files"),
+                (commands, "commands"),
+            )
+        )
+        triggers = (
+            *texts(more.pop("triggers", ()), "triggers"),
+            *intention.patterns_for(paths, typed, topics),
+        )
         if when is None and not every and not triggers:
             raise BadInput("Remind of it when? Give when=, every=, context=, files= or commands=")
         details = {**more.pop("details", {}), "priority": priority, "zone": zone, "every": every}
         if when is not None:
             details["when"] = ahead(when, self._now(), zone or self._zone())
         plain = [path for path in map(intention.plain_path, paths) if not set("*?[") & set(path)]
-        return self.remember(text, kind=INTENTION, triggers=triggers, details=details, files=plain, **more)
+        return self.remember(
+            text, kind=INTENTION, triggers=triggers, details=details, files=plain, **more
+        )
 
     def _built(self, item: Mapping[str, Any], place: int, default: str, now: float) -> Memory:
         try:

@@ -1,4 +1,6 @@
-"""Reminding: what is to be done later comes up when it is due, and is done, put off or called off."""
+"""Reminding: what is to be done later comes up when it is due, and is done, put off or
+called off.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,25 @@ if TYPE_CHECKING:
 class Reminding(Base):
     """The verbs of prospective memory; `remind` is among those that keep."""
 
-    def due(self, context: str = "", *, space: str | None = None, tool: str = "",
-            arguments: Mapping[str, Any] | str = "", fire: bool = False) -> list[Hit]:
-        """Reminders that are due now, or that a conversation or a tool about to run calls for: by priority, then time.
+    def due(
+        self,
+        context: str = "",
+        *,
+        space: str | None = None,
+        tool: str = "",
+        arguments: Mapping[str, Any] | str = "",
+        fire: bool = False,
+    ) -> list[Hit]:
+        """Reminders that are due now, or that a conversation or a tool about to run calls for: by
+        priority, then time.
 
-        Looking does not fire. With `fire`, those returned count as given from now on, each to one caller only: for a
-        host that shows them. What a companion is just about to give is left to it.
+        Looking does not fire. With `fire`, those returned count as given from now on, each to one
+        caller only: for a host that shows them. What a companion is just about to give is left to
+        it.
         """
         from reverie.lifecycle import intention
         from reverie.settle import reminding
+
         home = self._space(space)
         if self.settings.is_off(home):
             return []
@@ -38,36 +50,50 @@ class Reminding(Base):
     @alone
     def _fired(self, found: list[Hit]) -> list[Hit]:
         from reverie.settle import reminding
+
         now = self._now()
         free = reminding.unclaimed(self.store, found, now)
-        mine = {memory.id for memory in reminding.fire(self.store, [hit.memory for hit in free], now)}
+        mine = {
+            memory.id for memory in reminding.fire(self.store, [hit.memory for hit in free], now)
+        }
         return [hit for hit in free if hit.memory.id in mine]
 
-    def reminders(self, *, space: str | None = None, status: Iterable[str] = ("pending", "triggered")) -> list[Memory]:
-        """Reminders in a space and above it, those that are due next first, those without a time last.
+    def reminders(
+        self, *, space: str | None = None, status: Iterable[str] = ("pending", "triggered")
+    ) -> list[Memory]:
+        """Reminders in a space and above it, those that are due next first, those without a time
+        last.
 
         `status`: "pending", "triggered" (given, and not said to be done), "done", "cancelled".
         """
         from reverie.lifecycle import intention
         from reverie.settle import reminding
+
         wanted = texts(status, "status")
         if unknown := set(wanted) - set(intention.STATUSES):
-            raise BadInput(f"{', '.join(sorted(unknown))} is no status; there are {', '.join(intention.STATUSES)}")
+            raise BadInput(
+                f"{', '.join(sorted(unknown))} is no status; there are {', '.join(intention.STATUSES)}"
+            )
         over = {intention.DONE, intention.CANCELLED}.intersection(wanted)
         found = reminding.intentions(self.store, self._space(space), active=None if over else True)
-        return sorted((one for one in found if intention.status_of(one) in wanted), key=intention.coming)
+        return sorted(
+            (one for one in found if intention.status_of(one) in wanted), key=intention.coming
+        )
 
     def done(self, id: str) -> Memory:
         """It is done: it is due no longer. Of what recurs this occurrence is; `cancel` ends it."""
         return self._ended(id, "done")
 
     def cancel(self, id: str) -> Memory:
-        """It need not be done: not now, not at its next time. `restore` and `undo` bring it back."""
+        """It need not be done: not now, not at its next time. `restore` and `undo`
+        bring it back.
+        """
         return self._ended(id, "cancel")
 
     @alone
     def _ended(self, id: str, how: str) -> Memory:
         from reverie.lifecycle import intention
+
         memory, now = self._one(id), self._now()
         self._apply(intention.ended(memory, how, now), how, memory.space, now)
         self._leaving.append(id)
@@ -75,8 +101,11 @@ class Reminding(Base):
 
     @alone
     def snooze(self, id: str, until: When) -> Memory:
-        """It is due later instead: "in 20 minutes", "tomorrow at 9". Of what recurs, the next time only."""
+        """It is due later instead: "in 20 minutes", "tomorrow at 9". Of what recurs, the next time
+        only.
+        """
         from reverie.lifecycle import intention
+
         memory, now = self._one(id), self._now()
         self._apply([intention.snoozed(memory, until, now)], "snooze", memory.space, now)
         self._leaving.append(id)

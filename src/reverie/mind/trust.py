@@ -21,17 +21,24 @@ if TYPE_CHECKING:
     from reverie.settle.taking import Beside, TakenAlong
     from reverie.store import Problem, Stats
 
-MOST_WEIGHED = 100_000    # memories whose use is counted
+MOST_WEIGHED = 100_000  # memories whose use is counted
 
 
 class Trusting(Base):
     """The verbs for the owner."""
 
     def verify(self, repair: bool = False) -> list[Problem]:
-        """What is not as it should be, in store, indexes and mirror; with `repair`, what can be is rebuilt."""
+        """What is not as it should be, in store, indexes and mirror; with `repair`, what can be is
+        rebuilt.
+        """
         from reverie.settle.mirroring import problems
-        return [*self.store.verify(repair), *self._files_broken(repair), *self._code_broken(repair),
-                *problems(self.work, repair)]
+
+        return [
+            *self.store.verify(repair),
+            *self._files_broken(repair),
+            *self._code_broken(repair),
+            *problems(self.work, repair),
+        ]
 
     def _files_broken(self, repair: bool) -> list[Problem]:
         """What is wrong with the index of files; to repair it is to begin anew."""
@@ -39,6 +46,7 @@ class Trusting(Base):
         if broken and repair:
             self.store.files.clear()
         from reverie.store import Problem
+
         told = f"{broken}. `reverie files sync --afresh` indexes them again"
         return [Problem("files", told, repair)] if broken else []
 
@@ -49,21 +57,29 @@ class Trusting(Base):
             self.store.code.clear()
             self.store.code_chunks.clear()
         from reverie.store import Problem
-        return [Problem("code", f"{broken}. `reverie index` makes it again", repair)] if broken else []
+
+        return (
+            [Problem("code", f"{broken}. `reverie index` makes it again", repair)] if broken else []
+        )
 
     def stats(self) -> Stats:
-        """How much there is of everything, and what extraction kept and left lately (of the last 10,000 times)."""
+        """How much there is of everything, and what extraction kept and left lately (of the last
+        10,000 times).
+        """
         from reverie.settle.learning import LEARNING, TALLIED, tally
+
         kept, left = tally(self.store.events(verbs=LEARNING, newest=True, limit=TALLIED))
         return self.store.stats()._replace(learned=kept, rejected=left)
 
     def usage(self, *, space: str | None = None, limit: int = 10) -> Usage:
-        """How the memories that can be seen from a space are used: how many, how often, and the most valuable.
+        """How the memories that can be seen from a space are used: how many, how often, and the
+        most valuable.
 
-        What counts is how often one was used or said again, times how far it is believed now. The newest 100,000 are
-        looked at, without the turns of conversations as they were said.
+        What counts is how often one was used or said again, times how far it is believed now. The
+        newest 100,000 are looked at, without the turns of conversations as they were said.
         """
         from reverie.lifecycle.worth import usage
+
         most = max(0, whole(limit))
         seen = self.store.browse(Filter(spaces=lineage(self._space(space)), limit=MOST_WEIGHED))
         return usage([memory for memory in seen if not is_talk(memory)], self._now(), most)
@@ -71,66 +87,107 @@ class Trusting(Base):
     def export(self, log: bool = True) -> Iterable[dict[str, Any]]:
         """Everything, as JSON-ready rows, a header first.
 
-        Without `log` only the state: memories, links and vectors, sorted, and no time in the header. Two states are
-        equal if these are, byte for byte.
+        Without `log` only the state: memories, links and vectors, sorted, and no time in the
+        header. Two states are equal if these are, byte for byte.
         """
         yield {"type": "reverie", "version": 1, **({"at": self._now()} if log else {})}
         yield from self.store.dump(log)
 
-    def import_(self, rows: Iterable[dict[str, Any] | BadInput], *, skip_bad: bool = False) -> Imported:
-        """Take in rows of `export`: what is already there is left alone, so importing twice adds nothing.
+    def import_(
+        self, rows: Iterable[dict[str, Any] | BadInput], *, skip_bad: bool = False
+    ) -> Imported:
+        """Take in rows of `export`: what is already there is left alone, so importing twice adds
+        nothing.
 
-        A row that cannot be taken in raises BadInput and nothing is kept of any; with `skip_bad` it is left out,
-        counted, and the first twenty are named with their reason. All of it is one transaction.
+        A row that cannot be taken in raises BadInput and nothing is kept of any; with `skip_bad` it
+        is left out, counted, and the first twenty are named with their reason. All of it is one
+        transaction.
         """
         from reverie.lifecycle.transfer import taken_in
         from reverie.store import UNLOGGED
+
         taken = taken_in(self.store, rows, self._now(), skip_bad=skip_bad, policy=self._policy)
         if taken.new:
-            self.store.set_meta(UNLOGGED, "yes")      # rows need not come with the events that made them
+            self.store.set_meta(
+                UNLOGGED, "yes"
+            )  # rows need not come with the events that made them
         return taken
 
-    def import_from(self, path: str | Path, system: str = "", *, space: str | None = None, untrusted: bool = False,
-                    dry_run: bool = False) -> TakenAlong:
-        """Take along what another program remembers: a file or folder of one of `reverie.importing.FORMATS`.
+    def import_from(
+        self,
+        path: str | Path,
+        system: str = "",
+        *,
+        space: str | None = None,
+        untrusted: bool = False,
+        dry_run: bool = False,
+    ) -> TakenAlong:
+        """Take along what another program remembers: a file or folder of one of
+        `reverie.importing.FORMATS`.
 
-        Without `system` it is found out whose it is. With `dry_run` nothing is written. Twice adds nothing. A record
-        that cannot be used is named in `bad` and loses no other. What is the user's own there comes into the user's own
-        space, the rest into `space`. `untrusted`: somebody else's file; its memories wait for approval. `undo` of the
-        `event` takes all memories back; runs of tools stay in the log. BadInput for what is none of these.
+        Without `system` it is found out whose it is. With `dry_run` nothing is written. Twice adds
+        nothing. A record that cannot be used is named in `bad` and loses no other. What is the
+        user's own there comes into the user's own space, the rest into `space`. `untrusted`:
+        somebody else's file; its memories wait for approval. `undo` of the `event` takes all
+        memories back; runs of tools stay in the log. BadInput for what is none of these.
         """
         from reverie.settle.taking import taken_along
+
         home = self._space(space) if dry_run else self._writable(space)
-        return taken_along(self.work, Path(path).expanduser(), system, home, folders_here(), untrusted=untrusted,
-                           dry_run=dry_run)
+        return taken_along(
+            self.work,
+            Path(path).expanduser(),
+            system,
+            home,
+            folders_here(),
+            untrusted=untrusted,
+            dry_run=dry_run,
+        )
 
-    def import_beside(self, *, space: str | None = None, untrusted: bool = False, dry_run: bool = False,
-                      ) -> list[Beside]:
-        """Take along what other programs remember of this project and its user, where they keep it, if nothing is
+    def import_beside(
+        self,
+        *,
+        space: str | None = None,
+        untrusted: bool = False,
+        dry_run: bool = False,
+    ) -> list[Beside]:
+        """Take along what other programs remember of this project and its user, where they keep it,
+        if nothing is
 
-        remembered yet where it would go; what would mix with memories that are there is `left`, for `import_from`. As
-        there: the files are only read, twice adds nothing, `undo` takes it back.
+        remembered yet where it would go; what would mix with memories that are there is `left`, for
+        `import_from`. As there: the files are only read, twice adds nothing, `undo` takes it back.
         """
         from reverie.importing import lying
         from reverie.settle.taking import beside
+
         home = self._space(space) if dry_run else self._writable(space)
         found = lying(config.user_home(), config.work_tree(config.here()))
         return beside(self.work, found, home, folders_here(), untrusted=untrusted, dry_run=dry_run)
 
-    def share(self, path: str | Path | None = None, *, space: str | None = None, once: str = "",
-              trusted: bool | None = None) -> Shared:
-        """Keep a file of JSON lines in step with a space, so that a team can commit it; bring it in step now.
+    def share(
+        self,
+        path: str | Path | None = None,
+        *,
+        space: str | None = None,
+        once: str = "",
+        trusted: bool | None = None,
+    ) -> Shared:
+        """Keep a file of JSON lines in step with a space, so that a team can commit it; bring it in
+        step now.
 
-        Without a path it is `.jaato/memories.jsonl` in the project one stands in, and its folder is made (E35).
-        The file has the format of jaato's document (`reverie.mirror.jsonl`); facts, decisions, procedures and the like
-        of the space are written, not the user's preferences and not what happened. What others alter there is taken in,
-        at once or while settling. `once`: "export" only writes, "import" only takes in, and nothing is kept in step.
+        Without a path it is `.jaato/memories.jsonl` in the project one stands in, and its folder is
+        made (E35). The file has the format of jaato's document (`reverie.mirror.jsonl`); facts,
+        decisions, procedures and the like of the space are written, not the user's preferences and
+        not what happened. What others alter there is taken in, at once or while settling. `once`:
+        "export" only writes, "import" only takes in, and nothing is kept in step.
 
-        What others write there is `untrusted`. `trusted=True` says that people review what is committed: then lines
-        come in as what they claim, at most "extracted", and so do those that came before. It is remembered with the
-        file; False takes it back for what comes from then on, None leaves it.
+        What others write there is `untrusted`. `trusted=True` says that people review what is
+        committed: then lines come in as what they claim, at most "extracted", and so do those that
+        came before. It is remembered with the file; False takes it back for what comes from then
+        on, None leaves it.
         """
         from reverie.settle import sharing
+
         if once not in ("", "export", "import"):
             raise BadInput(f'once={once!r} is neither "export" nor "import"')
         home, place = self._writable(space), sharing.plain_path(path or usual_file())
@@ -139,11 +196,15 @@ class Trusting(Base):
         if not Path(place).parent.is_dir() or Path(place).is_dir():
             raise BadInput(f"{path or place} is no file in a folder that is there")
         if private(place, self._policy) != place:
-            raise BadInput("That file's name holds a secret. Paths are written down as they are; rename it first")
+            raise BadInput(
+                "That file's name holds a secret. Paths are written down as they are; rename it first"
+            )
         if once == "import" and not Path(place).is_file():
             raise NotFound(f"There is no file {path or place}")
         share = sharing.Share(home, place)
-        share = share._replace(trusted=sharing.is_trusted(self.store, share) if trusted is None else trusted)
+        share = share._replace(
+            trusted=sharing.is_trusted(self.store, share) if trusted is None else trusted
+        )
         done = sharing.in_step(self.work, share, writes=once != "import", takes=once != "export")
         if not once:
             sharing.begin(self.store, share)
@@ -152,15 +213,22 @@ class Trusting(Base):
     def unshare(self, path: str | Path | None = None, *, space: str | None = None) -> None:
         """Keep a file in step no longer; it stays as it is. NotFound if it was not."""
         from reverie.settle import sharing
+
         share = sharing.Share(self._space(space), sharing.plain_path(path or usual_file()))
         if not sharing.end(self.store, share):
-            raise NotFound(f"{share.path} is not shared from {share.space}. `reverie share` lists what is")
+            raise NotFound(
+                f"{share.path} is not shared from {share.space}. `reverie share` lists what is"
+            )
 
     def shares(self, *, space: str | None = None, trusted: bool | None = None) -> list[str]:
         """The files that are kept in step with a space: all, or those that are trusted or not."""
         from reverie.settle import sharing
-        return [share.path for share in sharing.shares(self.store)
-                if share.space == self._space(space) and trusted in (None, share.trusted)]
+
+        return [
+            share.path
+            for share in sharing.shares(self.store)
+            if share.space == self._space(space) and trusted in (None, share.trusted)
+        ]
 
     def backup(self, target: str | Path) -> Path:
         """A consistent copy of the database, while others go on writing."""
@@ -170,13 +238,16 @@ class Trusting(Base):
         return path
 
     def restore_backup(self, source: str | Path) -> Path:
-        """Go back to what a backup holds. Returns the copy of what was here until now, which leads forth again.
+        """Go back to what a backup holds. Returns the copy of what was here until now, which leads
+        forth again.
 
-        Other processes see all of it or nothing. What is remembered only since then is in that copy. The pages of the
-        mirror are written anew; the indexes of files and of code stay as they are. BadInput for what is no backup.
+        Other processes see all of it or nothing. What is remembered only since then is in that
+        copy. The pages of the mirror are written anew; the indexes of files and of code stay as
+        they are. BadInput for what is no backup.
         """
         from reverie import backups
         from reverie.settle.mirroring import problems
+
         path = Path(source).expanduser()
         if not path.is_file():
             raise NotFound(f"There is no file {source}")

@@ -1,12 +1,15 @@
-"""The Markdown mirror: memories as files that a person can read, change, and see obeyed (C26, C87, C88; CONSTANTS 24).
+"""The Markdown mirror: memories as files that a person can read, change, and see obeyed (C26, C87,
+C88; CONSTANTS 24).
 
-Each space has a folder with `MEMORY.md`, grouped by `kinds.GROUPS`, and `memory/YYYY-MM-DD.md`, what happened on a day
-(UTC). Truth is the store; a page is what it looked like when it was last written, plus whatever a person did to it.
-Everything that decides is pure and speaks of `Line`: `places` says where a memory stands, `pages` reads a page,
-`merging` compares what was last written, the page as it stands and the store, `weaving` writes the page anew. `files`
-reads and writes; `settle.mirroring` runs it.
+Each space has a folder with `MEMORY.md`, grouped by `kinds.GROUPS`, and `memory/YYYY-MM-DD.md`,
+what happened on a day (UTC). Truth is the store; a page is what it looked like when it was last
+written, plus whatever a person did to it. Everything that decides is pure and speaks of `Line`:
+`places` says where a memory stands, `pages` reads a page, `merging` compares what was last written,
+the page as it stands and the store, `weaving` writes the page anew. `files` reads and writes;
+`settle.mirroring` runs it.
 
-Always true: no page is written that does not carry our first line; whatever is not a line with a memory's id, or a new
-one under a heading of ours, is prose and stays where it stood, byte for byte; no text of a memory can end its line,
-open a heading, or pass for an id. We would notice by `verify`, which compares pages with the store.
+Always true: no page is written that does not carry our first line; whatever is not a line with a
+memory's id, or a new one under a heading of ours, is prose and stays where it stood, byte for byte;
+no text of a memory can end its line, open a heading, or pass for an id. We would notice by
+`verify`, which compares pages with the store.
 """

@@ -1,8 +1,10 @@
-"""A memory's text as the lines of a list item in Markdown, and back. `decoded(encoded(text))` is the text, always.
+"""A memory's text as the lines of a list item in Markdown, and back. `decoded(encoded(text))` is
+the text, always.
 
-Only what would be misread is written otherwise: the beginning of a comment (an id stands in one), characters that end
-a line or that an editor drops (control characters, white space at an end), as HTML entities. Such an entity in the
-text itself gets an `amp;` more. All else, Markdown too, stands as it was said.
+Only what would be misread is written otherwise: the beginning of a comment (an id stands in one),
+characters that end a line or that an editor drops (control characters, white space at an end), as
+HTML entities. Such an entity in the text itself gets an `amp;` more. All else, Markdown too, stands
+as it was said.
 """
 
 import re
@@ -10,7 +12,8 @@ import re
 OURS = r"(?:lt;!--|#[0-9]{1,7};)"
 _LIKE_OURS = re.compile(rf"&(?=(?:amp;)*{OURS})")
 _WRITTEN = re.compile(r"&((?:amp;)*)(?:lt;!--|#([0-9]{1,7});)")
-# NUL … US but tab and newline, DEL, C1, what Unicode calls line ends, halves of characters, the byte order mark.
+# NUL … US but tab and newline, DEL, C1, what Unicode calls line ends, halves of characters, the
+# byte order mark.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff]")
 _LAST = re.compile(r"[ \t](?=\n|\Z)")
 INDENT = "  "
@@ -22,7 +25,9 @@ def entity(ch: str) -> str:
 
 
 def encoded(text: str) -> list[str]:
-    """The lines of an item: the first without its bullet, the others indented; an empty one stays empty."""
+    """The lines of an item: the first without its bullet, the others indented; an empty one stays
+    empty.
+    """
     safe = _LIKE_OURS.sub("&amp;", text).replace("<!--", "&lt;!--")
     safe = _UNSEEN.sub(lambda found: entity(found[0]), safe)
     body = safe.strip("\n")
@@ -44,7 +49,7 @@ def decoded(lines: list[str]) -> str:
 def outdented(line: str) -> str:
     """A further line of an item without what made it one."""
     if line.startswith(INDENT):
-        return line[len(INDENT):]
+        return line[len(INDENT) :]
     return line[1:] if line[:1] in (" ", "\t") else line
 
 
@@ -52,7 +57,7 @@ def _meant(found: re.Match[str]) -> str:
     """What an entity stands for; with an `amp;` it stands for itself with one less."""
     guarded, number = found[1], found[2]
     if guarded:
-        return "&" + found[0][len("&amp;"):]
+        return "&" + found[0][len("&amp;") :]
     if number is None:
         return "<!--"
     return chr(int(number)) if int(number) <= 0x10FFFF else found[0]

@@ -5,10 +5,9 @@
     <root>/<space>/.mirror/state.json              where the store stood, how the files looked, what waits for an answer
     <root>/<space>/.mirror/MEMORY.md.json          the copy of a page (`written`)
 
-A page is replaced at once, and only while it still holds what was read (`swapping`). Never touched, nor written
-through:
-a page without our first line or with that of another space, one that is not UTF-8, a link, whatever lies beyond a link
-that leads out of the root.
+A page is replaced at once, and only while it still holds what was read (`swapping`). Never touched,
+nor written through: a page without our first line or with that of another space, one that is not
+UTF-8, a link, whatever lies beyond a link that leads out of the root.
 """
 
 import json
@@ -27,11 +26,11 @@ from reverie.model import NOTHING
 
 HIDDEN = ".mirror"
 BOM = "\ufeff"
-LONGEST = 200         # bytes of a folder's name; file systems end at 255
+LONGEST = 200  # bytes of a folder's name; file systems end at 255
 RESERVED = ("memory", "memory.md", "con", "nul", "aux", "prn")
 
 _HALF = re.compile(r"\.\d+\.part$")
-KEPT = ("looks", "questions", "troubles")    # of a state, by page
+KEPT = ("looks", "questions", "troubles")  # of a state, by page
 
 
 class Trouble(Exception):
@@ -55,10 +54,12 @@ class Found(NamedTuple):
 class State(NamedTuple):
     """How a space's mirror stood after it was last written."""
 
-    seq: int = -1                                # the last event that its pages know of; -1: it was never written
-    looks: Mapping[str, Look] = NOTHING          # of its pages, by path
-    questions: Mapping[str, tuple[int, int]] = NOTHING   # pages of which many lines are gone: (how many, of how many)
-    troubles: Mapping[str, str] = NOTHING        # pages that are left alone, and why
+    seq: int = -1  # the last event that its pages know of; -1: it was never written
+    looks: Mapping[str, Look] = NOTHING  # of its pages, by path
+    questions: Mapping[str, tuple[int, int]] = (
+        NOTHING  # pages of which many lines are gone: (how many, of how many)
+    )
+    troubles: Mapping[str, str] = NOTHING  # pages that are left alone, and why
 
     @property
     def held(self) -> set[str]:
@@ -86,16 +87,25 @@ class Folder(NamedTuple):
         """How it stood; a state that cannot be read is none."""
         try:
             value = json.loads((self.hidden / "state.json").read_text("utf-8"))
-            return State(int(value["seq"]),
-                         {name: (int(ns), int(size), int(inode)) for name, (ns, size, inode) in value["looks"].items()},
-                         {name: (int(gone), int(of)) for name, (gone, of) in value["questions"].items()},
-                         {str(name): str(why) for name, why in value["troubles"].items()})
+            return State(
+                int(value["seq"]),
+                {
+                    name: (int(ns), int(size), int(inode))
+                    for name, (ns, size, inode) in value["looks"].items()
+                },
+                {name: (int(gone), int(of)) for name, (gone, of) in value["questions"].items()},
+                {str(name): str(why) for name, why in value["troubles"].items()},
+            )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return State()
 
     def keep_state(self, state: State) -> None:
         """Write down how it stands; Trouble where that would lead out of the root."""
-        whole = {"space": self.space, "seq": state.seq, **{name: dict(getattr(state, name)) for name in KEPT}}
+        whole = {
+            "space": self.space,
+            "seq": state.seq,
+            **{name: dict(getattr(state, name)) for name in KEPT},
+        }
         self.inside(self.hidden / "state.json")
         replace(self.hidden / "state.json", json.dumps(whole, ensure_ascii=True).encode())
 
@@ -111,7 +121,11 @@ class Folder(NamedTuple):
     def days(self) -> set[str]:
         """The pages of days that are there, also those that somebody has made."""
         try:
-            return {name for file in (self.path / "memory").iterdir() if day_of(name := f"memory/{file.name}")}
+            return {
+                name
+                for file in (self.path / "memory").iterdir()
+                if day_of(name := f"memory/{file.name}")
+            }
         except OSError:
             return set()
 
@@ -146,32 +160,52 @@ class Folder(NamedTuple):
         except FileNotFoundError:
             return Found(Page(name))
         except OSError as err:
-            raise Trouble(f"{path} cannot be read: {err.strerror or err}. Nothing of it was taken in") from err
+            raise Trouble(
+                f"{path} cannot be read: {err.strerror or err}. Nothing of it was taken in"
+            ) from err
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as err:
-            raise Trouble(f"{path} is not UTF-8 (byte {err.start:,}): it is left alone. Save it as UTF-8, or delete it "
-                          "and run: reverie mirror --no") from err
+            raise Trouble(
+                f"{path} is not UTF-8 (byte {err.start:,}): it is left alone. Save it as UTF-8, or delete it "
+                "and run: reverie mirror --no"
+            ) from err
         bom = text.startswith(BOM)
         page = parse(text.removeprefix(BOM), name)
         mark = page.mark
-        if text.removeprefix(BOM).strip() and (mark is None or (mark.space, mark.page) != (self.space, name)):
-            whose = "has not been written by Reverie" if mark is None else f"is the page {mark.page} of {mark.space}"
-            raise Trouble(f"{path} {whose}: it is left alone. Give it another name, or, if it is to be taken in, this "
-                          f"first line: {claimed(self.space, name)}")
+        if text.removeprefix(BOM).strip() and (
+            mark is None or (mark.space, mark.page) != (self.space, name)
+        ):
+            whose = (
+                "has not been written by Reverie"
+                if mark is None
+                else f"is the page {mark.page} of {mark.space}"
+            )
+            raise Trouble(
+                f"{path} {whose}: it is left alone. Give it another name, or, if it is to be taken in, this "
+                f"first line: {claimed(self.space, name)}"
+            )
         return Found(page, data, bom, look)
 
     def owns(self, name: str) -> bool:
-        """Whether a page is ours: it has our first line, and is no link. Of what it holds besides nothing is asked."""
+        """Whether a page is ours: it has our first line, and is no link. Of what it holds besides
+        nothing is asked.
+        """
         path = self.path / name
         try:
-            mark = None if path.is_symlink() else parse(path.read_bytes().decode("utf-8-sig", "replace"), name).mark
+            mark = (
+                None
+                if path.is_symlink()
+                else parse(path.read_bytes().decode("utf-8-sig", "replace"), name).mark
+            )
         except OSError:
             return False
         return mark is not None and (mark.space, mark.page) == (self.space, name)
 
     def write(self, found: Found, page: Page) -> Look | None:
-        """Replace a page by another; None, and nothing is done, if it is not any longer what was found."""
+        """Replace a page by another; None, and nothing is done, if it is not any longer what was
+        found.
+        """
         path = self.path / page.name
         self.inside(path)
         if path.exists() and not os.access(path, os.W_OK):
@@ -180,28 +214,45 @@ class Folder(NamedTuple):
         try:
             return swapped(path, data, found.data)
         except OSError as err:
-            raise Trouble(f"{path} cannot be written: {err.strerror or err}. Check who may write there") from err
+            raise Trouble(
+                f"{path} cannot be written: {err.strerror or err}. Check who may write there"
+            ) from err
 
     def halves(self, names: Iterable[str]) -> list[Path]:
-        """What a process that died has left of these pages and of the hidden files: ours by name."""
-        beside = [half for name in names for half in (self.path / name).parent.glob(f".{Path(name).name}.*.part")]
-        return [half for half in (*beside, *self.hidden.glob(".*.json.*.part")) if _HALF.search(half.name)]
+        """What a process that died has left of these pages and of the hidden files:
+        ours by name.
+        """
+        beside = [
+            half
+            for name in names
+            for half in (self.path / name).parent.glob(f".{Path(name).name}.*.part")
+        ]
+        return [
+            half
+            for half in (*beside, *self.hidden.glob(".*.json.*.part"))
+            if _HALF.search(half.name)
+        ]
 
     def inside(self, path: Path) -> None:
         """Trouble if a file is a link, or lies beyond one that leads out of the root."""
         root = self.root.resolve()
         if path.is_symlink() or not path.parent.resolve().is_relative_to(root):
-            raise Trouble(f"{path} is a link, or lies beyond one that leads out of {self.root}: it is left alone")
+            raise Trouble(
+                f"{path} is a link, or lies beyond one that leads out of {self.root}: it is left alone"
+            )
 
 
 def folder_name(segment: str) -> str:
-    """A part of a space as the name of a folder on every system, and none of the mirror's own names."""
+    """A part of a space as the name of a folder on every system, and none of the mirror's own
+    names.
+    """
     odd = re.sub(r'[<>:"\\|?*%]|^\.|\.$', _percent, segment)
     if odd.casefold() in RESERVED:
         odd = f"%{ord(odd[0]):02x}{odd[1:]}"
     if len(odd.encode("utf-8", "surrogatepass")) > LONGEST:
         from reverie.words import fingerprint
-        odd = f"{odd[:LONGEST // 4]}%{fingerprint(segment).hex()[:16]}"
+
+        odd = f"{odd[: LONGEST // 4]}%{fingerprint(segment).hex()[:16]}"
     return odd
 
 

@@ -1,12 +1,14 @@
-"""Memories as lines of JSON, in the format of jaato's document: one object a line, for a team to commit (E31–E36).
+"""Memories as lines of JSON, in the format of jaato's document: one object a line, for a team to
+commit (E31–E36).
 
-    {"id": "mem_…", "content": "…", "description": "…", "tags": ["…"], "timestamp": "2026-03-01T09:15:00",
-     "usage_count": 3, "last_accessed": null}
+    {"id": "mem_…", "content": "…", "description": "…", "tags": ["…"], "timestamp":
+     "2026-03-01T09:15:00", "usage_count": 3, "last_accessed": null}
 
-Written are these seven names, `generated_by` and `curated_by` where it is known who wrote something and who looked at
-it, and `provenance` of what is believed less than what was extracted; read are also those of later versions (maturity,
-confidence, evidence, …). Times are meant in the time zone of the machine that reads or writes them, as that format has
-it. What cannot be read, and names that we do not know, are kept as they stand: nothing is lost by going through here.
+Written are these seven names, `generated_by` and `curated_by` where it is known who wrote something
+and who looked at it, and `provenance` of what is believed less than what was extracted; read are
+also those of later versions (maturity, confidence, evidence, …). Times are meant in the time zone
+of the machine that reads or writes them, as that format has it. What cannot be read, and names that
+we do not know, are kept as they stand: nothing is lost by going through here.
 
 `Page.text` of what was read is what was read, but for line ends. Pure: bytes in, values out.
 """
@@ -29,12 +31,15 @@ from reverie.numbers import fraction
 from reverie.words import fingerprint, short
 
 SYSTEM = "jaato"
-ORIGIN = "imported_from"                     # in a memory's details: {"system", "id", "zone"}
+ORIGIN = "imported_from"  # in a memory's details: {"system", "id", "zone"}
 OURS = re.compile(r"mem_[0-9a-hjkmnp-tv-z]{26}")
 CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?:\s|$)")
-SHORT = 100                                  # characters of a description that is made up
-HEARD, SHARED = "heard_from", "a shared file"     # in details, of what others wrote: where we have it from
-PERSONAL = ("preference",)                   # kinds that are the user's own business (E23)
+SHORT = 100  # characters of a description that is made up
+HEARD, SHARED = (
+    "heard_from",
+    "a shared file",
+)  # in details, of what others wrote: where we have it from
+PERSONAL = ("preference",)  # kinds that are the user's own business (E23)
 
 
 class Line(NamedTuple):
@@ -57,7 +62,9 @@ class Page(NamedTuple):
 
     @property
     def records(self) -> dict[str, Mapping[str, Any]]:
-        """Records by id; of several with one id the last holds, as after a merge that keeps both sides."""
+        """Records by id; of several with one id the last holds, as after a merge that keeps both
+        sides.
+        """
         return {line.id: line.record for line in self.lines if not line.why}
 
     @property
@@ -104,14 +111,20 @@ def written(record: Mapping[str, Any]) -> Line:
 
 
 def belongs(memory: Memory) -> bool:
-    """Whether a memory is knowledge that a team shares: facts, decisions, procedures and the like that count and have
-    proved themselves; not the user's preferences, not what was said, happened or is to be done (E5, E23). What others
-    wrote is theirs to share: it belongs where it came from a shared file.
+    """Whether a memory is knowledge that a team shares: facts, decisions, procedures and the like
+    that count and have proved themselves; not the user's preferences, not what was said, happened
+    or is to be done (E5, E23). What others wrote is theirs to share: it belongs where it came from
+    a shared file.
     """
     if memory.provenance == UNTRUSTED:
         return memory.active and memory.details.get(HEARD) == SHARED
-    return (memory.active and kind_of(memory.kind).type in ("semantic", "procedural") and is_ripe(memory)
-            and memory.kind not in (*PERSONAL, FILE) and not is_talk(memory))
+    return (
+        memory.active
+        and kind_of(memory.kind).type in ("semantic", "procedural")
+        and is_ripe(memory)
+        and memory.kind not in (*PERSONAL, FILE)
+        and not is_talk(memory)
+    )
 
 
 def name_of(memory: Memory) -> str:
@@ -124,22 +137,39 @@ def name_of(memory: Memory) -> str:
 def record_of(memory: Memory, zone: str) -> dict[str, Any]:
     """A memory as a record."""
     return {
-        "id": name_of(memory), "content": memory.text, "description": memory.title or short(memory.text, SHORT),
-        "tags": list(memory.tags), "timestamp": local(memory.at, zone), "usage_count": memory.access_count,
-        "last_accessed": None if memory.last_accessed_at is None else local(memory.last_accessed_at, zone),
+        "id": name_of(memory),
+        "content": memory.text,
+        "description": memory.title or short(memory.text, SHORT),
+        "tags": list(memory.tags),
+        "timestamp": local(memory.at, zone),
+        "usage_count": memory.access_count,
+        "last_accessed": None
+        if memory.last_accessed_at is None
+        else local(memory.last_accessed_at, zone),
         **to_record(memory),
-        **({"provenance": memory.provenance} if TRUST[memory.provenance] < TRUST["extracted"] else {})}
+        **(
+            {"provenance": memory.provenance}
+            if TRUST[memory.provenance] < TRUST["extracted"]
+            else {}
+        ),
+    }
 
 
 def essence(record: Mapping[str, Any]) -> str:
     """What a record says, in a few letters: who used it and when is not part of that."""
     tags = sorted({str(tag).strip().lower() for tag in record.get("tags") or ()})
-    said = [record.get("content"), record.get("description") or short(str(record.get("content")), SHORT), tags]
+    said = [
+        record.get("content"),
+        record.get("description") or short(str(record.get("content")), SHORT),
+        tags,
+    ]
     return fingerprint(json.dumps(said)).hex()[:32]
 
 
 def id_for(record: Mapping[str, Any], at: float, space: str) -> str:
-    """The id that a record gets here: its own if it is one of ours, else one that follows from it and the space."""
+    """The id that a record gets here: its own if it is one of ours, else one that follows from it
+    and the space.
+    """
     name = str(record["id"])
     return name if OURS.fullmatch(name) else derived_id(f"{space}\n{name}", at)
 
@@ -154,10 +184,15 @@ def fields_of(record: Mapping[str, Any], zone: str) -> dict[str, Any]:
     claimed = record.get("provenance")
     if not OURS.fullmatch(name):
         details[ORIGIN] = {"system": SYSTEM, "id": name, "zone": zone}
-    return {"text": record["content"], "title": str(record.get("description") or ""),
-            "tags": [str(tag) for tag in record.get("tags") or ()], "at": moment_in(record.get("timestamp"), zone),
-            "details": details, "trust": fraction(record.get("confidence"), None),
-            "provenance": claimed if claimed in ("inferred", UNTRUSTED) else "extracted"}
+    return {
+        "text": record["content"],
+        "title": str(record.get("description") or ""),
+        "tags": [str(tag) for tag in record.get("tags") or ()],
+        "at": moment_in(record.get("timestamp"), zone),
+        "details": details,
+        "trust": fraction(record.get("confidence"), None),
+        "provenance": claimed if claimed in ("inferred", UNTRUSTED) else "extracted",
+    }
 
 
 def dismissed(record: Mapping[str, Any]) -> bool:
@@ -168,6 +203,7 @@ def dismissed(record: Mapping[str, Any]) -> bool:
 def local(at: float, zone: str) -> str:
     """A moment as the format has it: ISO 8601 on the wall's clock, without a zone."""
     from zoneinfo import ZoneInfo
+
     when = datetime.fromtimestamp(min(max(at, EARLIEST + 86_400), LATEST - 86_400), UTC)
     return when.astimezone(ZoneInfo(zone)).replace(tzinfo=None).isoformat()
 
@@ -175,6 +211,7 @@ def local(at: float, zone: str) -> str:
 def moment_in(text: object, zone: str) -> float | None:
     """A moment of the format; None for what is none."""
     from zoneinfo import ZoneInfo
+
     try:
         when = datetime.fromisoformat(str(text))
         return (when if when.tzinfo else when.replace(tzinfo=ZoneInfo(zone))).timestamp()
@@ -183,16 +220,17 @@ def moment_in(text: object, zone: str) -> float | None:
 
 
 def merged(page: Page, ours: Iterable[Mapping[str, Any]], gone: frozenset[str]) -> Page:
-    """The page with what we say: lines that say the same stay to the letter, others are replaced in their place, new
-    ones follow at the end, those of `gone` leave.
+    """The page with what we say: lines that say the same stay to the letter, others are replaced in
+    their place, new ones follow at the end, those of `gone` leave.
     """
     wanted = {str(record["id"]): record for record in ours}
     last = {line.id: place for place, line in enumerate(page.lines) if not line.why}
-    kept = [line if line.why or line.id not in wanted or essence(line.record) == essence(wanted[line.id])
-            else written({**line.record, **wanted[line.id]})
-            for place, line in enumerate(page.lines)
-            if line.why or (last[line.id] == place and line.id not in gone)]
+    kept = [
+        line
+        if line.why or line.id not in wanted or essence(line.record) == essence(wanted[line.id])
+        else written({**line.record, **wanted[line.id]})
+        for place, line in enumerate(page.lines)
+        if line.why or (last[line.id] == place and line.id not in gone)
+    ]
     new = [written(record) for id, record in wanted.items() if id not in last]
     return Page((*kept, *new))
-
-

@@ -1,8 +1,10 @@
-"""What a person did to a page, by three-way comparison: what was written, the page as it stands, the store as it is.
+"""What a person did to a page, by three-way comparison: what was written, the page as it stands,
+the store as it is.
 
-Pure, and of one page. A line that stands as it was written is the program's to alter; one that does not is the
-person's, whatever the program did meanwhile: the store's history keeps the program's version, and the clash is told.
-The comparison is made field by field, so that a new wording by one and a new kind by the other do not clash.
+Pure, and of one page. A line that stands as it was written is the program's to alter; one that does
+not is the person's, whatever the program did meanwhile: the store's history keeps the program's
+version, and the clash is told. The comparison is made field by field, so that a new wording by one
+and a new kind by the other do not clash.
 """
 
 import re
@@ -15,19 +17,25 @@ from reverie.model import NOTHING
 from reverie.privacy import MARK
 from reverie.store.erasing import PURGED
 
-MANY, SHARE, FEW = 10, 0.3, 3    # lines that go without a question: up to 10 and 30 % of the page, or fewer than 3
+MANY, SHARE, FEW = (
+    10,
+    0.3,
+    3,
+)  # lines that go without a question: up to 10 and 30 % of the page, or fewer than 3
 
 _BLANK = re.compile(f"{re.escape(PURGED)}|{MARK.pattern}")
 
-Lines = Mapping[str, Line]       # of one page, by the ids of the memories
+Lines = Mapping[str, Line]  # of one page, by the ids of the memories
 
 
 class Reword(NamedTuple):
-    """The line of a memory says something else than what was written, or stands where it was not written."""
+    """The line of a memory says something else than what was written, or stands where it was not
+    written.
+    """
 
     id: str
     line: Line
-    base: Line | None            # None: it was not written on this page
+    base: Line | None  # None: it was not written on this page
 
 
 class Fresh(NamedTuple):
@@ -40,12 +48,14 @@ class Fresh(NamedTuple):
 class Merged(NamedTuple):
     """What was found on one page."""
 
-    page: Page                   # with the memory that each item is about
+    page: Page  # with the memory that each item is about
     reworded: tuple[Reword, ...] = ()
     fresh: tuple[Fresh, ...] = ()
     dropped: tuple[str, ...] = ()
-    base: Lines = NOTHING        # what was written when the person began
-    old: bool = False            # when they began is too long ago to know: the base is the oldest one that is left
+    base: Lines = NOTHING  # what was written when the person began
+    old: bool = (
+        False  # when they began is too long ago to know: the base is the oldest one that is left
+    )
 
     def __bool__(self) -> bool:
         """Whether a person did anything that concerns a memory."""
@@ -55,7 +65,8 @@ class Merged(NamedTuple):
 def merge(base: Lines, page: Page, ours: Lines, *, earlier: bool = False) -> Merged:
     """What a person did between `base` and `page`, given that the store now says `ours`.
 
-    An `earlier` state may have been loaded before something was taken out for good: what stood there is no edit.
+    An `earlier` state may have been loaded before something was taken out for good: what stood
+    there is no edit.
     """
     page = identified(base, page, ours)
     reworded, fresh = [], []
@@ -72,26 +83,41 @@ def merge(base: Lines, page: Page, ours: Lines, *, earlier: bool = False) -> Mer
             if not item.line.text.strip():
                 continue
             old = base.get(item.id, ours.get(item.id))
-            line = item.line._replace(text=old.text) if earlier and old and unblanked(old.text, item.line.text
-                                                                                     ) else item.line
+            line = (
+                item.line._replace(text=old.text)
+                if earlier and old and unblanked(old.text, item.line.text)
+                else item.line
+            )
             if old is None or differing(old, line):
                 reworded.append(Reword(item.id, line, old))
-    there |= ids_in(page.text) - empty    # an id that stands elsewhere, in a heading say, was not deleted
+    there |= (
+        ids_in(page.text) - empty
+    )  # an id that stands elsewhere, in a heading say, was not deleted
     gone = [id for id in (*base, *sorted(empty - base.keys())) if id not in there]
     return Merged(page, tuple(reworded), tuple(fresh), tuple(id for id in gone if id in ours), base)
 
 
 def differing(old: Line, new: Line) -> tuple[str, ...]:
-    """The fields in which a line on a page says something else than what was there; an empty one says nothing."""
-    return () if old == new else tuple(
-        name for name in Line._fields
-        if getattr(new, name) != getattr(old, name) and (name == "text" or getattr(new, name)))
+    """The fields in which a line on a page says something else than what was there; an empty one
+    says nothing.
+    """
+    return (
+        ()
+        if old == new
+        else tuple(
+            name
+            for name in Line._fields
+            if getattr(new, name) != getattr(old, name) and (name == "text" or getattr(new, name))
+        )
+    )
 
 
 def unblanked(text: str, before: str) -> bool:
     """Whether `before` is this text with something where a purge or a scrub has left its mark."""
     parts = _BLANK.split(text)
-    return len(parts) > 1 and bool(re.fullmatch(".+".join(map(re.escape, parts)), before, re.DOTALL))
+    return len(parts) > 1 and bool(
+        re.fullmatch(".+".join(map(re.escape, parts)), before, re.DOTALL)
+    )
 
 
 def clashes(wish: Reword, ours: Line | None) -> bool:
@@ -101,15 +127,20 @@ def clashes(wish: Reword, ours: Line | None) -> bool:
     if ours is None:
         return True
     touched = differing(wish.base, wish.line)
-    return any(getattr(ours, name) not in (getattr(wish.base, name), getattr(wish.line, name)) for name in touched)
+    return any(
+        getattr(ours, name) not in (getattr(wish.base, name), getattr(wish.line, name))
+        for name in touched
+    )
 
 
 def identified(base: Lines, page: Page, ours: Lines) -> Page:
-    """The page with each memory on one item at most; items without an id get that of the memory which says the same.
+    """The page with each memory on one item at most; items without an id get that of the memory
+    which says the same.
 
-    An editor, a copy, or a crash before the ids were written may have left a line without its id. What the page has
-    lost comes first, then what the store has and the page has not got yet. Of a line that stands there twice, a copy
-    under a heading of ours is a new line, one elsewhere is prose.
+    An editor, a copy, or a crash before the ids were written may have left a line without its id.
+    What the page has lost comes first, then what the store has and the page has not got yet. Of a
+    line that stands there twice, a copy under a heading of ours is a new line, one elsewhere is
+    prose.
     """
     marked = {item.marked for item in page.items}
     if "" not in marked and len(marked) == len(page.items):
@@ -140,23 +171,44 @@ def identified(base: Lines, page: Page, ours: Lines) -> Page:
 
 
 def _lost(candidates: Iterable[tuple[str, Line]], heading: str, taken: set[str]) -> str:
-    """The memory that a line without an id is about, best one under the same heading; "" if it is a new one."""
-    free = sorted((line.heading != heading, place, id) for place, (id, line) in enumerate(candidates)
-                  if id not in taken)
+    """The memory that a line without an id is about, best one under the same heading; "" if it is a
+    new one.
+    """
+    free = sorted(
+        (line.heading != heading, place, id)
+        for place, (id, line) in enumerate(candidates)
+        if id not in taken
+    )
     return free[0][2] if free else ""
 
 
 def _torn(base: Lines, page: Page, marked: set[str]) -> tuple[str, Line] | None:
-    """The memory whose line was cut off where the page ends, with what its line said: nobody edited it."""
+    """The memory whose line was cut off where the page ends, with what its line said: nobody edited
+    it.
+    """
     last = page.blocks[-1] if page.blocks else None
     if not isinstance(last, Item) or last.marked or last.raw.endswith("\n"):
         return None
     raw = last.raw.replace("\r\n", "\n")
-    return next(((id, line) for id, line in base.items()
-                 if id not in marked and line.text != last.line.text and written(line, id).startswith(raw)), None)
+    return next(
+        (
+            (id, line)
+            for id, line in base.items()
+            if id not in marked
+            and line.text != last.line.text
+            and written(line, id).startswith(raw)
+        ),
+        None,
+    )
 
 
 def doubtful(dropped: int, written: int, blank: bool) -> bool:
-    """Whether so many lines are gone, or all, that an accident is likely: a page emptied, cut off, or deleted."""
-    return bool(dropped) and (blank or dropped >= written or dropped > MANY or (
-        dropped >= FEW and dropped > SHARE * written))
+    """Whether so many lines are gone, or all, that an accident is likely: a page emptied, cut off,
+    or deleted.
+    """
+    return bool(dropped) and (
+        blank
+        or dropped >= written
+        or dropped > MANY
+        or (dropped >= FEW and dropped > SHARE * written)
+    )

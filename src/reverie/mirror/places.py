@@ -1,7 +1,7 @@
 """Where a memory stands in the mirror: on which page, under which heading, and what its line says.
 
-Episodes and what was said stand on the page of their day (UTC), all else that lasts in MEMORY.md; the scratch pad of
-the current task stands nowhere: it is gone within the hour.
+Episodes and what was said stand on the page of their day (UTC), all else that lasts in MEMORY.md;
+the scratch pad of the current task stands nowhere: it is gone within the hour.
 """
 
 import re
@@ -18,15 +18,20 @@ IN_LONG = tuple(group for group in GROUPS if group != KINDS["scratch"].group)
 
 ID = re.compile(r"mem_[0-9A-Za-z]{1,64}")
 _DAY = re.compile(r"memory/(\d{4}-\d\d-\d\d)\.md")
-EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_799.0    # what a calendar can say: the years 1 to 9999
+EARLIEST, LATEST = (
+    -62_135_596_800.0,
+    253_402_300_799.0,
+)  # what a calendar can say: the years 1 to 9999
 
 
 class Line(NamedTuple):
-    """What a page says about one memory. Empty fields say nothing: prose stands around it, or its time was left out."""
+    """What a page says about one memory. Empty fields say nothing: prose stands around it, or its
+    time was left out.
+    """
 
     text: str
     heading: str = ""
-    time: str = ""             # "14:05", on the page of a day
+    time: str = ""  # "14:05", on the page of a day
 
 
 class Place(NamedTuple):
@@ -37,11 +42,16 @@ class Place(NamedTuple):
 
 
 def place(memory: Memory) -> Place | None:
-    """Where a memory stands; None if it stands nowhere: what is of the moment, passages that left a context, files, and
-    what others wrote, for pages are read as one's own.
+    """Where a memory stands; None if it stands nowhere: what is of the moment, passages that left a
+    context, files, and what others wrote, for pages are read as one's own.
     """
     kind = kind_of(memory.kind)
-    if kind.type == "working" or memory.kind in (EXCERPT, FILE) or unverified(memory) or not ID.fullmatch(memory.id):
+    if (
+        kind.type == "working"
+        or memory.kind in (EXCERPT, FILE)
+        or unverified(memory)
+        or not ID.fullmatch(memory.id)
+    ):
         return None
     if is_talk(memory) or kind.type == "episodic":
         when = moment(memory.at)
@@ -86,7 +96,9 @@ def kind_under(heading: str) -> str:
 
 
 def at_of(page: str, told: str, before: float) -> float:
-    """When a line's memory was: the day of its page, at the time that it says or else the time it had."""
+    """When a line's memory was: the day of its page, at the time that it says or else the time it
+    had.
+    """
     day = day_of(page)
     if day is None:
         return before

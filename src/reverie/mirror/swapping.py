@@ -1,8 +1,9 @@
 """A file put in the place of another one without losing what somebody saves at that very moment.
 
-Where the system can exchange two files in one step (Linux), what stood there is looked at after it was taken away: if
-it is not what was read, or somebody still has it open for writing, it is put back. Elsewhere it is looked at just
-before. A file is never half written. `swapped` returns None where nothing was done because something else stood there.
+Where the system can exchange two files in one step (Linux), what stood there is looked at after it
+was taken away: if it is not what was read, or somebody still has it open for writing, it is put
+back. Elsewhere it is looked at just before. A file is never half written. `swapped` returns None
+where nothing was done because something else stood there.
 """
 
 import ctypes
@@ -16,11 +17,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-NO_REPLACE, EXCHANGE = 1, 2     # renameat2(2)
-HERE = -100                     # AT_FDCWD: paths as they are
-NOT_POSSIBLE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)    # by this kernel, or on this file system
+NO_REPLACE, EXCHANGE = 1, 2  # renameat2(2)
+HERE = -100  # AT_FDCWD: paths as they are
+NOT_POSSIBLE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)  # by this kernel, or on this file system
 
-Look = tuple[int, int, int]    # of a file: when it was altered (ns), bytes, inode
+Look = tuple[int, int, int]  # of a file: when it was altered (ns), bytes, inode
 ABSENT: Look = (0, 0, 0)
 
 
@@ -44,13 +45,15 @@ def bytes_of(path: Path) -> bytes | None:
 def replace(path: Path, data: bytes) -> Look:
     """Put a file in the place of whatever stands there, whole or not at all. How it looks then."""
     with beside(path, data) as half:
-        look = look_of(half)    # a rename keeps it
+        look = look_of(half)  # a rename keeps it
         half.replace(path)
     return look
 
 
 def swapped(path: Path, data: bytes, old: bytes | None) -> Look | None:
-    """Put a file in the place of one that holds `old`; None, and nothing is done, if it holds something else."""
+    """Put a file in the place of one that holds `old`; None, and nothing is done, if it holds
+    something else.
+    """
     with beside(path, data) as half:
         look = look_of(half)
         return look if placed(half, path, data, old) else None
@@ -72,7 +75,9 @@ def beside(path: Path, data: bytes) -> Iterator[Path]:
 
 
 def placed(half: Path, path: Path, data: bytes, old: bytes | None) -> bool:
-    """Whether a file could be put in the place of one that holds `old`; if not, what stood there stands there again."""
+    """Whether a file could be put in the place of one that holds `old`; if not, what stood there
+    stands there again.
+    """
     if bytes_of(path) != old:
         return False
     try:
@@ -91,26 +96,33 @@ def placed(half: Path, path: Path, data: bytes, old: bytes | None) -> bool:
 
 
 def put_back(half: Path, path: Path, ours: bytes) -> None:
-    """Exchange them again; what was added to ours by then is added there, and a later save of the whole holds."""
+    """Exchange them again; what was added to ours by then is added there, and a later save of the
+    whole holds.
+    """
     renamed(half, path, EXCHANGE if path.exists() else NO_REPLACE)
     later = bytes_of(half) or ours
     if later == ours:
         return
     if later.startswith(ours):
         with path.open("ab") as file:
-            file.write(later[len(ours):])
+            file.write(later[len(ours) :])
     else:
         renamed(half, path, EXCHANGE)
 
 
 def being_written(path: Path) -> bool:
-    """Whether somebody has a file open for writing: then no read lease on it is given (fcntl(2), Linux)."""
+    """Whether somebody has a file open for writing: then no read lease on it is given (fcntl(2),
+    Linux).
+    """
     if sys.platform != "linux":
         return False
     import fcntl
+
     with path.open("rb") as file:
         try:
-            fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)    # if somebody opens it now: one that ends no process
+            fcntl.fcntl(
+                file, fcntl.F_SETSIG, signal.SIGURG
+            )  # if somebody opens it now: one that ends no process
             fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         except OSError as err:
             return err.errno == errno.EAGAIN
@@ -131,4 +143,8 @@ def renamed(one: Path, other: Path, flag: int) -> None:
 @cache
 def renameat2() -> Any:
     """The system's call of this name; None where there is none."""
-    return getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
+    return (
+        getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+        if sys.platform == "linux"
+        else None
+    )

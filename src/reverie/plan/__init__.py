@@ -21,8 +21,8 @@ from reverie.plan.tree import Tree
 class Meant(NamedTuple):
     """What is near to a task by meaning, with cosines; None where vectors are not known."""
 
-    tasks: Mapping[str, float] | None = None                # past tasks by key
-    code: Mapping[str, Sequence[float]] | None = None       # chunks by the path of their file
+    tasks: Mapping[str, float] | None = None  # past tasks by key
+    code: Mapping[str, Sequence[float]] | None = None  # chunks by the path of their file
 
 
 NOTHING = Meant()
@@ -35,29 +35,45 @@ class Ranked(NamedTuple):
     past: Past
     task: Task
     meant: Meant
-    likely: Column                          # in the order of the tree's files; they sum to 1
-    columns: Mapping[str, Column]           # what was weighed
-    coefficients: Coefficients              # …and with which weights
-    likeness: Column                        # how much each past task is like this one; 0: not at all
+    likely: Column  # in the order of the tree's files; they sum to 1
+    columns: Mapping[str, Column]  # what was weighed
+    coefficients: Coefficients  # …and with which weights
+    likeness: Column  # how much each past task is like this one; 0: not at all
 
     def best(self, most: int) -> list[int]:
         """The places of the likeliest files, ties by path."""
         return [int(place) for place in np.argsort(-self.likely, kind="stable")[:most]]
 
 
-def ranked(files: Tree, done: Past, task: Task, meant: Meant = NOTHING,
-           coefficients: Mapping[str, Coefficients] | None = None) -> Ranked:
+def ranked(
+    files: Tree,
+    done: Past,
+    task: Task,
+    meant: Meant = NOTHING,
+    coefficients: Mapping[str, Coefficients] | None = None,
+) -> Ranked:
     """Every file's likelihood."""
     columns = forms(signals(files, done, task, meant))
     weights = (coefficients or learned())[known(meant)]
-    return Ranked(files, done, task, meant, likelihoods(columns, weights, len(files)), columns, weights,
-                  past.likeness(done, task, meant.tasks))
+    return Ranked(
+        files,
+        done,
+        task,
+        meant,
+        likelihoods(columns, weights, len(files)),
+        columns,
+        weights,
+        past.likeness(done, task, meant.tasks),
+    )
 
 
 def signals(files: Tree, done: Past, task: Task, meant: Meant) -> dict[str, Column]:
     """All signals of each file."""
-    return {**tree.signals(files, task), **tree.by_meaning(files, meant.code or {}),
-            **past.signals(done, task, meant.tasks)}
+    return {
+        **tree.signals(files, task),
+        **tree.by_meaning(files, meant.code or {}),
+        **past.signals(done, task, meant.tasks),
+    }
 
 
 def known(meant: Meant) -> str:

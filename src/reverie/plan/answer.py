@@ -1,4 +1,6 @@
-"""The answer to a plan: files and symbols first, each with why; then what is known of the like. Pure."""
+"""The answer to a plan: files and symbols first, each with why; then what is known of the like.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -19,24 +21,24 @@ if TYPE_CHECKING:
     from reverie.lifecycle.experience.together import Together
     from reverie.model import Hit
 
-LIKELY = 0.5             # of the likeliest past task: what is less alike is not told
+LIKELY = 0.5  # of the likeliest past task: what is less alike is not told
 MOST_PAST = 5
-SPEAKS = (*TELLING.values(), "was changed on", "its code")    # reasons that have to do with the task
+SPEAKS = (*TELLING.values(), "was changed on", "its code")  # reasons that have to do with the task
 
 
 class Part(NamedTuple):
     """A function, method or class that a task may be about."""
 
-    symbol: str              # its qualified name; empty: lines of the file itself
-    first: int               # lines, from 1, both included
+    symbol: str  # its qualified name; empty: lines of the file itself
+    first: int  # lines, from 1, both included
     last: int
 
 
 class Look(NamedTuple):
     """A file to look at."""
 
-    path: str                # from the root of its repository
-    likely: float            # 0..1: the share of this file among all
+    path: str  # from the root of its repository
+    likely: float  # 0..1: the share of this file among all
     parts: tuple[Part, ...]
     why: tuple[str, ...]
 
@@ -45,13 +47,15 @@ class Plan(NamedTuple):
     """What to look at for a task, and what is known of the like. All lists are best first."""
 
     task: str
-    root: str                                   # of the repository
-    known: int = 0                              # how many past tasks were gone by
+    root: str  # of the repository
+    known: int = 0  # how many past tasks were gone by
     files: tuple[Look, ...] = ()
-    past: tuple[Done, ...] = ()                 # past tasks like this one
-    together: tuple[Together, ...] = ()         # files that change with the likeliest, and are not among `files`
-    fixes: tuple[Suggestion, ...] = ()          # what once made an error go away that the task tells of
-    memories: tuple[Hit, ...] = ()              # about the task or those files
+    past: tuple[Done, ...] = ()  # past tasks like this one
+    together: tuple[
+        Together, ...
+    ] = ()  # files that change with the likeliest, and are not among `files`
+    fixes: tuple[Suggestion, ...] = ()  # what once made an error go away that the task tells of
+    memories: tuple[Hit, ...] = ()  # about the task or those files
 
     @property
     def text(self) -> str:
@@ -65,8 +69,15 @@ class Plan(NamedTuple):
 
 def looks(found: Ranked, parts: dict[str, tuple[Part, ...]], most: int) -> tuple[Look, ...]:
     """The likeliest files."""
-    return tuple(Look(found.tree.paths[place], float(found.likely[place]), parts.get(found.tree.paths[place], ()),
-                      why(found, place)) for place in found.best(most))
+    return tuple(
+        Look(
+            found.tree.paths[place],
+            float(found.likely[place]),
+            parts.get(found.tree.paths[place], ()),
+            why(found, place),
+        )
+        for place in found.best(most)
+    )
 
 
 def like(found: Ranked, most: int = MOST_PAST) -> tuple[Done, ...]:
@@ -74,7 +85,9 @@ def like(found: Ranked, most: int = MOST_PAST) -> tuple[Done, ...]:
     past, scores = found.past, found.likeness
     if not len(past):
         return ()
-    order = sorted(range(len(past)), key=lambda place: (-scores[place], -past.done[place].at))[:most]
+    order = sorted(range(len(past)), key=lambda place: (-scores[place], -past.done[place].at))[
+        :most
+    ]
     floor = LIKELY * max(scores[order[0]], 1e-9)
     return tuple(past.done[place] for place in order if scores[place] >= floor)
 
@@ -85,7 +98,9 @@ def lines(plan: Plan) -> Iterator[str]:
         spoken = any(reason.startswith(SPEAKS) for look in plan.files for reason in look.why)
         yield "Look at, likeliest first:" if spoken else "Nothing speaks of it. Worked on most:"
     for look in plan.files:
-        yield f"- {look.path}" + "".join(f"{', ' if n else ': '}{named(part)}" for n, part in enumerate(look.parts))
+        yield f"- {look.path}" + "".join(
+            f"{', ' if n else ': '}{named(part)}" for n, part in enumerate(look.parts)
+        )
         if look.why:
             yield f"  {'; '.join(look.why)}"
     if plan.past:
@@ -114,10 +129,14 @@ def named(part: Part) -> str:
 
 
 def shortened(plan: Plan, most: int) -> Plan:
-    """A plan of at most so many tokens: the least of its lists go first, then files from the end."""
+    """A plan of at most so many tokens: the least of its lists go first, then files
+    from the end.
+    """
     for part in ("together", "past", "memories", "fixes", "files"):
         whole, least = getattr(plan, part), int(part == "files")
         counts = range(least, len(whole) + 1)
-        fitting = bisect_right(counts, most, key=lambda count: tokens(plan._replace(**{part: whole[:count]}).text))
-        plan = plan._replace(**{part: whole[:max(least, least + fitting - 1)]})
+        fitting = bisect_right(
+            counts, most, key=lambda count: tokens(plan._replace(**{part: whole[:count]}).text)
+        )
+        plan = plan._replace(**{part: whole[: max(least, least + fitting - 1)]})
     return plan

@@ -1,6 +1,8 @@
-"""Documents by their terms, and BM25 over them (Robertson & Zaragoza, 2009; k1 = 1.2, b = 0.75). Pure.
+"""Documents by their terms, and BM25 over them (Robertson & Zaragoza, 2009; k1 = 1.2, b = 0.75).
+Pure.
 
-A document is a file, a part of one, the names in it, its path, or a past task; counts may be weighted.
+A document is a file, a part of one, the names in it, its path, or a past task; counts may be
+weighted.
 """
 
 from __future__ import annotations
@@ -18,18 +20,18 @@ Column = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
 K1, B = 1.2, 0.75
-LENGTH = 4               # letters of a piece of a word
-MOST_TIMES = 3.0         # that a term of the question counts
+LENGTH = 4  # letters of a piece of a word
+MOST_TIMES = 3.0  # that a term of the question counts
 
 
 class Field(NamedTuple):
     """Some documents: for each term the documents that it is in. Entries are ordered by term."""
 
-    numbers: Mapping[str, int]      # of the terms
-    starts: npt.NDArray[np.int64]   # entries of term i: starts[i] up to starts[i + 1]
+    numbers: Mapping[str, int]  # of the terms
+    starts: npt.NDArray[np.int64]  # entries of term i: starts[i] up to starts[i + 1]
     docs: Ints
     counts: Column
-    sizes: Column                   # of each document: the sum of its counts
+    sizes: Column  # of each document: the sum of its counts
 
     @property
     def mean_size(self) -> float:
@@ -57,7 +59,9 @@ class Field(NamedTuple):
         return scores
 
     def matches(self, question: Mapping[str, float]) -> Iterator[tuple[Ints, Column, float]]:
-        """For each term of the question that is somewhere: the documents, the counts, what it is worth."""
+        """For each term of the question that is somewhere: the documents, the counts, what it is
+        worth.
+        """
         for term, times in question.items():
             docs, counts = self.having(term)
             if len(docs):
@@ -83,10 +87,18 @@ def field(docs: Iterable[Mapping[str, float]]) -> Field:
             rows.append(place)
             terms.append(numbers.setdefault(term, len(numbers)))
             counts.append(count)
-    return columns(numbers, size, np.array(rows, np.int32), np.array(terms, np.int64), np.array(counts, np.float64))
+    return columns(
+        numbers,
+        size,
+        np.array(rows, np.int32),
+        np.array(terms, np.int64),
+        np.array(counts, np.float64),
+    )
 
 
-def columns(numbers: Mapping[str, int], size: int, docs: Ints, terms: npt.NDArray[np.int64], counts: Column) -> Field:
+def columns(
+    numbers: Mapping[str, int], size: int, docs: Ints, terms: npt.NDArray[np.int64], counts: Column
+) -> Field:
     """The field of entries that may name a document and a term more than once."""
     most = max(numbers.values(), default=-1) + 1
     key = terms * max(size, 1) + docs
@@ -101,7 +113,9 @@ def columns(numbers: Mapping[str, int], size: int, docs: Ints, terms: npt.NDArra
 
 
 class Grams:
-    """Documents by the pieces of their words. Only pieces that are asked for are looked up: nobody waits for all."""
+    """Documents by the pieces of their words. Only pieces that are asked for are looked up: nobody
+    waits for all.
+    """
 
     def __init__(self, docs: Iterable[Iterable[str]]) -> None:
         """Each document is given by its words, in lower case."""
@@ -109,10 +123,13 @@ class Grams:
         self._known = list(self._words.numbers)
         self._text = "\n".join(("", *self._known, ""))
         self._starts = list(accumulate((len(word) + 1 for word in self._known), initial=1))
-        pieces = np.array([max(1, len(word) - LENGTH + 2) for word in self._known] or [1], np.float64)
+        pieces = np.array(
+            [max(1, len(word) - LENGTH + 2) for word in self._known] or [1], np.float64
+        )
         words = np.repeat(np.arange(len(self._known)), np.diff(self._words.starts))
-        self._sizes: Column = np.bincount(self._words.docs, self._words.counts * pieces[words],
-                                          len(self._words.sizes)).astype(np.float64)
+        self._sizes: Column = np.bincount(
+            self._words.docs, self._words.counts * pieces[words], len(self._words.sizes)
+        ).astype(np.float64)
 
     def bm25(self, question: Mapping[str, float]) -> Column:
         """How well each document answers a question in pieces, as `Field.bm25` says."""
@@ -124,12 +141,24 @@ class Grams:
                 docs.append(holders)
                 terms.append(np.full(len(holders), number))
                 counts.append(count * times)
-        found = columns(numbers, len(self._sizes), np.concatenate(docs), np.concatenate(terms), np.concatenate(counts))
+        found = columns(
+            numbers,
+            len(self._sizes),
+            np.concatenate(docs),
+            np.concatenate(terms),
+            np.concatenate(counts),
+        )
         return found._replace(sizes=self._sizes).bm25(question)
 
     def _having(self, piece: str) -> Counter[int]:
         """The places of the words that have a piece, with how often."""
-        sought = f"\n{piece[1:]}" if piece.startswith("^") else piece if len(piece) >= LENGTH else f"\n{piece}\n"
+        sought = (
+            f"\n{piece[1:]}"
+            if piece.startswith("^")
+            else piece
+            if len(piece) >= LENGTH
+            else f"\n{piece}\n"
+        )
         found: Counter[int] = Counter()
         start = self._text.find(sought)
         while start >= 0:
@@ -147,7 +176,7 @@ def grams(word: str) -> list[str]:
     ['^par', 'pars', 'arse', 'rser']
     """
     word = word.lower()
-    inner = [word[start:start + LENGTH] for start in range(len(word) - LENGTH + 1)]
+    inner = [word[start : start + LENGTH] for start in range(len(word) - LENGTH + 1)]
     return [f"^{word[:3]}", *inner] if inner else [word]
 
 

@@ -1,7 +1,8 @@
-"""Past tasks as a plan sees them: what each was called, which files it changed, and what that says of a new one. Pure.
+"""Past tasks as a plan sees them: what each was called, which files it changed, and what that says
+of a new one. Pure.
 
-Commits of a learned history are tasks, and so is what an agent recorded as one. The further back, the less it counts,
-by the number of tasks since then.
+Commits of a learned history are tasks, and so is what an agent recorded as one. The further back,
+the less it counts, by the number of tasks since then.
 """
 
 from __future__ import annotations
@@ -18,21 +19,21 @@ from reverie.plan.task import Task
 from reverie.plan.tree import Tree
 from reverie.search.files import FLOOR
 
-ALIKE = 30               # past tasks that speak for their files
+ALIKE = 30  # past tasks that speak for their files
 LOOKED_AT = 100
-MOST_OF_A_FILE = 60      # newest tasks of a file whose words count
-HALVES = (20.0, 100.0, 1000.0)    # tasks after which a change counts half
-LATELY = (1, 3, 10)      # tasks
+MOST_OF_A_FILE = 60  # newest tasks of a file whose words count
+HALVES = (20.0, 100.0, 1000.0)  # tasks after which a change counts half
+LATELY = (1, 3, 10)  # tasks
 
 
 class Done(NamedTuple):
     """A past task."""
 
-    key: str                 # of the commit, or the name of the task
+    key: str  # of the commit, or the name of the task
     at: float
     text: str
     terms: Mapping[str, float]
-    files: tuple[str, ...]   # that it changed, by their present names
+    files: tuple[str, ...]  # that it changed, by their present names
 
 
 class Past:
@@ -40,12 +41,20 @@ class Past:
 
     def __init__(self, done: Sequence[Done], tree: Tree) -> None:
         self.done, self.tree = done, tree
-        rows = [(task, tree.place[path]) for task, one in enumerate(done) for path in dict.fromkeys(one.files)
-                if path in tree.place]
+        rows = [
+            (task, tree.place[path])
+            for task, one in enumerate(done)
+            for path in dict.fromkeys(one.files)
+            if path in tree.place
+        ]
         self.task: npt.NDArray[np.int64] = np.array([task for task, _ in rows], np.int64)
         self.file: npt.NDArray[np.int64] = np.array([file for _, file in rows], np.int64)
-        self.width = np.array([max(1, len(one.files)) for one in done], np.float64)     # files of each task
-        self.here = np.maximum(np.bincount(self.task, minlength=len(done)), 1)          # …that are there now
+        self.width = np.array(
+            [max(1, len(one.files)) for one in done], np.float64
+        )  # files of each task
+        self.here = np.maximum(
+            np.bincount(self.task, minlength=len(done)), 1
+        )  # …that are there now
 
     def __len__(self) -> int:
         return len(self.done)
@@ -62,7 +71,9 @@ class Past:
 
     @cached_property
     def of_files(self) -> Field:
-        """For each file the words of the newest tasks that changed it, less of those that changed many."""
+        """For each file the words of the newest tasks that changed it, less of those that changed
+        many.
+        """
         newest = np.ones(len(self.task), bool)
         order = np.lexsort((-self.task, self.file))
         sizes = np.bincount(self.file, minlength=len(self.tree))
@@ -70,14 +81,23 @@ class Past:
         newest[order] = place < MOST_OF_A_FILE
         return self._words_of(self.task[newest], self.file[newest], len(self.tree))
 
-    def _words_of(self, tasks: npt.NDArray[np.int64], docs: npt.NDArray[np.int64], size: int) -> Field:
+    def _words_of(
+        self, tasks: npt.NDArray[np.int64], docs: npt.NDArray[np.int64], size: int
+    ) -> Field:
         """The texts of tasks, each in a document."""
         terms, counts, starts = self._by_task
         lengths = np.diff(starts)[tasks]
-        entries = np.repeat(starts[tasks] - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+        entries = np.repeat(starts[tasks] - np.cumsum(lengths) + lengths, lengths) + np.arange(
+            lengths.sum()
+        )
         weight = np.repeat(1.0 / np.log2(1.0 + self.width[tasks]), lengths)
-        return columns(self.texts.numbers, size, np.repeat(docs, lengths).astype(np.int32), terms[entries],
-                       counts[entries] * weight)
+        return columns(
+            self.texts.numbers,
+            size,
+            np.repeat(docs, lengths).astype(np.int32),
+            terms[entries],
+            counts[entries] * weight,
+        )
 
     @cached_property
     def _by_task(self) -> tuple[npt.NDArray[np.int64], Column, npt.NDArray[np.int64]]:
@@ -117,7 +137,9 @@ class Past:
         return np.asarray(np.bincount(self.file[hit], worth, len(self.tree)), np.float64)
 
     def best(self, scores: Column) -> Column:
-        """For each file the score of the best task that changed it, less where that changed many."""
+        """For each file the score of the best task that changed it, less where that
+        changed many.
+        """
         hit, score = self.votes(scores, LOOKED_AT)
         found = np.zeros(len(self.tree))
         np.maximum.at(found, self.file[hit], score / (1.0 + 0.1 * self.here[self.task[hit]]))
@@ -125,7 +147,9 @@ class Past:
 
 
 def likeness(past: Past, task: Task, meant: Mapping[str, float] | None = None) -> Column:
-    """How much each past task is like this one, by its words (the likest 1) and, where near, its meaning, added."""
+    """How much each past task is like this one, by its words (the likest 1) and, where near, its
+    meaning, added.
+    """
     words = past.texts.bm25(task.terms)
     near = cosines(past, meant or {})
     return words / max(float(words.max(initial=0.0)), 1e-9) + np.where(near >= FLOOR, near, 0.0)
@@ -137,25 +161,39 @@ def cosines(past: Past, meant: Mapping[str, float]) -> Column:
 
 
 def signals(past: Past, task: Task, meant: Mapping[str, float] | None = None) -> dict[str, Column]:
-    """What past tasks say of each file. `meant` has the keys of those nearest by meaning with their cosines."""
+    """What past tasks say of each file. `meant` has the keys of those nearest by meaning with their
+    cosines.
+    """
     return {**by_words(past, task), **by_meaning(past, meant or {}), **by_time(past)}
 
 
 def by_words(past: Past, task: Task) -> dict[str, Column]:
     """Past tasks with the same words, and the words that went with each file."""
-    found: dict[str, Column] = {"history": past.of_files.bm25(task.terms),
-                                "history title": past.of_files.bm25(task.title)}
+    found: dict[str, Column] = {
+        "history": past.of_files.bm25(task.terms),
+        "history title": past.of_files.bm25(task.title),
+    }
     for name, question in (("tasks", task.terms), ("tasks title", task.title)):
         scores = past.texts.bm25(question)
-        most = sum(min(times, 3.0) * np.log1p(len(past) / (1.0 + len(past.texts.having(term)[0])))
-                   for term, times in question.items()) or 1.0
-        found |= {name: past.spread(scores), f"{name} best": past.best(scores / most),
-                  f"{name} lately": past.recent(scores ** 2, 300.0)}
+        most = (
+            sum(
+                min(times, 3.0) * np.log1p(len(past) / (1.0 + len(past.texts.having(term)[0])))
+                for term, times in question.items()
+            )
+            or 1.0
+        )
+        found |= {
+            name: past.spread(scores),
+            f"{name} best": past.best(scores / most),
+            f"{name} lately": past.recent(scores**2, 300.0),
+        }
     return {**found, "went with": went_with(past, task)}
 
 
 def went_with(past: Past, task: Task) -> Column:
-    """How often each file was changed when a word of the task was said, more for rare words and lately."""
+    """How often each file was changed when a word of the task was said, more for rare words and
+    lately.
+    """
     found = np.zeros(len(past.tree))
     weight = 0.5 ** (past.since / 400.0) / np.sqrt(past.width[past.task])
     fresh = 0.5 ** ((len(past) - np.arange(len(past))) / 400.0)
@@ -164,7 +202,11 @@ def went_with(past: Past, task: Task) -> Column:
         said[docs] = True
         hit = said[past.task]
         worth = np.log1p(len(past) / len(docs))
-        found += worth * np.bincount(past.file[hit], weight[hit], len(past.tree)) / (fresh[docs].sum() + 1.5)
+        found += (
+            worth
+            * np.bincount(past.file[hit], weight[hit], len(past.tree))
+            / (fresh[docs].sum() + 1.5)
+        )
     return found
 
 
@@ -175,8 +217,11 @@ def by_meaning(past: Past, meant: Mapping[str, float]) -> dict[str, Column]:
     if not near.any():
         return {"meant": none, "meant best": none, "meant lately": none}
     floor = np.sort(near)[-min(ALIKE, len(near))]
-    return {"meant": past.spread(np.maximum(near - floor, 0.0) ** 1.5 + 1e-9 * (near >= floor)),
-            "meant best": past.best(near), "meant lately": past.recent(np.maximum(near, 0.0) ** 4, 400.0)}
+    return {
+        "meant": past.spread(np.maximum(near - floor, 0.0) ** 1.5 + 1e-9 * (near >= floor)),
+        "meant best": past.best(near),
+        "meant lately": past.recent(np.maximum(near, 0.0) ** 4, 400.0),
+    }
 
 
 def by_time(past: Past) -> dict[str, Column]:
@@ -186,13 +231,20 @@ def by_time(past: Past) -> dict[str, Column]:
     np.maximum.at(last, past.file, past.task)
     np.minimum.at(first, past.file, past.task)
     ever = past.changes > 0
-    found = {"lately": np.where(ever, 1.0 / np.maximum(len(past) - last, 1.0), 0.0),
-             "age": np.where(ever, np.log1p(len(past) - np.where(ever, first, 0.0)), 0.0),
-             "changes": np.log1p(past.changes),
-             "alone": np.bincount(past.file, 1.0 / past.width[past.task], size) / np.maximum(past.changes, 1)}
-    found |= {f"changes {half:g}": np.bincount(past.file, 0.5 ** ((past.since - 1.0) / half), size) for half in HALVES}
+    found = {
+        "lately": np.where(ever, 1.0 / np.maximum(len(past) - last, 1.0), 0.0),
+        "age": np.where(ever, np.log1p(len(past) - np.where(ever, first, 0.0)), 0.0),
+        "changes": np.log1p(past.changes),
+        "alone": np.bincount(past.file, 1.0 / past.width[past.task], size)
+        / np.maximum(past.changes, 1),
+    }
+    found |= {
+        f"changes {half:g}": np.bincount(past.file, 0.5 ** ((past.since - 1.0) / half), size)
+        for half in HALVES
+    }
     for some in LATELY:
         late = past.since <= some
-        found[f"last {some}"] = np.bincount(past.file[late], 1.0 / past.width[past.task[late]], size)
+        found[f"last {some}"] = np.bincount(
+            past.file[late], 1.0 / past.width[past.task[late]], size
+        )
     return found
-

@@ -1,9 +1,9 @@
 """One score for each file from what its words and its past say, by coefficients that were learned.
 
-The score is linear in a few forms of each signal: its share of the highest, its place, and for some its logarithm. The
-coefficients lie in `ranker.json`, made by `python -m bench.replay.train`, which also says how well they do on
-repositories they have not seen. There is a set for what is known: the meaning of code and of past tasks, of past tasks
-alone, or only words.
+The score is linear in a few forms of each signal: its share of the highest, its place, and for some
+its logarithm. The coefficients lie in `ranker.json`, made by `python -m bench.replay.train`, which
+also says how well they do on repositories they have not seen. There is a set for what is known: the
+meaning of code and of past tasks, of past tasks alone, or only words.
 """
 
 from __future__ import annotations
@@ -17,11 +17,38 @@ import numpy as np
 
 from reverie.plan.field import Column
 
-PLACES = 4.0             # what is added to a place before it counts inversely
-LOGARITHMS = frozenset((
-    "content", "content title", "chunk", "chunk three", "names", "base", "history", "history title", "tasks", "size",
-    "age", "lately", "defines", "mentions", "rare", "quoted", "symbols", "changes 100", "path grams", "name grams",
-    "joined", "joined name", "went with", "meant", "meant best", "path", "code"))
+PLACES = 4.0  # what is added to a place before it counts inversely
+LOGARITHMS = frozenset(
+    (
+        "content",
+        "content title",
+        "chunk",
+        "chunk three",
+        "names",
+        "base",
+        "history",
+        "history title",
+        "tasks",
+        "size",
+        "age",
+        "lately",
+        "defines",
+        "mentions",
+        "rare",
+        "quoted",
+        "symbols",
+        "changes 100",
+        "path grams",
+        "name grams",
+        "joined",
+        "joined name",
+        "went with",
+        "meant",
+        "meant best",
+        "path",
+        "code",
+    )
+)
 
 Coefficients = Mapping[str, float]
 
@@ -29,7 +56,9 @@ Coefficients = Mapping[str, float]
 @cache
 def learned() -> Mapping[str, Coefficients]:
     """The coefficients of each set: "code and tasks", "tasks", "words"."""
-    found: Mapping[str, Coefficients] = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+    found: Mapping[str, Coefficients] = json.loads(
+        Path(__file__).with_suffix(".json").read_text("utf-8")
+    )
     return found
 
 

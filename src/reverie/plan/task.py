@@ -10,8 +10,8 @@ from reverie.code.terms import looks_coded, plain, task_terms, terms_of, told, w
 from reverie.words import names as names_in
 
 QUOTED = re.compile(r"`([^`\n]{2,60})`")
-MOST_TEXT = 4_000        # characters of a task that are read
-LEAST_JOINED = 6         # letters of two words that may be one name
+MOST_TEXT = 4_000  # characters of a task that are read
+LEAST_JOINED = 6  # letters of two words that may be one name
 
 
 class Task(NamedTuple):
@@ -19,12 +19,12 @@ class Task(NamedTuple):
 
     text: str
     terms: Mapping[str, float]
-    title: Mapping[str, float]          # the terms of its first line
-    names: tuple[str, ...]              # the words that may be names in code, as they are written
-    coded: tuple[str, ...]              # those of them that look like it
-    quoted: tuple[str, ...]             # words in backticks
-    joined: tuple[str, ...]             # neighbouring words as one: "http cache" may mean httpcache
-    words: tuple[str, ...]              # the parts of its telling words, in lower case
+    title: Mapping[str, float]  # the terms of its first line
+    names: tuple[str, ...]  # the words that may be names in code, as they are written
+    coded: tuple[str, ...]  # those of them that look like it
+    quoted: tuple[str, ...]  # words in backticks
+    joined: tuple[str, ...]  # neighbouring words as one: "http cache" may mean httpcache
+    words: tuple[str, ...]  # the parts of its telling words, in lower case
 
 
 def task_of(text: str) -> Task:
@@ -32,14 +32,28 @@ def task_of(text: str) -> Task:
     text = text[:MOST_TEXT]
     names = tuple(dict.fromkeys(word for word in names_in(text) if len(word) > 2))
     flat = [part.lower() for word in names_in(text) for part in word.strip("_").split("_") if part]
-    pairs = ("".join(some) for length in (2, 3) for some in zip(*(flat[i:] for i in range(length)), strict=False))
+    pairs = (
+        "".join(some)
+        for length in (2, 3)
+        for some in zip(*(flat[i:] for i in range(length)), strict=False)
+    )
     return Task(
-        text, task_terms(text), task_terms(text.partition("\n")[0]), names,
+        text,
+        task_terms(text),
+        task_terms(text.partition("\n")[0]),
+        names,
         tuple(word for word in names if looks_coded(word) or word[0].isupper()),
-        tuple(dict.fromkeys(word for quoted in QUOTED.findall(text) for word in names_in(quoted)
-                            if len(word) > 2)),
+        tuple(
+            dict.fromkeys(
+                word
+                for quoted in QUOTED.findall(text)
+                for word in names_in(quoted)
+                if len(word) > 2
+            )
+        ),
         tuple(dict.fromkeys(pair for pair in pairs if len(pair) >= LEAST_JOINED)),
-        tuple(dict.fromkeys(word_parts(told(text)))))
+        tuple(dict.fromkeys(word_parts(told(text)))),
+    )
 
 
 def whole(word: str) -> str:

@@ -1,7 +1,8 @@
-"""The files of a repository as a plan sees them, and what a task has to do with each by its words. Pure.
+"""The files of a repository as a plan sees them, and what a task has to do with each by its words.
+Pure.
 
-Every signal is a number for each file, the higher the likelier that the task is about it; what they are worth together
-is learned (`plan.ranker`).
+Every signal is a number for each file, the higher the likelier that the task is about it; what they
+are worth together is learned (`plan.ranker`).
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from reverie.plan.task import Task, whole
 from reverie.store.code import Bags
 
 DEFINED = ("class", "function", "method")
-IN_PATH = 5.0            # how often a word in a file's path counts as one in its text
-ENTRANCES = frozenset(("__init__", "index", "mod", "lib"))    # files that stand for their folder
-RARE = 8                 # a name is telling when at most one file in so many has it
+IN_PATH = 5.0  # how often a word in a file's path counts as one in its text
+ENTRANCES = frozenset(("__init__", "index", "mod", "lib"))  # files that stand for their folder
+RARE = 8  # a name is telling when at most one file in so many has it
 
 
 class Tree:
@@ -44,7 +45,9 @@ class Tree:
 
     @cached_property
     def content(self) -> Field:
-        """What stands in the files, and in their paths. Made from that of the chunks, whose entries are ordered."""
+        """What stands in the files, and in their paths. Made from that of the chunks, whose entries
+        are ordered.
+        """
         numbers = dict(self._bags.terms)
         fresh = count(max(numbers.values(), default=-1) + 1)
         extra: list[tuple[int, int, float]] = []
@@ -53,13 +56,21 @@ class Tree:
                 if term not in numbers:
                     numbers[term] = next(fresh)
                 extra.append((place, numbers[term], IN_PATH * times))
-        files, terms, counts = (np.array(column) for column in zip(*extra, strict=True)) if extra else [np.zeros(0)] * 3
+        files, terms, counts = (
+            (np.array(column) for column in zip(*extra, strict=True))
+            if extra
+            else [np.zeros(0)] * 3
+        )
         chunks = self.chunks
         file_of = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.chunk_starts))
         numbered = np.repeat(np.arange(len(chunks.starts) - 1), np.diff(chunks.starts))
-        return columns(numbers, len(self), np.concatenate([file_of[chunks.docs], files.astype(np.int32)]),
-                       np.concatenate([numbered, terms.astype(np.int64)]),
-                       np.concatenate([chunks.counts, counts.astype(np.float64)]))
+        return columns(
+            numbers,
+            len(self),
+            np.concatenate([file_of[chunks.docs], files.astype(np.int32)]),
+            np.concatenate([numbered, terms.astype(np.int64)]),
+            np.concatenate([chunks.counts, counts.astype(np.float64)]),
+        )
 
     @cached_property
     def chunk_starts(self) -> npt.NDArray[np.int64]:
@@ -73,13 +84,21 @@ class Tree:
         """What stands in each chunk of the files."""
         starts = self.chunk_starts
         docs = (starts[self._bags.file] + self._bags.chunk).astype(np.int32)
-        return columns(self._bags.terms, int(starts[-1]), docs, self._bags.term.astype(np.int64),
-                       self._bags.times.astype(np.float64))
+        return columns(
+            self._bags.terms,
+            int(starts[-1]),
+            docs,
+            self._bags.term.astype(np.int64),
+            self._bags.times.astype(np.float64),
+        )
 
     @cached_property
     def named(self) -> Field:
         """The names that files define, in parts."""
-        return field(Counter(term for name in self.names[path] for term in terms_of(name)) for path in self.paths)
+        return field(
+            Counter(term for name in self.names[path] for term in terms_of(name))
+            for path in self.paths
+        )
 
     @cached_property
     def bases(self) -> Field:
@@ -128,7 +147,9 @@ class Tree:
     @cached_property
     def folder(self) -> npt.NDArray[np.int64]:
         """The number of each file's folder."""
-        return np.unique([str(PurePosixPath(path).parent) for path in self.paths], return_inverse=True)[1]
+        return np.unique(
+            [str(PurePosixPath(path).parent) for path in self.paths], return_inverse=True
+        )[1]
 
 
 def parts_of(path: str) -> list[str]:
@@ -151,18 +172,28 @@ def signals(tree: Tree, task: Task) -> dict[str, Column]:
     """What the words of a task have to do with each file."""
     content = tree.content.bm25(task.terms)
     return {
-        "content": content, "content title": tree.content.bm25(task.title), "cover": tree.content.coverage(task.terms),
-        **in_chunks(tree, task.terms, "chunk"), **in_chunks(tree, task.title, "chunk title"),
-        "names": tree.named.bm25(task.terms), "names title": tree.named.bm25(task.title),
-        "base": tree.bases.bm25(task.terms), "base title": tree.bases.bm25(task.title),
-        "folders": tree.folders.bm25(task.terms), "path": on_the_way(tree, task),
+        "content": content,
+        "content title": tree.content.bm25(task.title),
+        "cover": tree.content.coverage(task.terms),
+        **in_chunks(tree, task.terms, "chunk"),
+        **in_chunks(tree, task.title, "chunk title"),
+        "names": tree.named.bm25(task.terms),
+        "names title": tree.named.bm25(task.title),
+        "base": tree.bases.bm25(task.terms),
+        "base title": tree.bases.bm25(task.title),
+        "folders": tree.folders.bm25(task.terms),
+        "path": on_the_way(tree, task),
         "path grams": tree.path_grams.bm25(counted(task.words)),
         "name grams": tree.name_grams.bm25(counted(task.words)),
-        "defines": defines(tree, task.names), "symbols": symbols(tree, task),
-        "mentions": mentions(tree, task.coded), "rare": rare(tree, task.coded), "quoted": rarities(tree, task.quoted),
+        "defines": defines(tree, task.names),
+        "symbols": symbols(tree, task),
+        "mentions": mentions(tree, task.coded),
+        "rare": rare(tree, task.coded),
+        "quoted": rarities(tree, task.quoted),
         "joined": rarities(tree, [word for word in task.joined if word in tree.content.numbers]),
         "joined name": joined_names(tree, task.joined),
-        "size": np.log1p(tree.content.sizes), "chunks": np.log1p(np.diff(tree.chunk_starts)),
+        "size": np.log1p(tree.content.sizes),
+        "chunks": np.log1p(np.diff(tree.chunk_starts)),
         "entrance": np.array([float(PurePosixPath(path).stem in ENTRANCES) for path in tree.paths]),
         "depth": np.array([float(path.count("/")) for path in tree.paths]),
         **in_folder(tree, content),
@@ -181,7 +212,11 @@ def in_chunks(tree: Tree, question: Mapping[str, float], name: str) -> dict[str,
     best, three = np.zeros(len(tree)), np.zeros(len(tree))
     best[file[first]] = ranked[first]
     np.add.at(three, file[inside < 3], ranked[inside < 3] / 3.0)
-    return {name: best, f"{name} three": three, f"{name} all": np.log1p(np.bincount(file, ranked, len(tree)))}
+    return {
+        name: best,
+        f"{name} three": three,
+        f"{name} all": np.log1p(np.bincount(file, ranked, len(tree))),
+    }
 
 
 def on_the_way(tree: Tree, task: Task) -> Column:
@@ -215,12 +250,16 @@ def mentions(tree: Tree, names: Iterable[str]) -> Column:
     scores = np.zeros(len(tree))
     for name in names:
         docs, counts = tree.content.having(whole(name))
-        scores[docs] += np.log1p(len(tree) / max(len(docs), 1)) * (1.0 + np.log(np.maximum(counts, 1.0)))
+        scores[docs] += np.log1p(len(tree) / max(len(docs), 1)) * (
+            1.0 + np.log(np.maximum(counts, 1.0))
+        )
     return scores
 
 
 def rare(tree: Tree, names: Iterable[str]) -> Column:
-    """The rarity of the rarest name in the task that stands in a file; only of such as few files have."""
+    """The rarity of the rarest name in the task that stands in a file; only of such as few files
+    have.
+    """
     scores = np.zeros(len(tree))
     for name in names:
         docs, _ = tree.content.having(whole(name))
@@ -250,7 +289,8 @@ def joined_names(tree: Tree, joined: Iterable[str]) -> Column:
 
 
 def by_meaning(tree: Tree, meant: Mapping[str, Sequence[float]]) -> dict[str, Column]:
-    """How near the nearest chunk of each file is to the task by meaning, and the nearest three; zeros if not known.
+    """How near the nearest chunk of each file is to the task by meaning, and the nearest three;
+    zeros if not known.
 
     `meant` has the cosines of chunks by their file's path.
     """
@@ -271,5 +311,7 @@ def in_folder(tree: Tree, content: Column) -> dict[str, Column]:
     first = np.cumsum(sizes) - sizes
     top = np.arange(len(order)) - np.repeat(first, sizes) < 3
     sums = np.bincount(folder[top], content[order][top], len(sizes))
-    return {"folder": (sums / np.maximum(np.minimum(sizes, 3), 1))[tree.folder],
-            "folder size": np.log1p(sizes[tree.folder])}
+    return {
+        "folder": (sums / np.maximum(np.minimum(sizes, 3), 1))[tree.folder],
+        "folder size": np.log1p(sizes[tree.folder]),
+    }

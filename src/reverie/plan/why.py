@@ -1,4 +1,6 @@
-"""What spoke for a file of a plan, in words: at most three reasons, the weightiest first, with evidence. Pure."""
+"""What spoke for a file of a plan, in words: at most three reasons, the weightiest first, with
+evidence. Pure.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +18,33 @@ from reverie.plan.task import Task
 from reverie.search.files import FLOOR
 from reverie.words import STOP, short
 
-MOST = 3                 # reasons for one file
-WORDS = 4                # told of one reason
-SHORT = 60               # characters of a past task's text
+MOST = 3  # reasons for one file
+WORDS = 4  # told of one reason
+SHORT = 60  # characters of a past task's text
 TELLING: Mapping[str, str] = {"says": "speaks of", "called": "its path says", "defines": "defines"}
 FORMS = (" place", " log", " title", " three", " all", " best", " lately")
 
 KINDS: Mapping[str, str] = {
-    **dict.fromkeys(("content", "chunk", "cover", "mentions", "rare", "quoted", "joined", "folder"), "says"),
+    **dict.fromkeys(
+        ("content", "chunk", "cover", "mentions", "rare", "quoted", "joined", "folder"), "says"
+    ),
     **dict.fromkeys(("base", "folders", "path", "path grams"), "called"),
     **dict.fromkeys(("names", "name grams", "defines", "symbols", "joined name"), "defines"),
     **dict.fromkeys(("code",), "means"),
     **dict.fromkeys(("history", "tasks", "went with", "meant"), "done"),
-    **dict.fromkeys(("lately", "changes", "last 1", "last 3", "last 10", "changes 20", "changes 100", "changes 1000"),
-                    "busy"),
+    **dict.fromkeys(
+        (
+            "lately",
+            "changes",
+            "last 1",
+            "last 3",
+            "last 10",
+            "changes 20",
+            "changes 100",
+            "changes 1000",
+        ),
+        "busy",
+    ),
 }
 
 
@@ -51,7 +66,9 @@ def why(found: Ranked, place: int) -> tuple[str, ...]:
 
 def signal(column: str) -> str:
     """The signal that a column is a form of."""
-    while column not in KINDS and (form := next((form for form in FORMS if column.endswith(form)), "")):
+    while column not in KINDS and (
+        form := next((form for form in FORMS if column.endswith(form)), "")
+    ):
         column = column.removesuffix(form)
     return column
 
@@ -71,7 +88,8 @@ def reason_of(found: Ranked, place: int, kind: str) -> str:
 def near(found: Ranked, place: int) -> bool:
     """Whether a file's code means the like: nearer than what tasks about something else find.
 
-    Of 25 such tasks three found nearer code in a repository, of its own 150 last commits all but one in twenty.
+    Of 25 such tasks three found nearer code in a repository, of its own 150 last commits all but
+    one in twenty.
     """
     return max((found.meant.code or {}).get(found.tree.paths[place], ()), default=0.0) >= FLOOR
 
@@ -79,8 +97,10 @@ def near(found: Ranked, place: int) -> bool:
 def said(found: Ranked, place: int, kind: str) -> list[str]:
     """Words of the task that a file has, in its text or in its path, the rarest first."""
     field = found.tree.content if kind == "says" else found.tree.ways
-    worth = {word: max((rarity(field, place, term) for term in terms_of(word)), default=0.0)
-             for word in telling(found.task)}
+    worth = {
+        word: max((rarity(field, place, term) for term in terms_of(word)), default=0.0)
+        for word in telling(found.task)
+    }
     return rarest(worth)
 
 
@@ -88,15 +108,21 @@ def defined(found: Ranked, place: int) -> list[str]:
     """Names that a file defines and the task speaks of, in whole or in part, the rarest first."""
     field = found.tree.named
     asked = {term for word in telling(found.task) for term in terms_of(word)}
-    worth = {name: max((rarity(field, place, term) for term in terms_of(name) if term in asked), default=0.0)
-             for name in found.tree.names[found.tree.paths[place]]}
+    worth = {
+        name: max(
+            (rarity(field, place, term) for term in terms_of(name) if term in asked), default=0.0
+        )
+        for name in found.tree.names[found.tree.paths[place]]
+    }
     return rarest(worth)
 
 
 def telling(task: Task) -> list[str]:
     """The words of a task that may be told, in lower case, once each."""
     words = (word.lower() for word in (*task.words, *task.coded))
-    return list(dict.fromkeys(word for word in words if word not in STOP and word not in ABOUT_WORK))
+    return list(
+        dict.fromkeys(word for word in words if word not in STOP and word not in ABOUT_WORK)
+    )
 
 
 def rarity(field: Field, place: int, term: str) -> float:
@@ -107,7 +133,9 @@ def rarity(field: Field, place: int, term: str) -> float:
 
 def rarest(worth: Mapping[str, float]) -> list[str]:
     """The few words that are worth most, ties by the word."""
-    return sorted((word for word, value in worth.items() if value > 0), key=lambda word: (-worth[word], word))[:WORDS]
+    return sorted(
+        (word for word, value in worth.items() if value > 0), key=lambda word: (-worth[word], word)
+    )[:WORDS]
 
 
 def done_before(found: Ranked, place: int) -> str:

@@ -1,26 +1,29 @@
 """Taking secrets out of text before anything is kept, and saying that something was taken.
 
-`redact(text)` gives the text back with every recognised secret replaced by `[REDACTED:<kind>]`, and one
-`Redaction` per mark; the name in front of a secret stays (`API_KEY=[REDACTED:assignment]`), and so does all
-that is around it. Secrets are recognised in three ways, each with a room of its own:
+`redact(text)` gives the text back with every recognised secret replaced by `[REDACTED:<kind>]`, and
+one `Redaction` per mark; the name in front of a secret stays (`API_KEY=[REDACTED:assignment]`), and
+so does all that is around it. Secrets are recognised in three ways, each with a room of its own:
 
 - `shapes`: by the shape their issuer gave them (`SHAPES`, one row each);
-- `names`: by the name they are assigned to (`NAMES`: `password: …`, `X_TOKEN=…`, "the password is …");
-- `personal`: payment cards, IBANs and US social security numbers, by their checksum (`PERSONAL`); e-mail addresses
-  and phone numbers, where the `Policy` asks for it (`CONTACT`).
+- `names`: by the name they are assigned to (`NAMES`: `password: …`, `X_TOKEN=…`, "the password is
+  …");
+- `personal`: payment cards, IBANs and US social security numbers, by their checksum (`PERSONAL`);
+  e-mail addresses and phone numbers, where the `Policy` asks for it (`CONTACT`).
 
-What stands between `<private>` and `</private>` goes as well (`reverie.passages`), and of what the policy refuses no
-text is left at all. `sensitive` tells which files are not looked into.
+What stands between `<private>` and `</private>` goes as well (`reverie.passages`), and of what the
+policy refuses no text is left at all. `sensitive` tells which files are not looked into.
 
 `lookalikes` knows, for all three, what only resembles a secret.
 
-Always true: clean text comes back as the *same object*; redacting twice changes nothing more; a mark is never
-taken for a secret; no `Redaction` holds what it stands for; time grows linearly with the text. Nothing here
-reads a clock, a file or the environment, and there is no shared mutable state, so any thread may call it.
+Always true: clean text comes back as the *same object*; redacting twice changes nothing more; a
+mark is never taken for a secret; no `Redaction` holds what it stands for; time grows linearly with
+the text. Nothing here reads a clock, a file or the environment, and there is no shared mutable
+state, so any thread may call it.
 
-`python -m bench.privacy` measures what is caught, what is wrongly caught, and how long it takes; the unit
-tests hold the floor. A secret without a known shape and without a telling name beside it (a lone random
-string) is *not* found: it cannot be told from a git hash, and this package prefers to keep hashes.
+`python -m bench.privacy` measures what is caught, what is wrongly caught, and how long it takes;
+the unit tests hold the floor. A secret without a known shape and without a telling name beside it
+(a lone random string) is *not* found: it cannot be told from a git hash, and this package prefers
+to keep hashes.
 """
 
 from __future__ import annotations
@@ -36,37 +39,58 @@ from reverie.privacy.names import aligned_lower, assignment_spans, family_of, ki
 from reverie.privacy.personal import CONTACT, PERSONAL, iban_spans, personal_spans
 from reverie.privacy.shapes import SHAPES, Span, rows_in, shape_spans
 
-__all__ = ["JSON", "MARK", "Policy", "Redaction", "hidden", "impersonal", "only_private", "redact", "redact_value",
-           "refused"]
+__all__ = [
+    "JSON",
+    "MARK",
+    "Policy",
+    "Redaction",
+    "hidden",
+    "impersonal",
+    "only_private",
+    "redact",
+    "redact_value",
+    "refused",
+]
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 MARK = re.compile(r"\[REDACTED:[a-z0-9-]+\]")
-PRIVATE = "private"      # the kind of what stood between <private> and </private>
-FIRST = -1               # the rank of such a passage: it names the mark, whatever else stands within
-FAMILIES = {"personal": frozenset(("payment-card", "us-ssn", "iban")), "contact": frozenset(("email", "phone"))}
+PRIVATE = "private"  # the kind of what stood between <private> and </private>
+FIRST = -1  # the rank of such a passage: it names the mark, whatever else stands within
+FAMILIES = {
+    "personal": frozenset(("payment-card", "us-ssn", "iban")),
+    "contact": frozenset(("email", "phone")),
+}
 MOST_PASSES = 12  # each pass only shortens what is not a mark; two is what real text needs
 
 
 class Redaction(NamedTuple):
-    """What was taken out, and where in the redacted text its mark stands. Never the secret itself."""
+    """What was taken out, and where in the redacted text its mark stands. Never the
+    secret itself.
+    """
 
     kind: str
     start: int
     end: int
 
 
-def redact(text: str, policy: Policy = USUAL, *, keep_lines: bool = False) -> tuple[str, tuple[Redaction, ...]]:
-    """The text without its secrets, and what was taken out. The same object when there was nothing to take.
+def redact(
+    text: str, policy: Policy = USUAL, *, keep_lines: bool = False
+) -> tuple[str, tuple[Redaction, ...]]:
+    """The text without its secrets, and what was taken out. The same object when there was nothing
+    to take.
 
-    `policy` says what becomes of personal data; of a text that holds what it refuses only the mark is left. With
-    `keep_lines`, for files, a secret of several lines leaves its line breaks behind, so that what follows keeps its
-    line number, and what is refused takes its line with it, not the whole text.
+    `policy` says what becomes of personal data; of a text that holds what it refuses only the mark
+    is left. With `keep_lines`, for files, a secret of several lines leaves its line breaks behind,
+    so that what follows keeps its line number, and what is refused takes its line with it, not the
+    whole text.
     """
     return _without(text, policy, _spans, keep_lines)
 
 
 def impersonal(text: str, policy: Policy) -> str:
-    """A file's text without what is private or personal in it, every line in its place; secrets stay."""
+    """A file's text without what is private or personal in it, every line in its place; secrets
+    stay.
+    """
     return _without(text, policy, _personal, True)[0]
 
 
@@ -85,13 +109,17 @@ def _without(
             if not keep_lines:
                 mark = f"[REDACTED:{unwanted[0].kind}]"
                 return mark, (Redaction(unwanted[0].kind, 0, len(mark)),)
-            spans = _merged(_outside_marks(text, [*spans, *(_line_of(text, span) for span in unwanted)]))
+            spans = _merged(
+                _outside_marks(text, [*spans, *(_line_of(text, span) for span in unwanted)])
+            )
         text, marks = _replaced(text, spans, marks, keep_lines)
     return text, marks
 
 
 def hidden(text: str, *, keep_lines: bool = False) -> str:
-    """The text without what stands between `<private>` and `</private>`: for whoever cuts it before it is redacted."""
+    """The text without what stands between `<private>` and `</private>`: for whoever cuts it before
+    it is redacted.
+    """
     spans = _private(text)
     return _replaced(text, spans, (), keep_lines)[0] if spans else text
 
@@ -108,9 +136,11 @@ def refused(found: Iterable[Redaction], policy: Policy) -> list[str]:
 
 
 def redact_value(value: JSON, policy: Policy = USUAL) -> tuple[JSON, tuple[Redaction, ...]]:
-    """The same for anything JSON can hold, however deep: strings, keys, and what stands under a telling key.
+    """The same for anything JSON can hold, however deep: strings, keys, and what stands under a
+    telling key.
 
-    Each `Redaction` counts within its own string. The same object comes back when there was nothing to take.
+    Each `Redaction` counts within its own string. The same object comes back when there was nothing
+    to take.
     """
     found: list[Redaction] = []
 
@@ -149,7 +179,9 @@ def _kinds(policy: Policy) -> frozenset[str]:
 def _line_of(text: str, span: Span) -> Span:
     """A span with all of the line that it stands in."""
     end = text.find("\n", span.end)
-    return span._replace(start=text.rfind("\n", 0, span.start) + 1, end=end if end >= 0 else len(text), rank=FIRST)
+    return span._replace(
+        start=text.rfind("\n", 0, span.start) + 1, end=end if end >= 0 else len(text), rank=FIRST
+    )
 
 
 def _spans(text: str, policy: Policy) -> list[Span]:
@@ -162,10 +194,13 @@ def _spans(text: str, policy: Policy) -> list[Span]:
 
 
 def _private(text: str) -> list[Span]:
-    """What somebody put between the tags that say so; nothing is loaded for a text without the word."""
+    """What somebody put between the tags that say so; nothing is loaded for a text without the
+    word.
+    """
     if "private" not in text.lower():
         return []
     from reverie.passages import passages
+
     return [Span(start, end, FIRST, PRIVATE) for start, end in passages(text)]
 
 
@@ -228,7 +263,9 @@ def _replaced(
         while waiting and waiting[-1].start < span.end:
             old = waiting.pop()
             if old.end <= span.start:
-                marks.append(Redaction(old.kind, old.start - here + length, old.end - here + length))
+                marks.append(
+                    Redaction(old.kind, old.start - here + length, old.end - here + length)
+                )
         pieces.append(text[here : span.start])
         length += span.start - here
         here = span.end
@@ -260,10 +297,14 @@ def _names_within(item: Mapping[str, JSON]) -> dict[str, str]:
     return {"value": told} if isinstance(told, str) and "value" in item else {}
 
 
-def _clean_number(item: int, name: str, clean: Callable[[str], str], found: list[Redaction]) -> JSON:
+def _clean_number(
+    item: int, name: str, clean: Callable[[str], str], found: list[Redaction]
+) -> JSON:
     """A card number or a numeric password can come as a number; it leaves as a mark."""
     written = str(item) if item.bit_length() < 128 else ""
-    marked = (family_of(name) in ("password", "pin") and _named(name, written, found)) or clean(written)
+    marked = (family_of(name) in ("password", "pin") and _named(name, written, found)) or clean(
+        written
+    )
     return marked if marked != written else item
 
 

@@ -1,4 +1,5 @@
-"""Sensitive files in conversations: the calls of tools that stand in a message, as `messages.called` writes them.
+"""Sensitive files in conversations: the calls of tools that stand in a message, as
+`messages.called` writes them.
 
 Apart from `sensitive`, which a hook needs and where nothing is loaded that it does not.
 """
@@ -19,6 +20,7 @@ def touches(text: str, policy: Policy) -> bool:
 
 def bare_calls(text: str, policy: Policy) -> str:
     """A message in which calls that are given a sensitive file hold no text of it."""
+
     def without(call: re.Match[str]) -> str:
         given = arguments(call[2])
         touched = touched_by(given, policy)
@@ -28,5 +30,7 @@ def bare_calls(text: str, policy: Policy) -> str:
 
 
 def is_marked_within(text: str) -> bool:
-    """Whether a tool answered with a text that says it is sensitive: one that begins behind the calls in a message."""
+    """Whether a tool answered with a text that says it is sensitive: one that begins behind the
+    calls in a message.
+    """
     return is_marked(CALL.sub("", text).lstrip())

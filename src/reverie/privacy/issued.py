@@ -1,7 +1,8 @@
-"""Secrets that begin as their issuer has them begin: one row each, for prefixes that nothing else has.
+"""Secrets that begin as their issuer has them begin: one row each, for prefixes that nothing else
+has.
 
-From the issuers' public documentation. Identifiers are written the same way (`toolu_…`, `cus_…`, `price_…`), so no rule
-can tell a secret by its having a prefix: each is named here.
+From the issuers' public documentation. Identifiers are written the same way (`toolu_…`, `cus_…`,
+`price_…`), so no rule can tell a secret by its having a prefix: each is named here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ _UUID = r"[a-f0-9]{8}-(?:[a-f0-9]{4}-){3}[a-f0-9]{12}"
 
 
 class Issued(NamedTuple):
-    """What is issued begins with one of `prefixes` (one word, or several) and goes on as `rest` says."""
+    """What is issued begins with one of `prefixes` (one word, or several) and goes on as `rest`
+    says.
+    """
 
     kind: str
     prefixes: str

@@ -1,4 +1,6 @@
-"""What only looks like a secret: where one goes (`<token>`), where one is kept (`os.environ[…]`), words."""
+"""What only looks like a secret: where one goes (`<token>`), where one is kept (`os.environ[…]`),
+words.
+"""
 
 from __future__ import annotations
 
@@ -40,15 +42,76 @@ _PROSE = (
     r"(?i)\b(?:must|required?|least|enter|invalid|incorrect|your|forgot|please|wrong|cannot|should|can"
     r"|characters?|field|does|not|is|was|and|or|with|for|the|to|of)\b"
 )
-_COMMON_VARIABLE = frozenset([
-    "value", "values", "input", "data", "self", "args", "kwargs", "arg", "param", "params", "config",
-    "result", "response", "res", "body", "form", "field", "user_input", "env", "key", "name", "hash", "get",
-    "set", "new", "await", "let", "var", "const", "function", "lambda", "not", "if", "else", "return",
-    "default", "options", "opts", "prompt", "credentials", "credential", "creds", "auth", "response",
-    "request", "payload", "header", "headers", "raw", "plain", "plaintext", "encoded", "encrypted",
-    "hashed", "reset", "changed", "updated", "stored", "saved", "rotated", "generated", "stale", "valid",
-    "correct", "wrong", "authentication",
-])  # fmt: skip
+_COMMON_VARIABLE = frozenset(
+    [
+        "value",
+        "values",
+        "input",
+        "data",
+        "self",
+        "args",
+        "kwargs",
+        "arg",
+        "param",
+        "params",
+        "config",
+        "result",
+        "response",
+        "res",
+        "body",
+        "form",
+        "field",
+        "user_input",
+        "env",
+        "key",
+        "name",
+        "hash",
+        "get",
+        "set",
+        "new",
+        "await",
+        "let",
+        "var",
+        "const",
+        "function",
+        "lambda",
+        "not",
+        "if",
+        "else",
+        "return",
+        "default",
+        "options",
+        "opts",
+        "prompt",
+        "credentials",
+        "credential",
+        "creds",
+        "auth",
+        "response",
+        "request",
+        "payload",
+        "header",
+        "headers",
+        "raw",
+        "plain",
+        "plaintext",
+        "encoded",
+        "encrypted",
+        "hashed",
+        "reset",
+        "changed",
+        "updated",
+        "stored",
+        "saved",
+        "rotated",
+        "generated",
+        "stale",
+        "valid",
+        "correct",
+        "wrong",
+        "authentication",
+    ]
+)
 _MEASURE = (
     r"(?i)^(?:base\d\d|sha-?\d+|md5|hs\d+|rs\d+|es\d+|aes-?\d+.*|oauth-?2.*|utf-?\d+|argon2\w*|pbkdf2\w*"
     r"|ed25519|http/?\d.*|v?\d+(?:\.\d+)+\w*"
@@ -57,7 +120,7 @@ _MEASURE = (
     r"|\w+\.(?:py|js|ts|go|rs|md|json|ya?ml|toml|txt|env|sh))$"
 )
 FEW_DIGITS = 3  # and more: no name in code
-LONGEST = 32    # characters of what may be a measure: "4h…" can begin a long random string too
+LONGEST = 32  # characters of what may be a measure: "4h…" can begin a long random string too
 
 
 @lru_cache(maxsize=512)
@@ -72,7 +135,9 @@ def stands_in(value: str) -> bool:
 
 
 def refers(value: str) -> bool:
-    """Whether it only tells where a secret is: `get_token()`, `self.token`, `vault://db`, `~/.ssh/id`."""
+    """Whether it only tells where a secret is: `get_token()`, `self.token`, `vault://db`,
+    `~/.ssh/id`.
+    """
     return len(value) < 400 and bool(compiled(_REFERENCE).match(value))
 
 
@@ -87,7 +152,9 @@ def is_prose(value: str) -> bool:
 
 
 def is_measure(value: str) -> bool:
-    """Whether it names a thing that has a number in it: `sha256`, `24-hour`, `v1.2.3`, `main.py`."""
+    """Whether it names a thing that has a number in it: `sha256`, `24-hour`, `v1.2.3`,
+    `main.py`.
+    """
     return len(value) < LONGEST and bool(compiled(_MEASURE).match(value))
 
 
@@ -97,12 +164,18 @@ def is_varied(secret: str) -> bool:
         return False
     low = secret.lower()
     return not (
-        "xxxx" in low or low.endswith("example") or "your-" in low or "your_" in low or "placeholder" in low
+        "xxxx" in low
+        or low.endswith("example")
+        or "your-" in low
+        or "your_" in low
+        or "placeholder" in low
     )
 
 
 def is_mixed(value: str) -> bool:
-    """Letters with digits or signs: what people mean by a strong password, and what prose hardly ever is."""
+    """Letters with digits or signs: what people mean by a strong password, and what prose hardly
+    ever is.
+    """
     letters = any(c.isalpha() for c in value)
     digits = any(c.isdigit() for c in value)
     signs = any(c in "!@#$%^&*+=?~" for c in value[:-1])
@@ -135,12 +208,18 @@ def holds_private_key(secret: str) -> bool:
 
 def is_login(secret: str) -> bool:
     """Whether it is `user:password` in base64, or random."""
-    return bool(compiled(r"^[\w.@$+-]+:.").match(decoded(secret))) or (len(secret) >= 20 and is_random(secret))
+    return bool(compiled(r"^[\w.@$+-]+:.").match(decoded(secret))) or (
+        len(secret) >= 20 and is_random(secret)
+    )
 
 
 def is_strong(secret: str) -> bool:
     """Letters of both cases with digits: what nobody writes by chance behind a name and a colon."""
-    return any(map(str.isupper, secret)) and any(map(str.islower, secret)) and any(map(str.isdigit, secret))
+    return (
+        any(map(str.isupper, secret))
+        and any(map(str.islower, secret))
+        and any(map(str.isdigit, secret))
+    )
 
 
 def is_strong_and_random(secret: str) -> bool:

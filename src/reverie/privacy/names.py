@@ -1,4 +1,6 @@
-"""Secrets that one knows by their name: `password: …`, `X_TOKEN=…`, "the password is …", `{"token": …}`."""
+"""Secrets that one knows by their name: `password: …`, `X_TOKEN=…`, "the password is …", `{"token":
+…}`.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +29,47 @@ _KEY_OF = (
     r"|subscription|x)[ _.-]?$"
 )
 NAMES: Mapping[str, Family] = {
-    "password": "password", "passwd": "password", "passphrase": "password", "passcode": "password",
-    "pwd": "password", "pass": "password", "passwort": "password", "kennwort": "password",
-    "wachtwoord": "password", "senha": "password", "mot de passe": "password", "contrasena": "password",
-    "secret": "key", "token": "key", "key": "key", "credential": "key", "pin": "pin",
-}  # fmt: skip
+    "password": "password",
+    "passwd": "password",
+    "passphrase": "password",
+    "passcode": "password",
+    "pwd": "password",
+    "pass": "password",
+    "passwort": "password",
+    "kennwort": "password",
+    "wachtwoord": "password",
+    "senha": "password",
+    "mot de passe": "password",
+    "contrasena": "password",
+    "secret": "key",
+    "token": "key",
+    "key": "key",
+    "credential": "key",
+    "pin": "pin",
+}
 WIDE_NAMES: Mapping[str, Family] = dict.fromkeys(
-    ("密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "пароль", "contraseña",
-     "hasło", "şifre", "lösenord", "كلمة السر", "كلمة المرور", "סיסמה", "पासवर्ड", "mật khẩu"),
+    (
+        "密码",
+        "密碼",
+        "口令",
+        "パスワード",
+        "暗証番号",
+        "비밀번호",
+        "암호",
+        "пароль",
+        "contraseña",
+        "hasło",
+        "şifre",
+        "lösenord",
+        "كلمة السر",
+        "كلمة المرور",
+        "סיסמה",
+        "पासवर्ड",
+        "mật khẩu",
+    ),
     "password",
-)  # fmt: skip
-LABELS = frozenset((*NAMES, *WIDE_NAMES))    # "password": "Passwort" is a label in another language
+)
+LABELS = frozenset((*NAMES, *WIDE_NAMES))  # "password": "Passwort" is a label in another language
 _WITH_PASS = tuple(row for row in NAMES.items() if "pass" in row[0])
 _WITHOUT_PASS = tuple(row for row in NAMES.items() if "pass" not in row[0])
 
@@ -121,14 +153,24 @@ def _is_password(a: Assigned) -> bool:
         return is_mixed(value) and len(value) >= 6
     if value.replace("_", "").isalpha() and not a.quoted:
         return _is_word_password(a)
-    return a.quoted or a.equals or a.ends or (is_mixed(value) and not is_measure(value)) or value.isdigit()
+    return (
+        a.quoted
+        or a.equals
+        or a.ends
+        or (is_mixed(value) and not is_measure(value))
+        or value.isdigit()
+    )
 
 
 def _is_word_password(a: Assigned) -> bool:
-    """`DB_PASSWORD=letmein` is one; `password=user_input`, `f(password=value)`, `password: must be …` not."""
+    """`DB_PASSWORD=letmein` is one; `password=user_input`, `f(password=value)`, `password: must be
+    …` not.
+    """
     if a.argument and not a.name.isupper():
         return False
-    identifier = "_" in a.value or (not a.value.islower() and not a.value.isupper() and not a.value.istitle())
+    identifier = "_" in a.value or (
+        not a.value.islower() and not a.value.isupper() and not a.value.istitle()
+    )
     if identifier and not a.name.isupper():
         return False
     return a.ends
@@ -147,8 +189,12 @@ def _is_key(a: Assigned) -> bool:
     return secret and len(value) >= 8 and value.isalnum()
 
 
-def _assigned(text: str, lower: str, at: int, word: str, family: Family) -> tuple[Assigned, int, int] | None:
-    """What stands behind the name that holds `word` at `at`, and where; `None` when nothing is assigned."""
+def _assigned(
+    text: str, lower: str, at: int, word: str, family: Family
+) -> tuple[Assigned, int, int] | None:
+    """What stands behind the name that holds `word` at `at`, and where; `None` when nothing is
+    assigned.
+    """
     found = _tail().match(text, at + len(word))
     if found is None or not _is_a_name(text, lower, at, word):
         return None
@@ -159,7 +205,9 @@ def _assigned(text: str, lower: str, at: int, word: str, family: Family) -> tupl
     stem = before.rstrip(_NAME_CHARS)
     prefix = before[len(stem) :]
     bare = found["flag"] is not None and not prefix.startswith("--")
-    if bare and not (stem.rstrip().endswith(",") and not prefix and word != "pass"):    # "user ann, password …"
+    if bare and not (
+        stem.rstrip().endswith(",") and not prefix and word != "pass"
+    ):  # "user ann, password …"
         return None
     if found["xml"] is not None and text[end : end + 2] != "</":
         return None
@@ -198,7 +246,9 @@ def _trimmed(value: str) -> str:
 
 
 def aligned_lower(text: str) -> str:
-    """The text in lower case, letter for letter: `İ` would grow into two and shift every place behind it."""
+    """The text in lower case, letter for letter: `İ` would grow into two and shift every place
+    behind it.
+    """
     lower = text.lower()
     return lower if len(lower) == len(text) else text.translate(_ASCII_LOWER)
 
@@ -227,7 +277,9 @@ def assignment_spans(text: str, lower: str) -> Iterator[Span]:
 
 
 def _to_its_end(text: str, assigned: Assigned, start: int, end: int) -> int:
-    """Where to stop: a value is judged by its first 256 characters, for linear time, but goes as a whole."""
+    """Where to stop: a value is judged by its first 256 characters, for linear time, but goes as a
+    whole.
+    """
     if assigned.quoted or end - start < LOOK:
         return end
     rest = compiled(r"[^\s\"'`,;&<]*").match(text, end)
@@ -239,17 +291,25 @@ def family_of(name: str) -> Family | None:
     lower = aligned_lower(name)
     for word, family in {**NAMES, **WIDE_NAMES}.items():
         at = lower.rfind(word)
-        if at >= 0 and _is_a_name(name, lower, at, word) and compiled(_NAME_END).match(name, at + len(word)):
+        if (
+            at >= 0
+            and _is_a_name(name, lower, at, word)
+            and compiled(_NAME_END).match(name, at + len(word))
+        ):
             return family
     return None
 
 
 def kind_of(name: str, value: str) -> str | None:
-    """The kind of secret `value` is when it stands under the key `name`; `None` when that tells nothing."""
+    """The kind of secret `value` is when it stands under the key `name`; `None` when that tells
+    nothing.
+    """
     family = family_of(name) if name and value else None
     if family is None:
         return None
-    assigned = Assigned(family, name, value, quoted=True, weak=False, equals=True, ends=True, argument=False)
+    assigned = Assigned(
+        family, name, value, quoted=True, weak=False, equals=True, ends=True, argument=False
+    )
     return _kind(family) if _is_secret(assigned) else None
 
 

@@ -19,9 +19,11 @@ class Span(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """A row: text holding one of `anchors` is searched with `pattern`; group `s`, or all of it, is secret.
+    """A row: text holding one of `anchors` is searched with `pattern`; group `s`, or all of it, is
+    secret.
 
-    Anchors of a *spoken* row are in lower case and may stand in short words; others stand in one long word.
+    Anchors of a *spoken* row are in lower case and may stand in short words; others stand in one
+    long word.
     """
 
     kind: str

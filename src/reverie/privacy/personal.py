@@ -1,4 +1,6 @@
-"""What identifies a person: cards, IBANs, US-SSNs (`PERSONAL`); on request, mail and phone (`CONTACT`)."""
+"""What identifies a person: cards, IBANs, US-SSNs (`PERSONAL`); on request, mail and phone
+(`CONTACT`).
+"""
 
 from __future__ import annotations
 
@@ -29,19 +31,34 @@ def _is_card(written: str) -> bool:
         return False
     groups = re.split(r"[ -]", written)
     grouped = (
-        len(groups) == 1 or all(len(g) == 4 for g in groups[:-1]) or [len(g) for g in groups][:2] == [4, 6]
+        len(groups) == 1
+        or all(len(g) == 4 for g in groups[:-1])
+        or [len(g) for g in groups][:2] == [4, 6]
     )
     return grouped and bool(compiled(_CARD).match(digits)) and _luhn(digits)
 
 
 # Length of an IBAN by country (ISO 13616 registry).
 _IBAN_COUNTRIES: Mapping[int, str] = {
-    15: "NO", 16: "BE", 18: "DK FO FI GL NL FK SD", 19: "MK SI", 20: "AT BA EE KZ LT LU XK MN",
-    21: "CH HR LI LV", 22: "BG BH CR DE GB GE IE ME RS VA", 23: "AE GI IL IQ OM SO TL",
-    24: "AD CZ ES MD PK RO SA SE SK TN VG", 25: "LY PT ST", 26: "IS TR", 27: "BI DJ FR GR IT MC MR SM",
-    28: "AL AZ BY CY DO GT HU LB NI PL SV", 29: "BR EG PS QA UA", 30: "JO KW MU YE", 31: "MT SC", 32: "LC",
+    15: "NO",
+    16: "BE",
+    18: "DK FO FI GL NL FK SD",
+    19: "MK SI",
+    20: "AT BA EE KZ LT LU XK MN",
+    21: "CH HR LI LV",
+    22: "BG BH CR DE GB GE IE ME RS VA",
+    23: "AE GI IL IQ OM SO TL",
+    24: "AD CZ ES MD PK RO SA SE SK TN VG",
+    25: "LY PT ST",
+    26: "IS TR",
+    27: "BI DJ FR GR IT MC MR SM",
+    28: "AL AZ BY CY DO GT HU LB NI PL SV",
+    29: "BR EG PS QA UA",
+    30: "JO KW MU YE",
+    31: "MT SC",
+    32: "LC",
     33: "RU",
-}  # fmt: skip
+}
 _IBAN_LENGTH = {code: length for length, codes in _IBAN_COUNTRIES.items() for code in codes.split()}
 
 
@@ -55,7 +72,8 @@ PERSONAL: tuple[Shape, ...] = (
     Shape("payment-card", (), r"(?<![\w.+-])\d(?:[ -]?\d){12,18}(?![\w-]|\.\d)", _is_card),
     Shape("us-ssn", (), r"(?<![\w.-])(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\w-]|\.\d)"),
 )
-# An address or a number is often the fact to remember ("Ann's mail is …"), so these wait to be asked for.
+# An address or a number is often the fact to remember ("Ann's mail is …"), so these wait to be
+# asked for.
 CONTACT: tuple[Shape, ...] = (
     Shape(
         "email",
@@ -63,7 +81,11 @@ CONTACT: tuple[Shape, ...] = (
         r"(?<![\w.+-])[A-Za-z0-9][\w.+-]{0,63}@"
         r"[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,24}\b",
     ),
-    Shape("phone", (), r"(?<![\w.+])\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d(?:[ .-]?\d){6,11}(?![\w-])"),
+    Shape(
+        "phone",
+        (),
+        r"(?<![\w.+])\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d(?:[ .-]?\d){6,11}(?![\w-])",
+    ),
     Shape("phone", (), r"(?<![\w.+-])(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\w-])"),
 )
 

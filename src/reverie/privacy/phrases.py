@@ -28,7 +28,13 @@ PHRASES: tuple[Shape, ...] = (
         None,
         spoken=True,
     ),
-    Shape("url-password", ("://",), r"://(?P<s>[A-Za-z0-9_-]{20,256})@(?=[\w\[])", is_random, spoken=True),
+    Shape(
+        "url-password",
+        ("://",),
+        r"://(?P<s>[A-Za-z0-9_-]{20,256})@(?=[\w\[])",
+        is_random,
+        spoken=True,
+    ),
     Shape(
         "bearer-token",
         ("bearer", "token "),
@@ -79,13 +85,29 @@ PHRASES: tuple[Shape, ...] = (
         r"(?:curl|wget)\s[^\n|;]{0,200}?(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,64}:(?P<s>[^\s\"']{2,})",
         spoken=True,
     ),
-    Shape("netrc-password", ("login ",), r"\blogin\s+[^\s]{1,64}\s+password\s+(?P<s>\S+)", spoken=True),
-    Shape("okta-token", ("ssws 00",), r"SSWS (?P<s>00[A-Za-z0-9_-]{38,})", spoken=True),
-    Shape("basic-auth", ('"auth"',), r'"auth"\s?:\s?"(?P<s>[A-Za-z0-9+/]{8,}={0,2})"', is_login, spoken=True),
     Shape(
-        "basic-auth", ("auth plain", "auth login"), r"AUTH (?:PLAIN|LOGIN) (?P<s>[A-Za-z0-9+/]{8,}={0,2})", spoken=True
+        "netrc-password", ("login ",), r"\blogin\s+[^\s]{1,64}\s+password\s+(?P<s>\S+)", spoken=True
     ),
-    Shape("password-hash", ("$apr1$", "$1$"), r"\$(?:apr1|1)\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}", spoken=True),
+    Shape("okta-token", ("ssws 00",), r"SSWS (?P<s>00[A-Za-z0-9_-]{38,})", spoken=True),
+    Shape(
+        "basic-auth",
+        ('"auth"',),
+        r'"auth"\s?:\s?"(?P<s>[A-Za-z0-9+/]{8,}={0,2})"',
+        is_login,
+        spoken=True,
+    ),
+    Shape(
+        "basic-auth",
+        ("auth plain", "auth login"),
+        r"AUTH (?:PLAIN|LOGIN) (?P<s>[A-Za-z0-9+/]{8,}={0,2})",
+        spoken=True,
+    ),
+    Shape(
+        "password-hash",
+        ("$apr1$", "$1$"),
+        r"\$(?:apr1|1)\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}",
+        spoken=True,
+    ),
     Shape(
         "sql-password",
         ("identified", "password '", 'password "'),
@@ -131,9 +153,18 @@ PHRASES: tuple[Shape, ...] = (
         spoken=True,
     ),
     Shape(
-        "spoken-password", ("with passphrase ",), r"\bwith passphrase (?P<s>[^\s'\"]{6,64})", is_strong, spoken=True
+        "spoken-password",
+        ("with passphrase ",),
+        r"\bwith passphrase (?P<s>[^\s'\"]{6,64})",
+        is_strong,
+        spoken=True,
     ),
-    Shape("xml-password", ("<password ",), r"<password\s[^<>]{1,200}>(?P<s>[^<>\s]{4,256})</", spoken=True),
+    Shape(
+        "xml-password",
+        ("<password ",),
+        r"<password\s[^<>]{1,200}>(?P<s>[^<>\s]{4,256})</",
+        spoken=True,
+    ),
     Shape(
         "cli-password",
         ("sqlcmd", "rabbitmqctl"),

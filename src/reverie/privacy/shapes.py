@@ -1,7 +1,8 @@
-"""Secrets that one knows by the shape their issuer gave them: the table `SHAPES` and how it is searched.
+"""Secrets that one knows by the shape their issuer gave them: the table `SHAPES` and how it is
+searched.
 
-A new issuer is a new row of `issued.ISSUED`, or here where its prefix alone does not tell, and a made-up example of it
-in `bench/privacy/cases.py`.
+A new issuer is a new row of `issued.ISSUED`, or here where its prefix alone does not tell, and a
+made-up example of it in `bench/privacy/cases.py`.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ LONG = 16  # no issued token is shorter, and few words are longer
 
 
 _B64 = r"[A-Za-z0-9+/]"
-# The same, asked behind one letter or three: a pattern that begins with letters is searched far faster, and these
-# two are tried on nearly every text.
+# The same, asked behind one letter or three: a pattern that begins with letters is searched far
+# faster, and these two are tried on nearly every text.
 _FREE_1, _FREE_3 = (
-    rf"(?:(?<![A-Za-z0-9]{letters})|(?<=\\[nrt]{letters})|(?<=%[0-9A-F][0-9A-F]{letters}))" for letters in (".", "...")
+    rf"(?:(?<![A-Za-z0-9]{letters})|(?<=\\[nrt]{letters})|(?<=%[0-9A-F][0-9A-F]{letters}))"
+    for letters in (".", "...")
 )
 _PEM_BODY = r"(?:[^-]++|-(?!----))*+"
 _PEM_LINES = (
@@ -40,7 +42,11 @@ SHAPES: tuple[Shape, ...] = (
         rf"(?:{_PEM_BODY}-----END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----|{_PEM_LINES})",
         spoken=True,
     ),
-    Shape("private-key", ("b3BlbnNzaC1rZXktdjE",), r"b3BlbnNzaC1rZXktdjE(?:[A-Za-z0-9+/]{16,}={0,2}\s?)+"),
+    Shape(
+        "private-key",
+        ("b3BlbnNzaC1rZXktdjE",),
+        r"b3BlbnNzaC1rZXktdjE(?:[A-Za-z0-9+/]{16,}={0,2}\s?)+",
+    ),
     Shape(
         "private-key",
         ("private-lines:",),
@@ -49,8 +55,12 @@ SHAPES: tuple[Shape, ...] = (
     ),
     Shape("age-key", ("AGE-SECRET-KEY-",), r"AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
     *(
-        Shape(row.kind, tuple(row.prefixes.split()),
-              rf"{FREE}(?:{'|'.join(map(re.escape, row.prefixes.split()))}){row.rest}", is_varied)
+        Shape(
+            row.kind,
+            tuple(row.prefixes.split()),
+            rf"{FREE}(?:{'|'.join(map(re.escape, row.prefixes.split()))}){row.rest}",
+            is_varied,
+        )
         for row in ISSUED
     ),
     Shape("anthropic-key", ("sk-ant-",), r"sk-ant-[a-z0-9]{2,12}-[A-Za-z0-9_-]{20,}", is_varied),
@@ -62,13 +72,32 @@ SHAPES: tuple[Shape, ...] = (
     ),
     Shape("openrouter-key", ("sk-or-v1-",), r"sk-or-v1-[A-Za-z0-9]{20,}", is_varied),
     Shape(
-        "openai-key", ("sk-",), rf"{FREE}sk-(?:[a-z]{{2,6}}-)?(?=[A-Za-z]*\d)[A-Za-z0-9]{{20,}}", is_varied
+        "openai-key",
+        ("sk-",),
+        rf"{FREE}sk-(?:[a-z]{{2,6}}-)?(?=[A-Za-z]*\d)[A-Za-z0-9]{{20,}}",
+        is_varied,
     ),
-    Shape("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{20,}", is_varied),
+    Shape(
+        "github-token",
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+        r"gh[pousr]_[A-Za-z0-9]{20,}",
+        is_varied,
+    ),
     Shape("github-token", ("github_pat_",), r"github_pat_[A-Za-z0-9_]{20,}", is_varied),
     Shape(
         "gitlab-token",
-        ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glagent-", "gloas-", "glsoat-", "glft-", "glimt-"),
+        (
+            "glpat-",
+            "gldt-",
+            "glrt-",
+            "glcbt-",
+            "glptt-",
+            "glagent-",
+            "gloas-",
+            "glsoat-",
+            "glft-",
+            "glimt-",
+        ),
         r"gl(?:pat|dt|rt|cbt|ptt|agent|oas|soat|ft|imt)-[A-Za-z0-9_.-]{20,}",
         is_varied,
     ),
@@ -117,7 +146,10 @@ SHAPES: tuple[Shape, ...] = (
         is_varied,
     ),
     Shape(
-        "discord-webhook", ("/api/webhooks/",), r"/api/webhooks/(?P<s>\d{15,}/[A-Za-z0-9_-]{40,})", is_varied
+        "discord-webhook",
+        ("/api/webhooks/",),
+        r"/api/webhooks/(?P<s>\d{15,}/[A-Za-z0-9_-]{40,})",
+        is_varied,
     ),
     Shape(
         "discord-token",
@@ -156,12 +188,23 @@ SHAPES: tuple[Shape, ...] = (
         is_varied,
     ),
     Shape("npm-token", ("npm_",), r"npm_[A-Za-z0-9]{30,}", is_varied),
-    Shape("npm-token", ("_authtoken",), r"_authToken\s?=\s?\"?(?P<s>[^\s\"$]{10,})", is_varied, spoken=True),
+    Shape(
+        "npm-token",
+        ("_authtoken",),
+        r"_authToken\s?=\s?\"?(?P<s>[^\s\"$]{10,})",
+        is_varied,
+        spoken=True,
+    ),
     Shape("pypi-token", ("pypi-",), r"pypi-[A-Za-z0-9_-]{40,}", is_varied),
     Shape("rubygems-key", ("rubygems_",), r"rubygems_[a-f0-9]{40,}", is_varied),
     Shape("cargo-token", ("cio",), rf"{FREE}cio[A-Za-z0-9]{{32}}(?![A-Za-z0-9])", is_random),
     Shape("docker-token", ("dckr_",), r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}", is_varied),
-    Shape("huggingface-token", ("hf_", "api_org_"), rf"{FREE}(?:hf|api_org)_[A-Za-z0-9]{{30,}}", is_varied),
+    Shape(
+        "huggingface-token",
+        ("hf_", "api_org_"),
+        rf"{FREE}(?:hf|api_org)_[A-Za-z0-9]{{30,}}",
+        is_varied,
+    ),
     Shape("replicate-token", ("r8_",), rf"{FREE}r8_[A-Za-z0-9]{{30,}}", is_varied),
     Shape("groq-key", ("gsk_",), r"gsk_[A-Za-z0-9]{30,}", is_varied),
     Shape("xai-key", ("xai-",), r"xai-[A-Za-z0-9]{40,}", is_varied),
@@ -176,7 +219,12 @@ SHAPES: tuple[Shape, ...] = (
     Shape("digitalocean-token", ("do",), r"do[opr]_v1_[a-f0-9]{40,}", is_varied),
     Shape("databricks-token", ("dapi",), r"dapi[a-f0-9]{32}(?:-\d)?(?![A-Za-z0-9])", is_varied),
     Shape("vault-token", ("hvs.", "hvb.", "hvr."), r"hv[sbr]\.[A-Za-z0-9_-]{20,}", is_varied),
-    Shape("terraform-token", (".atlasv1.",), r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}", is_varied),
+    Shape(
+        "terraform-token",
+        (".atlasv1.",),
+        r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}",
+        is_varied,
+    ),
     Shape("pulumi-token", ("pul-",), rf"{FREE}pul-[a-f0-9]{{40}}", is_varied),
     Shape(
         "grafana-token",
@@ -184,7 +232,9 @@ SHAPES: tuple[Shape, ...] = (
         r"(?:glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}|glc_[A-Za-z0-9+/=]{32,})",
         is_varied,
     ),
-    Shape("newrelic-key", ("NRAK-", "NRJS-", "NRII-"), r"NR(?:AK|JS|II)-[A-Za-z0-9_-]{19,}", is_varied),
+    Shape(
+        "newrelic-key", ("NRAK-", "NRJS-", "NRII-"), r"NR(?:AK|JS|II)-[A-Za-z0-9_-]{19,}", is_varied
+    ),
     Shape("dynatrace-token", ("dt0c01.",), r"dt0c01\.[A-Z0-9]{24}\.[A-Z0-9]{64}", is_varied),
     Shape("sentry-token", ("sntrys_", "sntryu_"), r"sntry[su]_[A-Za-z0-9+/=_]{40,}", is_varied),
     Shape(
@@ -196,11 +246,18 @@ SHAPES: tuple[Shape, ...] = (
     Shape("twilio-key", ("SK", "AC"), rf"{FREE}SK[a-f0-9]{{32}}(?![A-Za-z0-9])", is_varied),
     Shape("sendgrid-key", ("SG.",), r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}", is_varied),
     Shape("mailgun-key", ("key-",), rf"{FREE}key-[a-f0-9]{{32}}(?![A-Za-z0-9])", is_varied),
-    Shape("mailchimp-key", ("-us",), r"(?<![A-Za-z0-9])[a-f0-9]{32}-us\d{1,2}(?![A-Za-z0-9])", is_varied),
+    Shape(
+        "mailchimp-key",
+        ("-us",),
+        r"(?<![A-Za-z0-9])[a-f0-9]{32}-us\d{1,2}(?![A-Za-z0-9])",
+        is_varied,
+    ),
     Shape("brevo-key", ("xkeysib-",), r"xkeysib-[a-f0-9]{40,}-[A-Za-z0-9]{10,}", is_varied),
     Shape("postman-key", ("PMAK-",), r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}", is_varied),
     Shape("figma-token", ("figd_",), r"figd_[A-Za-z0-9_-]{30,}", is_varied),
-    Shape("linear-key", ("lin_api_", "lin_oauth_"), r"lin_(?:api|oauth)_[A-Za-z0-9]{30,}", is_varied),
+    Shape(
+        "linear-key", ("lin_api_", "lin_oauth_"), r"lin_(?:api|oauth)_[A-Za-z0-9]{30,}", is_varied
+    ),
     Shape(
         "notion-token",
         ("ntn_", "secret_"),
@@ -214,7 +271,12 @@ SHAPES: tuple[Shape, ...] = (
         r"(?:sbp_[a-f0-9]{40}|sb_secret_[A-Za-z0-9_-]{20,})",
         is_varied,
     ),
-    Shape("planetscale-token", ("pscale_",), r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{30,}", is_varied),
+    Shape(
+        "planetscale-token",
+        ("pscale_",),
+        r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{30,}",
+        is_varied,
+    ),
     Shape(
         "flyio-token",
         ("fo1_", "flyv1 fm"),
@@ -223,7 +285,10 @@ SHAPES: tuple[Shape, ...] = (
         spoken=True,
     ),
     Shape(
-        "doppler-token", ("dp.",), rf"{FREE}dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{{40,}}", is_varied
+        "doppler-token",
+        ("dp.",),
+        rf"{FREE}dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{{40,}}",
+        is_varied,
     ),
     Shape("tailscale-key", ("tskey-",), r"tskey-[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{20,}", is_varied),
     Shape(
@@ -244,9 +309,23 @@ SHAPES: tuple[Shape, ...] = (
         r"eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}",
         is_varied,
     ),
-    Shape("private-key", ("LS0tLS1CRUdJTi",), r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{20,}={0,2}", holds_private_key),
-    Shape("asana-token", ("/",), r"(?<![\w/.-])\d/\d{12,}(?:/\d{12,})?:(?P<s>[a-f0-9]{32})(?![a-f0-9])", is_varied),
-    Shape("azure-devops-token", ("AZDO",), rf"{FREE}[A-Za-z0-9]{{76}}AZDO[A-Za-z0-9]{{4}}(?![A-Za-z0-9])"),
+    Shape(
+        "private-key",
+        ("LS0tLS1CRUdJTi",),
+        r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{20,}={0,2}",
+        holds_private_key,
+    ),
+    Shape(
+        "asana-token",
+        ("/",),
+        r"(?<![\w/.-])\d/\d{12,}(?:/\d{12,})?:(?P<s>[a-f0-9]{32})(?![a-f0-9])",
+        is_varied,
+    ),
+    Shape(
+        "azure-devops-token",
+        ("AZDO",),
+        rf"{FREE}[A-Za-z0-9]{{76}}AZDO[A-Za-z0-9]{{4}}(?![A-Za-z0-9])",
+    ),
     Shape(
         "rapidapi-key",
         ("msh",),
@@ -260,14 +339,17 @@ SHAPES: tuple[Shape, ...] = (
 def _anchors(spoken: bool) -> tuple[tuple[str, int], ...]:
     """Anchors with their rows: `in` is far cheaper than the expressions, and nearly always says no.
 
-    A *spoken* anchor can stand in ordinary short words, and is looked for in the text in lower case.
+    A *spoken* anchor can stand in ordinary short words, and is looked for in the text in lower
+    case.
     """
     rows = [(row, shape) for row, shape in enumerate(SHAPES) if shape.spoken == spoken]
     return tuple((anchor, row) for row, shape in rows for anchor in shape.anchors)
 
 
 def rows_in(text: str, lower: str) -> list[int]:
-    """The rows of `SHAPES` worth trying. Prose has no long words, so most rows are never even looked for."""
+    """The rows of `SHAPES` worth trying. Prose has no long words, so most rows are never even
+    looked for.
+    """
     rows = [row for anchor, row in _anchors(spoken=True) if anchor in lower]
     words = text.split()
     if max(map(len, words), default=0) >= LONG:

@@ -1,12 +1,15 @@
-"""One score for each candidate from about forty numbers about it, by coefficients that were learned.
+"""One score for each candidate from about forty numbers about it, by coefficients that were
+learned.
 
-How far words, meaning and surroundings are to be trusted depends on the memories: in short turns of talk the turns
-around a match and the speaker matter, in long documents meaning alone is best. So the numbers stand beside their
-product with the typical length of a text here. The scorer is linear; its coefficients lie readable in `ranker.json`,
-made by `python -m bench.retrieval.train`, which also says how well they do on conversations they have not seen.
+How far words, meaning and surroundings are to be trusted depends on the memories: in short turns of
+talk the turns around a match and the speaker matter, in long documents meaning alone is best. So
+the numbers stand beside their product with the typical length of a text here. The scorer is linear;
+its coefficients lie readable in `ranker.json`, made by `python -m bench.retrieval.train`, which
+also says how well they do on conversations they have not seen.
 
-Always true: the order does not depend on the calibration; equal candidates are ordered by id; what has no vector is
-judged by its words, what has no session has no neighbours, and neither is an error.
+Always true: the order does not depend on the calibration; equal candidates are ordered by id; what
+has no vector is judged by its words, what has no session has no neighbours, and neither is an
+error.
 """
 
 from __future__ import annotations
@@ -26,9 +29,23 @@ from reverie.search.pool import Pool
 Floats = npt.NDArray[np.float64]
 Column = npt.NDArray[np.floating]
 
-MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-          "december")
-_MONTH = re.compile(r"\b(" + "|".join(f"{m[:3]}(?:{m[3:]})?" for m in MONTHS) + r")\b\.?", re.IGNORECASE)
+MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_MONTH = re.compile(
+    r"\b(" + "|".join(f"{m[:3]}(?:{m[3:]})?" for m in MONTHS) + r")\b\.?", re.IGNORECASE
+)
 _YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
 _DAY = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)?\b")
 _FIRST_PERSON = re.compile(r"\b(?:i|my|me|mine|i'm|i've)\b", re.IGNORECASE)
@@ -46,7 +63,11 @@ class Question:
     @property
     def months(self) -> tuple[int, ...]:
         """Months that are named, 1..12. A sentence that begins with "May" asks for permission."""
-        found = (m.group(1).lower()[:3] for m in _MONTH.finditer(self.text) if m.start() or m.group(1).lower() != "may")
+        found = (
+            m.group(1).lower()[:3]
+            for m in _MONTH.finditer(self.text)
+            if m.start() or m.group(1).lower() != "may"
+        )
         return tuple(dict.fromkeys(i for f in found for i, m in enumerate(MONTHS, 1) if m[:3] == f))
 
     @property
@@ -77,21 +98,33 @@ def dated(question: Question, at: npt.NDArray[np.float64]) -> Column:
         here = np.isin(month, months)
         fit += np.where(here, 1.0, -0.5)
         if days:
-            day = (when.astype("datetime64[D]") - when.astype("datetime64[M]").astype("datetime64[D]")).astype(int) + 1
+            day = (
+                when.astype("datetime64[D]") - when.astype("datetime64[M]").astype("datetime64[D]")
+            ).astype(int) + 1
             fit += here & (np.min(np.abs(day[:, None] - np.array(days)), axis=1) <= 2)
     if years:
-        fit += np.where(np.isin(when.astype("datetime64[Y]").astype(np.int64) + 1970, years), 0.3, -0.3)
+        fit += np.where(
+            np.isin(when.astype("datetime64[Y]").astype(np.int64) + 1970, years), 0.3, -0.3
+        )
     return fit
 
 
 def spoken(question: Question, pool: Pool) -> tuple[Column, Column]:
-    """(1 for a turn of somebody whom the question names, −1 for others; the same for the user where it says "I")."""
+    """(1 for a turn of somebody whom the question names, −1 for others; the same for the user where
+    it says "I").
+    """
     codes, where = np.unique(pool.speaker, return_inverse=True)
     names = [str(pool.names[code]).lower() for code in codes]
     asked = question.text.lower()
-    named = [bool(n) and n not in ROLES and re.search(rf"\b{re.escape(n)}\b", asked) is not None for n in names]
+    named = [
+        bool(n) and n not in ROLES and re.search(rf"\b{re.escape(n)}\b", asked) is not None
+        for n in names
+    ]
     mine = question.first_person
-    by_name = [0.0 if not n or not any(named) else 1.0 if hit else -1.0 for n, hit in zip(names, named, strict=True)]
+    by_name = [
+        0.0 if not n or not any(named) else 1.0 if hit else -1.0
+        for n, hit in zip(names, named, strict=True)
+    ]
     by_role = [0.0 if n not in ROLES or not mine else 1.0 if n in USERS else -1.0 for n in names]
     return np.array(by_name)[where], np.array(by_role)[where]
 
@@ -118,16 +151,20 @@ def bests(values: Column, group: npt.NDArray[np.int64], most: int = 3) -> tuple[
 
 
 def talk(pool: Pool) -> npt.NDArray[np.bool_]:
-    """Which candidates are turns of talk: said by somebody, between other turns, in one of several sessions.
+    """Which candidates are turns of talk: said by somebody, between other turns, in one of several
+    sessions.
 
-    A fact stands by itself, though a session wrote it down: what was written before it says nothing about it.
+    A fact stands by itself, though a session wrote it down: what was written before it says nothing
+    about it.
     """
     beside = ~np.isnan(pool.near_dense).all(axis=1) | (pool.near_words > 0).any(axis=1)
     return np.asarray((pool.session > 0) & (pool.speaker > 0) & beside & (pool.sessions > 1))
 
 
 def features(question: Question, pool: Pool) -> dict[str, Column]:
-    """The numbers about each candidate, by name. `meaning` columns are in spreads above what means nothing here."""
+    """The numbers about each candidate, by name. `meaning` columns are in spreads above what means
+    nothing here.
+    """
     spread = max(pool.spread, 0.02)
     z = (pool.dense - pool.mean) / spread
     matched = z[(pool.words > 0) & ~np.isnan(z)]
@@ -146,24 +183,45 @@ def features(question: Question, pool: Pool) -> dict[str, Column]:
         "meaning place": -np.log1p(places(z)),
         "words": b,
         "words log": np.log1p(pool.words),
-        "words place": np.where(pool.words > 0, -np.log1p(places(pool.words)), -np.log1p(len(pool))),
-        "meaning before": near_z[:, 1], "meaning after": near_z[:, 2],
-        "meaning around": np.maximum(near_z, 0.0).max(axis=1), "meaning two away": near_z[:, 0] + near_z[:, 3],
-        "words before": near_b[:, 1], "words after": near_b[:, 2], "words two before": near_b[:, 0],
+        "words place": np.where(
+            pool.words > 0, -np.log1p(places(pool.words)), -np.log1p(len(pool))
+        ),
+        "meaning before": near_z[:, 1],
+        "meaning after": near_z[:, 2],
+        "meaning around": np.maximum(near_z, 0.0).max(axis=1),
+        "meaning two away": near_z[:, 0] + near_z[:, 3],
+        "words before": near_b[:, 1],
+        "words after": near_b[:, 2],
+        "words two before": near_b[:, 0],
         "words two after": near_b[:, 3],
         "session meaning": np.where(alone, 0.0, mean_z),
         "session words": np.where(alone, 0.0, mean_b),
         "session best words": np.where(alone, 0.0, best_b),
         "session best meaning": np.where(alone, 0.0, best_z),
-        "speaker": by_name, "role": by_role, "date": dated(question, pool.at),
+        "speaker": by_name,
+        "role": by_role,
+        "date": dated(question, pool.at),
         "length": np.log1p(pool.length) - np.log1p(pool.typical),
-        "asks": pool.asks.astype(np.float64), "asked before": (pool.asked & turn).astype(np.float64),
+        "asks": pool.asks.astype(np.float64),
+        "asked before": (pool.asked & turn).astype(np.float64),
         "stands alone": alone.astype(np.float64),
     }
 
 
-WITH_LENGTH = ("meaning", "meaning place", "words", "words log", "words place", "meaning before", "meaning after",
-               "words before", "session meaning", "session words", "session best words", "length")
+WITH_LENGTH = (
+    "meaning",
+    "meaning place",
+    "words",
+    "words log",
+    "words place",
+    "meaning before",
+    "meaning after",
+    "words before",
+    "session meaning",
+    "session words",
+    "session best words",
+    "length",
+)
 """What is to be trusted more or less where texts are long."""
 
 WITH_FOCUS = ("meaning", "words")
@@ -171,7 +229,9 @@ WITH_FOCUS = ("meaning", "words")
 
 
 ALONE = ("meaning", "meaning place", "words", "words log", "words place", "length")
-"""What is to be trusted more or less of a memory that is no turn of a conversation: a fact, a document, code."""
+"""What is to be trusted more or less of a memory that is no turn of a conversation: a fact, a
+document, code.
+"""
 
 
 def contexts_of(pool: Pool) -> tuple[tuple[str, float], ...]:
@@ -183,7 +243,9 @@ WITH = {"length": WITH_LENGTH, "focus": WITH_FOCUS}
 
 
 def matrix(question: Question, pool: Pool) -> tuple[Floats, tuple[str, ...]]:
-    """[n, F] and the names of its columns: features, and some of them times what the memories are like."""
+    """[n, F] and the names of its columns: features, and some of them times what the memories are
+    like.
+    """
     found = features(question, pool)
     columns = dict(found)
     for context, size in contexts_of(pool):
@@ -199,19 +261,37 @@ def focus(pool: Pool) -> float:
 
 
 def outlook(pool: Pool) -> Floats:
-    """What says whether anything here answers a query: the best by meaning and by words, the length of texts."""
+    """What says whether anything here answers a query: the best by meaning and by words, the length
+    of texts.
+    """
     best_cosine = float(np.nanmax(pool.dense)) if np.isfinite(pool.dense).any() else 0.0
     z = (best_cosine - pool.mean) / max(pool.spread, 0.02)
     best_words = float(pool.words.max(initial=0.0))
-    few = 1.0 / (1.0 + len(pool) / 30.0)    # in a small store no word is rare and the spread says little
-    return np.array([best_cosine, z, np.log1p(best_words), np.log(max(pool.typical, 1.0) / 100.0), focus(pool), 1.0,
-                     few, few * best_cosine, few * z, few * np.log1p(best_words)])
+    few = 1.0 / (
+        1.0 + len(pool) / 30.0
+    )  # in a small store no word is rare and the spread says little
+    return np.array(
+        [
+            best_cosine,
+            z,
+            np.log1p(best_words),
+            np.log(max(pool.typical, 1.0) / 100.0),
+            focus(pool),
+            1.0,
+            few,
+            few * best_cosine,
+            few * z,
+            few * np.log1p(best_words),
+        ]
+    )
 
 
 def lifted(scores: Floats, named: npt.NDArray[np.bool_]) -> Floats:
-    """Scores in which candidates that hold an identifier of the question stand above all others, in their own order.
+    """Scores in which candidates that hold an identifier of the question stand above all others, in
+    their own order.
 
-    No development question names one, so this is not learned: who asks for E4021 wants what says E4021 (CC-23).
+    No development question names one, so this is not learned: who asks for E4021 wants what says
+    E4021 (CC-23).
     """
     if named.any() and not named.all():
         scores = scores + named * max(0.0, scores[~named].max() - scores[named].min() + 0.1)
@@ -220,7 +300,9 @@ def lifted(scores: Floats, named: npt.NDArray[np.bool_]) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Ranker:
-    """Coefficients: one for each column, and those that turn a score into how likely it is to matter."""
+    """Coefficients: one for each column, and those that turn a score into how likely it is to
+    matter.
+    """
 
     weights: Mapping[str, float]
     slope: float
@@ -231,8 +313,11 @@ class Ranker:
         found = features(question, pool)
         contexts = contexts_of(pool)
         # The same as matrix() times the weights, with each product taken once for all candidates.
-        weights = [self.weights[name] + sum(self.weights.get(f"{name} × {context}", 0.0) * size
-                                            for context, size in contexts) for name in found]
+        weights = [
+            self.weights[name]
+            + sum(self.weights.get(f"{name} × {context}", 0.0) * size for context, size in contexts)
+            for name in found
+        ]
         scores = np.stack(list(found.values()), axis=1) @ np.array(weights)
         alone = sum(self.weights[f"{name} × alone"] * found[name] for name in ALONE)
         return lifted(scores + found["stands alone"] * alone, pool.named > 0)
@@ -240,8 +325,9 @@ class Ranker:
     def likely(self, scores: Floats, pool: Pool) -> Floats:
         """How likely each candidate is to matter, 0..1, in the same order as the scores.
 
-        One half is where it begins to be worth showing to somebody who has not asked: nine in ten questions that
-        nothing here answers find nothing above it, in small stores and in large ones (bench/retrieval/train.py).
+        One half is where it begins to be worth showing to somebody who has not asked: nine in ten
+        questions that nothing here answers find nothing above it, in small stores and in large ones
+        (bench/retrieval/train.py).
         """
         prospects = float(outlook(pool) @ np.array(self.outlook))
         margin = self.slope * (scores - scores.max(initial=-np.inf)) + prospects

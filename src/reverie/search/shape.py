@@ -1,7 +1,8 @@
 """From a ranking to an answer: bounded priors, the gate, diversity.
 
-Priors say how much a memory deserves to be believed and recalled, whatever is asked. Each moves the odds of a hit by a
-quarter at most, so that none can bury what fits the question well (CONSTANTS row 17). Reading never changes them.
+Priors say how much a memory deserves to be believed and recalled, whatever is asked. Each moves the
+odds of a hit by a quarter at most, so that none can bury what fits the question well (CONSTANTS row
+17). Reading never changes them.
 """
 
 import math
@@ -13,32 +14,43 @@ from reverie.model import Hit, Memory
 from reverie.search.triggers import called
 from reverie.words import folded
 
-BOUND = 0.25              # how far one prior may move the odds, either way
-RECENT_HOURS = 24.0       # recency boost 1 + 0.25·e^(−hours since last use / 24) (B57, bounded)
+BOUND = 0.25  # how far one prior may move the odds, either way
+RECENT_HOURS = 24.0  # recency boost 1 + 0.25·e^(−hours since last use / 24) (B57, bounded)
 EMOTION = {"low": 1.05, "medium": 1.15, "high": 1.25}
-SAME_SEASON = 1.1         # of what was kept in a time of the same name, such as release-week (B56)
+SAME_SEASON = 1.1  # of what was kept in a time of the same name, such as release-week (B56)
 
-UNVERIFIED = 0.5          # of the odds of what others wrote, which no other prior can make up for
-FEW = 3                   # one in so many memories of a block may be such, and one in any case
+UNVERIFIED = 0.5  # of the odds of what others wrote, which no other prior can make up for
+FEW = 3  # one in so many memories of a block may be such, and one in any case
 
-OUTDATED = {CHANGED: 0.85, GONE: 1 - BOUND}    # of what was said about code that is not so any more, or not there
+OUTDATED = {
+    CHANGED: 0.85,
+    GONE: 1 - BOUND,
+}  # of what was said about code that is not so any more, or not there
 
-GATE_KEEP, GATE_DROP = 0.90, 0.95    # CONSTANTS: score gate rel / drop
-SHOW = 0.5                # the chance from which on something surfaces; set so that nine quiet turns in ten stay clean
-BESIDE = math.exp(-1.0)   # what surfaces beside the best has at least so much of its odds; `search.gate` tells chances
+GATE_KEEP, GATE_DROP = 0.90, 0.95  # CONSTANTS: score gate rel / drop
+# the chance from which on something surfaces; set so that nine quiet turns in ten stay clean
+SHOW = 0.5
+BESIDE = math.exp(
+    -1.0
+)  # what surfaces beside the best has at least so much of its odds; `search.gate` tells chances
 
 
 def surfaces(memory: Memory, now: float) -> bool:
-    """Whether it may surface unasked: its kind does, it is true now, it waits for no look and no moment, and the code
-    that it speaks of is there.
+    """Whether it may surface unasked: its kind does, it is true now, it waits for no look and no
+    moment, and the code that it speaks of is there.
     """
-    return (kind_of(memory.kind).surfaces and holds(memory, now) and is_ripe(memory) and not awaits(memory)
-            and standing(memory) != GONE)
+    return (
+        kind_of(memory.kind).surfaces
+        and holds(memory, now)
+        and is_ripe(memory)
+        and not awaits(memory)
+        and standing(memory) != GONE
+    )
 
 
 def prior(memory: Memory, now: float, season: str = "") -> float:
-    """The product of the bounded priors: retention, recency, trust, strength, emotion, success, season, and whether
-    the code that it speaks of is as it was.
+    """The product of the bounded priors: retention, recency, trust, strength, emotion, success,
+    season, and whether the code that it speaks of is as it was.
     """
     factors = (
         0.9 + 0.2 * retention(memory, now),
@@ -77,14 +89,20 @@ def success(memory: Memory) -> float:
 
 def shaped(hits: Sequence[Hit], now: float, season: str = "") -> list[Hit]:
     """Hits with their odds weighed by the priors, best first, ties by id."""
-    weighed = [Hit(hit.memory, weigh(hit.score, prior(hit.memory, now, season)), hit.why) for hit in hits]
+    weighed = [
+        Hit(hit.memory, weigh(hit.score, prior(hit.memory, now, season)), hit.why) for hit in hits
+    ]
     return sorted(weighed, key=lambda hit: (-hit.score, hit.memory.id))
 
 
 def marked(hits: Iterable[Hit]) -> list[Hit]:
     """The same hits; those that speak of code that has changed since say so in `why`."""
-    return [hit._replace(why=tuple(dict.fromkeys((*hit.why, mark)))) if hit.memory.details and (
-        mark := outdated(hit.memory)) else hit for hit in hits]
+    return [
+        hit._replace(why=tuple(dict.fromkeys((*hit.why, mark))))
+        if hit.memory.details and (mark := outdated(hit.memory))
+        else hit
+        for hit in hits
+    ]
 
 
 def weigh(score: float, factor: float) -> float:
@@ -94,8 +112,11 @@ def weigh(score: float, factor: float) -> float:
     return odds / (1.0 + odds)
 
 
-def gate(scores: Sequence[float], most: int, keep: float = GATE_KEEP, drop: float = GATE_DROP) -> int:
-    """How many of some falling scores stand out: those within `keep` of the best, up to the first fall below `drop`
+def gate(
+    scores: Sequence[float], most: int, keep: float = GATE_KEEP, drop: float = GATE_DROP
+) -> int:
+    """How many of some falling scores stand out: those within `keep` of the best, up to the first
+    fall below `drop`
 
     of the one before, but never more than `most` (X6; CC-27).
     """
@@ -113,9 +134,9 @@ def odds(chance: float) -> float:
 
 
 def passed(hits: Sequence[Hit], limit: int) -> list[Hit]:
-    """Which of some ranked hits surface by themselves, at most `limit`: what a trigger called up, and, if the best of
-    the others reaches `SHOW`, those that stand beside it; of what others wrote, few, and behind all else, of which none
-    is held against it.
+    """Which of some ranked hits surface by themselves, at most `limit`: what a trigger called up,
+    and, if the best of the others reaches `SHOW`, those that stand beside it; of what others wrote,
+    few, and behind all else, of which none is held against it.
     """
     others = [hit for hit in hits if not called(hit)]
     firm = beside([hit for hit in others if not unverified(hit.memory)])
@@ -126,27 +147,36 @@ def passed(hits: Sequence[Hit], limit: int) -> list[Hit]:
 def beside(hits: Sequence[Hit]) -> list[Hit]:
     """Of some ranked hits the best, if it reaches `SHOW`, and those that stand beside it."""
     opened = bool(hits) and hits[0].score >= SHOW
-    return list(hits[:gate([odds(hit.score) for hit in hits], len(hits), BESIDE, 0.0)]) if opened else []
+    return (
+        list(hits[: gate([odds(hit.score) for hit in hits], len(hits), BESIDE, 0.0)])
+        if opened
+        else []
+    )
 
 
 def firm_first(hits: Sequence[Hit], limit: int) -> list[Hit]:
-    """At most `limit` hits, in order, but what others wrote behind all that somebody stands behind, and few of it."""
+    """At most `limit` hits, in order, but what others wrote behind all that somebody stands behind,
+    and few of it.
+    """
     doubtful = [hit for hit in hits if unverified(hit.memory)]
     if not doubtful:
         return list(hits[:limit])
     firm = [hit for hit in hits if not unverified(hit.memory)]
-    return [*firm, *doubtful[:max(1, limit // FEW)]][:limit]
+    return [*firm, *doubtful[: max(1, limit // FEW)]][:limit]
 
 
 def settled(hits: Sequence[Hit], limit: int, *, automatic: bool) -> list[Hit]:
-    """The final list: different from each other, and for an automatic one only what is likely needed."""
+    """The final list: different from each other, and for an automatic one only what is likely
+    needed.
+    """
     some = distinct(hits)
     return passed(some, limit) if automatic else some[:limit]
 
 
 def distinct(hits: Sequence[Hit]) -> list[Hit]:
-    """Hits of different texts, letter case and white space apart: of those with one text the first, in its place. A
-    passage of a conversation steps back for what was kept of it, whichever of the two came first.
+    """Hits of different texts, letter case and white space apart: of those with one text the first,
+    in its place. A passage of a conversation steps back for what was kept of it, whichever of the
+    two came first.
     """
     kept: dict[str, Hit] = {}
     for hit in hits:

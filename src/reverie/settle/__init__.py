@@ -1,12 +1,14 @@
-"""What happens after a turn, in one serial place: texts get vectors, events are learned from, the next block is made.
+"""What happens after a turn, in one serial place: texts get vectors, events are learned from, the
+next block is made.
 
-*Prepare* (`settle.preparing`) looks only at the newest turn of a conversation; the READERS look at every event that
-concerns them, in order, each with a cursor of its own. Nothing here runs in a caller's path: the companion calls it
-from its thread, a detached worker for other processes, scripts and tests call it directly. Between processes a lease
-says who settles; everybody may read and append meanwhile.
+*Prepare* (`settle.preparing`) looks only at the newest turn of a conversation; the READERS look at
+every event that concerns them, in order, each with a cursor of its own. Nothing here runs in a
+caller's path: the companion calls it from its thread, a detached worker for other processes,
+scripts and tests call it directly. Between processes a lease says who settles; everybody may read
+and append meanwhile.
 
-An event that a reader fails on is recorded as `failed` and the cursor moves on. A model that is not there is not a
-failure: texts go on waiting, words go on finding.
+An event that a reader fails on is recorded as `failed` and the cursor moves on. A model that is not
+there is not a failure: texts go on waiting, words go on finding.
 """
 
 from __future__ import annotations
@@ -36,20 +38,30 @@ from reverie.settle.reading import Reader, Work, follow, waits
 from reverie.store import Store
 
 LEASE = "settle"
-LEASE_SECONDS = 30.0     # renewed at each step; a settler that died is replaced after this long
+LEASE_SECONDS = 30.0  # renewed at each step; a settler that died is replaced after this long
 ASKING = "settle:model"  # the lease of who asks the language model
-ASKING_SECONDS = 300.0   # an event may need several answers of a minute
-COSTLY = 4               # texts of memories that take as long to embed as one chunk of a file
-FEW = 20                 # events that are read with it in one step; few of them are due
-PATIENCE = 60.0          # seconds that `settled` waits for another settler that makes no headway: two leases
+ASKING_SECONDS = 300.0  # an event may need several answers of a minute
+COSTLY = 4  # texts of memories that take as long to embed as one chunk of a file
+FEW = 20  # events that are read with it in one step; few of them are due
+PATIENCE = (
+    60.0  # seconds that `settled` waits for another settler that makes no headway: two leases
+)
 
-READERS: tuple[Reader, ...] = (holding.READER, learning.READER, gathering.READER, experiencing.READER,
-                               remedying.READER, reconciling.READER, maintaining.READER, anchoring.READER)
+READERS: tuple[Reader, ...] = (
+    holding.READER,
+    learning.READER,
+    gathering.READER,
+    experiencing.READER,
+    remedying.READER,
+    reconciling.READER,
+    maintaining.READER,
+    anchoring.READER,
+)
 """Who follows the event log, in this order: what is learned is reconciled in the same step."""
 
 LEARNERS = (learning.READER, gathering.READER, experiencing.READER, remedying.READER)
 
-Tell = Callable[[str, int, int | None], None]    # stage, done, of how many
+Tell = Callable[[str, int, int | None], None]  # stage, done, of how many
 
 
 def silent(_stage: str, _done: int, _total: int | None) -> None:
@@ -60,18 +72,25 @@ class Settled(NamedTuple):
     """What one call of `settle` did."""
 
     embedded: int = 0
-    learned: int = 0          # memories that came out of events
-    events: int = 0           # events that were read, once for each reader
-    failed: int = 0           # events that could not be
-    waiting: int = 0          # texts that still have no vector
-    trouble: str = ""         # why, if the embedder or the language model did not answer
-    mirrored: int = 0         # lines of people that were taken in from the Markdown mirror
+    learned: int = 0  # memories that came out of events
+    events: int = 0  # events that were read, once for each reader
+    failed: int = 0  # events that could not be
+    waiting: int = 0  # texts that still have no vector
+    trouble: str = ""  # why, if the embedder or the language model did not answer
+    mirrored: int = 0  # lines of people that were taken in from the Markdown mirror
 
     def then(self, step: Settled) -> Settled:
         """This and one more step; the trouble of the last one that did anything, or met some."""
         trouble = step.trouble if step or step.trouble else self.trouble
-        return Settled(self.embedded + step.embedded, self.learned + step.learned, self.events + step.events,
-                       self.failed + step.failed, step.waiting, trouble, self.mirrored + step.mirrored)
+        return Settled(
+            self.embedded + step.embedded,
+            self.learned + step.learned,
+            self.events + step.events,
+            self.failed + step.failed,
+            step.waiting,
+            trouble,
+            self.mirrored + step.mirrored,
+        )
 
     def __bool__(self) -> bool:
         """Whether anything was done."""
@@ -79,12 +98,18 @@ class Settled(NamedTuple):
 
 
 def settled(work: Callable[[], Work], holder: str, tell: Tell = silent) -> Settled:
-    """Embed, learn and reconcile until nothing waits. Somebody else who is at it is waited for while they get on.
+    """Embed, learn and reconcile until nothing waits. Somebody else who is at it is waited for
+    while they get on.
 
-    `work` gives what is worked with at this moment. `trouble` says why something is left: no model answers, or who is
-    at it and stands still.
+    `work` gives what is worked with at this moment. `trouble` says why something is left: no model
+    answers, or who is at it and stands still.
     """
-    store, done, others, total = work().store, Settled(), "", texts_left(work()) + chunks_left(work())
+    store, done, others, total = (
+        work().store,
+        Settled(),
+        "",
+        texts_left(work()) + chunks_left(work()),
+    )
     try:
         while True:
             if store.acquire(LEASE, holder, LEASE_SECONDS, work().now):
@@ -105,7 +130,9 @@ def settled(work: Callable[[], Work], holder: str, tell: Tell = silent) -> Settl
 
 
 def others_go_on(work: Callable[[], Work], tell: Tell) -> bool:
-    """Wait for another settler; False once nothing is left to do or it stands still, True when it has gone."""
+    """Wait for another settler; False once nothing is left to do or it stands still, True when it
+    has gone.
+    """
     last, since = headway(work()), clock.ticks()
     while work().store.holder(LEASE, work().now) is not None:
         if not work_left(work()):
@@ -121,14 +148,24 @@ def others_go_on(work: Callable[[], Work], tell: Tell) -> bool:
 
 
 def headway(work: Work) -> tuple[int, ...]:
-    """What moves while somebody settles: texts that wait, the newest event, where each reader stands."""
-    return (texts_left(work), work.store.last_event(), *(work.store.cursor(reader.name) for reader in READERS))
+    """What moves while somebody settles: texts that wait, the newest event, where each reader
+    stands.
+    """
+    return (
+        texts_left(work),
+        work.store.last_event(),
+        *(work.store.cursor(reader.name) for reader in READERS),
+    )
 
 
 def standstill(work: Work, lease: str) -> str:
     """Who is at what is left to do; empty where nothing is left, or nobody is at it."""
     other = work.store.holder(lease, work.now)
-    return f"Not everything is settled yet: {other} is at it. Try again later" if other and work_left(work) else ""
+    return (
+        f"Not everything is settled yet: {other} is at it. Try again later"
+        if other and work_left(work)
+        else ""
+    )
 
 
 def texts_left(work: Work) -> int:
@@ -141,21 +178,30 @@ def leave_word(store: Store, trouble: str) -> None:
     with suppress(ReverieError):
         if trouble or store.meta("trouble"):
             first = trouble.splitlines()[0] if trouble else ""
-            store.set_meta("trouble", json.dumps({"at": clock.now(), "text": first}) if trouble else "")
+            store.set_meta(
+                "trouble", json.dumps({"at": clock.now(), "text": first}) if trouble else ""
+            )
 
 
 def work_left(work: Work) -> bool:
     """Whether a text waits for a vector or an event to be read."""
-    return (any(waits(work, reader) for reader in READERS) or asks(work) or mirroring.waits(work) or sharing.waits(work)
-            or bool(work.embedder and work.store.waiting(1, model_of(work.embedder))))
+    return (
+        any(waits(work, reader) for reader in READERS)
+        or asks(work)
+        or mirroring.waits(work)
+        or sharing.waits(work)
+        or bool(work.embedder and work.store.waiting(1, model_of(work.embedder)))
+    )
 
 
 def slow_readers() -> tuple[Reader, ...]:
-    """Who follows the event log with a language model, a few events a step, when nothing else is to be done.
+    """Who follows the event log with a language model, a few events a step, when nothing else is to
+    be done.
 
     Loaded where there is a model only: a command that recalls waits for every import.
     """
     from reverie.settle import answering, extracting, weighing
+
     return (extracting.READER, answering.READER, weighing.READER)
 
 
@@ -176,8 +222,13 @@ def ask(work: Work, holder: str) -> Settled:
     finally:
         work.store.release(ASKING, holder)
     done = read.values()
-    return Settled(0, read["extract"].added + read["answer"].added, sum(r.events for r in done),
-                   sum(r.failed for r in done), trouble=next((r.trouble for r in done if r.trouble), ""))
+    return Settled(
+        0,
+        read["extract"].added + read["answer"].added,
+        sum(r.events for r in done),
+        sum(r.failed for r in done),
+        trouble=next((r.trouble for r in done if r.trouble), ""),
+    )
 
 
 def one_step(work: Work, batch: int = BATCH, holder: str = "") -> Settled:
@@ -189,18 +240,27 @@ def one_step(work: Work, batch: int = BATCH, holder: str = "") -> Settled:
     if work.embedder is not None:
         try:
             adopt(work.store, work.embedder)
-            embedded = (embed_waiting(work.store, work.embedder, batch)
-                        or embed_chunks(work.store, work.embedder, max(1, batch // COSTLY)))
+            embedded = embed_waiting(work.store, work.embedder, batch) or embed_chunks(
+                work.store, work.embedder, max(1, batch // COSTLY)
+            )
         except NO_VECTOR as err:
             trouble = str(err)
             hopeless = work.settings.offline and not isinstance(err, EmbedderUnavailable)
     work = work._replace(trouble=trouble, hopeless=hopeless)
     read = [(reader, follow(work, reader)) for reader in READERS]
-    done = Settled(embedded, sum(r.added for reader, r in read if reader in LEARNERS), sum(r.events for _, r in read),
-                   sum(r.failed for _, r in read), len(work.store.waiting(1, model_of(work.embedder))), trouble)
+    done = Settled(
+        embedded,
+        sum(r.added for reader, r in read if reader in LEARNERS),
+        sum(r.events for _, r in read),
+        sum(r.failed for _, r in read),
+        len(work.store.waiting(1, model_of(work.embedder))),
+        trouble,
+    )
     done = done if done else done._replace(mirrored=mirroring.follow(work) + sharing.follow(work))
     if done or not holder:
         return done
-    anchoring.look_out(work, holder, lambda: work.store.acquire(LEASE, holder, LEASE_SECONDS, clock.now()))
+    anchoring.look_out(
+        work, holder, lambda: work.store.acquire(LEASE, holder, LEASE_SECONDS, clock.now())
+    )
     more = ask(work, holder)
     return done.then(more)._replace(waiting=done.waiting, trouble=trouble or more.trouble)

@@ -1,12 +1,14 @@
-"""What memories say of code is held against the code: anchors are made, and looked after whenever an index is renewed.
+"""What memories say of code is held against the code: anchors are made, and looked after whenever
+an index is renewed.
 
-A reader makes anchors of what a new memory's text names, and of its `files`, in the indexed repositories of its space:
-only of what goes out of date, and only where the file has not been altered since it was said. Of two work trees of a
-project the file must look the same in both.
+A reader makes anchors of what a new memory's text names, and of its `files`, in the indexed
+repositories of its space: only of what goes out of date, and only where the file has not been
+altered since it was said. Of two work trees of a project the file must look the same in both.
 
-Looking after costs next to nothing for code that is what it was: the index says so. What has altered becomes one event
-`anchor` a space, which can be taken back; what an anchor says of itself decides, so a mark goes when the code comes
-back, and two processes at it do the same. The anchors of a work tree that is not there any more pass on to the project.
+Looking after costs next to nothing for code that is what it was: the index says so. What has
+altered becomes one event `anchor` a space, which can be taken back; what an anchor says of itself
+decides, so a mark goes when the code comes back, and two processes at it do the same. The anchors
+of a work tree that is not there any more pass on to the project.
 """
 
 from __future__ import annotations
@@ -40,13 +42,13 @@ if TYPE_CHECKING:
     from reverie.store import Store
 
 ADDING = ("remember", "learn", "gather", "extract", "answer", "revise", "mirror", "import")
-LEASE = "code"           # of who parses: the work is done once
+LEASE = "code"  # of who parses: the work is done once
 LEASE_SECONDS = 60.0
-ROOTS = "anchored"       # meta: repositories that anchors are in
-LOOKED = "anchors_looked"    # meta: when they were looked at last, unasked
-EVERY = 60.0             # seconds between two such looks
+ROOTS = "anchored"  # meta: repositories that anchors are in
+LOOKED = "anchors_looked"  # meta: when they were looked at last, unasked
+EVERY = 60.0  # seconds between two such looks
 PAGE = 500
-MOST_TOLD = 20           # places that an event names
+MOST_TOLD = 20  # places that an event names
 
 
 def anchored(memory: Memory, anchors: Sequence[Anchor], now: float) -> list[Change]:
@@ -55,9 +57,11 @@ def anchored(memory: Memory, anchors: Sequence[Anchor], now: float) -> list[Chan
     if details == memory.details:
         return []
     old, new = ties(memory, anchors_of(memory)), ties(memory, kept)
-    return [Revise(memory.id, {"details": with_anchors(memory, kept), "updated_at": now}),
-            *(Link(edge._replace(weight=0.0)) for node, edge in old.items() if node not in new),
-            *(Link(edge) for node, edge in new.items() if node not in old)]
+    return [
+        Revise(memory.id, {"details": with_anchors(memory, kept), "updated_at": now}),
+        *(Link(edge._replace(weight=0.0)) for node, edge in old.items() if node not in new),
+        *(Link(edge) for node, edge in new.items() if node not in old),
+    ]
 
 
 # Making
@@ -72,35 +76,62 @@ def named(work: Work, event: Event) -> Decision:
     ids = dict.fromkeys(one.memory_id for one in records if one.op == "add" or "text" in one.after)
     memories = [memory for memory in work.store.get(list(ids)) if speaks_of_code(work, memory)]
     eyes: Eyes = {}
-    changes = [change for memory in memories for change in anchored(memory, by_its_words(
-        work, memory, roots, eyes, event.at if event.verb == "revise" else memory.at), work.now)]
+    changes = [
+        change
+        for memory in memories
+        for change in anchored(
+            memory,
+            by_its_words(
+                work, memory, roots, eyes, event.at if event.verb == "revise" else memory.at
+            ),
+            work.now,
+        )
+    ]
     keep_roots(work.store, changes)
     return Decision(changes, memories)
 
 
 def speaks_of_code(work: Work, memory: Memory) -> bool:
     """Whether anchors are to be looked for in what a memory says."""
-    return (memory.active and goes_out_of_date(memory) and not is_talk(memory)
-            and not work.settings.is_off(memory.space))
+    return (
+        memory.active
+        and goes_out_of_date(memory)
+        and not is_talk(memory)
+        and not work.settings.is_off(memory.space)
+    )
 
 
-def by_its_words(work: Work, memory: Memory, roots: Sequence[str], eyes: Eyes, said: float) -> list[Anchor]:
-    """A memory's anchors, with what its text, `said` at that moment, names in place of what it named before."""
+def by_its_words(
+    work: Work, memory: Memory, roots: Sequence[str], eyes: Eyes, said: float
+) -> list[Anchor]:
+    """A memory's anchors, with what its text, `said` at that moment, names in place of what it
+    named before.
+    """
     from reverie.code.naming import words_of
+
     given = [anchor for anchor in anchors_of(memory) if anchor.by != NAMED]
     words = words_of(memory.text)
     words = words._replace(paths=tuple(dict.fromkeys((*words.paths, *memory.files))))
     if not words:
         return given
-    found = [some for root in roots_of(memory.space, roots) if (some := found_in(work, root, words, eyes, said))]
-    agree = all([(one.path, one.symbol, one.shape) for one in some]
-                == [(one.path, one.symbol, one.shape) for one in found[0]] for some in found)
+    found = [
+        some
+        for root in roots_of(memory.space, roots)
+        if (some := found_in(work, root, words, eyes, said))
+    ]
+    agree = all(
+        [(one.path, one.symbol, one.shape) for one in some]
+        == [(one.path, one.symbol, one.shape) for one in found[0]]
+        for some in found
+    )
     there = {anchor.place for anchor in given}
     return given + [one for one in (found[0] if found and agree else ()) if one.place not in there]
 
 
 def roots_of(space: str, roots: Sequence[str]) -> list[str]:
-    """The indexed repositories that a space belongs to, the project's own folder before its work trees."""
+    """The indexed repositories that a space belongs to, the project's own folder before its work
+    trees.
+    """
     mine = [root for root in roots if config.space_of(Path(root)) in lineage(space)]
     return sorted(mine, key=lambda root: (config.project_root(Path(root)) != Path(root), root))
 
@@ -109,6 +140,7 @@ def found_in(work: Work, root: str, words: Words, eyes: Eyes, said: float) -> li
     """What words mean in one repository, as far as it looks as it did when they were said."""
     from reverie.code.anchor import eye, seen
     from reverie.code.naming import meant
+
     sights = eye(work.store.code, root, work.now, eyes, work.policy)
     found = meant(work.store.code, root, words, sights.known)
     as_then = [one for one in found if (sight := sights.file(one.path)) and sight.mtime <= said]
@@ -117,8 +149,15 @@ def found_in(work: Work, root: str, words: Words, eyes: Eyes, said: float) -> li
 
 def keep_roots(store: Store, changes: Sequence[Change]) -> None:
     """Keep in which repositories there are anchors, now that these changes are made."""
-    keep_anchored(store, {anchor.root for change in changes if isinstance(change, Revise)
-                          for anchor in anchors_in(change.fields.get("details", NOTHING))})
+    keep_anchored(
+        store,
+        {
+            anchor.root
+            for change in changes
+            if isinstance(change, Revise)
+            for anchor in anchors_in(change.fields.get("details", NOTHING))
+        },
+    )
 
 
 def keep_anchored(store: Store, roots: set[str]) -> None:
@@ -133,9 +172,11 @@ def anchored_roots(store: Store) -> list[str]:
 
 
 def places_seen(work: Work, places: Sequence[str]) -> list[Anchor]:
-    """How these files and symbols look now: "path", "path:Symbol.name", from the working directory or whole.
+    """How these files and symbols look now: "path", "path:Symbol.name", from the working directory
+    or whole.
 
-    NotFound where there is no such file or symbol, or it is in no indexed repository; BadInput for more than MOST.
+    NotFound where there is no such file or symbol, or it is in no indexed repository; BadInput for
+    more than MOST.
     """
     if len(places) > MOST:
         raise BadInput(f"A memory is about {MOST} files and symbols at most, not {len(places)}")
@@ -149,6 +190,7 @@ def place_seen(work: Work, text: str, eyes: Eyes) -> Anchor:
     """How one file or symbol looks now."""
     from reverie.code.anchor import eye, seen
     from reverie.store.code import root_of
+
     path, _, symbol = text.strip().replace("::", ":").partition(":")
     place = (config.here() / Path(path).expanduser()).resolve()
     root = root_of(work.store.code, place)
@@ -156,11 +198,21 @@ def place_seen(work: Work, text: str, eyes: Eyes) -> Anchor:
     sights = eye(work.store.code, root, work.now, eyes, work.policy)
     sight = sights.file(inside)
     if sight is None:
-        raise NotFound(f"{place} is no file that memory may read. Name a file, or a symbol of it: path:Class.method")
-    names = sorted({one.qual for one in sight.symbols if name in (one.qual, one.name) or one.qual.endswith(f".{name}")})
+        raise NotFound(
+            f"{place} is no file that memory may read. Name a file, or a symbol of it: path:Class.method"
+        )
+    names = sorted(
+        {
+            one.qual
+            for one in sight.symbols
+            if name in (one.qual, one.name) or one.qual.endswith(f".{name}")
+        }
+    )
     if name and name not in names and len(names) != 1:
         several = f"; it has {', '.join(names[:5])}" if names else ""
-        raise NotFound(f"{inside} does not define {name}{several}. `reverie symbol {name}` tells where it is")
+        raise NotFound(
+            f"{inside} does not define {name}{several}. `reverie symbol {name}` tells where it is"
+        )
     anchor = seen(sights, inside, name if not name or name in names else names[0])
     assert anchor is not None
     return anchor
@@ -172,11 +224,14 @@ def place_seen(work: Work, text: str, eyes: Eyes) -> Anchor:
 def looked_at(work: Work, root: str) -> None:
     """Hold every anchor of a repository against its index, which is up to date."""
     from reverie.code.anchor import Sights
+
     sights = Sights(work.store.code, root, work.now, work.policy)
 
     def decide(memories: Sequence[Memory]) -> list[Change]:
         tied = set(work.store.edges([memory.id for memory in memories], ("about",)))
-        return [change for memory in memories for change in looked_after(sights, memory, tied, work.now)]
+        return [
+            change for memory in memories for change in looked_after(sights, memory, tied, work.now)
+        ]
 
     for page in concerned(work, root):
         for space in sorted({memory.space for memory in page}):
@@ -186,18 +241,28 @@ def looked_at(work: Work, root: str) -> None:
 def concerned(work: Work, root: str) -> Iterator[list[Memory]]:
     """Memories that count and have anchors in a repository, page by page."""
     for page in pages(work.store, Filter(having=ANCHORS, limit=PAGE)):
-        yield [memory for memory in page if any(belongs(anchor, memory, root) for anchor in anchors_of(memory))
-               and not work.settings.is_off(memory.space)]
+        yield [
+            memory
+            for memory in page
+            if any(belongs(anchor, memory, root) for anchor in anchors_of(memory))
+            and not work.settings.is_off(memory.space)
+        ]
 
 
 def belongs(anchor: Anchor, memory: Memory, root: str) -> bool:
-    """Whether an anchor is one of this repository, or of a work tree of it that is not there any more."""
-    return anchor.root == root or (not Path(anchor.root).is_dir()
-                                   and config.space_of(Path(root)) in lineage(memory.space))
+    """Whether an anchor is one of this repository, or of a work tree of it that is not there any
+    more.
+    """
+    return anchor.root == root or (
+        not Path(anchor.root).is_dir() and config.space_of(Path(root)) in lineage(memory.space)
+    )
 
 
-def made_so(work: Work, space: str, ids: Sequence[str], decide: Callable[[Sequence[Memory]], list[Change]]) -> None:
-    """Make so what is decided of some memories of a space, in one transaction; anew where they were altered meanwhile.
+def made_so(
+    work: Work, space: str, ids: Sequence[str], decide: Callable[[Sequence[Memory]], list[Change]]
+) -> None:
+    """Make so what is decided of some memories of a space, in one transaction; anew where they were
+    altered meanwhile.
 
     Those that somebody alters all the time are left as they are: the next look will see.
     """
@@ -209,43 +274,67 @@ def made_so(work: Work, space: str, ids: Sequence[str], decide: Callable[[Sequen
         with work.store.alone():
             if work.store.get(ids) == memories:
                 keep_roots(work.store, changes)
-                work.store.apply(changes, Event("anchor", space, work.now, payload={"code": told(changes)}))
+                work.store.apply(
+                    changes, Event("anchor", space, work.now, payload={"code": told(changes)})
+                )
                 return
 
 
 def looked_after(sights: Sights, memory: Memory, tied: set[Edge], now: float) -> list[Change]:
-    """What becomes of a memory whose code may have changed; `tied` are the `about` edges that there are.
+    """What becomes of a memory whose code may have changed; `tied` are the `about` edges that there
+    are.
 
     A memory that took in another one has its anchors, but perhaps not its edges.
     """
     anchors = present(sights, memory)
     changes = anchored(memory, anchors, now)
     made = {change.edge for change in changes if isinstance(change, Link)}
-    return changes + [Link(edge) for edge in ties(memory, anchors).values() if edge not in tied | made]
+    return changes + [
+        Link(edge) for edge in ties(memory, anchors).values() if edge not in tied | made
+    ]
 
 
 def present(sights: Sights, memory: Memory) -> list[Anchor]:
     """A memory's anchors as they are to be kept now."""
     from reverie.code.anchor import looked_after as after
-    return [after(sights, anchor._replace(root=sights.root)) if belongs(anchor, memory, sights.root) else anchor
-            for anchor in anchors_of(memory)]
+
+    return [
+        after(sights, anchor._replace(root=sights.root))
+        if belongs(anchor, memory, sights.root)
+        else anchor
+        for anchor in anchors_of(memory)
+    ]
 
 
 def told(changes: Sequence[Change]) -> list[str]:
     """What happened to the code, in words, as an event keeps it."""
-    found = [anchor for change in changes if isinstance(change, Revise)
-             for anchor in anchors_in(change.fields["details"])]
-    return list(dict.fromkeys(f"{anchor.place} {anchor.state or 'holds'}" for anchor in found))[:MOST_TOLD]
+    found = [
+        anchor
+        for change in changes
+        if isinstance(change, Revise)
+        for anchor in anchors_in(change.fields["details"])
+    ]
+    return list(dict.fromkeys(f"{anchor.place} {anchor.state or 'holds'}" for anchor in found))[
+        :MOST_TOLD
+    ]
 
 
 def first_look(work: Work, root: str) -> None:
-    """A repository was indexed for the first time: memories of its space that name code of it get their anchors."""
+    """A repository was indexed for the first time: memories of its space that name code of it get
+    their anchors.
+    """
     home = config.space_of(Path(root))
     eyes: Eyes = {}
 
     def decide(memories: Sequence[Memory]) -> list[Change]:
-        return [change for memory in memories if speaks_of_code(work, memory) and not anchors_of(memory)
-                for change in anchored(memory, by_its_words(work, memory, [root], eyes, memory.at), work.now)]
+        return [
+            change
+            for memory in memories
+            if speaks_of_code(work, memory) and not anchors_of(memory)
+            for change in anchored(
+                memory, by_its_words(work, memory, [root], eyes, memory.at), work.now
+            )
+        ]
 
     for space in sorted(one for one in work.store.stats().spaces if home in lineage(one)):
         for page in pages(work.store, Filter(spaces=(space,), limit=PAGE)):
@@ -253,11 +342,21 @@ def first_look(work: Work, root: str) -> None:
 
 
 def confirmed(work: Work, anchors: Sequence[Anchor]) -> list[Anchor]:
-    """Anchors at what the code is now: what they speak of was found to be so. What is gone is let go of."""
+    """Anchors at what the code is now: what they speak of was found to be so. What is gone is let
+    go of.
+    """
     from reverie.code.anchor import eye, seen
+
     eyes: Eyes = {}
-    found = [seen(eye(work.store.code, one.root, work.now, eyes, work.policy), one.path, one.symbol, one.by)
-             for one in anchors]
+    found = [
+        seen(
+            eye(work.store.code, one.root, work.now, eyes, work.policy),
+            one.path,
+            one.symbol,
+            one.by,
+        )
+        for one in anchors
+    ]
     return [now for now in found if now is not None]
 
 
@@ -267,6 +366,7 @@ def brought_up(work: Work, root: str, holder: str, going: Callable[[], object]) 
     `going` is called again and again meanwhile.
     """
     from reverie.code.index import mapped
+
     store = work.store
 
     def working(_stage: str, _done: int, _total: int | None) -> None:
@@ -292,9 +392,23 @@ def look_out(work: Work, holder: str, going: Callable[[], object]) -> None:
         try:
             if brought_up(work, root, holder, going):
                 looked_at(work, root)
-        except (ReverieError, OSError) as err:      # the grammars are gone, or the folder cannot be read
-            work.store.append([Event("failed", config.ME, work.now, payload={
-                "reader": READER.name, "error": f"{type(err).__name__}: {err}"[:500]})])
+        except (
+            ReverieError,
+            OSError,
+        ) as err:  # the grammars are gone, or the folder cannot be read
+            work.store.append(
+                [
+                    Event(
+                        "failed",
+                        config.ME,
+                        work.now,
+                        payload={
+                            "reader": READER.name,
+                            "error": f"{type(err).__name__}: {err}"[:500],
+                        },
+                    )
+                ]
+            )
 
 
 READER = Reader(name="anchors", verbs=ADDING, verb="anchor", decide=named)

@@ -1,4 +1,6 @@
-"""A thread beside the background in which a language model reads what was said: that takes a minute, no turn may."""
+"""A thread beside the background in which a language model reads what was said: that takes a
+minute, no turn may.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from collections.abc import Callable
 from reverie.settle import ask, asks
 from reverie.settle.reading import Work
 
-Guard = Callable[[Callable[[], object]], None]    # calls something and keeps what goes wrong
+Guard = Callable[[Callable[[], object]], None]  # calls something and keeps what goes wrong
 
 
 class Aside:
@@ -16,18 +18,24 @@ class Aside:
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
-        self.trouble = ""            # why the model did not answer the last time
+        self.trouble = ""  # why the model did not answer the last time
 
     def begin(self, work: Work, holder: str, guard: Guard, then: Callable[[], None]) -> None:
-        """Read what waits, unless that is being done, or nothing waits for a model that may be asked now.
+        """Read what waits, unless that is being done, or nothing waits for a model that may be
+        asked now.
 
         `then` is called when something was read.
         """
         if asks(work) and (self._thread is None or not self._thread.is_alive()):
-            thread = threading.Thread(target=guard, args=(lambda: self._read(work, holder, then),), daemon=True,
-                                      name="reverie-reader")
+            thread = threading.Thread(
+                target=guard,
+                args=(lambda: self._read(work, holder, then),),
+                daemon=True,
+                name="reverie-reader",
+            )
             thread.start()
-            self._thread = thread    # only now: who ends it meanwhile cannot wait for a thread that has not begun
+            # only now: who ends it meanwhile cannot wait for a thread that has not begun
+            self._thread = thread
 
     def end(self, patience: float) -> None:
         """Wait for what is being read; who closes the model first waits for next to nothing."""

@@ -1,8 +1,9 @@
-"""When to sleep unasked, and the notes that a run leaves: light enough for a process that only looks.
+"""When to sleep unasked, and the notes that a run leaves: light enough for a process that only
+looks.
 
-Sleep comes when nobody has taken a turn for a while and something is new: once the last one is long enough ago, or
-earlier if a lot has come (B130–B132, B136). What it does then is `settings.sleep`. In between, after every fifty
-retrievals, clusters alone are found anew (B83).
+Sleep comes when nobody has taken a turn for a while and something is new: once the last one is long
+enough ago, or earlier if a lot has come (B130–B132, B136). What it does then is `settings.sleep`.
+In between, after every fifty retrievals, clusters alone are found anew (B83).
 """
 
 from __future__ import annotations
@@ -20,29 +21,30 @@ if TYPE_CHECKING:
     from reverie.settle.sleeping import Slept
     from reverie.store import Store
 
-NOTE = "sleep_unfinished"    # meta: where a run stopped
+NOTE = "sleep_unfinished"  # meta: where a run stopped
 SLEPT_AT, SLEPT_COUNT = "slept_at", "slept_count"
-MANY = 500                   # new memories that do not wait for the interval (B132)
-ACTIVE = ("turn", "remember", "revise", "feedback", "mirror")    # what somebody does who is at work
-BREATH = 60.0                # seconds without a turn, then
-WORTH = 20                   # new memories below which a night is not worth it
-ATTEMPT = 300.0              # seconds that a run by itself takes at most; the next one goes on there
-RENEWAL = ("recluster",)     # the pass that finds clusters anew
+MANY = 500  # new memories that do not wait for the interval (B132)
+ACTIVE = ("turn", "remember", "revise", "feedback", "mirror")  # what somebody does who is at work
+BREATH = 60.0  # seconds without a turn, then
+WORTH = 20  # new memories below which a night is not worth it
+ATTEMPT = 300.0  # seconds that a run by itself takes at most; the next one goes on there
+RENEWAL = ("recluster",)  # the pass that finds clusters anew
 
 
 class Outlook(NamedTuple):
     """What speaks for sleeping now."""
 
-    quiet: float             # seconds since somebody was at work
-    since: float             # seconds since the last run
-    new: int                 # memories since then
-    unfinished: bool         # whether a run stopped half-way
-    asked: bool = False      # whether so much was asked that clusters are due
+    quiet: float  # seconds since somebody was at work
+    since: float  # seconds since the last run
+    new: int  # memories since then
+    unfinished: bool  # whether a run stopped half-way
+    asked: bool = False  # whether so much was asked that clusters are due
 
 
 def outlook(store: Store, now: float) -> Outlook:
     """How things stand."""
     from reverie.settle.maintaining import clusters_due
+
     last = store.events(verbs=ACTIVE, newest=True, limit=1)
     stats = store.stats()
     count = stats.memories + stats.retired
@@ -51,7 +53,8 @@ def outlook(store: Store, now: float) -> Outlook:
         since=now - float(store.meta(SLEPT_AT) or 0.0),
         new=max(0, count - int(store.meta(SLEPT_COUNT) or 0)),
         unfinished=run_noted(store) > 0,
-        asked=clusters_due(store))
+        asked=clusters_due(store),
+    )
 
 
 def due(settings: Settings, look: Outlook) -> bool:
@@ -66,10 +69,13 @@ def due(settings: Settings, look: Outlook) -> bool:
 
 
 def renewal_due(settings: Settings, look: Outlook) -> bool:
-    """Whether to find clusters anew now, which is no night: so much was asked of them, and nobody asks just now."""
+    """Whether to find clusters anew now, which is no night: so much was asked of them, and nobody
+    asks just now.
+    """
     if settings.sleep == "off" or not settings.enabled or not look.asked or look.quiet < BREATH:
         return False
     from reverie.lifecycle.sleep.clusters import available
+
     return set(RENEWAL) <= set(passes_of(settings)) and available()
 
 
@@ -79,16 +85,27 @@ def coming(settings: Settings, look: Outlook) -> bool:
     return due(settings, rested) or renewal_due(settings, rested)
 
 
-def nap(work: Work, holder: str, now: Callable[[], float], going: Callable[[], bool]) -> Slept | None:
-    """Sleep for a while if it is time; None if it is not. A model is asked if `work` has one and `llm_sleep` is set."""
+def nap(
+    work: Work, holder: str, now: Callable[[], float], going: Callable[[], bool]
+) -> Slept | None:
+    """Sleep for a while if it is time; None if it is not. A model is asked if `work` has one and
+    `llm_sleep` is set.
+    """
     look = outlook(work.store, now())
     night = due(work.settings, look)
     if not night and not renewal_due(work.settings, look):
         return None
     from reverie.settle.asking import advised
     from reverie.settle.sleeping import Wish, sleep
-    wish = Wish(passes_of(work.settings) if night else RENEWAL, night=night, within=ATTEMPT, yielding=True,
-                patience=0.0, going=going)
+
+    wish = Wish(
+        passes_of(work.settings) if night else RENEWAL,
+        night=night,
+        within=ATTEMPT,
+        yielding=True,
+        patience=0.0,
+        going=going,
+    )
     return sleep(work, advised(work, wish) if work.settings.llm_sleep else wish, holder, now)
 
 
@@ -101,12 +118,15 @@ def run_noted(store: Store) -> int:
 def passes_of(settings: Settings) -> tuple[str, ...]:
     """The passes that sleep goes through by itself."""
     from reverie.lifecycle.sleep import PASSES, SAFE
+
     if settings.sleep == "safe":
         return SAFE
     if settings.sleep == "all":
         return tuple(PASSES)
     names = [name.strip() for name in settings.sleep.split(",")]
     if unknown := [name for name in names if name not in PASSES]:
-        raise BadInput(f"sleep = {settings.sleep!r}: there is no pass {unknown[0]!r}; use off, safe, all, or some of "
-                       f"{', '.join(PASSES)}")
+        raise BadInput(
+            f"sleep = {settings.sleep!r}: there is no pass {unknown[0]!r}; use off, safe, all, or some of "
+            f"{', '.join(PASSES)}"
+        )
     return tuple(name for name in PASSES if name in names)

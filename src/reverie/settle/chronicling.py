@@ -1,11 +1,12 @@
 """Taking in the history of a repository: each commit becomes an event, once (D9, D14).
 
-The log itself says how far we are: the newest commit of that repository in it. What is new since then is asked of git
-and appended in one transaction; where history was rewritten, what is known already is left out. Merges are passed
-over: what they brought stands in the commits that they joined.
+The log itself says how far we are: the newest commit of that repository in it. What is new since
+then is asked of git and appended in one transaction; where history was rewritten, what is known
+already is left out. Merges are passed over: what they brought stands in the commits that they
+joined.
 
-Nothing of the repository is run and nothing is fetched: no hook, pager, filter, external diff, signature check or
-remote, whatever its configuration says.
+Nothing of the repository is run and nothing is fetched: no hook, pager, filter, external diff,
+signature check or remote, whatever its configuration says.
 """
 
 from __future__ import annotations
@@ -25,28 +26,55 @@ from reverie.model import Event
 from reverie.policy import Policy
 from reverie.settle.reading import Work
 
-GIT = ("git", "--no-pager", "--no-optional-locks", "--no-replace-objects", "-c", "core.fsmonitor=false",
-       "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false", "-c", "protocol.allow=never",
-       "-c", "core.quotePath=false", "-c", "diff.renameLimit=200")
-LOG = ("log", "-z", "--numstat", "-M", "--reverse", "--no-merges", "--no-ext-diff", "--no-textconv", "--no-color",
-       "--no-show-signature", f"--format={FORMAT}")
-MOST_KNOWN = 1_000_000   # commits of one repository
+GIT = (
+    "git",
+    "--no-pager",
+    "--no-optional-locks",
+    "--no-replace-objects",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "log.showSignature=false",
+    "-c",
+    "protocol.allow=never",
+    "-c",
+    "core.quotePath=false",
+    "-c",
+    "diff.renameLimit=200",
+)
+LOG = (
+    "log",
+    "-z",
+    "--numstat",
+    "-M",
+    "--reverse",
+    "--no-merges",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--no-show-signature",
+    f"--format={FORMAT}",
+)
+MOST_KNOWN = 1_000_000  # commits of one repository
 CHUNK = 1 << 16
 
 
 class Chronicle(NamedTuple):
     """What a repository's history came to."""
 
-    repository: str          # the id of its first commit: the same in every whole clone
-    commits: int = 0         # that are new
-    files: int = 0           # changes of files in them
-    fixes: int = 0           # that say that they put something right
-    left_out: int = 0        # with more files than say anything of any two
-    known: int = 0           # of it that were in the log before
+    repository: str  # the id of its first commit: the same in every whole clone
+    commits: int = 0  # that are new
+    files: int = 0  # changes of files in them
+    fixes: int = 0  # that say that they put something right
+    left_out: int = 0  # with more files than say anything of any two
+    known: int = 0  # of it that were in the log before
 
 
 def chronicled(work: Work, folder: Path, space: str) -> Chronicle:
-    """Take in what is new in the history of the repository at `folder`: each commit once, whoever else is at it.
+    """Take in what is new in the history of the repository at `folder`: each commit once, whoever
+    else is at it.
 
     Of a commit that was rewritten the first version is kept: it is one occasion.
     """
@@ -54,7 +82,7 @@ def chronicled(work: Work, folder: Path, space: str) -> Chronicle:
     seen = work.store.happened((COMMIT,), space=space, containing=[firsts[0]], limit=MOST_KNOWN)
     mine = [event for event in seen if event.payload.get("repository") == firsts[0]]
     last = str(max(mine, key=lambda event: event.seq).payload.get("commit")) if mine else ""
-    cut = firsts if is_shallow(folder) else []      # these seem to have made all files at once
+    cut = firsts if is_shallow(folder) else []  # these seem to have made all files at once
     left = [*cut, *([last] if last and exists(folder, last) else [])]
     found = list(history(folder, tuple(f"^{id}" for id in left)))
     done = Chronicle(firsts[0], known=len(mine))
@@ -96,7 +124,9 @@ def first_commits(folder: Path) -> list[str]:
         told, said = git.communicate()
     ids = told.decode("ascii", "replace").split()
     if git.returncode or not ids:
-        raise BadInput(f"There is no history to learn from in {folder}: {first_line(said) or 'no commit yet'}")
+        raise BadInput(
+            f"There is no history to learn from in {folder}: {first_line(said) or 'no commit yet'}"
+        )
     return ids[::-1]
 
 
@@ -124,8 +154,14 @@ def exists(folder: Path, commit: str) -> bool:
 def asked(folder: Path, words: tuple[str, ...]) -> subprocess.Popen[bytes]:
     """Git, at work in a folder."""
     try:
-        return subprocess.Popen([*GIT, *words], cwd=folder, env=config.without_git(), stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen(
+            [*GIT, *words],
+            cwd=folder,
+            env=config.without_git(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
     except FileNotFoundError as err:
         missing = f"there is no folder {folder}" if not folder.is_dir() else "git is not installed"
         raise BadInput(f"The history of {folder} cannot be read: {missing}") from err
@@ -141,12 +177,18 @@ def first_line(said: bytes) -> str:
 def event_of(commit: Commit, repository: str, space: str, policy: Policy) -> Event:
     """A commit as an event, free of secrets."""
     told = cleaned(payload(commit, repository, private(commit.message, policy)))
-    told["files"] = [[private(file[0], policy), *file[1:3], *(private(name, policy) for name in file[3:])]
-                     for file in told["files"]]
+    told["files"] = [
+        [private(file[0], policy), *file[1:3], *(private(name, policy) for name in file[3:])]
+        for file in told["files"]
+    ]
     return Event(verb=COMMIT, space=space, at=commit.at, payload=told)
 
 
 def counted(done: Chronicle, commit: Commit, event: Event) -> Chronicle:
     """The tally with one more commit."""
-    return done._replace(commits=done.commits + 1, files=done.files + len(commit.files),
-                         fixes=done.fixes + commit.fixes, left_out=done.left_out + ("left_out" in event.payload))
+    return done._replace(
+        commits=done.commits + 1,
+        files=done.files + len(commit.files),
+        fixes=done.fixes + commit.fixes,
+        left_out=done.left_out + ("left_out" in event.payload),
+    )

@@ -1,12 +1,14 @@
-"""Pairs of memories about which somebody has decided: they are neither asked about nor merged again (X22).
+"""Pairs of memories about which somebody has decided: they are neither asked about nor merged again
+(X22).
 
-The event log says it. Events of the verbs in DECIDING may carry `settled`, pairs of ids that are decided from then on,
-and `reopened`, pairs that are not any longer. A decision in the review queue settles its pair; so does whoever brings
-back what was merged or superseded, or takes such an event back: what was done unasked was not wanted. Taking a decision
-back opens the question again.
+The event log says it. Events of the verbs in DECIDING may carry `settled`, pairs of ids that are
+decided from then on, and `reopened`, pairs that are not any longer. A decision in the review queue
+settles its pair; so does whoever brings back what was merged or superseded, or takes such an event
+back: what was done unasked was not wanted. Taking a decision back opens the question again.
 
-The log only grows, so a process reads each of those events once for a store, and keeps what they say as long as it
-keeps the store open. Who asks inside a transaction that fails later makes it keep what never was: ask outside.
+The log only grows, so a process reads each of those events once for a store, and keeps what they
+say as long as it keeps the store open. Who asks inside a transaction that fails later makes it keep
+what never was: ask outside.
 """
 
 from __future__ import annotations
@@ -20,7 +22,11 @@ from reverie.store import Store
 from reverie.store.paging import events_after
 
 DECIDING = ("review", "restore", "undo", "weigh", "mirror")
-UNASKED = ("reconcile", "sleep", "weigh")    # whose `pairs`, (one, other, relation), nobody was asked about
+UNASKED = (
+    "reconcile",
+    "sleep",
+    "weigh",
+)  # whose `pairs`, (one, other, relation), nobody was asked about
 
 
 class Decided(NamedTuple):
@@ -30,7 +36,9 @@ class Decided(NamedTuple):
     pairs: frozenset[frozenset[str]] = frozenset()
 
 
-_READ: WeakKeyDictionary[Store, Decided] = WeakKeyDictionary()    # some 300 bytes a pair; gone with the store
+_READ: WeakKeyDictionary[Store, Decided] = (
+    WeakKeyDictionary()
+)  # some 300 bytes a pair; gone with the store
 
 
 def settled_pairs(store: Store) -> frozenset[frozenset[str]]:
@@ -57,6 +65,8 @@ def pairs(event: Event, name: str) -> set[frozenset[str]]:
 
 def taken_back(event: Event) -> dict[str, Any]:
     """What the event that undoes this one says about pairs."""
-    unwanted = pairs(event, "reopened") | (pairs(event, "pairs") if event.verb in UNASKED else set())
+    unwanted = pairs(event, "reopened") | (
+        pairs(event, "pairs") if event.verb in UNASKED else set()
+    )
     found = {"settled": unwanted, "reopened": pairs(event, "settled")}
     return {name: sorted(map(sorted, some)) for name, some in found.items() if some}

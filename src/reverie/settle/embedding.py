@@ -1,4 +1,6 @@
-"""Texts get their vectors. What waits goes on waiting while no model answers: words find it meanwhile."""
+"""Texts get their vectors. What waits goes on waiting while no model answers: words find it
+meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,15 @@ from reverie.errors import EmbedderUnavailable, ExtraMissing, ModelUnavailable
 from reverie.store import Store
 from reverie.words import fingerprint
 
-BATCH = 64               # texts embedded at once
-NO_VECTOR = (ModelUnavailable, EmbedderUnavailable, ExtraMissing)    # then words must do
+BATCH = 64  # texts embedded at once
+NO_VECTOR = (ModelUnavailable, EmbedderUnavailable, ExtraMissing)  # then words must do
 
 
 def adopt(store: Store, embedder: Embedder) -> None:
     """On a change of model, queue every text for the new one. Until its turn comes, words find it.
 
-    Vectors of the model before stay: another process may still use it, and who goes back embeds nothing twice.
+    Vectors of the model before stay: another process may still use it, and who goes back embeds
+    nothing twice.
     """
     store.await_vectors(embedder.model)
 
@@ -30,7 +33,9 @@ def model_of(embedder: Embedder | None) -> str | None:
 
 
 def embed_waiting(store: Store, embedder: Embedder, size: int = BATCH) -> int:
-    """Give a batch of waiting texts their vectors, newest first; a text that was embedded before is looked up."""
+    """Give a batch of waiting texts their vectors, newest first; a text that was embedded before is
+    looked up.
+    """
     batch = store.waiting(size, embedder.model)
     if not batch:
         return 0
@@ -38,7 +43,9 @@ def embed_waiting(store: Store, embedder: Embedder, size: int = BATCH) -> int:
     known = store.known_vectors(embedder.model, list(set(hashes.values())))
     fresh = {hashes[id]: text for id, text in batch if hashes[id] not in known}
     known.update(zip(fresh, embedder.embed(list(fresh.values())) if fresh else (), strict=True))
-    return store.put_vectors(embedder.model, {id: known[hash] for id, hash in hashes.items()}, hashes)
+    return store.put_vectors(
+        embedder.model, {id: known[hash] for id, hash in hashes.items()}, hashes
+    )
 
 
 def embedded(embedder: Embedder | None, text: str) -> Any:

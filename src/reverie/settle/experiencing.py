@@ -1,7 +1,7 @@
 """What hosts record of goals, tasks, steps and tools becomes episodes, where it matters (C22, X28).
 
-`lifecycle.episode.EVENTFUL` says what matters. The same told twice by one conversation is one episode: a test that
-fails fifty times is not fifty memories.
+`lifecycle.episode.EVENTFUL` says what matters. The same told twice by one conversation is one
+episode: a test that fails fifty times is not fifty memories.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from reverie.settle.learning import home_of
 from reverie.settle.reading import Decision, Reader, Work
 from reverie.words import folded
 
-LATELY = 50              # newest episodes of a conversation among which the same is looked for
+LATELY = 50  # newest episodes of a conversation among which the same is looked for
 NAME = "experience"
 
 
@@ -25,8 +25,12 @@ def experienced(work: Work, event: Event) -> Decision:
     outcome = None if work.settings.is_off(home, event.session) else episode.outcome_of(event)
     if outcome is None:
         return Decision()
-    memory = stamped(as_memory(home, event, outcome, work), season_of(work.store, lineage(home), work.now))
-    lately = work.store.browse(Filter(spaces=(home,), kinds=(outcome.kind,), session=event.session, limit=LATELY))
+    memory = stamped(
+        as_memory(home, event, outcome, work), season_of(work.store, lineage(home), work.now)
+    )
+    lately = work.store.browse(
+        Filter(spaces=(home,), kinds=(outcome.kind,), session=event.session, limit=LATELY)
+    )
     known = folded(memory.text) in (folded(one.text) for one in lately)
     return Decision() if known else Decision([Add(memory)])
 
@@ -41,9 +45,19 @@ def as_memory(home: str, event: Event, outcome: episode.Outcome, work: Work) -> 
     """An outcome as a memory that names the event it comes from."""
     told = episode.told(outcome.what, outcome.parts)
     details = {**told["details"], "worked": outcome.worked, "event": event.seq}
-    return built(clock.new_id(), work.now, told["text"], space=home, kind=outcome.kind, at=event.at,
-                 session=event.session, salience=outcome.importance, details=details, provenance="observed",
-                 policy=work.policy)
+    return built(
+        clock.new_id(),
+        work.now,
+        told["text"],
+        space=home,
+        kind=outcome.kind,
+        at=event.at,
+        session=event.session,
+        salience=outcome.importance,
+        details=details,
+        provenance="observed",
+        policy=work.policy,
+    )
 
 
 READER = Reader(name=NAME, verbs=tuple(episode.EVENTFUL), verb=NAME, decide=experienced)

@@ -1,9 +1,10 @@
-"""Working memory follows its conversation: the user's last words are noted, and it is cleared when all is done.
+"""Working memory follows its conversation: the user's last words are noted, and it is cleared when
+all is done.
 
-A reader of the log like the others, so nobody's turn waits for it (C15, C76). What an agent put there stays; its hour,
-or the span that the agent gave it, begins anew with each turn. It is cleared when the conversation ends, or when a task
-in it is recorded as done or failed. A turn that is read later than an hour, as when a backlog is learned from, sets
-nothing.
+A reader of the log like the others, so nobody's turn waits for it (C15, C76). What an agent put
+there stays; its hour, or the span that the agent gave it, begins anew with each turn. It is cleared
+when the conversation ends, or when a task in it is recorded as done or failed. A turn that is read
+later than an hour, as when a backlog is learned from, sets nothing.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ NAME = "hold"
 def pads_in(store: Store, space: str) -> list[Memory]:
     """The scratch pad of the conversation whose space this is, if there is one that counts.
 
-    Two that were made at the same moment, by an agent and by a reader, are both given, the agent's first: who writes
-    next makes them one.
+    Two that were made at the same moment, by an agent and by a reader, are both given, the agent's
+    first: who writes next makes them one.
     """
     found = store.browse(Filter(spaces=(space,), kinds=(scratch.KIND,)))
     return sorted(found, key=lambda pad: not pad.details.get("content"))
@@ -55,8 +56,16 @@ def noted(work: Work, pads: Sequence[Memory], event: Event, space: str, turn: st
     old = pads[0] if pads else None
     kept = scratch.held_by(old, event.at) if old else scratch.Held()
     at, minutes = max(event.at, kept.at), (kept.until - kept.at) / 60.0 if kept else scratch.MINUTES
-    new = scratch.pad(old.id if old else clock.new_id(), at, space, event.session, kept.content, turn, minutes,
-                      work.policy)
+    new = scratch.pad(
+        old.id if old else clock.new_id(),
+        at,
+        space,
+        event.session,
+        kept.content,
+        turn,
+        minutes,
+        work.policy,
+    )
     if old is None:
         return Decision([Add(new)])
     return Decision([Revise(old.id, scratch.replaced(old, new)), *spare(pads, event.at)], pads)

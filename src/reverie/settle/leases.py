@@ -1,4 +1,6 @@
-"""Work that is done once at a time, whoever asks for it: it is taken by a lease, and who has it is waited for."""
+"""Work that is done once at a time, whoever asks for it: it is taken by a lease, and who has it is
+waited for.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,24 @@ from reverie import clock
 from reverie.errors import StoreBusy
 from reverie.store import Store
 
-SECONDS = 30.0           # that a lease is good for, unless renewed: so long whoever died with it is in the way
-PATIENCE = 60.0          # seconds that somebody who asks for the work waits for another one at it
+SECONDS = (
+    30.0  # that a lease is good for, unless renewed: so long whoever died with it is in the way
+)
+PATIENCE = 60.0  # seconds that somebody who asks for the work waits for another one at it
 
 
 @contextmanager
-def leased(store: Store, lease: str, now: Callable[[], float], busy: str, *, seconds: float = SECONDS,
-           patience: float = PATIENCE) -> Iterator[Callable[[], bool]]:
-    """Nobody else has this lease. Gives a function that renews it and says whether it is still ours.
+def leased(
+    store: Store,
+    lease: str,
+    now: Callable[[], float],
+    busy: str,
+    *,
+    seconds: float = SECONDS,
+    patience: float = PATIENCE,
+) -> Iterator[Callable[[], bool]]:
+    """Nobody else has this lease. Gives a function that renews it and says whether it is still
+    ours.
 
     StoreBusy with the words `busy` where somebody else has it for longer than `patience` seconds.
     """

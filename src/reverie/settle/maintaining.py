@@ -1,12 +1,13 @@
-"""After a retrieval: what was given together is tied together, what a judge looked at is believed more or less, words
-in common become suggested tags (B73–B84). All of it in settle, one transaction for each event; nobody waits for it.
+"""After a retrieval: what was given together is tied together, what a judge looked at is believed
+more or less, words in common become suggested tags (B73–B84). All of it in settle, one transaction
+for each event; nobody waits for it.
 
-Read are `prepared` (a block was made: `ids`; `asked`, the beginning of what was searched for; where a judge looked at
-it, `verified` and `rejected`) and `feedback` (the user found a memory helpful: it belongs to what
-helped shortly before in the same conversation).
+Read are `prepared` (a block was made: `ids`; `asked`, the beginning of what was searched for; where
+a judge looked at it, `verified` and `rejected`) and `feedback` (the user found a memory helpful: it
+belongs to what helped shortly before in the same conversation).
 
-Clusters are due every fifty retrievals; `clusters_due` counts them in the log, from the cursor CLUSTERS on, which
-whoever finds clusters anew moves: `bedtime.nap` asks.
+Clusters are due every fifty retrievals; `clusters_due` counts them in the log, from the cursor
+CLUSTERS on, which whoever finds clusters anew moves: `bedtime.nap` asks.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from reverie.settle.reading import Decision, Reader, Work
 from reverie.store import Store
 
 RETRIEVALS = ("prepared",)
-CLUSTERS = "clusters"        # the cursor up to which retrievals have been clustered
-CLUSTERS_EVERY = 50          # retrievals after which clusters are due (CONSTANTS: cluster cadence; B83)
-SHORTLY = 3_600.0            # seconds between two verdicts of one conversation that are taken together
+CLUSTERS = "clusters"  # the cursor up to which retrievals have been clustered
+CLUSTERS_EVERY = 50  # retrievals after which clusters are due (CONSTANTS: cluster cadence; B83)
+SHORTLY = 3_600.0  # seconds between two verdicts of one conversation that are taken together
 
 
 def taught(work: Work, event: Event) -> Decision:
@@ -31,12 +32,21 @@ def taught(work: Work, event: Event) -> Decision:
         return Decision()
     ids = helpful_lately(work.store, event) if event.verb == "feedback" else listed(event, "ids")
     rejected = listed(event, "rejected")
-    memories = [memory for memory in work.store.get([*dict.fromkeys((*ids, *rejected))]) if memory.active]
+    memories = [
+        memory for memory in work.store.get([*dict.fromkeys((*ids, *rejected))]) if memory.active
+    ]
     given = [memory for memory in memories if memory.id in ids and memory.id not in rejected]
     verified = listed(event, "verified")
-    judged = [memory for memory in memories if memory.id in rejected or (memory in given and memory.id in verified)]
+    judged = [
+        memory
+        for memory in memories
+        if memory.id in rejected or (memory in given and memory.id in verified)
+    ]
     changes = tied(work.store, given)
-    changes += [used(memory, work.now, helpful=memory in given, by="judge", at=event.at) for memory in judged]
+    changes += [
+        used(memory, work.now, helpful=memory in given, by="judge", at=event.at)
+        for memory in judged
+    ]
     changes += suggested(given, str(event.payload.get("asked", "")), work.now)
     return Decision(changes, memories)
 
@@ -49,19 +59,28 @@ def tied(store: Store, memories: Sequence[Memory]) -> list[Change]:
 
 
 def helpful_lately(store: Store, event: Event) -> tuple[str, ...]:
-    """What this verdict is about, and what helped last before it in the same conversation; of a bad one nothing."""
+    """What this verdict is about, and what helped last before it in the same conversation; of a bad
+    one nothing.
+    """
     if not event.payload.get("helpful") or not event.session:
         return ()
     lately = store.events(verbs=("feedback",), session=event.session, newest=True, limit=200)
-    seqs = [one.seq for one in lately if one.payload.get("helpful") and one.seq <= event.seq
-            and event.at - one.at <= SHORTLY]
-    return tuple(dict.fromkeys(record.memory_id for seq in seqs[:2] for record in store.changes_of(seq)))
+    seqs = [
+        one.seq
+        for one in lately
+        if one.payload.get("helpful") and one.seq <= event.seq and event.at - one.at <= SHORTLY
+    ]
+    return tuple(
+        dict.fromkeys(record.memory_id for seq in seqs[:2] for record in store.changes_of(seq))
+    )
 
 
 def listed(event: Event, name: str) -> tuple[str, ...]:
     """A list of ids in an event; what a purge has blanked is left out."""
     value = event.payload.get(name, ())
-    return tuple(id for id in value if isinstance(id, str)) if isinstance(value, (list, tuple)) else ()
+    return (
+        tuple(id for id in value if isinstance(id, str)) if isinstance(value, (list, tuple)) else ()
+    )
 
 
 def clusters_due(store: Store) -> bool:
@@ -72,7 +91,7 @@ def clusters_due(store: Store) -> bool:
 
 def snippet(text: str) -> str:
     """What an event keeps of the text that was searched for: the beginning, on one line."""
-    return " ".join(text[:4 * SNIPPET].split())[:SNIPPET]
+    return " ".join(text[: 4 * SNIPPET].split())[:SNIPPET]
 
 
 READER = Reader(name="maintain", verbs=(*RETRIEVALS, "feedback"), verb="maintain", decide=taught)

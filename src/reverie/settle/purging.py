@@ -1,14 +1,16 @@
-"""What the store has let go of for good leaves the files too: pages, shared files, the index of files, versions, what
-hooks have laid ready, logs, daily copies.
+"""What the store has let go of for good leaves the files too: pages, shared files, the index of
+files, versions, what hooks have laid ready, logs, daily copies.
 
-What somebody wrote on a page or in a shared file by then was said before: it is taken in first, so that nothing of it
-is taken for the memory's, or blanked. Which memories went is noted in the same transaction in which the store lets go
-of them. The note stays until every file was gone through: whoever is killed in between, or finds another process at
-the files, leaves it to the worker or to the next purge. It goes before the database is written anew.
+What somebody wrote on a page or in a shared file by then was said before: it is taken in first, so
+that nothing of it is taken for the memory's, or blanked. Which memories went is noted in the same
+transaction in which the store lets go of them. The note stays until every file was gone through:
+whoever is killed in between, or finds another process at the files, leaves it to the worker or to
+the next purge. It goes before the database is written anew.
 
-The mirror says what memory says, so its pages are taken out of the index and read anew. A version of a page cannot be
-altered, for its name is its hash: one that repeats what is erased goes as a whole. The user's own files, and what they
-were before, are the user's: their versions are only named.
+The mirror says what memory says, so its pages are taken out of the index and read anew. A version
+of a page cannot be altered, for its name is its hash: one that repeats what is erased goes as a
+whole. The user's own files, and what they were before, are the user's: their versions are only
+named.
 """
 
 from __future__ import annotations
@@ -42,27 +44,34 @@ from reverie.store import Store
 from reverie.store.erasing import PURGING, Passages, stays, tells
 from reverie.words import folded
 
-PATIENCE = 60.0          # seconds that whoever indexes now is waited for
-EVERY = 1_000_000_000    # memories of a store
+PATIENCE = 60.0  # seconds that whoever indexes now is waited for
+EVERY = 1_000_000_000  # memories of a store
 
 
 class Gone(NamedTuple):
     """Memories that the store has let go of."""
 
     ids: tuple[str, ...]
-    names: tuple[tuple[str, str], ...]    # (space, what it is called in shared files)
-    texts: tuple[str, ...]                # that they ever had
+    names: tuple[tuple[str, str], ...]  # (space, what it is called in shared files)
+    texts: tuple[str, ...]  # that they ever had
 
     @classmethod
     def of(cls, store: Store, memories: Iterable[Memory]) -> Gone:
         """These, as long as the store has them."""
         there = tuple(memories)
-        return cls(tuple(one.id for one in there), tuple((one.space, jsonl.name_of(one)) for one in there),
-                   tuple(sorted(ever_said(store, there))))
+        return cls(
+            tuple(one.id for one in there),
+            tuple((one.space, jsonl.name_of(one)) for one in there),
+            tuple(sorted(ever_said(store, there))),
+        )
 
 
-def purged(work: Work, chosen: Callable[[], Iterable[Memory]], now: Callable[[], float]) -> tuple[Gone, backups.Purged]:
-    """Erase for good what is `chosen` once everything that was written by now is taken in; see `Mind.purge`."""
+def purged(
+    work: Work, chosen: Callable[[], Iterable[Memory]], now: Callable[[], float]
+) -> tuple[Gone, backups.Purged]:
+    """Erase for good what is `chosen` once everything that was written by now is taken in; see
+    `Mind.purge`.
+    """
     finished(work, now)
     taken_in(work, now)
     with work.store.alone():
@@ -80,8 +89,10 @@ def note(store: Store, some: Iterable[Gone]) -> None:
 
 def pending(store: Store) -> list[Gone]:
     """What files may still hold."""
-    return [Gone(tuple(ids), tuple((space, name) for space, name in names), tuple(texts))
-            for ids, names, texts in json.loads(store.meta(PURGING) or "[]")]
+    return [
+        Gone(tuple(ids), tuple((space, name) for space, name in names), tuple(texts))
+        for ids, names, texts in json.loads(store.meta(PURGING) or "[]")
+    ]
 
 
 def finished(work: Work, now: Callable[[], float]) -> tuple[Path, ...]:
@@ -107,16 +118,29 @@ def finished(work: Work, now: Callable[[], float]) -> tuple[Path, ...]:
 
 def cleaned(work: Work, gone: Gone, now: Callable[[], float]) -> list[Path]:
     """Go through all files once. Returns those that may still hold these."""
-    others = {memory.text.strip() for memory in work.store.get(sorted(work.store.repeated(gone.texts)))}
-    left = [*mirroring.erased(work, gone.ids, {*gone.texts} - others, now),
-            *sharing.erased(work, gone.ids, gone.names, now)]
-    mirroring.mirrored(work, known(work.store), Order(afresh=True, retry=True), now)    # records say less now
-    return [*left, *unlaid(work, gone, others, now), *unfiled(work, gone, now), *past.erased(work.store.code_chunks),
-            *backups.purge(work.settings, work.store, gone.ids, gone.texts)]
+    others = {
+        memory.text.strip() for memory in work.store.get(sorted(work.store.repeated(gone.texts)))
+    }
+    left = [
+        *mirroring.erased(work, gone.ids, {*gone.texts} - others, now),
+        *sharing.erased(work, gone.ids, gone.names, now),
+    ]
+    mirroring.mirrored(
+        work, known(work.store), Order(afresh=True, retry=True), now
+    )  # records say less now
+    return [
+        *left,
+        *unlaid(work, gone, others, now),
+        *unfiled(work, gone, now),
+        *past.erased(work.store.code_chunks),
+        *backups.purge(work.settings, work.store, gone.ids, gone.texts),
+    ]
 
 
 def unfiled(work: Work, gone: Gone, now: Callable[[], float]) -> tuple[Path, ...]:
-    """Erase memories from the index and from versions of pages. Returns files that may still hold them."""
+    """Erase memories from the index and from versions of pages. Returns files that may still hold
+    them.
+    """
     index, root = work.store.files, work.settings.mirror_root
     pages = None if root is None else os.path.realpath(root)
     try:
@@ -126,40 +150,50 @@ def unfiled(work: Work, gone: Gone, now: Callable[[], float]) -> tuple[Path, ...
     except StoreError:
         scrubbed = False
     events = work.store.events(verbs=(versions.VERB,), limit=versions.MOST)
-    left = versions.erase(work.settings.home, events, lambda path: pages is not None and inside(path, pages),
-                          repeating(gone))
+    left = versions.erase(
+        work.settings.home,
+        events,
+        lambda path: pages is not None and inside(path, pages),
+        repeating(gone),
+    )
     return (*left, *(() if scrubbed else (Path(index.path),)))
 
 
 def unlaid(work: Work, gone: Gone, others: set[str], now: Callable[[], float]) -> tuple[Path, ...]:
-    """What lies ready for hooks, below `<home>/hooks`, and repeats these memories, goes; what waits to be taken in is
-    blanked, as pages and logs are.
+    """What lies ready for hooks, below `<home>/hooks`, and repeats these memories, goes; what waits
+    to be taken in is blanked, as pages and logs are.
 
-    Not where a text stands for another memory that is no record, nor on a line of a shared file: a blank there would be
-    taken for what somebody wrote. Returns the files that could not be written.
+    Not where a text stands for another memory that is no record, nor on a line of a shared file: a
+    blank there would be taken for what somebody wrote. Returns the files that could not be written.
     """
     repeats, laid = repeating(gone), work.settings.home / "hooks"
     for path in (*laid.glob("sessions/*.block*"), *laid.glob("guards/*")):
         with suppress(OSError, ValueError):
-            if repeats("\n".join(strings(json.loads(path.read_bytes()))).encode("utf-8", "replace")):
+            if repeats(
+                "\n".join(strings(json.loads(path.read_bytes()))).encode("utf-8", "replace")
+            ):
                 path.unlink()
     with alone(work.store, now):
         clean = Sparing(Passages(gone.texts), staying(work.store), others)
         return tuple(in_files(work, clean, own_roots(work), lambda *_: None, write=True)[1])
 
 
-Clean = tuple[Any, tuple[str, ...]]    # as it should stand, and the kinds of what was taken out
+Clean = tuple[Any, tuple[str, ...]]  # as it should stand, and the kinds of what was taken out
 
 
 class Sparing(NamedTuple):
-    """Blanks texts wherever they do not stand for one of these memories: in its bullet, under its id."""
+    """Blanks texts wherever they do not stand for one of these memories: in its bullet, under its
+    id.
+    """
 
     clean: Passages
     ids: set[str]
-    others: set[str]            # texts of memories that repeat it: a line that lost its id may be theirs
+    others: set[str]  # texts of memories that repeat it: a line that lost its id may be theirs
 
     def text(self, text: str) -> Clean:
-        """A page, or any other text; in bullets as in the values of its hidden copy, lest they seem to be edited."""
+        """A page, or any other text; in bullets as in the values of its hidden copy, lest they seem
+        to be edited.
+        """
         if not ids_in(text):
             return self.clean.text(text)
         done: list[Clean] = []
@@ -176,16 +210,27 @@ class Sparing(NamedTuple):
         if item.marked in self.ids or (not item.marked and item.line.text.strip() in self.others):
             return item.raw, ()
         said, kinds = self.clean.text(item.line.text)
-        return (item.raw.replace(item.line.text, said), kinds) if kinds and item.line.text in item.raw else (
-            self.clean.text(item.raw))
+        return (
+            (item.raw.replace(item.line.text, said), kinds)
+            if kinds and item.line.text in item.raw
+            else (self.clean.text(item.raw))
+        )
 
     def value(self, value: Any) -> Clean:
-        """A value of JSON with all cleaned but what stands under the id of one of these, or holds it as its own."""
+        """A value of JSON with all cleaned but what stands under the id of one of these, or holds
+        it as its own.
+        """
         if isinstance(value, dict):
             if str(value.get("id")) in self.ids:
                 return value, ()
-            done = {name: (inner, ()) if name in self.ids or stays(name, inner) else self.line(inner) if ID.fullmatch(
-                name) else self.value(inner) for name, inner in value.items()}
+            done = {
+                name: (inner, ())
+                if name in self.ids or stays(name, inner)
+                else self.line(inner)
+                if ID.fullmatch(name)
+                else self.value(inner)
+                for name, inner in value.items()
+            }
             return {name: inner for name, (inner, _) in done.items()}, kinds_of(done.values())
         if isinstance(value, list):
             each = [self.value(inner) for inner in value]
@@ -209,8 +254,10 @@ def staying(store: Store) -> set[str]:
     """By what names files call the memories that are no records, and those of shared lines."""
     there = store.browse(Filter(active=None, limit=EVERY))
     files = [bytes_of(Path(share.path)) or b"" for share in sharing.shares(store)]
-    return {*(memory.id for memory in there if memory.kind not in RECORDS),
-            *(line.id for file in files for line in jsonl.read(file).lines)} - {""}
+    return {
+        *(memory.id for memory in there if memory.kind not in RECORDS),
+        *(line.id for file in files for line in jsonl.read(file).lines),
+    } - {""}
 
 
 def strings(value: Any) -> Iterator[str]:
@@ -227,12 +274,24 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def reindexed(work: Work, pages: str | None, ours: Callable[[], bool]) -> None:
-    """Take the mirror's pages out of the index and read those anew that are there; equal chunks keep their vectors."""
-    index, watched = work.store.files, {str(event.payload.get("path")) for event in roots.watched(work.store)}
+    """Take the mirror's pages out of the index and read those anew that are there; equal chunks
+    keep their vectors.
+    """
+    index, watched = (
+        work.store.files,
+        {str(event.payload.get("path")) for event in roots.watched(work.store)},
+    )
     there = index.roots()
     for root in there:
-        index.drop(root, [path for path in index.known(root) if root not in watched or (
-            pages is not None and inside(os.path.join(root, path), pages))])    # noqa: PTH118 - names, not places
+        index.drop(
+            root,
+            [
+                path
+                for path in index.known(root)
+                if root not in watched
+                or (pages is not None and inside(os.path.join(root, path), pages))  # noqa: PTH118 - names
+            ],
+        )
     for own in spaces_indexed(work):
         if own.path in there:
             synced(index, own, clock.now, lambda *_: None, ours, work.policy)
@@ -241,7 +300,11 @@ def reindexed(work: Work, pages: str | None, ours: Callable[[], bool]) -> None:
 def spaces_indexed(work: Work) -> list[roots.Root]:
     """The mirrors of all spaces that have pages, as roots of the index."""
     top = root_of(work.settings, work.store)
-    return [roots.own(Folder(top, space).path, space) for space in sorted(known(work.store))] if top else []
+    return (
+        [roots.own(Folder(top, space).path, space) for space in sorted(known(work.store))]
+        if top
+        else []
+    )
 
 
 def inside(path: str, folder: str) -> bool:
@@ -259,7 +322,8 @@ def repeating(gone: Gone) -> Callable[[bytes], bool]:
             return True
         text = data.decode("utf-8", "replace")
         whole = folded(text)
-        return (any(passage in whole for passage in long)
-                or not said.isdisjoint(folded(line.strip(" \t-*+")) for line in text.splitlines()))
+        return any(passage in whole for passage in long) or not said.isdisjoint(
+            folded(line.strip(" \t-*+")) for line in text.splitlines()
+        )
 
     return repeats

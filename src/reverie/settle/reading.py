@@ -1,11 +1,14 @@
-"""Readers of the event log: each goes through the events that concern it, in order, from a cursor of its own.
+"""Readers of the event log: each goes through the events that concern it, in order, from a cursor
+of its own.
 
-A reader decides, from one event, what is to change; `follow` makes it so, together with the reader's cursor, in one
-transaction: whatever happens, no event is read twice and none is passed over. What a decision rests on is looked at
-again inside that transaction: if somebody has altered it meanwhile, the reader decides anew.
+A reader decides, from one event, what is to change; `follow` makes it so, together with the
+reader's cursor, in one transaction: whatever happens, no event is read twice and none is passed
+over. What a decision rests on is looked at again inside that transaction: if somebody has altered
+it meanwhile, the reader decides anew.
 
-An event that a reader fails on is recorded as `failed` and its cursor moves on; sleep and `doctor` look there. A
-language model that is away is not the event's fault: the cursor stays, and the reader says why it stopped.
+An event that a reader fails on is recorded as `failed` and its cursor moves on; sleep and `doctor`
+look there. A language model that is away is not the event's fault: the cursor stays, and the reader
+says why it stopped.
 """
 
 from __future__ import annotations
@@ -24,9 +27,9 @@ from reverie.store import Store
 if TYPE_CHECKING:
     from reverie.llm import Llm
 
-EVENTS = 200             # events read in one step
-SECONDS = 0.5            # after which a step ends with the event at hand: a turn may wait for its block
-ANEW = 3                 # times that a decision is made anew because what it rests on was altered
+EVENTS = 200  # events read in one step
+SECONDS = 0.5  # after which a step ends with the event at hand: a turn may wait for its block
+ANEW = 3  # times that a decision is made anew because what it rests on was altered
 
 
 class Work(NamedTuple):
@@ -37,8 +40,8 @@ class Work(NamedTuple):
     settings: Settings
     now: float
     llm: Llm | None = None
-    trouble: str = ""        # why the embedder does not answer, if it was asked and did not
-    hopeless: bool = False   # and nothing may be fetched, so it will not
+    trouble: str = ""  # why the embedder does not answer, if it was asked and did not
+    hopeless: bool = False  # and nothing may be fetched, so it will not
 
     @property
     def model(self) -> str:
@@ -60,8 +63,10 @@ class Decision(NamedTuple):
 
     changes: Sequence[Change] = ()
     rests_on: Sequence[Memory] = ()
-    payload: Mapping[str, object] = NOTHING     # goes into the event that causes the changes, or stands for itself
-    ties: Sequence[Edge] = ()                   # edges between these memories that it rests on too
+    payload: Mapping[str, object] = (
+        NOTHING  # goes into the event that causes the changes, or stands for itself
+    )
+    ties: Sequence[Edge] = ()  # edges between these memories that it rests on too
 
 
 def at_once(_work: Work, _event: Event) -> bool:
@@ -72,20 +77,20 @@ def at_once(_work: Work, _event: Event) -> bool:
 class Reader(NamedTuple):
     """Something that follows the event log."""
 
-    name: str                                   # of its cursor
-    verbs: tuple[str, ...]                      # the events that concern it
-    verb: str                                   # of the events that it causes
+    name: str  # of its cursor
+    verbs: tuple[str, ...]  # the events that concern it
+    verb: str  # of the events that it causes
     decide: Callable[[Work, Event], Decision]
-    ready: Callable[[Work, Event], bool] = at_once    # whether the event's turn has come
+    ready: Callable[[Work, Event], bool] = at_once  # whether the event's turn has come
 
 
 class Read(NamedTuple):
     """What one step of a reader did."""
 
     events: int = 0
-    added: int = 0       # memories
+    added: int = 0  # memories
     failed: int = 0
-    trouble: str = ""    # why it stopped, if a language model is away
+    trouble: str = ""  # why it stopped, if a language model is away
 
 
 def follow(work: Work, reader: Reader, most: int = EVENTS) -> Read:
@@ -104,7 +109,7 @@ def follow(work: Work, reader: Reader, most: int = EVENTS) -> Read:
                 break
     except ModelAway as err:
         trouble = str(err)
-    except Conflict:    # our lease ran out and somebody else has read these: what they did stands
+    except Conflict:  # our lease ran out and somebody else has read these: what they did stands
         return Read(events, added, failed)
     if last > store.cursor(reader.name):
         store.advance(reader.name, last)
@@ -112,7 +117,9 @@ def follow(work: Work, reader: Reader, most: int = EVENTS) -> Read:
 
 
 def one(work: Work, reader: Reader, event: Event) -> Read:
-    """Read one event. A store in trouble, or somebody who was faster, is not the event's fault: that is raised."""
+    """Read one event. A store in trouble, or somebody who was faster, is not the event's fault:
+    that is raised.
+    """
     try:
         for _ in range(ANEW):
             if (added := attempt(work, reader, event)) is not None:
@@ -121,21 +128,35 @@ def one(work: Work, reader: Reader, event: Event) -> Read:
     except (StoreError, Conflict, ModelAway):
         raise
     except Exception as err:
-        work.store.apply([], caused(work, event, "failed", error=f"{type(err).__name__}: {err}"[:500],
-                                    reader=reader.name), done=(reader.name, event.seq))
+        work.store.apply(
+            [],
+            caused(
+                work,
+                event,
+                "failed",
+                error=f"{type(err).__name__}: {err}"[:500],
+                reader=reader.name,
+            ),
+            done=(reader.name, event.seq),
+        )
         return Read(1, failed=1)
 
 
 def attempt(work: Work, reader: Reader, event: Event) -> int | None:
-    """Decide, and make it so unless what it rests on has changed; how many memories that adds, None in that case."""
+    """Decide, and make it so unless what it rests on has changed; how many memories that adds, None
+    in that case.
+    """
     decision = reader.decide(work, event)
     if not decision.changes and not decision.payload:
         return 0
     with work.store.alone():
         if not stands(work.store, decision):
             return None
-        work.store.apply(decision.changes, caused(work, event, reader.verb, **decision.payload),
-                         done=(reader.name, event.seq))
+        work.store.apply(
+            decision.changes,
+            caused(work, event, reader.verb, **decision.payload),
+            done=(reader.name, event.seq),
+        )
     return sum(isinstance(change, Add) for change in decision.changes)
 
 
@@ -143,13 +164,20 @@ def stands(store: Store, decision: Decision) -> bool:
     """Whether what a decision rests on is as it was read."""
     ids = [memory.id for memory in decision.rests_on]
     return list(decision.rests_on) == store.get(ids) and (
-        not decision.ties or set(decision.ties) <= set(store.edges(ids, tuple({edge.rel for edge in decision.ties}))))
+        not decision.ties
+        or set(decision.ties) <= set(store.edges(ids, tuple({edge.rel for edge in decision.ties})))
+    )
 
 
 def caused(work: Work, event: Event, verb: str, **payload: object) -> Event:
     """The event of what a reader does about another event."""
-    return Event(verb=verb, space=event.space, session=event.session, at=work.now,
-                 payload={"event": event.seq, **payload})
+    return Event(
+        verb=verb,
+        space=event.space,
+        session=event.session,
+        at=work.now,
+        payload={"event": event.seq, **payload},
+    )
 
 
 def waits(work: Work, reader: Reader) -> bool:

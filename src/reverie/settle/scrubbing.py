@@ -1,14 +1,17 @@
-"""A scrub: everything that is stored gone through once more, and what today's rules know as a secret taken out.
+"""A scrub: everything that is stored gone through once more, and what today's rules know as a
+secret taken out.
 
-What was kept before a shape was known, by an older version or by another program, goes the same way as what a purge
-erases: for good. All else about a memory stays. First the database, some rows at a time, so that others go on writing;
-then what is derived from it or lies beside it: the indexes of files and of code, whose files are read again with
-today's rules; the mirror's pages and its hidden copies; shared files; what hooks have laid ready; logs. At the end
-the files are written anew, so that no byte stays.
+What was kept before a shape was known, by an older version or by another program, goes the same way
+as what a purge erases: for good. All else about a memory stays. First the database, some rows at a
+time, so that others go on writing; then what is derived from it or lies beside it: the indexes of
+files and of code, whose files are read again with today's rules; the mirror's pages and its hidden
+copies; shared files; what hooks have laid ready; logs. At the end the files are written anew, so
+that no byte stays.
 
-A run may be stopped at any point: what was done stays done, the next run goes on. A note in the store says that files
-are still to be written anew. What is not Reverie's (the files themselves that are searched, `config.toml`, what
-`install` keeps of a host's settings) is named and never altered; so are copies, unless they are asked for.
+A run may be stopped at any point: what was done stays done, the next run goes on. A note in the
+store says that files are still to be written anew. What is not Reverie's (the files themselves that
+are searched, `config.toml`, what `install` keeps of a host's settings) is named and never altered;
+so are copies, unless they are asked for.
 """
 
 from __future__ import annotations
@@ -39,14 +42,16 @@ from reverie.store.erasing import PURGING
 from reverie.store.files import FileIndex
 from reverie.store.scrub import Cleans, Find
 
-ROWS = 500                   # that are looked at in one transaction
-MOST_BYTES = 64_000_000      # of a file that is looked at
-ANEW = 5                     # times that a file is read again because somebody was writing it
-UNFINISHED = "scrubbing"     # meta: files are still to be written anew
+ROWS = 500  # that are looked at in one transaction
+MOST_BYTES = 64_000_000  # of a file that is looked at
+ANEW = 5  # times that a file is read again because somebody was writing it
+UNFINISHED = "scrubbing"  # meta: files are still to be written anew
 VERB = "scrub"
-OWNERS = ("config.toml", "installed")    # in the home, and yet the user's
+OWNERS = ("config.toml", "installed")  # in the home, and yet the user's
 APART = ("backups", "versions", "cache")
-EARLIER = "earlier-version"    # what is told of an index that nobody reads any more, whatever it holds
+EARLIER = (
+    "earlier-version"  # what is told of an index that nobody reads any more, whatever it holds
+)
 DATABASE = (".db", ".db-wal", ".db-shm", ".db-journal", ".lock")
 
 Progress = Callable[[str, int, int | None], None]
@@ -55,10 +60,12 @@ Progress = Callable[[str, int, int | None], None]
 class Scrubbed(NamedTuple):
     """What a scrub found, and what it could do about it."""
 
-    finds: tuple[Find, ...] = ()         # what holds something; of a run that wrote: what was cleaned
-    copies: tuple[Path, ...] = ()        # backups, damaged files and versions that still hold it
-    yours: tuple[Path, ...] = ()         # files that are not Reverie's and hold it
-    unreached: tuple[Path, ...] = ()     # files that may still hold it: somebody is reading or writing them
+    finds: tuple[Find, ...] = ()  # what holds something; of a run that wrote: what was cleaned
+    copies: tuple[Path, ...] = ()  # backups, damaged files and versions that still hold it
+    yours: tuple[Path, ...] = ()  # files that are not Reverie's and hold it
+    unreached: tuple[
+        Path, ...
+    ] = ()  # files that may still hold it: somebody is reading or writing them
     written: bool = False
 
     @property
@@ -75,18 +82,25 @@ class Scrubbed(NamedTuple):
         return bool(self.copies or self.unreached or (self.finds and not self.written))
 
 
-def scrubbed(work: Work, clean: Cleaner, now: Callable[[], float], on: Progress, *, write: bool) -> Scrubbed:
-    """Go through the store and all that lies beside it; what copies hold is for `backups` to say."""
+def scrubbed(
+    work: Work, clean: Cleaner, now: Callable[[], float], on: Progress, *, write: bool
+) -> Scrubbed:
+    """Go through the store and all that lies beside it; what copies hold is for
+    `backups` to say.
+    """
     store, roots = work.store, own_roots(work)
     if write:
-        taken_in(work, now)      # else it would come into the store after that was gone through
-    pending, yours = waits(work), tuple(users(work, clean))      # asked of the indexes before they forget
+        taken_in(work, now)  # else it would come into the store after that was gone through
+    pending, yours = (
+        waits(work),
+        tuple(users(work, clean)),
+    )  # asked of the indexes before they forget
     finds = [*in_store(work, clean, on, write=write)]
     derived = list(in_indexes(work, clean, on))
     left: list[Path] = []
     if write and (finds or pending or derived):
         left += indexes_cleaned(work, derived)
-        taken_in(work, now, afresh=True)    # pages and shared lines say what the store says now
+        taken_in(work, now, afresh=True)  # pages and shared lines say what the store says now
     with alone(store, now):
         beside, stuck = in_files(work, clean, roots, on, write=write)
     finds += [find for find, _ in derived] + beside
@@ -101,8 +115,9 @@ def scrubbed(work: Work, clean: Cleaner, now: Callable[[], float], on: Progress,
 
 
 def taken_in(work: Work, now: Callable[[], float], *, afresh: bool = False) -> None:
-    """What people wrote on pages and in shared files by now is taken in, and these say what the store says; `afresh`:
-    all of it. StoreBusy, and nothing is done, if others are at the pages for too long.
+    """What people wrote on pages and in shared files by now is taken in, and these say what the
+    store says; `afresh`: all of it. StoreBusy, and nothing is done, if others are at the pages for
+    too long.
     """
     mirrored(work, known(work.store), Order(afresh=afresh, retry=True), now)
     for share in sharing.shares(work.store):
@@ -139,10 +154,17 @@ def in_indexes(work: Work, clean: Cleaner, on: Progress) -> Iterator[Derived]:
     on("Looking through the indexes", 0, None)
     for what, index in (("notes", work.store.files), ("code", work.store.code_chunks)):
         for (root, path), kinds in held(index, clean).items():
-            where = root if root.startswith(past.PREFIX) else os.path.join(root, path)    # noqa: PTH118 - only a name
+            where = root if root.startswith(past.PREFIX) else os.path.join(root, path)  # noqa: PTH118 - only a name
             for kind, times in sorted(kinds.items()):
-                yield Find(what, clean.text(where)[0], kind, times), partial(dropped, index, root, path)
-    for old in (*work.store.files.former(), *work.store.code_chunks.former(), *work.store.code.former()):
+                yield (
+                    Find(what, clean.text(where)[0], kind, times),
+                    partial(dropped, index, root, path),
+                )
+    for old in (
+        *work.store.files.former(),
+        *work.store.code_chunks.former(),
+        *work.store.code.former(),
+    ):
         yield Find("index", str(old), EARLIER), partial(removed, old)
     counts = Counter(kind for text in work.store.code.texts() for kind in clean.text(text)[1])
     for kind, times in sorted(counts.items()):
@@ -171,31 +193,47 @@ def removed(path: Path) -> list[Path]:
 
 
 def thrown_away(index: CodeIndex) -> list[Path]:
-    """Empty the index of code: names and terms in it belong to many files. It is made again when it is needed."""
+    """Empty the index of code: names and terms in it belong to many files. It is made again when it
+    is needed.
+    """
     return [] if index.scrub() else [Path(index.path)]
 
 
 def indexes_cleaned(work: Work, derived: list[Derived]) -> list[Path]:
-    """Take out what was found, and write the indexes anew. Returns those that somebody is reading."""
+    """Take out what was found, and write the indexes anew. Returns those that somebody
+    is reading.
+    """
     left = [path for _, drop in derived for path in drop()]
     left += past.erased(work.store.code_chunks)
-    return left + [Path(index.path) for index in (work.store.files, work.store.code_chunks) if not index.scrub()]
+    return left + [
+        Path(index.path)
+        for index in (work.store.files, work.store.code_chunks)
+        if not index.scrub()
+    ]
 
 
 # Files
 
 
-def in_files(work: Work, clean: Cleans, roots: list[Path], on: Progress, *,
-             write: bool) -> tuple[list[Find], list[Path]]:
+def in_files(
+    work: Work, clean: Cleans, roots: list[Path], on: Progress, *, write: bool
+) -> tuple[list[Find], list[Path]]:
     """What files of ours hold, and with `write` held; and those that could not be written."""
     finds: list[Find] = []
     stuck: list[Path] = []
     pages = unedited(work) if write else []
-    paths = list(dict.fromkeys((*ours(work, roots), *(Path(share.path) for share in sharing.shares(work.store)))))
+    paths = list(
+        dict.fromkeys(
+            (*ours(work, roots), *(Path(share.path) for share in sharing.shares(work.store)))
+        )
+    )
     for done, path in enumerate(paths, 1):
         on("Looking through the files", done, len(paths))
         kinds, cleaned = in_file(path, clean, write=write)
-        finds += [Find("file", clean.text(str(path))[0], kind, times) for kind, times in sorted(kinds.items())]
+        finds += [
+            Find("file", clean.text(str(path))[0], kind, times)
+            for kind, times in sorted(kinds.items())
+        ]
         if not cleaned:
             stuck.append(path)
     noted(pages)
@@ -204,9 +242,17 @@ def in_files(work: Work, clean: Cleans, roots: list[Path], on: Progress, *,
 
 def unedited(work: Work) -> list[tuple[Folder, str]]:
     """Pages where the mirror was before that nobody has edited since."""
-    folders = [Folder(root, space) for root in former(work.settings, work.store) for space in sorted(known(work.store))]
-    return [(folder, name) for folder in folders for name, look in folder.state().looks.items()
-            if look_of(folder.path / name) == look]
+    folders = [
+        Folder(root, space)
+        for root in former(work.settings, work.store)
+        for space in sorted(known(work.store))
+    ]
+    return [
+        (folder, name)
+        for folder in folders
+        for name, look in folder.state().looks.items()
+        if look_of(folder.path / name) == look
+    ]
 
 
 def noted(pages: list[tuple[Folder, str]]) -> None:
@@ -225,7 +271,12 @@ def in_file(path: Path, clean: Cleans, *, write: bool) -> tuple[Counter[str], bo
             if data is None or len(data) > MOST_BYTES:
                 return Counter(), True
             new, kinds = rewritten(data, clean)
-            if not kinds or not write or swapped(path, new, data) is not None or bytes_of(path) is None:
+            if (
+                not kinds
+                or not write
+                or swapped(path, new, data) is not None
+                or bytes_of(path) is None
+            ):
                 return kinds, True
         except OSError:
             return Counter(), False
@@ -233,7 +284,9 @@ def in_file(path: Path, clean: Cleans, *, write: bool) -> tuple[Counter[str], bo
 
 
 def rewritten(data: bytes, clean: Cleans) -> tuple[bytes, Counter[str]]:
-    """A file's bytes as they should stand: of JSON its values, of lines of JSON each, else the text."""
+    """A file's bytes as they should stand: of JSON its values, of lines of JSON each, else the
+    text.
+    """
     text = data.decode("utf-8", "surrogateescape")
     lines = text.splitlines(keepends=True) if parsed(text) is None else [text]
     if not any(parsed(line) is not None for line in lines[:50]):
@@ -253,9 +306,9 @@ def as_before(value: Any, line: str) -> str:
     text = json.dumps(value, ensure_ascii=line.isascii())
     try:
         text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:      # half a character, which only JSON can say
+    except UnicodeEncodeError:  # half a character, which only JSON can say
         text = json.dumps(value)
-    return text + line[len(line.rstrip()):]
+    return text + line[len(line.rstrip()) :]
 
 
 def parsed(text: str) -> Any:
@@ -271,7 +324,11 @@ def parsed(text: str) -> Any:
 def own_roots(work: Work) -> list[Path]:
     """The mirror's folders, of now and of before, that are there."""
     root = root_of(work.settings, work.store)
-    return [one for one in (root, *former(work.settings, work.store)) if one is not None and one.is_dir()]
+    return [
+        one
+        for one in (root, *former(work.settings, work.store))
+        if one is not None and one.is_dir()
+    ]
 
 
 def ours(work: Work, roots: list[Path]) -> Iterator[Path]:
@@ -281,15 +338,24 @@ def ours(work: Work, roots: list[Path]) -> Iterator[Path]:
     if work.store.url == work.settings.url:
         for path in sorted(home.rglob("*")):
             first = path.relative_to(home).parts[0]
-            if first not in (*OWNERS, *APART) and path.is_file() and not path.is_symlink() and not (
-                    path.name.endswith(DATABASE) or ".db.damaged-" in path.name or any(
-                        path.is_relative_to(one) for one in theirs)):
+            if (
+                first not in (*OWNERS, *APART)
+                and path.is_file()
+                and not path.is_symlink()
+                and not (
+                    path.name.endswith(DATABASE)
+                    or ".db.damaged-" in path.name
+                    or any(path.is_relative_to(one) for one in theirs)
+                )
+            ):
                 yield path
     for root in roots:
         for space in sorted(known(work.store)):
             folder = Folder(root, space)
             looks = folder.state().looks
-            yield from (folder.path / name for name in sorted({*looks, *folder.days()}) if folder.owns(name))
+            yield from (
+                folder.path / name for name in sorted({*looks, *folder.days()}) if folder.owns(name)
+            )
             yield from sorted(folder.hidden.glob("*.json"))
             yield from folder.halves(looks)
 
@@ -297,16 +363,21 @@ def ours(work: Work, roots: list[Path]) -> Iterator[Path]:
 def searched(work: Work) -> list[Path]:
     """Folders of the user's that are searched and lie within the home."""
     home = work.settings.home.resolve()
-    return [work.settings.home / place.relative_to(home) for root in work.store.files.roots()
-            if (place := Path(root)) != home and place.is_relative_to(home)]
+    return [
+        work.settings.home / place.relative_to(home)
+        for root in work.store.files.roots()
+        if (place := Path(root)) != home and place.is_relative_to(home)
+    ]
 
 
 # What is not ours, and copies
 
 
 def users(work: Work, clean: Cleaner) -> Iterator[Path]:
-    """Files of the user's that hold it, as far as they are known: what is searched, and settings."""
-    if not clean.texts:          # what today's rules know is taken out wherever these are read
+    """Files of the user's that hold it, as far as they are known: what is searched,
+    and settings.
+    """
+    if not clean.texts:  # what today's rules know is taken out wherever these are read
         return
     home = work.settings.home
     for path in (home / "config.toml", *sorted((home / "installed").rglob("*"))):
@@ -314,16 +385,28 @@ def users(work: Work, clean: Cleaner) -> Iterator[Path]:
             yield path
     pages = own_roots(work)
     for index in (work.store.files, work.store.code_chunks):
-        for path in (Path(root) / name for root in index.roots() if not root.startswith(past.PREFIX)
-                     for name in index.known(root)):
-            if not any(path.is_relative_to(top) for top in pages) and in_file(path, clean, write=False)[0]:
+        for path in (
+            Path(root) / name
+            for root in index.roots()
+            if not root.startswith(past.PREFIX)
+            for name in index.known(root)
+        ):
+            if (
+                not any(path.is_relative_to(top) for top in pages)
+                and in_file(path, clean, write=False)[0]
+            ):
                 yield path
 
 
 def versions_holding(work: Work, clean: Cleaner) -> list[Path]:
-    """Versions of the user's files that hold it: each is named by its hash, so it goes as a whole or stays."""
-    return [path for path in sorted(versions.folder(work.settings.home).glob("*/*"))
-            if in_file(path, clean, write=False)[0]]
+    """Versions of the user's files that hold it: each is named by its hash, so it goes as a whole
+    or stays.
+    """
+    return [
+        path
+        for path in sorted(versions.folder(work.settings.home).glob("*/*"))
+        if in_file(path, clean, write=False)[0]
+    ]
 
 
 def waits(work: Work) -> bool:
@@ -335,12 +418,15 @@ def finished(work: Work) -> bool:
     """Write anew what a scrub or a purge had to leave; whether nothing is left."""
     if work.store.meta(PURGING):
         from reverie.settle import purging
+
         purging.finished(work, clock.now)
     if work.store.meta(PURGING):
         return False
     try:
-        left = [*work.store.compact(), *(index for index in (work.store.files, work.store.code_chunks)
-                                         if not index.scrub())]
+        left = [
+            *work.store.compact(),
+            *(index for index in (work.store.files, work.store.code_chunks) if not index.scrub()),
+        ]
     except StoreError:
         return False
     if not left:

@@ -16,12 +16,15 @@ MOST_ROLE = 32
 ASSISTANT, TOOLS = "assistant", ("tool", "function")
 
 
-def redacted(said: Sequence[Said], policy: Policy, before: Sequence[Said] = ()) -> list[dict[str, str]]:
-    """Messages as they may be written down: without secrets, and without what stands in sensitive files.
+def redacted(
+    said: Sequence[Said], policy: Policy, before: Sequence[Said] = ()
+) -> list[dict[str, str]]:
+    """Messages as they may be written down: without secrets, and without what stands in sensitive
+    files.
 
-    What a tool answers is not said to which of the calls before it, so what answers any call that is given such a file
-    goes as a whole, be they in one message or in several on end. `before` are the messages before these. What a tool
-    had from Reverie is left out as well (CC-62).
+    What a tool answers is not said to which of the calls before it, so what answers any call that
+    is given such a file goes as a whole, be they in one message or in several on end. `before` are
+    the messages before these. What a tool had from Reverie is left out as well (CC-62).
     """
     guarded = asking = False
     written = []
@@ -32,12 +35,16 @@ def redacted(said: Sequence[Said], policy: Policy, before: Sequence[Said] = ()) 
         asking = message.role == ASSISTANT
         if place >= 0:
             text = open_part(message, policy, guarded=guarded)
-            written.append({"role": short_role(message.role, policy), "text": shortened(text, policy)})
+            written.append(
+                {"role": short_role(message.role, policy), "text": shortened(text, policy)}
+            )
     return written
 
 
 def open_part(message: Said, policy: Policy, *, guarded: bool) -> str:
-    """What a message says beside what stands in sensitive files; `guarded` if the call at hand is given one."""
+    """What a message says beside what stands in sensitive files; `guarded` if the call at hand is
+    given one.
+    """
     text = clean(news_in(message))
     if message.role == ASSISTANT:
         return bare_calls(text, policy) if guarded else text
@@ -62,13 +69,15 @@ def lately(before: Sequence[Said]) -> Sequence[Said]:
 
 def reads(message: Said, policy: Policy) -> bool:
     """Whether a tool that is called in a message is given a sensitive file."""
-    return touches(message.text, policy) or any(touched_by(command, policy) for _, command in message.ran)
+    return touches(message.text, policy) or any(
+        touched_by(command, policy) for _, command in message.ran
+    )
 
 
 def short_role(role: str, policy: Policy) -> str:
     """A role as it may be written down."""
     role = private(role, policy)
-    return role if len(role) <= MOST_ROLE else "other"    # a part of it may be half of a secret
+    return role if len(role) <= MOST_ROLE else "other"  # a part of it may be half of a secret
 
 
 def shortened(text: str, policy: Policy = USUAL) -> str:

@@ -1,9 +1,10 @@
-"""Taking along what another program remembers: read, plan, and make it so, in one transaction and one event.
+"""Taking along what another program remembers: read, plan, and make it so, in one transaction and
+one event.
 
-All that needs the store is here; what is decided is decided in `importing.plan`. Memories and links are one event of
-the verb "import", which `undo` takes back; deeds are appended to the log as what they are. Nobody waits while files are
-read and texts are cleaned: that is done when the transaction begins, which only looks whether somebody else took in the
-same meanwhile.
+All that needs the store is here; what is decided is decided in `importing.plan`. Memories and links
+are one event of the verb "import", which `undo` takes back; deeds are appended to the log as what
+they are. Nobody waits while files are read and texts are cleaned: that is done when the transaction
+begins, which only looks whether somebody else took in the same meanwhile.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from reverie.model import Add, Event, Filter
 from reverie.settle.reading import Work
 from reverie.store import Store
 
-EVERY = 1_000_000_000        # deeds of a space
+EVERY = 1_000_000_000  # deeds of a space
 DEEDS = (TOOL, FILE)
 
 
@@ -32,11 +33,19 @@ class TakenAlong(NamedTuple):
 
     system: str
     plan: Plan
-    event: int = 0           # what `undo` takes; 0 where no memory is new
+    event: int = 0  # what `undo` takes; 0 where no memory is new
 
 
-def taken_along(work: Work, path: Path, system: str, space: str, folders: tuple[Path, ...], *, untrusted: bool,
-                dry_run: bool) -> TakenAlong:
+def taken_along(
+    work: Work,
+    path: Path,
+    system: str,
+    space: str,
+    folders: tuple[Path, ...],
+    *,
+    untrusted: bool,
+    dry_run: bool,
+) -> TakenAlong:
     """Read a file or folder and take in what is new."""
     form, zone, store = format_of(path, system), work.zone(), work.store
     items = list(form.read(path, Reading(zone, folders)))
@@ -48,7 +57,12 @@ def taken_along(work: Work, path: Path, system: str, space: str, folders: tuple[
     with store.alone():
         if overtaken(store, plan, seen, space):
             plan = held_against(store, items, into)
-        cause = Event("import", space, work.now, payload={"system": form.name, "from": private(path.name, work.policy)})
+        cause = Event(
+            "import",
+            space,
+            work.now,
+            payload={"system": form.name, "from": private(path.name, work.policy)},
+        )
         event = store.apply(plan.changes, cause) if plan.changes else 0
         store.append(plan.events)
         keep_vectors(store, plan)
@@ -57,7 +71,11 @@ def taken_along(work: Work, path: Path, system: str, space: str, folders: tuple[
 
 def held_against(store: Store, items: Sequence[Item], into: Into) -> Plan:
     """What of the items is new to the store, and what becomes of it."""
-    done = deeds_there(store, into.space) if any(isinstance(item, Deed) for item in items) else frozenset[str]()
+    done = (
+        deeds_there(store, into.space)
+        if any(isinstance(item, Deed) for item in items)
+        else frozenset[str]()
+    )
     return planned(items, into, lambda ids: {one.id: one for one in store.get(ids)}, done)
 
 
@@ -72,7 +90,7 @@ class Beside(NamedTuple):
 
     path: Path
     done: TakenAlong
-    left: bool               # it was left, for where it would go there is something already
+    left: bool  # it was left, for where it would go there is something already
 
     @property
     def new(self) -> bool:
@@ -80,23 +98,41 @@ class Beside(NamedTuple):
         return bool(self.done.plan.changes or self.done.plan.events)
 
 
-def beside(work: Work, found: Sequence[tuple[Format, Path]], space: str, folders: tuple[Path, ...], *, untrusted: bool,
-           dry_run: bool) -> list[Beside]:
-    """Take along what lies there if nothing is remembered yet where it would go; what would mix is left (X46, CC-88).
+def beside(
+    work: Work,
+    found: Sequence[tuple[Format, Path]],
+    space: str,
+    folders: tuple[Path, ...],
+    *,
+    untrusted: bool,
+    dry_run: bool,
+) -> list[Beside]:
+    """Take along what lies there if nothing is remembered yet where it would go; what would mix is
+    left (X46, CC-88).
 
     What cannot be read at all is one bad record, and keeps nobody from the others.
     """
+
     def taken(row: Format, path: Path, dry_run: bool) -> TakenAlong:
         try:
-            return taken_along(work, path, row.name, space, folders, untrusted=untrusted, dry_run=dry_run)
+            return taken_along(
+                work, path, row.name, space, folders, untrusted=untrusted, dry_run=dry_run
+            )
         except (BadInput, ExtraMissing, OSError) as err:
             return TakenAlong(row.name, Plan(bad=(Bad(path.name, str(err)),)))
 
     looks = [(row, path, taken(row, path, True)) for row, path in found]
-    full = [any(work.store.browse(Filter(spaces=(one,), active=None, limit=1)) for one in spaces_of(look.plan))
-            for _, _, look in looks]
-    return [Beside(path, look if dry_run or mixes else taken(row, path, False), mixes)
-            for (row, path, look), mixes in zip(looks, full, strict=True)]
+    full = [
+        any(
+            work.store.browse(Filter(spaces=(one,), active=None, limit=1))
+            for one in spaces_of(look.plan)
+        )
+        for _, _, look in looks
+    ]
+    return [
+        Beside(path, look if dry_run or mixes else taken(row, path, False), mixes)
+        for (row, path, look), mixes in zip(looks, full, strict=True)
+    ]
 
 
 def spaces_of(plan: Plan) -> set[str]:
@@ -106,8 +142,10 @@ def spaces_of(plan: Plan) -> set[str]:
 
 def deeds_there(store: Store, space: str) -> frozenset[str]:
     """The deeds of other programs that are in the log, as "system:name"."""
-    origins = (event.payload.get(ORIGIN) for event in store.happened(DEEDS, space=space, containing=(ORIGIN,),
-                                                                    limit=EVERY))
+    origins = (
+        event.payload.get(ORIGIN)
+        for event in store.happened(DEEDS, space=space, containing=(ORIGIN,), limit=EVERY)
+    )
     return frozenset(f"{one['system']}:{one['id']}" for one in origins if isinstance(one, dict))
 
 
@@ -116,8 +154,11 @@ def keep_vectors(store: Store, plan: Plan) -> None:
     if not plan.vectors:
         return
     import numpy as np
+
     for model, some in plan.vectors.items():
         found = {id: np.asarray(vector, dtype=np.float32) for id, vector in some.items()}
         lengths = {id: float(np.linalg.norm(vector)) for id, vector in found.items()}
-        sound = {id: vector / lengths[id] for id, vector in found.items() if 0 < lengths[id] < np.inf}
+        sound = {
+            id: vector / lengths[id] for id, vector in found.items() if 0 < lengths[id] < np.inf
+        }
         store.put_vectors(model, sound, {id: plan.hashes[id] for id in sound})

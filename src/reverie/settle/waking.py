@@ -1,9 +1,10 @@
 """Taking back a whole run of sleep: its batches in reverse order, one transaction each.
 
-Interrupted half-way it goes on when asked again: which batches are taken back stands in the log. What somebody has
-altered since stays as they left it. Afterwards the state is to the byte what it was before the run (`export` without
-the log), for a run adds no memory and revises no text: it retires, ties and counts. Where `merge_text` wrote a third
-memory of two, that one is retired, not erased.
+Interrupted half-way it goes on when asked again: which batches are taken back stands in the log.
+What somebody has altered since stays as they left it. Afterwards the state is to the byte what it
+was before the run (`export` without the log), for a run adds no memory and revises no text: it
+retires, ties and counts. Where `merge_text` wrote a third memory of two, that one is retired, not
+erased.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from reverie.settle.decided import taken_back
 from reverie.store import Store
 from reverie.store.paging import events_after
 
-RUNS = 500     # newest runs among which the last one that still stands is looked for
+RUNS = 500  # newest runs among which the last one that still stands is looked for
 
 
 def run_of(store: Store, event: int) -> int:
@@ -42,7 +43,9 @@ def last_run(store: Store) -> int:
 
 def batches_of(store: Store, run: int) -> list[Event]:
     """What a run has done, oldest first, whether it is taken back or not."""
-    return [event for event in events_after(store, run, ("sleep",)) if event.payload.get("run") == run]
+    return [
+        event for event in events_after(store, run, ("sleep",)) if event.payload.get("run") == run
+    ]
 
 
 def woken(store: Store, run: int, now: float, *, force: bool = False) -> int:
@@ -51,14 +54,19 @@ def woken(store: Store, run: int, now: float, *, force: bool = False) -> int:
     batches = batches_of(store, run)
     left = [event for event in batches if event.seq not in gone]
     if not left:
-        raise NotFound(f"Run {run} of sleep changed nothing" if not batches else
-                       f"Run {run} of sleep has been taken back already")
+        raise NotFound(
+            f"Run {run} of sleep changed nothing"
+            if not batches
+            else f"Run {run} of sleep has been taken back already"
+        )
     for event in reversed(left):
         take_back(store, event, now, force=force)
     with store.alone():
         if run_noted(store) == run:
             store.set_meta(NOTE, "")
-        return store.append([Event("undo", left[0].space, now, payload={"of": run, "events": len(left)})])[0]
+        return store.append(
+            [Event("undo", left[0].space, now, payload={"of": run, "events": len(left)})]
+        )[0]
 
 
 def take_back(store: Store, event: Event, now: float, *, force: bool) -> None:
@@ -68,9 +76,18 @@ def take_back(store: Store, event: Event, now: float, *, force: bool) -> None:
         if not force:
             records = ours(store, records)
         there = {memory.id for memory in store.get([record.memory_id for record in records])}
-        changes = inverse([record for record in records if record.memory_id in there or record.op == "link"], now)
-        store.apply(changes, Event("undo", event.space, now, payload={
-            "of": event.seq, "run": event.payload["run"], **taken_back(event)}))
+        changes = inverse(
+            [record for record in records if record.memory_id in there or record.op == "link"], now
+        )
+        store.apply(
+            changes,
+            Event(
+                "undo",
+                event.space,
+                now,
+                payload={"of": event.seq, "run": event.payload["run"], **taken_back(event)},
+            ),
+        )
 
 
 def ours(store: Store, records: Sequence[Record]) -> list[Record]:
@@ -88,11 +105,15 @@ def ours(store: Store, records: Sequence[Record]) -> list[Record]:
 def after_of(record: Record) -> dict[tuple[str, ...], object]:
     """The places that a record altered, and what it left there: (id, field), or (src, rel, dst)."""
     if record.op == "link":
-        return {(record.memory_id, record.after["rel"], record.after["dst"]): record.after["weight"]}
+        return {
+            (record.memory_id, record.after["rel"], record.after["dst"]): record.after["weight"]
+        }
     return {(record.memory_id, name): value for name, value in record.after.items()}
 
 
-def present(place: tuple[str, ...], memories: dict[str, Memory], edges: dict[tuple[str, str, str], float]) -> object:
+def present(
+    place: tuple[str, ...], memories: dict[str, Memory], edges: dict[tuple[str, str, str], float]
+) -> object:
     """What stands in a place now."""
     if len(place) == 3:
         return edges.get((place[0], place[1], place[2]), 0.0)
@@ -106,12 +127,18 @@ def without(record: Record, moved: set[tuple[str, ...]]) -> Record | None:
         return None if moved & after_of(record).keys() else record
     if record.op == "add":
         return record
-    before = {name: value for name, value in record.before.items() if (record.memory_id, name) not in moved}
+    before = {
+        name: value
+        for name, value in record.before.items()
+        if (record.memory_id, name) not in moved
+    }
     return record._replace(before=before) if before else None
 
 
 def already(store: Store, run: int) -> set[int]:
-    """The events after a run's beginning that are taken back; taking back a taking back brings an event back."""
+    """The events after a run's beginning that are taken back; taking back a taking back brings an
+    event back.
+    """
     gone: set[int] = set()
     undone: dict[int, int] = {}
     for event in events_after(store, run, ("undo",)):

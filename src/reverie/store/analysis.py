@@ -1,12 +1,15 @@
-"""The log of what was done, opened in DuckDB: SQL over long histories, and Parquet files of them (D6-D8, D15, D63).
+"""The log of what was done, opened in DuckDB: SQL over long histories, and Parquet files of them
+(D6-D8, D15, D63).
 
-The store is only read. Events come out of it as the rows that they are kept as and are taken apart into the columns of
-tables in memory, those of one verb when a question first needs them (`analysis.sql`). A snapshot: what is recorded
-after it was opened is not in it. SQLite's own `json_extract` answers one question in less time than it takes to copy a
-million events; DuckDB answers each further one in a hundredth of that (`python -m bench.analytics`).
+The store is only read. Events come out of it as the rows that they are kept as and are taken apart
+into the columns of tables in memory, those of one verb when a question first needs them
+(`analysis.sql`). A snapshot: what is recorded after it was opened is not in it. SQLite's own
+`json_extract` answers one question in less time than it takes to copy a million events; DuckDB
+answers each further one in a hundredth of that (`python -m bench.analytics`).
 
-Whoever asks may be anybody: SQL has no way to files, extensions, the network, or values of this program, and cannot
-give itself one, because DuckDB's configuration is locked before the first question.
+Whoever asks may be anybody: SQL has no way to files, extensions, the network, or values of this
+program, and cannot give itself one, because DuckDB's configuration is locked before the first
+question.
 """
 
 from __future__ import annotations
@@ -24,13 +27,21 @@ if TYPE_CHECKING:
 
     from reverie.store import Store
 
-BATCH = 100_000          # events that are copied at once
+BATCH = 100_000  # events that are copied at once
 PATTERN = "pattern"
-TABLES = {"tool_executions": "tool", "file_interactions": "file", "tasks": "task", "commits": "commit",
-          "learned_patterns": PATTERN}    # what is asked → where it comes from: a verb of the log
+TABLES = {
+    "tool_executions": "tool",
+    "file_interactions": "file",
+    "tasks": "task",
+    "commits": "commit",
+    "learned_patterns": PATTERN,
+}  # what is asked → where it comes from: a verb of the log
 SAFE: dict[str, str | bool | int | float | list[str]] = {
-    "autoinstall_known_extensions": False, "autoload_known_extensions": False, "python_enable_replacements": False,
-    "temp_directory": ""}
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,
+    "temp_directory": "",
+}
 
 Pattern = tuple[str, str, float | None, int, float, float]
 """A row of `learned_patterns`: type, data as JSON text, confidence, count, first and last seen."""
@@ -48,7 +59,7 @@ class Asked(NamedTuple):
 
     name: str
     about: str
-    columns: Mapping[str, str]       # name → type
+    columns: Mapping[str, str]  # name → type
 
 
 class Analysis:
@@ -78,12 +89,13 @@ class Analysis:
     def ask(self, query: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> Answer:
         """The answer to one statement of SQL in DuckDB's dialect.
 
-        `parameters` stand for `?`, `$1` or `$name` in it. Raises BadInput with DuckDB's own words for SQL that does
-        not work, KeyboardInterrupt where somebody stops it.
+        `parameters` stand for `?`, `$1` or `$name` in it. Raises BadInput with DuckDB's own words
+        for SQL that does not work, KeyboardInterrupt where somebody stops it.
         """
         import duckdb
+
         self._seal()
-        statement = query.encode("utf-8", "replace").decode()    # half a character is none
+        statement = query.encode("utf-8", "replace").decode()  # half a character is none
         try:
             self._need(self._read_by(statement, parameters))
             done = self._db.execute(statement, parameters or None)
@@ -98,9 +110,11 @@ class Analysis:
             raise BadInput(f"That SQL does not work. {plainly(str(err))}") from err
 
     def parquet(self, folder: Path) -> dict[str, int]:
-        """Every table as a Parquet file in a new folder, which appears with all of them or not at all.
+        """Every table as a Parquet file in a new folder, which appears with all of them or not at
+        all.
 
-        Returns how many rows each has. Raises BadInput if something is there already. Before the first `ask` only.
+        Returns how many rows each has. Raises BadInput if something is there already. Before the
+        first `ask` only.
         """
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise BadInput(f"{folder} exists already. Name a new folder")
@@ -108,7 +122,9 @@ class Analysis:
             raise BadInput(f"There is no folder {folder.absolute().parent}")
         self._need(TABLES)
         rows: dict[str, int] = {}
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.absolute().parent) as beside:
+        with tempfile.TemporaryDirectory(
+            prefix=f".{folder.name}.", dir=folder.absolute().parent
+        ) as beside:
             half = Path(beside, "half")
             half.mkdir(mode=0o700)
             for name in TABLES:
@@ -120,9 +136,14 @@ class Analysis:
             half.replace(folder)
         return rows
 
-    def _read_by(self, statement: str, parameters: Sequence[Any] | Mapping[str, Any]) -> Iterable[str]:
-        """Tables that a statement reads. DuckDB tells it of those that only read and have no parameters."""
+    def _read_by(
+        self, statement: str, parameters: Sequence[Any] | Mapping[str, Any]
+    ) -> Iterable[str]:
+        """Tables that a statement reads. DuckDB tells it of those that only read and have no
+        parameters.
+        """
         import duckdb
+
         try:
             return self._db.get_table_names(statement)
         except duckdb.BinderException:
@@ -149,24 +170,46 @@ class Analysis:
     def _copy(self, verb: str) -> None:
         """Copy the events of a verb."""
         after = 0
-        while rows := self._store.logged(verb, space=self._space, after=after, until=self._until, limit=BATCH):
+        while rows := self._store.logged(
+            verb, space=self._space, after=after, until=self._until, limit=BATCH
+        ):
             self._put(verb, EVENTS, rows)
             after = rows[-1][0]
 
-    def _put(self, table: str, columns: Mapping[str, type], rows: Sequence[tuple[Any, ...]]) -> None:
+    def _put(
+        self, table: str, columns: Mapping[str, type], rows: Sequence[tuple[Any, ...]]
+    ) -> None:
         """Append rows to a table, as columns: a row at a time takes a hundred times as long."""
         import numpy as np
+
         if rows:
             values = zip(*rows, strict=True)
-            self._db.register("batch", {name: np.array(column, kind) for (name, kind), column in zip(
-                columns.items(), values, strict=True)})
+            self._db.register(
+                "batch",
+                {
+                    name: np.array(column, kind)
+                    for (name, kind), column in zip(columns.items(), values, strict=True)
+                },
+            )
             self._db.execute(f"insert into log.{table} by name select * from batch")
             self._db.unregister("batch")
 
 
-EVENTS: Mapping[str, type] = {"seq": int, "happened": float, "space": object, "session": object, "payload": object}
-PATTERNS: Mapping[str, type] = {"type": object, "data": object, "confidence": float, "count": int,
-                                "first_seen": float, "last_seen": float}
+EVENTS: Mapping[str, type] = {
+    "seq": int,
+    "happened": float,
+    "space": object,
+    "session": object,
+    "payload": object,
+}
+PATTERNS: Mapping[str, type] = {
+    "type": object,
+    "data": object,
+    "confidence": float,
+    "count": int,
+    "first_seen": float,
+    "last_seen": float,
+}
 ABOUT = "select table_name, comment from duckdb_tables() where schema_name = 'main' order by 1"
 COLUMNS = """
     select table_name, column_name, data_type
@@ -177,19 +220,25 @@ COLUMNS = """
 
 
 def opened() -> duckdb.DuckDBPyConnection:
-    """A database in memory with the tables, empty. Raises ExtraMissing where DuckDB is not installed."""
+    """A database in memory with the tables, empty. Raises ExtraMissing where DuckDB is not
+    installed.
+    """
     try:
         import duckdb
     except ImportError as err:
-        raise ExtraMissing("SQL over the log needs DuckDB, which is not installed. "
-                           "Install it with: pip install 'reverie[analytics]'") from err
+        raise ExtraMissing(
+            "SQL over the log needs DuckDB, which is not installed. "
+            "Install it with: pip install 'reverie[analytics]'"
+        ) from err
     db = duckdb.connect(":memory:", config=SAFE)
     db.execute(Path(__file__).with_suffix(".sql").read_text("utf-8"))
     return db
 
 
 def mentioned(text: str) -> list[str]:
-    """Tables that a text names; all of them where it may put a name together (`query`, `query_table`)."""
+    """Tables that a text names; all of them where it may put a name together (`query`,
+    `query_table`).
+    """
     plain = text.lower()
     return [table for table in TABLES if table in plain or "query" in plain]
 

@@ -1,9 +1,10 @@
-"""What Reverie asks of the index of code. All of it is derived: a repository's files say everything again.
+"""What Reverie asks of the index of code. All of it is derived: a repository's files say everything
+again.
 
-A `CodeIndex` lives beside the store, in a database of its own; deleting it loses nothing but time. Of each file it
-keeps the stamp and hash, its symbols, the facts that names are resolved from, and the edges that resolving has made.
-`contains` is in the symbols (`parent`); all other kinds of edges are rows. No source text is kept but the heads of
-definitions.
+A `CodeIndex` lives beside the store, in a database of its own; deleting it loses nothing but time.
+Of each file it keeps the stamp and hash, its symbols, the facts that names are resolved from, and
+the edges that resolving has made. `contains` is in the symbols (`parent`); all other kinds of edges
+are rows. No source text is kept but the heads of definitions.
 
 Every writing method is one transaction. Any number of threads and processes may use one index.
 """
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-GONE = -2                  # the number of a symbol that is not there any more
+GONE = -2  # the number of a symbol that is not there any more
 NONE_MOVED: Mapping[str, Mapping[int, int]] = MappingProxyType({})
 
 
@@ -31,29 +32,29 @@ class Symbol(NamedTuple):
     """Something that a file defines, by its index among the file's symbols."""
 
     name: str
-    qual: str              # with the names around it: "Console.print"
-    kind: str              # class, function, method, variable (of a file), attribute (of a class)
-    parent: int            # the symbol it stands in; -1: the file
-    owner: str             # the class that a method or attribute belongs to, wherever that stands
-    first: int             # lines, from 1, both included
+    qual: str  # with the names around it: "Console.print"
+    kind: str  # class, function, method, variable (of a file), attribute (of a class)
+    parent: int  # the symbol it stands in; -1: the file
+    owner: str  # the class that a method or attribute belongs to, wherever that stands
+    first: int  # lines, from 1, both included
     last: int
-    head: str              # the line that it begins with, without secrets
-    type: str = ""         # the chain of its type; of a function, of what it returns
-    value: str = ""        # the chain of what a variable was given
-    body: str = ""         # a digest of its text: `code.bodies.digest`
+    head: str  # the line that it begins with, without secrets
+    type: str = ""  # the chain of its type; of a function, of what it returns
+    value: str = ""  # the chain of what a variable was given
+    body: str = ""  # a digest of its text: `code.bodies.digest`
 
 
 class Edge(NamedTuple):
     """One use of a symbol, or a mention that could be one."""
 
-    path: str              # where
-    scope: int             # the symbol that it stands in; -1: the file itself
-    kind: str              # calls, imports, uses, inherits, references
-    name: str              # as it is written there; of an import, the module's
+    path: str  # where
+    scope: int  # the symbol that it stands in; -1: the file itself
+    kind: str  # calls, imports, uses, inherits, references
+    name: str  # as it is written there; of an import, the module's
     line: int
-    to: str = ""           # the file that it leads to; empty: not known, or outside the repository
-    symbol: int = -1       # the symbol in that file; -1: the file itself
-    how: str = ""          # how that is known; for what leads nowhere, why not
+    to: str = ""  # the file that it leads to; empty: not known, or outside the repository
+    symbol: int = -1  # the symbol in that file; -1: the file itself
+    how: str = ""  # how that is known; for what leads nowhere, why not
 
 
 class Parsed(NamedTuple):
@@ -62,8 +63,8 @@ class Parsed(NamedTuple):
     file: Indexed
     language: str
     symbols: Sequence[Symbol]
-    facts: str             # what resolving needs: `code.facts.packed`
-    modules: Sequence[str] = ()    # the names of modules that it looks for
+    facts: str  # what resolving needs: `code.facts.packed`
+    modules: Sequence[str] = ()  # the names of modules that it looks for
 
 
 class Linked(NamedTuple):
@@ -78,8 +79,8 @@ class Definition(NamedTuple):
     """Where a name is defined."""
 
     path: str
-    num: int               # the index of the symbol in its file
-    language: str          # of the file
+    num: int  # the index of the symbol in its file
+    language: str  # of the file
     name: str
     kind: str
     owner: str
@@ -95,34 +96,42 @@ class Bag(NamedTuple):
     """The terms of a file."""
 
     path: str
-    hash: bytes                            # of the file's bytes
-    chunks: Sequence[Mapping[str, int]]    # of each, how often which terms occur
+    hash: bytes  # of the file's bytes
+    chunks: Sequence[Mapping[str, int]]  # of each, how often which terms occur
 
 
 class Bags(NamedTuple):
-    """The terms of the files of a repository, as columns: by entry i, `term[i]` is in a chunk `times[i]` times."""
+    """The terms of the files of a repository, as columns: by entry i, `term[i]` is in a chunk
+    `times[i]` times.
+    """
 
-    paths: list[str]                       # in order
-    terms: Mapping[str, int]               # by number
-    file: npt.NDArray[np.int32]            # the place of the file in `paths`, ascending
-    chunk: npt.NDArray[np.int32]           # the place of the chunk in its file
+    paths: list[str]  # in order
+    terms: Mapping[str, int]  # by number
+    file: npt.NDArray[np.int32]  # the place of the file in `paths`, ascending
+    chunk: npt.NDArray[np.int32]  # the place of the chunk in its file
     term: npt.NDArray[np.int32]
     times: npt.NDArray[np.int32]
 
 
 class Graph(NamedTuple):
-    """A repository in rows, for whoever needs all of it at once. Files by number, symbols by that and their index."""
+    """A repository in rows, for whoever needs all of it at once. Files by number, symbols by that
+    and their index.
+    """
 
-    files: list[tuple[int, str]]                           # (number, path), by path
-    symbols: list[tuple[int, int, int, str, str, str]]     # (file, index, parent, name, qualified name, kind), in order
-    uses: list[tuple[int, int, int, int, str, int]]        # (file, scope, to file, symbol, kind of edge, how often)
+    files: list[tuple[int, str]]  # (number, path), by path
+    symbols: list[
+        tuple[int, int, int, str, str, str]
+    ]  # (file, index, parent, name, qualified name, kind), in order
+    uses: list[
+        tuple[int, int, int, int, str, int]
+    ]  # (file, scope, to file, symbol, kind of edge, how often)
 
 
 class Place(NamedTuple):
     """A symbol and where it is."""
 
     path: str
-    num: int               # its index among the symbols of the file
+    num: int  # its index among the symbols of the file
     symbol: Symbol
 
 
@@ -138,7 +147,7 @@ class Size(NamedTuple):
 class CodeIndex(Protocol):
     """Files of repositories, what they define, and what that is used by."""
 
-    path: str                 # of its database
+    path: str  # of its database
 
     def former(self) -> list[Path]:
         """Files of earlier editions of it, which nobody reads any more."""
@@ -153,7 +162,9 @@ class CodeIndex(Protocol):
         ...
 
     def scrub(self) -> bool:
-        """Empty it for good: nothing stands in its files any more. False if another process is reading just now."""
+        """Empty it for good: nothing stands in its files any more. False if another process is
+        reading just now.
+        """
         ...
 
     def known(self, root: str) -> dict[str, Indexed]:
@@ -161,15 +172,24 @@ class CodeIndex(Protocol):
         ...
 
     def put(self, root: str, files: Sequence[Parsed]) -> None:
-        """Make these the files' symbols and facts. Edges from and to them go until `link` is called."""
+        """Make these the files' symbols and facts. Edges from and to them go until `link` is
+        called.
+        """
         ...
 
-    def amend(self, root: str, files: Sequence[Parsed], gone: Collection[str], linked: Sequence[Linked],
-              moved: Mapping[str, Mapping[int, int]] = NONE_MOVED) -> None:
-        """Make these the files' symbols and facts, forget files, and make these the edges of the files that are named.
+    def amend(
+        self,
+        root: str,
+        files: Sequence[Parsed],
+        gone: Collection[str],
+        linked: Sequence[Linked],
+        moved: Mapping[str, Mapping[int, int]] = NONE_MOVED,
+    ) -> None:
+        """Make these the files' symbols and facts, forget files, and make these the edges of the
+        files that are named.
 
-        Other edges stay: whoever calls knows that they lead where they led before, or, in a file that is in `moved`, to
-        the symbol with the number that the old one has there.
+        Other edges stay: whoever calls knows that they lead where they led before, or, in a file
+        that is in `moved`, to the symbol with the number that the old one has there.
         """
         ...
 
@@ -182,7 +202,9 @@ class CodeIndex(Protocol):
         ...
 
     def forget(self, root: str) -> None:
-        """Forget a repository: its words leave the file, too, as far as nobody else reads it just now."""
+        """Forget a repository: its words leave the file, too, as far as nobody else reads it just
+        now.
+        """
         ...
 
     def facts(self, root: str, paths: Sequence[str] | None = None) -> dict[str, str]:
@@ -218,7 +240,9 @@ class CodeIndex(Protocol):
         ...
 
     def named(self, root: str, name: str, limit: int) -> list[Place]:
-        """Symbols of that name or qualified name, else those whose name it is but for case, else that begin with it."""
+        """Symbols of that name or qualified name, else those whose name it is but for case, else
+        that begin with it.
+        """
         ...
 
     def bodies(self, root: str, body: str) -> list[Place]:
@@ -254,7 +278,9 @@ class CodeIndex(Protocol):
         ...
 
     def matching(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
-        """(path, BM25) of files in whose path or symbols any of the terms occurs, best first, ties by path."""
+        """(path, BM25) of files in whose path or symbols any of the terms occurs, best first, ties
+        by path.
+        """
         ...
 
     def bagged(self, root: str) -> dict[str, bytes]:
@@ -291,10 +317,14 @@ class CodeIndex(Protocol):
 
 
 def root_of(index: CodeIndex, place: PurePath) -> str:
-    """The innermost indexed repository that a file or folder lies in. Raises NotFound where there is none."""
+    """The innermost indexed repository that a file or folder lies in. Raises NotFound where there
+    is none.
+    """
     known = [root for root in index.roots() if place.is_relative_to(root)]
     if not known:
-        raise NotFound(f"{place} is in no repository that was indexed. Index it: reverie index PATH")
+        raise NotFound(
+            f"{place} is in no repository that was indexed. Index it: reverie index PATH"
+        )
     return max(known, key=len)
 
 

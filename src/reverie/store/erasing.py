@@ -1,7 +1,8 @@
 """Texts that are erased, found again in other texts: whole, as a passage, or cut off at the end.
 
-Letter case and white space make no difference. A text of a word or two stands in many a sentence by chance, so it is
-only blanked where it is the whole of a value, and not where that is the program's own word (`stays`).
+Letter case and white space make no difference. A text of a word or two stands in many a sentence by
+chance, so it is only blanked where it is the whole of a value, and not where that is the program's
+own word (`stays`).
 """
 
 from __future__ import annotations
@@ -15,33 +16,55 @@ from reverie.words import UNSPACED, folded
 
 PURGED = "[purged]"
 PURGING = "purging"  # meta: what the store has let go of and files may still hold
-CHANCE = 20          # letters; a shorter text may stand in an unrelated event by chance
-WEIGHT = 2           # letters that a sign counts for where no space parts words: it says more
-SAME = 0.7           # of a text's words in a sentence of its source: it says the same
+CHANCE = 20  # letters; a shorter text may stand in an unrelated event by chance
+WEIGHT = 2  # letters that a sign counts for where no space parts words: it says more
+SAME = 0.7  # of a text's words in a sentence of its source: it says the same
 ENDS = ".!?…。"
-KEPT = ("role",)     # without it a turn could not be learned from
-OURS = ("event", "space", "session", "kind", "verb", "host", "tool", "outcome")    # names of what programs say
+KEPT = ("role",)  # without it a turn could not be learned from
+OURS = (
+    "event",
+    "space",
+    "session",
+    "kind",
+    "verb",
+    "host",
+    "tool",
+    "outcome",
+)  # names of what programs say
 
 _SIGN = re.compile(f"[{UNSPACED}]")
 _TOKEN = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}]+")
 _ESCAPE = re.compile(r"\\u[0-9a-f]{4}|\\.")
-_BEFORE, _AFTER = rf"(?<![^\W{UNSPACED}])", rf"(?![^\W{UNSPACED}])"    # whole words: "role" is not in "parole"
+_BEFORE, _AFTER = (
+    rf"(?<![^\W{UNSPACED}])",
+    rf"(?![^\W{UNSPACED}])",
+)  # whole words: "role" is not in "parole"
 
 
 class Sieve:
-    """Which of some texts, each told by a word of it, another text may hold: most of it holds none of thousands."""
+    """Which of some texts, each told by a word of it, another text may hold: most of it holds none
+    of thousands.
+    """
 
     def __init__(self, told: Iterable[tuple[str, str]]) -> None:
-        """`told`: a word, in lower case, and what it tells. Without spaces a word stands within a longer one."""
+        """`told`: a word, in lower case, and what it tells. Without spaces a word stands within a
+        longer one.
+        """
         self.words: dict[str, list[str]] = {}
         self.parts: dict[str, list[str]] = {}
         for word, text in told:
-            (self.words if word and not _SIGN.match(word) else self.parts).setdefault(word, []).append(text)
+            (self.words if word and not _SIGN.match(word) else self.parts).setdefault(
+                word, []
+            ).append(text)
 
     def within(self, text: str) -> list[str]:
         """What may stand in a text."""
         lower = text.lower()
-        found = [one for word in self.words.keys() & set(_TOKEN.findall(lower)) for one in self.words[word]]
+        found = [
+            one
+            for word in self.words.keys() & set(_TOKEN.findall(lower))
+            for one in self.words[word]
+        ]
         return found + [one for part, some in self.parts.items() if part in lower for one in some]
 
     def holds(self, written: str) -> bool:
@@ -53,7 +76,7 @@ class Passages:
     """Blanks these texts in others, as `store.scrub.Cleans` asks for it."""
 
     def __init__(self, texts: Collection[str]) -> None:
-        some = {bare(text) for text in texts} - {""}    # with a full stop behind it or not
+        some = {bare(text) for text in texts} - {""}  # with a full stop behind it or not
         self.whole = {folded(text) for text in some}
         written = {form for text in some if tells(text) for form in forms(text)}
         self.passages = Sieve((telling(form), form) for form in written)
@@ -64,7 +87,9 @@ class Passages:
         """A text without them, and whether any was there."""
         said = bare(text)
         if folded(said) in self.whole:
-            return text.replace(said, PURGED), ("purged",)    # what ends it stays, as within other texts
+            return text.replace(said, PURGED), (
+                "purged",
+            )  # what ends it stays, as within other texts
         clean = self.without_beginning(self.without(text))
         return (clean, ("purged",)) if clean != text else (text, ())
 
@@ -84,8 +109,8 @@ class Passages:
         for one in sorted(present(self.begun, text, CHANCE)):
             start = self.finding(_BEFORE + spaced(one[:CHANCE]))
             for found in start.finditer(text):
-                if folded(one).startswith(folded(text[found.start():]).rstrip("…. ")):
-                    return text[:found.start()] + PURGED
+                if folded(one).startswith(folded(text[found.start() :]).rstrip("…. ")):
+                    return text[: found.start()] + PURGED
         return text
 
     def finding(self, expression: str) -> re.Pattern[str]:
@@ -116,14 +141,19 @@ def forms(text: str) -> tuple[str, ...]:
 def in_strings(value: Any, clean: Callable[[str], str]) -> Any:
     """A value with every string in it as `clean` makes it; names of fields stay."""
     if isinstance(value, dict):
-        return {name: inner if stays(name, inner) else in_strings(inner, clean) for name, inner in value.items()}
+        return {
+            name: inner if stays(name, inner) else in_strings(inner, clean)
+            for name, inner in value.items()
+        }
     if isinstance(value, list):
         return [in_strings(inner, clean) for inner in value]
     return clean(value) if isinstance(value, str) else value
 
 
 def stays(name: str, value: Any) -> bool:
-    """Whether a value of this name is left as it is: it steers a program, and is a short text by chance."""
+    """Whether a value of this name is left as it is: it steers a program, and is a short text by
+    chance.
+    """
     return name in KEPT or (name in OURS and isinstance(value, str) and len(value) < CHANCE)
 
 
@@ -139,9 +169,11 @@ def telling(text: str) -> str:
 
 
 def beginning(text: str) -> str:
-    """How a text begins, as far as its words are whole: it may be cut off anywhere beyond. Empty if none is."""
+    """How a text begins, as far as its words are whole: it may be cut off anywhere beyond. Empty if
+    none is.
+    """
     start = text[:CHANCE]
-    words = start[:max((word.start() for word in _TOKEN.finditer(start)), default=0)]
+    words = start[: max((word.start() for word in _TOKEN.finditer(start)), default=0)]
     return start if not telling(words) and _SIGN.match(telling(start)) else words
 
 
@@ -152,11 +184,17 @@ def spaced(text: str) -> str:
 
 def whole(text: str) -> str:
     """An expression for a text that does not stand within a longer word."""
-    return ("" if _SIGN.match(text[:1]) else _BEFORE) + spaced(text) + ("" if _SIGN.match(text[-1:]) else _AFTER)
+    return (
+        ("" if _SIGN.match(text[:1]) else _BEFORE)
+        + spaced(text)
+        + ("" if _SIGN.match(text[-1:]) else _AFTER)
+    )
 
 
 def without_sentences(clean: Passages, texts: Collection[str], said: str) -> str:
-    """What was said without the passages and the sentences that say the same as one of the texts."""
+    """What was said without the passages and the sentences that say the same as one of
+    the texts.
+    """
     meant = [words for text in texts if len(words := set(re.findall(r"\w+", text.lower()))) > 2]
     parts = re.split(r"((?<=[.!?。！？])\s+|\n+)", clean.without(said))
     return "".join(PURGED if any(same(words, part) for words in meant) else part for part in parts)

@@ -1,10 +1,12 @@
-"""What Reverie asks of the index of files. All of it is derived: a folder's files say everything again.
+"""What Reverie asks of the index of files. All of it is derived: a folder's files say everything
+again.
 
-A `FileIndex` lives beside the store, in a database of its own, so that a hundred megabytes of notes never slow down
-memory, and deleting it loses nothing but time. It is made when something is first written to it: until then, every
-question is answered with "nothing". Vectors are kept by the hash of their text and the model that made them: the same
-text in two files, or in a file that was renamed, is embedded once (C71). A long text is embedded in parts and is as
-near to a question as the nearest of them.
+A `FileIndex` lives beside the store, in a database of its own, so that a hundred megabytes of notes
+never slow down memory, and deleting it loses nothing but time. It is made when something is first
+written to it: until then, every question is answered with "nothing". Vectors are kept by the hash
+of their text and the model that made them: the same text in two files, or in a file that was
+renamed, is embedded once (C71). A long text is embedded in parts and is as near to a question as
+the nearest of them.
 
 Every writing method is one transaction. Any number of threads and processes may use one index.
 """
@@ -25,26 +27,28 @@ class Chunk(NamedTuple):
     first: int
     last: int
     text: str
-    hash: bytes               # of the text: `words.fingerprint`
+    hash: bytes  # of the text: `words.fingerprint`
 
 
 class Stamp(NamedTuple):
     """What the file system says about a file. Two equal stamps: the same content, unless UNSURE."""
 
     size: int
-    mtime: int                # nanoseconds since 1970
+    mtime: int  # nanoseconds since 1970
     inode: int
 
 
-UNSURE = Stamp(-1, -1, -1)    # the file was written just now, or while it was read: look again next time
+UNSURE = Stamp(
+    -1, -1, -1
+)  # the file was written just now, or while it was read: look again next time
 
 
 class Indexed(NamedTuple):
     """A file as it was when it was indexed."""
 
-    path: str                 # from its root, with slashes
+    path: str  # from its root, with slashes
     stamp: Stamp
-    hash: bytes               # of its bytes
+    hash: bytes  # of its bytes
 
 
 class Entry(NamedTuple):
@@ -63,7 +67,9 @@ class Difference(NamedTuple):
 
     def plus(self, other: Difference) -> Difference:
         """Both together."""
-        return Difference(self.added + other.added, self.kept + other.kept, self.dropped + other.dropped)
+        return Difference(
+            self.added + other.added, self.kept + other.kept, self.dropped + other.dropped
+        )
 
 
 class Found(NamedTuple):
@@ -80,13 +86,13 @@ class Count(NamedTuple):
 
     files: int = 0
     chunks: int = 0
-    waiting: int = 0          # different texts of chunks without a vector of the model that was asked for
+    waiting: int = 0  # different texts of chunks without a vector of the model that was asked for
 
 
 class FileIndex(Protocol):
     """Files, their chunks, the words in them and their vectors."""
 
-    path: str                 # of its database
+    path: str  # of its database
 
     def former(self) -> list[Path]:
         """Files of earlier editions of it, which nobody reads any more."""
@@ -101,7 +107,9 @@ class FileIndex(Protocol):
         ...
 
     def put(self, root: str, entries: Sequence[Entry]) -> Difference:
-        """Make these the files' chunks. A chunk whose text stays keeps its number and its vector."""
+        """Make these the files' chunks. A chunk whose text stays keeps its number and
+        its vector.
+        """
         ...
 
     def stamp(self, root: str, files: Sequence[Indexed]) -> None:
@@ -117,7 +125,8 @@ class FileIndex(Protocol):
         ...
 
     def scrub(self) -> bool:
-        """Erase what was dropped for good: words and vectors that nothing needs any longer, also in the journal.
+        """Erase what was dropped for good: words and vectors that nothing needs any longer, also in
+        the journal.
 
         False if another process is reading just now, so that the journal may still hold something.
         """
@@ -127,12 +136,15 @@ class FileIndex(Protocol):
         """Every text that is kept, with its root and its file."""
         ...
 
-    def words(self, terms: Sequence[str], roots: Sequence[str], limit: int) -> list[tuple[int, float]]:
+    def words(
+        self, terms: Sequence[str], roots: Sequence[str], limit: int
+    ) -> list[tuple[int, float]]:
         """(chunk, BM25) of chunks in which any of the terms occurs, best first, ties by number."""
         ...
 
-    def nearest(self, model: str, vector: np.ndarray, roots: Sequence[str], limit: int,
-                floor: float) -> list[tuple[int, float]]:
+    def nearest(
+        self, model: str, vector: np.ndarray, roots: Sequence[str], limit: int, floor: float
+    ) -> list[tuple[int, float]]:
         """(chunk, cosine) of the chunks nearest to a vector, best first; none below `floor`."""
         ...
 
@@ -161,7 +173,9 @@ class FileIndex(Protocol):
         ...
 
     def clear(self) -> None:
-        """Empty the whole index, for all who have it open; one that cannot be emptied is thrown away."""
+        """Empty the whole index, for all who have it open; one that cannot be emptied is thrown
+        away.
+        """
         ...
 
     def close(self) -> None:

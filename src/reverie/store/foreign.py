@@ -1,4 +1,6 @@
-"""Tables of other programs' databases, SQLite or DuckDB, row by row. Only read, whatever they are; never written to."""
+"""Tables of other programs' databases, SQLite or DuckDB, row by row. Only read, whatever they are;
+never written to.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from typing import Any, NamedTuple
 from reverie.errors import BadInput, ExtraMissing
 
 SQLITE = b"SQLite format 3\x00"
-DUCKDB = b"DUCK"                   # from the ninth byte of the file
+DUCKDB = b"DUCK"  # from the ninth byte of the file
 BATCH = 1_000
 
 
@@ -36,7 +38,8 @@ def kind_of(path: Path) -> str:
 def rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
     """The rows of those tables that are there, in the order in which they were written.
 
-    Raises BadInput for a file that is no such database or is damaged, ExtraMissing where DuckDB is not installed.
+    Raises BadInput for a file that is no such database or is damaged, ExtraMissing where DuckDB is
+    not installed.
     """
     kind = kind_of(path)
     if not kind:
@@ -45,12 +48,17 @@ def rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
 
 
 def of_sqlite(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
-    """The rows of a SQLite file. One that nobody is writing is read without the files that locks would make."""
+    """The rows of a SQLite file. One that nobody is writing is read without the files that locks
+    would make.
+    """
     busy = path.with_name(f"{path.name}-wal").exists()
     url = f"{path.absolute().as_uri()}?mode=ro{'' if busy else '&immutable=1'}"
     try:
         with closing(sqlite3.connect(url, uri=True)) as db:
-            there = {name for name, in db.execute("select name from sqlite_master where type = 'table'")}
+            there = {
+                name
+                for (name,) in db.execute("select name from sqlite_master where type = 'table'")
+            }
             for table in tables:
                 if table in there:
                     found = db.execute(f'select * from "{table}" order by rowid')
@@ -66,11 +74,15 @@ def of_duckdb(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
     try:
         import duckdb
     except ImportError as err:
-        raise ExtraMissing(f"{path.name} is a DuckDB file, and DuckDB is not installed. "
-                           "Install it with: pip install 'reverie[analytics]'") from err
+        raise ExtraMissing(
+            f"{path.name} is a DuckDB file, and DuckDB is not installed. "
+            "Install it with: pip install 'reverie[analytics]'"
+        ) from err
     try:
         with closing(duckdb.connect(str(path), read_only=True)) as db:
-            there = {name for name, in db.execute("select table_name from duckdb_tables()").fetchall()}
+            there = {
+                name for (name,) in db.execute("select table_name from duckdb_tables()").fetchall()
+            }
             for table in tables:
                 if table in there:
                     found = db.execute(f'select * from "{table}" order by rowid')
@@ -80,8 +92,10 @@ def of_duckdb(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
                             number += 1
                             yield TableRow(table, number, dict(zip(names, row, strict=True)))
     except duckdb.Error as err:
-        raise BadInput(f"{path.name} cannot be read: {str(err).splitlines()[0]}. If its program is running, "
-                       "end it first") from err
+        raise BadInput(
+            f"{path.name} cannot be read: {str(err).splitlines()[0]}. If its program is running, "
+            "end it first"
+        ) from err
 
 
 OPENERS = {"sqlite": of_sqlite, "duckdb": of_duckdb}

@@ -1,7 +1,8 @@
 """Reading all of something a page at a time, so that no store is too large to go through.
 
-What is added while somebody reads is newer than what is left: memories that come meanwhile are not met, for they are
-read from the newest on; events that come meanwhile are, for they are read from the oldest on.
+What is added while somebody reads is newer than what is left: memories that come meanwhile are not
+met, for they are read from the newest on; events that come meanwhile are, for they are read from
+the oldest on.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ if TYPE_CHECKING:
     from reverie.model import Event, Filter, Memory
     from reverie.store import Store
 
-EVENTS = 1_000     # events read at once
+EVENTS = 1_000  # events read at once
 
 
 def pages(store: Store, where: Filter) -> Iterator[list[Memory]]:
-    """All memories that fit, newest first, in pages of `where.limit`. Each is read when it is asked for."""
+    """All memories that fit, newest first, in pages of `where.limit`. Each is read when it is asked
+    for.
+    """
     while page := store.browse(where):
         yield page
         if len(page) < where.limit:

@@ -1,7 +1,9 @@
-"""What Reverie asks of a database for a scrub: to go through all text that it holds, and to leave no byte behind.
+"""What Reverie asks of a database for a scrub: to go through all text that it holds, and to leave
+no byte behind.
 
-A backend walks its own tables, a few rows at a time, and knows what follows from a row that has changed: words,
-vectors, ties to tags. What is taken out is decided by whoever asks, with a pure function.
+A backend walks its own tables, a few rows at a time, and knows what follows from a row that has
+changed: words, vectors, ties to tags. What is taken out is decided by whoever asks, with a pure
+function.
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ class Cleans(Protocol):
 class Find(NamedTuple):
     """Where something stands. Never the thing itself."""
 
-    what: str                  # "memory", "history", "event", …; of files "file", "notes", "code"
-    name: str                  # an id, a number, a path
-    kind: str                  # of secret
+    what: str  # "memory", "history", "event", …; of files "file", "notes", "code"
+    name: str  # an id, a number, a path
+    kind: str  # of secret
     times: int = 1
 
 
@@ -37,8 +39,8 @@ class Step(NamedTuple):
     """What a few rows held."""
 
     finds: tuple[Find, ...]
-    rows: int                  # that were looked at
-    after: Any                 # where to go on; None at the end
+    rows: int  # that were looked at
+    after: Any  # where to go on; None at the end
 
 
 class Scrubbed(Protocol):
@@ -49,22 +51,28 @@ class Scrubbed(Protocol):
         ...
 
     def scrub(self, clean: Cleans, after: Any, limit: int, *, write: bool) -> Step:
-        """Look at the next rows after `after` (None: from the start); with `write`, each is as `clean` makes it.
+        """Look at the next rows after `after` (None: from the start); with `write`, each is as
+        `clean` makes it.
 
-        One transaction; between two calls others may write. A memory keeps its id, its links and its strength; words
-        follow its text, and it waits for other vectors. No history of it is kept: that is the point.
+        One transaction; between two calls others may write. A memory keeps its id, its links and
+        its strength; words follow its text, and it waits for other vectors. No history of it is
+        kept: that is the point.
         """
         ...
 
     def compact(self) -> tuple[Path, ...]:
-        """Write the database's files anew, so that free pages, gaps and the journal hold nothing that was erased.
+        """Write the database's files anew, so that free pages, gaps and the journal hold nothing
+        that was erased.
 
-        Costs a copy of the file. Returns the files that may still hold something: somebody is reading them just now.
+        Costs a copy of the file. Returns the files that may still hold something: somebody is
+        reading them just now.
         """
         ...
 
 
 def looked_into(path: Path, clean: Cleans) -> Iterator[Find]:
-    """What a copy of a database of ours holds; it is read as it is and not altered. StoreDamaged if it cannot be."""
+    """What a copy of a database of ours holds; it is read as it is and not altered. StoreDamaged if
+    it cannot be.
+    """
     found: Iterator[Find] = import_module(".sqlite.scrub", __package__).looked_into(path, clean)
     return found

@@ -1,1 +1,3 @@
-"""What people and programs touch: the command line, the worker, replay. Only here may anything be printed."""
+"""What people and programs touch: the command line, the worker, replay. Only here may anything be
+printed.
+"""

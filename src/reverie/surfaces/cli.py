@@ -1,9 +1,9 @@
 """The command `reverie`: wiring, and what happens when something goes wrong.
 
-Each command is a thin function in `commands/` over one verb of `Mind`. Whatever goes wrong becomes one clear
-line on stderr and an exit code from `EXIT`, never a traceback; what nobody foresaw is written to
-`trouble.txt` in the home. Rich, numpy and the model are imported by the commands that need them, so that
-`--help` and completion are quick.
+Each command is a thin function in `commands/` over one verb of `Mind`. Whatever goes wrong becomes
+one clear line on stderr and an exit code from `EXIT`, never a traceback; what nobody foresaw is
+written to `trouble.txt` in the home. Rich, numpy and the model are imported by the commands that
+need them, so that `--help` and completion are quick.
 """
 
 import errno
@@ -76,7 +76,13 @@ EPILOG = (
 class Verbs(TyperGroup):
     """The command group: runs a command and turns whatever goes wrong into a line and a code."""
 
-    def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        *rest: Any,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
         """Run, and leave with the right code."""
         plain_run = partial(super().main, args, *rest, **{**extra, "standalone_mode": False})
         if not standalone_mode:
@@ -120,13 +126,17 @@ def failed(err: Exception, words: list[str]) -> int:
 
 
 def judged(err: Exception, words: list[str]) -> tuple[int, str]:
-    """(exit code, message) of an error. A full disk is one whoever meets it, the store or a file."""
+    """(exit code, message) of an error. A full disk is one whoever meets it, the store
+    or a file.
+    """
     if isinstance(err, OSError) and err.errno in (errno.ENOSPC, errno.EDQUOT):
         return next(number for kind, number, _ in EXIT if kind is errors.StoreFull), plain(err)
     if hasattr(err, "format_message"):  # usage, as Typer (or the Click inside it) sees it
         said = err.format_message() or "Name a command"
         said = said if said.endswith((".", "?", "!")) else f"{said}."
-        return getattr(err, "exit_code", 2), " ".join(filter(None, (said, "Try: reverie", verb_of(words), "--help")))
+        return getattr(err, "exit_code", 2), " ".join(
+            filter(None, (said, "Try: reverie", verb_of(words), "--help"))
+        )
     if isinstance(err, errors.NotFound) and "reverie " not in str(err):
         return 1, f"{err}. Try: reverie {LISTS.get(verb_of(words), 'list')}"
     for kind, number, _ in EXIT:
@@ -159,7 +169,9 @@ def recorded(err: Exception) -> str:
     path = default_home() / "trouble.txt"
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.write_text(redact("".join(traceback.format_exception(err)))[0], "utf-8", errors="backslashreplace")
+        path.write_text(
+            redact("".join(traceback.format_exception(err)))[0], "utf-8", errors="backslashreplace"
+        )
     except OSError:
         return ""
     return f" Details are in {path}"
@@ -192,25 +204,53 @@ def options(
     place: SpaceOption = None,
     as_json: JsonOption = False,
     sandbox: SandboxOption = False,
-    _version: bool = typer.Option(False, "--version", callback=version, is_eager=True, help="Print the version."),
+    _version: bool = typer.Option(
+        False, "--version", callback=version, is_eager=True, help="Print the version."
+    ),
 ) -> None:
     """Long-term memory for AI agents: what they need to remember pops up at their next turn."""
     ctx.obj = Desk(home, place, as_json, sandbox)
 
 
 for room in (
-    keep, present, review, letgo, scrub, find, days, files, code, plan, anchors, learn, practice, experience, analysis,
-    remind, trust, along, mirror, night, switch, mcp, play, install,
+    keep,
+    present,
+    review,
+    letgo,
+    scrub,
+    find,
+    days,
+    files,
+    code,
+    plan,
+    anchors,
+    learn,
+    practice,
+    experience,
+    analysis,
+    remind,
+    trust,
+    along,
+    mirror,
+    night,
+    switch,
+    mcp,
+    play,
+    install,
 ):
     room.register(app)
-NAMES = frozenset(str(row.name) for row in app.registered_commands) | {str(row.name) for row in app.registered_groups}
+NAMES = frozenset(str(row.name) for row in app.registered_commands) | {
+    str(row.name) for row in app.registered_groups
+}
 
 
 def main() -> None:
     """The program `reverie`."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter is no reason to stop
+            stream.reconfigure(
+                errors="backslashreplace"
+            )  # a terminal that lacks a letter is no reason to stop
     try:
         app(prog_name="reverie")
     except KeyboardInterrupt:

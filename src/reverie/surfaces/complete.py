@@ -51,7 +51,9 @@ def forgotten(ctx: typer.Context, incomplete: str) -> Offer:
 def _ids(ctx: typer.Context, incomplete: str, *, active: bool) -> Offer:
     try:
         with existing(ctx) as mind:
-            found = mind.browse(space=given(ctx, "place"), active=active, limit=MOST) if mind else []
+            found = (
+                mind.browse(space=given(ctx, "place"), active=active, limit=MOST) if mind else []
+            )
     except (ReverieError, OSError):
         return []
     return [(m.id, one_line(m.title or m.text, 60)) for m in found if m.id.startswith(incomplete)]
@@ -65,7 +67,11 @@ def spaces(ctx: typer.Context, incomplete: str) -> Offer:
         found.setdefault(config.default_space(), 0)
     except (ReverieError, OSError):
         return []
-    return [(space, f"{n} memories") for space, n in sorted(found.items()) if space.startswith(incomplete)]
+    return [
+        (space, f"{n} memories")
+        for space, n in sorted(found.items())
+        if space.startswith(incomplete)
+    ]
 
 
 def passes(incomplete: str) -> Offer:
@@ -77,7 +83,9 @@ def passes(incomplete: str) -> Offer:
 
 def kinds(incomplete: str) -> Offer:
     """The kinds of memory."""
-    return [(kind.name, kind.meaning) for kind in KINDS.values() if kind.name.startswith(incomplete)]
+    return [
+        (kind.name, kind.meaning) for kind in KINDS.values() if kind.name.startswith(incomplete)
+    ]
 
 
 def tags(ctx: typer.Context, incomplete: str) -> Offer:
@@ -87,4 +95,6 @@ def tags(ctx: typer.Context, incomplete: str) -> Offer:
             found = mind.tags(given(ctx, "place")) if mind else {}
     except (ReverieError, OSError):
         return []
-    return [(tag, f"{n} memories") for tag, n in sorted(found.items()) if tag.startswith(incomplete)]
+    return [
+        (tag, f"{n} memories") for tag, n in sorted(found.items()) if tag.startswith(incomplete)
+    ]

@@ -1,4 +1,6 @@
-"""`reverie condense TRANSCRIPT`: a conversation with its older part in few lines. Nothing is kept or asked."""
+"""`reverie condense TRANSCRIPT`: a conversation with its older part in few lines. Nothing is kept
+or asked.
+"""
 
 from pathlib import Path
 
@@ -21,16 +23,22 @@ def command(desk: Desk, file: Path, wish: Wish) -> None:
     messages, last = said_in(file)
     made = condensed(messages, wish, About(""), last)
     if desk.json:
-        say.document({name: getattr(made, name) for name in ("before", "after", "goal", "strategy", "why", "trouble",
-                                                             "messages")})  # fmt: skip
+        say.document(
+            {
+                name: getattr(made, name)
+                for name in ("before", "after", "goal", "strategy", "why", "trouble", "messages")
+            }
+        )
         return
     for place, message in zip(made.origin, made.messages, strict=True):
         say.show(shown(place, message, made))
     if made.why:
         say.note(f"Nothing left: {made.why}.")
     else:
-        say.note(f"{made.before:,} tokens → {made.after:,} of {wish.limit:,} ({wish.down:.0%} wanted), "
-                 f"by {made.strategy}; {len(made.left)} parts left.")  # fmt: skip
+        say.note(
+            f"{made.before:,} tokens → {made.after:,} of {wish.limit:,} ({wish.down:.0%} wanted), "
+            f"by {made.strategy}; {len(made.left)} parts left."
+        )
     if made.trouble:
         say.note(f"{made.trouble}.")
 
@@ -40,4 +48,6 @@ def shown(place: int, message: object, made: Condensed) -> Text:
     said = text_of(message)
     if said == made.summary:
         return Text(say.safe(said), style="green")
-    return Text(f"{place} {role_of(message)}: ", style="dim").append(say.one_line(said, WORDS), style="default")
+    return Text(f"{place} {role_of(message)}: ", style="dim").append(
+        say.one_line(said, WORDS), style="default"
+    )

@@ -1,7 +1,8 @@
 """What every command is given: where the memory lives, from where one asks, and how to answer.
 
-`command` registers a function as a command. Its first parameter is the `Desk`; the options `--home`, `--json`
-and, where it makes sense, `--space` are added to its own, and may stand before the command's name as well.
+`command` registers a function as a command. Its first parameter is the `Desk`; the options
+`--home`, `--json` and, where it makes sense, `--space` are added to its own, and may stand before
+the command's name as well.
 """
 
 import inspect
@@ -24,7 +25,11 @@ Verb = Callable[..., None]
 
 HomeOption = Annotated[
     Path | None,
-    typer.Option("--home", metavar="FOLDER", help="Where the memory lives (default: REVERIE_HOME or ~/.reverie)."),
+    typer.Option(
+        "--home",
+        metavar="FOLDER",
+        help="Where the memory lives (default: REVERIE_HOME or ~/.reverie).",
+    ),
 ]
 SpaceOption = Annotated[
     str | None,
@@ -38,7 +43,9 @@ SpaceOption = Annotated[
 ]
 SandboxOption = Annotated[
     bool,
-    typer.Option("--sandbox", help="Try things out in a memory apart, empty at first (REVERIE_SANDBOX=1)."),
+    typer.Option(
+        "--sandbox", help="Try things out in a memory apart, empty at first (REVERIE_SANDBOX=1)."
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")]
@@ -66,11 +73,17 @@ class Desk:
 
     @contextmanager
     def mind(self) -> Iterator[Mind]:
-        """The memory, open; closed at the end, whatever happens. Off where an agent's session asks that is off."""
+        """The memory, open; closed at the end, whatever happens. Off where an agent's session asks
+        that is off.
+        """
         import reverie
 
         here = environment.session()
-        settings = self.settings._replace(enabled=False) if here in self.settings.off_sessions else self.settings
+        settings = (
+            self.settings._replace(enabled=False)
+            if here in self.settings.off_sessions
+            else self.settings
+        )
         with self.telling, reverie.open(settings=settings, progress=self.telling) as mind:
             yield mind
 
@@ -85,7 +98,9 @@ def command(
         shared = [option("home", HomeOption, None), option("as_json", JsonOption, False)]
         if spaced:
             shared.insert(0, option("place", SpaceOption, None))
-        context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+        context = inspect.Parameter(
+            "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
+        )
 
         @wraps(function)
         def called(
@@ -97,12 +112,19 @@ def command(
         ) -> None:
             before = ctx.find_root().obj or Desk()
             function(
-                Desk(home or before.home, place if place is not None else before.place, as_json or before.json,
-                     before.sandbox),
+                Desk(
+                    home or before.home,
+                    place if place is not None else before.place,
+                    as_json or before.json,
+                    before.sandbox,
+                ),
                 **rest,
             )
 
-        parameters = [context, *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*own, *shared))]
+        parameters = [
+            context,
+            *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*own, *shared)),
+        ]
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {p.name: p.annotation for p in parameters}
         app.command(name, rich_help_panel=panel, hidden=hidden)(called)
@@ -113,4 +135,6 @@ def command(
 
 def option(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     """A parameter for an option."""
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )

@@ -1,8 +1,9 @@
-"""Starting the detached worker, by whoever can afford nothing: no store is opened and nothing heavy imported.
+"""Starting the detached worker, by whoever can afford nothing: no store is opened and nothing heavy
+imported.
 
-`wake` is for hooks. A lock on a file says whether a worker lives; the one who gets the lock starts the worker and hands
-the lock over, still held, so that of a thousand who come at once one starts one. The system lets go of it when the
-worker ends, however it ends.
+`wake` is for hooks. A lock on a file says whether a worker lives; the one who gets the lock starts
+the worker and hands the lock over, still held, so that of a thousand who come at once one starts
+one. The system lets go of it when the worker ends, however it ends.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from typing import Any
 
 from reverie import clock
 
-INHERITED = sys.platform != "win32"    # whether a process can be given an open file, and the lock with it
-REST = 30.0              # seconds after a worker failed in which hooks start no other: each would fail
+INHERITED = (
+    sys.platform != "win32"
+)  # whether a process can be given an open file, and the lock with it
+REST = 30.0  # seconds after a worker failed in which hooks start no other: each would fail
 
 
 def wake(home: str, lock: str) -> bool:
@@ -28,7 +31,7 @@ def wake(home: str, lock: str) -> bool:
             start(home, "", held)
     finally:
         os.close(held)
-    if not INHERITED:    # then it takes the lock itself; of two that were started one leaves at once
+    if not INHERITED:  # then it takes the lock itself; of two that were started one leaves at once
         start(home, "")
     return True
 
@@ -90,7 +93,9 @@ def start(home: str, holder: str, lock: int | None = None) -> None:
     import subprocess
 
     command = [sys.executable, "-m", "reverie", "worker", "--home", home, "--holder", holder]
-    apart: dict[str, Any] = {"creationflags": 0x00000208} if sys.platform == "win32" else {"start_new_session": True}
+    apart: dict[str, Any] = (
+        {"creationflags": 0x00000208} if sys.platform == "win32" else {"start_new_session": True}
+    )
     if lock is not None:
         command += ["--lock", str(lock)]
         apart["pass_fds"] = (lock,)

@@ -1,4 +1,6 @@
-"""The language model on a terminal: which one, what it took today, how its calls ended, whether it rests."""
+"""The language model on a terminal: which one, what it took today, how its calls ended, whether it
+rests.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,10 @@ from reverie.surfaces.desk import Desk
 if TYPE_CHECKING:
     from reverie.llm import Llm
 
-NONE = ("No language model is configured; everything works without one. To use one, set llm in config.toml, for "
-        'instance llm = "anthropic:claude-haiku-4-5", and its key in REVERIE_LLM_KEY.')
+NONE = (
+    "No language model is configured; everything works without one. To use one, set llm in config.toml, for "
+    'instance llm = "anthropic:claude-haiku-4-5", and its key in REVERIE_LLM_KEY.'
+)
 OFFLINE = "offline = true: no connection is opened, so the language model is not asked."
 
 
@@ -37,8 +41,13 @@ def checked(mind: Mind) -> dict[str, Any]:
         return {"outcome": "", "why": "there is no model to ask"}
     from reverie.llm import Request
     from reverie.llm.asking import RULES, fenced, the_object
-    question = Request("check", f'Form: {{"ready": true}}. {RULES}', fenced([{"ready": True}]), most=200)
-    answer = mind.llm.ask(question, lambda text: the_object(text, "ready"), space="me", checking=True)
+
+    question = Request(
+        "check", f'Form: {{"ready": true}}. {RULES}', fenced([{"ready": True}]), most=200
+    )
+    answer = mind.llm.ask(
+        question, lambda text: the_object(text, "ready"), space="me", checking=True
+    )
     return {"outcome": answer.outcome, "why": answer.why}
 
 
@@ -83,17 +92,25 @@ def page(v: dict[str, Any], configured: bool) -> None:
         return
     of_tokens = f" of {v['tokens_per_day']:,}" if v["tokens_per_day"] else ", no limit"
     of_dollars = f" of ${v['dollars_per_day']:.2f}" if v["dollars_per_day"] else ", no limit"
-    unknown = f"; {v['unpriced']} calls without a known price (llm_price_in, llm_price_out)" if v["unpriced"] else ""
+    unknown = (
+        f"; {v['unpriced']} calls without a known price (llm_price_in, llm_price_out)"
+        if v["unpriced"]
+        else ""
+    )
     check = v.get("check", {})
-    show.facts({
-        "model": v["model"],
-        "day": f"{v['date']} (UTC)",
-        "tokens": f"{v['tokens_in'] + v['tokens_out']:,}{of_tokens} ({v['tokens_in']:,} in, {v['tokens_out']:,} out)",
-        "cost": f"${v['dollars']:.4f}{of_dollars}{unknown}",
-        "rests": f"for {v['rests_for']:.0f} s: {v['why']}" if v["rests_for"] else "",
-        "check": " ".join(filter(None, (check.get("outcome"), check.get("why")))),
-    })
+    show.facts(
+        {
+            "model": v["model"],
+            "day": f"{v['date']} (UTC)",
+            "tokens": f"{v['tokens_in'] + v['tokens_out']:,}{of_tokens} ({v['tokens_in']:,} in, {v['tokens_out']:,} out)",
+            "cost": f"${v['dollars']:.4f}{of_dollars}{unknown}",
+            "rests": f"for {v['rests_for']:.0f} s: {v['why']}" if v["rests_for"] else "",
+            "check": " ".join(filter(None, (check.get("outcome"), check.get("why")))),
+        }
+    )
     meaning = {**OUTCOMES, **ON_TURNS}
     for task, outcomes in sorted(v["outcomes"].items()):
         say.tell()
-        show.counted({f"{outcome}: {meaning.get(outcome, '')}": n for outcome, n in outcomes.items()}, task)
+        show.counted(
+            {f"{outcome}: {meaning.get(outcome, '')}": n for outcome, n in outcomes.items()}, task
+        )

@@ -41,7 +41,9 @@ def to_file(path: Path, rows: Iterable[Row]) -> int:
     half = path.with_name(f".{path.name}.{os.getpid()}.part")
     count = 0
     try:
-        with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        with os.fdopen(
+            os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+        ) as file:
             for row in rows:
                 file.write(dumped(row))
                 count += 1
@@ -54,7 +56,9 @@ def to_file(path: Path, rows: Iterable[Row]) -> int:
 
 
 def from_file(path: Path, skip_bad: bool = False) -> Iterator[Row | BadInput]:
-    """The rows of a file; what is no row is an error that names its line: raised, or given in its place."""
+    """The rows of a file; what is no row is an error that names its line: raised, or given in its
+    place.
+    """
     if str(path) == "-":
         yield from parsed(sys.stdin.buffer, skip_bad)
         return
@@ -81,7 +85,9 @@ def row_of(line: bytes, number: int) -> Row:
         row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
     except (UnicodeDecodeError, ValueError, RecursionError) as err:
         what = getattr(err, "msg", "nested too deeply" if isinstance(err, RecursionError) else err)
-        raise BadInput(f"line {number} is not JSON ({what}). `reverie export` writes what fits") from err
+        raise BadInput(
+            f"line {number} is not JSON ({what}). `reverie export` writes what fits"
+        ) from err
     if not isinstance(row, dict):
         raise BadInput(f"line {number} is not a JSON object")
     return row

@@ -1,8 +1,10 @@
-"""Files that an agent keeps under /memories, as the commands of Anthropic's memory tool: each is one memory.
+"""Files that an agent keeps under /memories, as the commands of Anthropic's memory tool: each is
+one memory.
 
-Kind "file": found by `recall`, kept whole, never merged, never faded; what a command alters or deletes can be taken
-back (`history`, `undo`, `restore`). There are no folders but those that the paths of files name, and no links, so no
-path leads out. Words of answers and errors are those of Anthropic's own handler, for models were trained with them.
+Kind "file": found by `recall`, kept whole, never merged, never faded; what a command alters or
+deletes can be taken back (`history`, `undo`, `restore`). There are no folders but those that the
+paths of files name, and no links, so no path leads out. Words of answers and errors are those of
+Anthropic's own handler, for models were trained with them.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from reverie.lifecycle.intake import clean
 from reverie.model import Filter, Memory
 
 ROOT = "/memories"
-MOST = 10_000            # files of one space
-DEPTH = 2                # levels of folders that a view shows
-LONGEST = 1_000          # characters of a path
-WIDTH = 6                # of a line's number
-AROUND = 2               # lines shown before and after a replacement
+MOST = 10_000  # files of one space
+DEPTH = 2  # levels of folders that a view shows
+LONGEST = 1_000  # characters of a path
+WIDTH = 6  # of a line's number
+AROUND = 2  # lines shown before and after a replacement
 COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
 
 
@@ -34,12 +36,16 @@ class Notebook:
         self.mind, self.space, self.session, self.author = mind, space, session, author
 
     def run(self, command: Mapping[str, Any]) -> str:
-        """What a command answers; BadInput or NotFound tell what is wrong with it, in the words models know."""
+        """What a command answers; BadInput or NotFound tell what is wrong with it, in the words
+        models know.
+        """
         name = command.get("command")
         if name not in COMMANDS:
             raise BadInput(f"Unknown command {name!r}; there are {', '.join(COMMANDS)}")
         run: Callable[..., str] = getattr(self, str(name))
-        given = {key: value for key, value in command.items() if key != "command" and value is not None}
+        given = {
+            key: value for key, value in command.items() if key != "command" and value is not None
+        }
         self.mind.work.settings.check_on(self.space, self.session)
         with self.mind.store.alone():
             return run(given)
@@ -52,9 +58,14 @@ class Notebook:
         below = self._below(path)
         if not below and path != ROOT:
             raise missing(path)
-        lines = [f"{told(sum(size(memory) for memory in below.values()))}\t{path}", *listed(path, below)]
-        return (f"Here're the files and directories up to {DEPTH} levels deep in {path}, excluding hidden items:\n"
-                + "\n".join(lines))
+        lines = [
+            f"{told(sum(size(memory) for memory in below.values()))}\t{path}",
+            *listed(path, below),
+        ]
+        return (
+            f"Here're the files and directories up to {DEPTH} levels deep in {path}, excluding hidden items:\n"
+            + "\n".join(lines)
+        )
 
     def create(self, given: Mapping[str, Any]) -> str:
         """A new file; one that is there is left alone."""
@@ -73,15 +84,21 @@ class Notebook:
         before, old, new = content(memory), wanted(given, "old_str"), str(given.get("new_str", ""))
         count = before.count(old) if old else 0
         if not count:
-            raise BadInput(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
+            raise BadInput(
+                f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
+            )
         if count > 1:
-            raise BadInput(f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
-                           f"{', '.join(map(str, lines_with(before, old)))}. Please ensure it is unique")
+            raise BadInput(
+                f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
+                f"{', '.join(map(str, lines_with(before, old)))}. Please ensure it is unique"
+            )
         self._rewrite(memory, path, before.replace(old, new))
-        first = before[:before.find(old)].count("\n")
+        first = before[: before.find(old)].count("\n")
         snippet = lines_of(before.replace(old, new), max(0, first - AROUND), first + AROUND + 1)
-        return ("The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
-                + "\n".join(snippet))
+        return (
+            "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+            + "\n".join(snippet)
+        )
 
     def insert(self, given: Mapping[str, Any]) -> str:
         """Lines after a line of the file, 0 being its beginning."""
@@ -89,8 +106,10 @@ class Notebook:
         before, number = content(memory), given.get("insert_line")
         lines = before.removesuffix("\n").split("\n") if before else []
         if not isinstance(number, int) or not 0 <= number <= len(lines):
-            raise BadInput(f"Invalid `insert_line` parameter: {number}. It should be within the range "
-                           f"[0, {len(lines)}].")
+            raise BadInput(
+                f"Invalid `insert_line` parameter: {number}. It should be within the range "
+                f"[0, {len(lines)}]."
+            )
         lines.insert(number, wanted(given, "insert_text").rstrip("\n"))
         self._rewrite(memory, path, "\n".join(lines) + "\n")
         return f"The file {path} has been edited."
@@ -171,8 +190,11 @@ def above(path: str) -> list[str]:
 
 def kept(path: str, text: str) -> dict[str, Any]:
     """A file as a memory's fields; one that is empty has its path for a text."""
-    return {"text": text if text.strip() else path, "title": path,
-            "details": {"path": path, "blank": None if text.strip() else text}}
+    return {
+        "text": text if text.strip() else path,
+        "title": path,
+        "details": {"path": path, "blank": None if text.strip() else text},
+    }
 
 
 def content(memory: Memory) -> str:
@@ -242,12 +264,16 @@ def numbered(path: str, text: str, span: Any) -> str:
     first, last = 0, None
     if isinstance(span, (list, tuple)) and len(span) == 2:
         first, last = max(1, int(span[0])) - 1, None if span[1] == -1 else int(span[1])
-    return f"Here's the content of {path} with line numbers:\n" + "\n".join(lines_of(text, first, last))
+    return f"Here's the content of {path} with line numbers:\n" + "\n".join(
+        lines_of(text, first, last)
+    )
 
 
 def lines_of(text: str, first: int, last: int | None) -> list[str]:
     """Some lines with their numbers."""
-    return [f"{number:>{WIDTH}}\t{line}" for number, line in enumerate(text.split("\n"), start=1)][first:last]
+    return [f"{number:>{WIDTH}}\t{line}" for number, line in enumerate(text.split("\n"), start=1)][
+        first:last
+    ]
 
 
 def lines_with(text: str, part: str) -> Iterator[int]:

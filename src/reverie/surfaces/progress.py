@@ -1,7 +1,7 @@
 """A bar on stderr for what takes longer than a moment. It vanishes when the work is done.
 
-Nothing is drawn where nobody looks (stderr is no terminal): there, a stage that is still at work after a
-second is named once, so that a log says what took so long.
+Nothing is drawn where nobody looks (stderr is no terminal): there, a stage that is still at work
+after a second is named once, so that a log says what took so long.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ PATIENCE = 0.4  # seconds of work that need no bar
 
 
 class Telling:
-    """Call it with (stage, done, total or None); `rest` clears the bar before something is printed."""
+    """Call it with (stage, done, total or None); `rest` clears the bar before
+    something is printed.
+    """
 
     def __init__(self, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -32,7 +34,9 @@ class Telling:
         if stage != self._stage:
             self.rest()
             self._stage, self._since = stage, clock.ticks()
-        fetching = total is None and done == 0  # a stage that cannot tell how far it is: say so at once
+        fetching = (
+            total is None and done == 0
+        )  # a stage that cannot tell how far it is: say so at once
         if self._quiet or not (fetching or clock.ticks() - self._since > PATIENCE):
             return
         if sys.stderr.isatty():

@@ -64,7 +64,11 @@ def moment_to_look_from(text: str, now: float, what: str = "--as-of") -> float |
 
 
 def _moment(
-    text: str, now: float, sign: float, what: str, read: Callable[[Moment, str], float | None] = moment
+    text: str,
+    now: float,
+    sign: float,
+    what: str,
+    read: Callable[[Moment, str], float | None] = moment,
 ) -> float | None:
     text = text.strip()
     if span := SPAN.fullmatch(text):
@@ -111,5 +115,7 @@ def in_editor(page: str) -> str:
         )
         code = subprocess.run(program, check=False).returncode
         if code:
-            raise BadInput(f"The editor ended with code {code}; nothing was changed. Set EDITOR, or use --text")
+            raise BadInput(
+                f"The editor ended with code {code}; nothing was changed. Set EDITOR, or use --text"
+            )
         return path.read_text("utf-8", "replace")

@@ -1,9 +1,10 @@
-"""A recorded conversation, played turn by turn through a real companion: what surfaces, why, and how fast.
+"""A recorded conversation, played turn by turn through a real companion: what surfaces, why, and
+how fast.
 
-`play` yields one `Step` for each turn: each time that a host would ask its model, which is after a user's
-message and after a tool's answer. A block that comes with a turn was prepared from the turns before it. Where
-messages say when they were said, a throw-away memory's clock follows them, so that what was said a month ago
-has faded by a month.
+`play` yields one `Step` for each turn: each time that a host would ask its model, which is after a
+user's message and after a tool's answer. A block that comes with a turn was prepared from the turns
+before it. Where messages say when they were said, a throw-away memory's clock follows them, so that
+what was said a month ago has faded by a month.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ class Player:
 
     def play(self, talks: Sequence[Conversation]) -> Iterator[Step]:
         """Every turn of every conversation, in the order in which they began."""
-        for talk in sorted(talks, key=lambda talk: min((m.at for m in talk.messages if m.at), default=0.0)):
+        for talk in sorted(
+            talks, key=lambda talk: min((m.at for m in talk.messages if m.at), default=0.0)
+        ):
             yield from self.session(talk)
 
     def session(self, talk: Conversation) -> Iterator[Step]:
@@ -103,7 +106,14 @@ class Player:
         """When it was said."""
         return message.at if message.at is not None else (self.then or clock.now)()
 
-    def step(self, companion: Companion, session: str, turn: int, message: Message, said: list[dict[str, str]]) -> Step:
+    def step(
+        self,
+        companion: Companion,
+        session: str,
+        turn: int,
+        message: Message,
+        said: list[dict[str, str]],
+    ) -> Step:
         """One call of `turn`, timed, and the wait for the background."""
         start = clock.ticks()
         block = companion.turn(said)
@@ -156,7 +166,12 @@ def command(desk: Desk, wish: Wish) -> None:
     if wish.real:
         with desk.mind() as mind:
             warm(desk, mind)
-            shown(desk, wish, recording, Player(mind, desk.space, fast=wish.fast, keep_turns=keep_turns))
+            shown(
+                desk,
+                wish,
+                recording,
+                Player(mind, desk.space, fast=wish.fast, keep_turns=keep_turns),
+            )
         return
     times = [m.at for talk in recording.conversations for m in talk.messages if m.at is not None]
     then = Then(min(times)) if times else Then()
@@ -178,11 +193,15 @@ def content(file: Path) -> bytes:
 
 
 def said_in(file: Path) -> tuple[list[dict[str, Any]], float]:
-    """The messages of a recording, tools' among them, and when the last was said; what was left out is told."""
+    """The messages of a recording, tools' among them, and when the last was said; what was left out
+    is told.
+    """
     messages, remarks = uncut(content(file))
     for remark in remarks:
         say.note(f"{file}: {remark}.")
-    return messages, max((message["at"] for message in messages if "at" in message), default=clock.now())
+    return messages, max(
+        (message["at"] for message in messages if "at" in message), default=clock.now()
+    )
 
 
 def shown(desk: Desk, wish: Wish, recording: Recording, player: Player) -> None:
@@ -195,7 +214,9 @@ def shown(desk: Desk, wish: Wish, recording: Recording, player: Player) -> None:
         if desk.json:
             say.document(step_json(step), line=True)
         else:
-            replay_show.step(step, new_session=not steps or steps[-1].session != step.session, quiet=wish.quiet)
+            replay_show.step(
+                step, new_session=not steps or steps[-1].session != step.session, quiet=wish.quiet
+            )
         steps.append(step)
         if len(steps) == wish.limit:
             break
@@ -220,7 +241,14 @@ def step_json(step: Step) -> dict[str, Any]:
         "waiting": step.waiting,
         "settled_ms": None if step.settled is None else round(step.settled * 1e3, 1),
         "surfaced": [
-            {"id": m.id, "kind": m.kind, "text": m.text, "session": m.session, "at": m.at, "why": list(why)}
+            {
+                "id": m.id,
+                "kind": m.kind,
+                "text": m.text,
+                "session": m.session,
+                "at": m.at,
+                "why": list(why),
+            }
             for m, why in zip(step.block.memories, step.block.why, strict=True)
         ],
         "learned": [{"id": m.id, "kind": m.kind, "text": m.text} for m in step.learned],
@@ -230,7 +258,9 @@ def step_json(step: Step) -> dict[str, Any]:
 def summary(steps: Sequence[Step], took: float) -> dict[str, Any]:
     """What it comes to."""
     times = sorted(step.seconds * 1e6 for step in steps if step.turn > 1)
-    firsts = [step.seconds * 1e3 for step in steps if step.turn == 1]  # answered by words, within a deadline
+    firsts = [
+        step.seconds * 1e3 for step in steps if step.turn == 1
+    ]  # answered by words, within a deadline
     waits = sorted(step.settled * 1e3 for step in steps if step.settled is not None)
     return {
         "turns": len(steps),

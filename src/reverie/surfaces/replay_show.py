@@ -25,7 +25,11 @@ def opening(recording: Recording, keeping: bool, wish: Wish) -> None:
     talks = recording.conversations
     count = sum(len(talk.messages) for talk in talks)
     where = "into the real memory" if wish.real else "in a throw-away home"
-    kept = "every message is kept as an event" if keeping else "only what asks to be remembered is learned"
+    kept = (
+        "every message is kept as an event"
+        if keeping
+        else "only what asks to be remembered is learned"
+    )
     say.show(
         Text(
             f"{wish.file.name}: {FORMS[recording.form]}, {count} messages in {len(talks)} "
@@ -53,14 +57,20 @@ def step(one: Step, *, new_session: bool = False, quiet: bool = False, timed: bo
     table = grid()
     who = one_line(one.message.speaker or one.message.role, 20)
     words = Text(f"{who}: ", style="bold" if one.message.role == "user" else "dim")
-    words.append(one_line(one.message.text, SAID if one.message.role == "user" else 100), style="not bold")
-    table.add_row(Text(str(one.turn), style="dim"), words, Text(timing(one) if timed else "", style="dim"))
+    words.append(
+        one_line(one.message.text, SAID if one.message.role == "user" else 100), style="not bold"
+    )
+    table.add_row(
+        Text(str(one.turn), style="dim"), words, Text(timing(one) if timed else "", style="dim")
+    )
     for memory, why in zip(one.block.memories, one.block.why, strict=True):
         table.add_row(Text("◀", style="green"), recalled(memory, why, one.at), "")
     for memory in one.learned:
         table.add_row(
             Text("+", style="yellow"),
-            Text.assemble(("learned ", "yellow"), coloured(memory.kind), ": ", one_line(memory.text, RECALLED)),
+            Text.assemble(
+                ("learned ", "yellow"), coloured(memory.kind), ": ", one_line(memory.text, RECALLED)
+            ),
             "",
         )
     say.show(table)

@@ -1,8 +1,8 @@
 """Words on a terminal: what goes to stdout is the answer, what goes to stderr is about it.
 
-The text of a memory is somebody's words. Before it is shown, everything in it that a terminal would obey
-(control characters, marks that turn the direction of writing) is made visible, and it is never read as Rich
-markup. With `--json` exactly one JSON document stands on stdout.
+The text of a memory is somebody's words. Before it is shown, everything in it that a terminal would
+obey (control characters, marks that turn the direction of writing) is made visible, and it is never
+read as Rich markup. With `--json` exactly one JSON document stands on stdout.
 """
 
 from __future__ import annotations
@@ -33,8 +33,11 @@ def safe(text: str) -> str:
 def _shown(ch: str) -> str:
     if ch in KEPT or (ch.isprintable() and ch not in TURNERS):
         return ch
-    obeyed = ch in TURNERS or unicodedata.category(ch) in ("Cc", "Cs", "Zl", "Zp") or (
-        unicodedata.category(ch) == "Cf" and ch not in JOINERS)      # marks that nobody sees, but an agent reads
+    obeyed = (
+        ch in TURNERS
+        or unicodedata.category(ch) in ("Cc", "Cs", "Zl", "Zp")
+        or (unicodedata.category(ch) == "Cf" and ch not in JOINERS)
+    )  # marks that nobody sees, but an agent reads
     return ch.encode("unicode_escape").decode() if obeyed else ch
 
 
@@ -46,7 +49,9 @@ def one_line(text: str, most: int = 0) -> str:
 
 @cache
 def terminal(stderr: bool = False) -> Console:
-    """The one console of this process for stdout, or for stderr; it knows about colour and width."""
+    """The one console of this process for stdout, or for stderr; it knows about colour
+    and width.
+    """
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
@@ -75,7 +80,10 @@ def complain(text: str) -> None:
 
 def document(value: Any, *, line: bool = False) -> None:
     """JSON on stdout: one document, or one line of many."""
-    print(json.dumps(value, ensure_ascii=False, indent=None if line else 2, default=_plain), flush=line)
+    print(
+        json.dumps(value, ensure_ascii=False, indent=None if line else 2, default=_plain),
+        flush=line,
+    )
 
 
 def _plain(value: Any) -> Any:

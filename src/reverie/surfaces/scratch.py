@@ -20,13 +20,17 @@ def scratch(desk: Desk, now: Callable[[], float] = clock.now) -> Iterator[Mind]:
 
     real = desk.settings
     with TemporaryDirectory(prefix="reverie-", ignore_cleanup_errors=True) as folder:
-        settings = real._replace(home=Path(folder), models=str(real.cache), store="", enabled=True, off=(), backups=0)
+        settings = real._replace(
+            home=Path(folder), models=str(real.cache), store="", enabled=True, off=(), backups=0
+        )
         with desk.telling, reverie.open(settings=settings, progress=desk.telling, now=now) as mind:
             yield mind
 
 
 def warm(desk: Desk, mind: Mind) -> float | None:
-    """Load the model, fetching it if need be; the seconds that took, or None where there are only words."""
+    """Load the model, fetching it if need be; the seconds that took, or None where there are only
+    words.
+    """
     if mind.embedder is None:
         return None
     start = clock.ticks()
@@ -42,7 +46,9 @@ def warm(desk: Desk, mind: Mind) -> float | None:
 
 
 class Then:
-    """A clock that is set to when something was said, and goes on from there. It never goes back."""
+    """A clock that is set to when something was said, and goes on from there. It never
+    goes back.
+    """
 
     def __init__(self, at: float | None = None) -> None:
         self._base = clock.now() if at is None else at

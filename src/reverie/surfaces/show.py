@@ -95,7 +95,11 @@ def about(memory: Memory, now: float, space: str) -> Text:
             Text(when(memory, now), style="dim"),
             Text(f"{speaker}, {source(memory)}" if speaker else source(memory), style="dim"),
             *([Text(one_line(memory.space), style="dim")] if memory.space != space else []),
-            *([Text(" ".join(f"#{one_line(t)}" for t in memory.tags), style="dim")] if memory.tags else []),
+            *(
+                [Text(" ".join(f"#{one_line(t)}" for t in memory.tags), style="dim")]
+                if memory.tags
+                else []
+            ),
         ]
     )
 
@@ -134,12 +138,23 @@ def cases(found: Sequence[Case], now: float) -> None:
     """Pairs that wait for a decision, the older one first."""
     table = rows()
     for case in found:
-        table.add_row(Text("!" if case.kind == "contradiction" else "≈", style="bold"),
-                      Text(f"{case.kind}: {one_line(case.why)}", style="bold"))
+        table.add_row(
+            Text("!" if case.kind == "contradiction" else "≈", style="bold"),
+            Text(f"{case.kind}: {one_line(case.why)}", style="bold"),
+        )
         for place, memory in enumerate((case.one, case.other), start=1):
             table.add_row(Text(str(place)), excerpt(memory))
-            table.add_row("", dotted(memory.id, memory.kind, when(memory, now), source(memory),
-                                     f"believed {memory.confidence:.0%}", f"strength {memory.strength}"))
+            table.add_row(
+                "",
+                dotted(
+                    memory.id,
+                    memory.kind,
+                    when(memory, now),
+                    source(memory),
+                    f"believed {memory.confidence:.0%}",
+                    f"strength {memory.strength}",
+                ),
+            )
     say.show(table)
 
 
@@ -148,11 +163,23 @@ def journal(found: Sequence["Day"]) -> None:
     for one in found:
         say.show(Text(one.date, style="bold"))
         table = rows()
-        told = [(memory.at, coloured(memory.kind), excerpt(memory))
-                for memory in (*one.episodes, *one.tasks, *one.decisions, *one.feelings)]
-        told += [(chat.began, Text("talk", style="dim"), Text(one_line(
-            f"{chat.opening or chat.session} ({chat.turns} messages, {chat.session})", EXCERPT)))
-            for chat in one.conversations]
+        told = [
+            (memory.at, coloured(memory.kind), excerpt(memory))
+            for memory in (*one.episodes, *one.tasks, *one.decisions, *one.feelings)
+        ]
+        told += [
+            (
+                chat.began,
+                Text("talk", style="dim"),
+                Text(
+                    one_line(
+                        f"{chat.opening or chat.session} ({chat.turns} messages, {chat.session})",
+                        EXCERPT,
+                    )
+                ),
+            )
+            for chat in one.conversations
+        ]
         for at, what, text in sorted(told, key=lambda row: row[0]):
             table.add_row(Text(clock_of(at), style="dim"), Text(" ").join((what, text)))
         say.show(table, *([dotted(f"{one.tools} tool runs")] if one.tools else []))
@@ -195,11 +222,17 @@ def fields(one: Memory, now: float) -> dict[str, str]:
         "out of date": outdated(one),
         "triggers": ", ".join(one.triggers),
         "believed": f"{one.confidence:.0%} (trust {one.trust:.0%}), retention {retention(one, now):.0%}",
-        "confirmed": f"{one.strength}×, used {one.access_count}×" if one.strength > 1 or one.access_count else "",
+        "confirmed": f"{one.strength}×, used {one.access_count}×"
+        if one.strength > 1 or one.access_count
+        else "",
         "expires": f"{day(one.expires_at)} UTC" if one.expires_at is not None else "",
         "contradicted": ", ".join(one.conflicts_with),
-        "details": ", ".join(f"{k}: {v}" for k, v in one.details.items() if k not in (ANCHORS, OUTDATED)),
-        "gone": f"{one.retired_why or 'retired'}, {day(one.retired_at)} UTC" if one.retired_at is not None else "",
+        "details": ", ".join(
+            f"{k}: {v}" for k, v in one.details.items() if k not in (ANCHORS, OUTDATED)
+        ),
+        "gone": f"{one.retired_why or 'retired'}, {day(one.retired_at)} UTC"
+        if one.retired_at is not None
+        else "",
         "replaced by": one.superseded_by or "",
     }
 
@@ -226,7 +259,10 @@ def records(found: Sequence[Record]) -> None:
         for name, value in record.after.items():
             if name != "updated_at" and record.op != "add":
                 old = one_line(str(record.before.get(name) or "nothing"), 160)
-                table.add_row("", Text(f"{name}: {old} → {one_line(str(value or 'nothing'), 160)}", style="dim"))
+                table.add_row(
+                    "",
+                    Text(f"{name}: {old} → {one_line(str(value or 'nothing'), 160)}", style="dim"),
+                )
     say.show(table)
 
 
@@ -256,7 +292,9 @@ def events(found: Sequence[Event], now: float) -> None:
 
 
 def answer(columns: Sequence[str], found: Sequence[Sequence[str]]) -> None:
-    """Rows of columns, nothing of them cut: side by side where they fit, else one below the other."""
+    """Rows of columns, nothing of them cut: side by side where they fit, else one
+    below the other.
+    """
     if len(columns) * NARROWEST > say.terminal().width:
         for row in found:
             for column, value in zip(columns, row, strict=True):
@@ -276,7 +314,10 @@ def problems(found: Sequence[Problem]) -> None:
     table = rows()
     for problem in found:
         table.add_row(
-            Text("repaired" if problem.repaired else "problem", style="green" if problem.repaired else "red"),
+            Text(
+                "repaired" if problem.repaired else "problem",
+                style="green" if problem.repaired else "red",
+            ),
             Text(f"{problem.what}: {one_line(problem.message)}"),
         )
     say.show(table)

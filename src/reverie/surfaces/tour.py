@@ -1,8 +1,8 @@
 """`reverie tour`: the real pipeline on real input, in a throw-away home, in about a minute.
 
-It takes in the history of the repository that one stands in, listens to a sample conversation, replays
-another one of two days later on top of it, answers questions, explains one answer and checks the store.
-Nothing is canned: what is printed is what came out of it just now.
+It takes in the history of the repository that one stands in, listens to a sample conversation,
+replays another one of two days later on top of it, answers questions, explains one answer and
+checks the store. Nothing is canned: what is printed is what came out of it just now.
 """
 
 import subprocess
@@ -45,7 +45,8 @@ def tour(desk: Desk) -> None:
         heading(desk, "A memory of its own, in a throw-away home")
         line(
             desk,
-            "The embedding model is ready" + (f" ({loaded:.1f} s)." if loaded else ": none, words must do."),
+            "The embedding model is ready"
+            + (f" ({loaded:.1f} s)." if loaded else ": none, words must do."),
         )
         told["commits"] = history(desk, mind)
         told["embedded"] = embed(desk, mind)
@@ -109,7 +110,9 @@ def history(desk: Desk, mind: Mind) -> int:
 
 
 def commits(folder: Path) -> list[dict[str, Any]]:
-    """The last commits of the repository that a folder belongs to, newest first; none without git."""
+    """The last commits of the repository that a folder belongs to, newest first; none
+    without git.
+    """
     command = [
         "git",
         "-C",
@@ -121,12 +124,18 @@ def commits(folder: Path) -> list[dict[str, Any]]:
         "--no-color",
     ]
     try:
-        done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=30, check=False)
+        done = subprocess.run(
+            command, capture_output=True, stdin=subprocess.DEVNULL, timeout=30, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return []
     if done.returncode:
         return []
-    return [commit(text) for text in done.stdout.decode("utf-8", "replace").split("\x1e") if text.count("\x1f") >= 5]
+    return [
+        commit(text)
+        for text in done.stdout.decode("utf-8", "replace").split("\x1e")
+        if text.count("\x1f") >= 5
+    ]
 
 
 def commit(text: str) -> dict[str, Any]:
@@ -134,7 +143,13 @@ def commit(text: str) -> dict[str, Any]:
     short, author, at, subject, body, files = text.split("\x1f", 5)
     names = [name.strip() for name in files.splitlines() if name.strip()]
     said = "\n\n".join(
-        part for part in (subject.strip(), body.strip(), f"Files: {', '.join(names[:20])}" if names else "") if part
+        part
+        for part in (
+            subject.strip(),
+            body.strip(),
+            f"Files: {', '.join(names[:20])}" if names else "",
+        )
+        if part
     )
     return {
         "text": said or f"Commit {short}",
@@ -202,7 +217,9 @@ def answers(desk: Desk, mind: Mind, now: Callable[[], float]) -> list[Told]:
         hits = mind.recall(question, space=SPACE, limit=2)
         took = (clock.ticks() - start) * 1e3
         best = best or (hits[0] if hits else None)
-        told.append({"question": question, "ms": round(took, 1), "hits": [hit.memory.text for hit in hits]})
+        told.append(
+            {"question": question, "ms": round(took, 1), "hits": [hit.memory.text for hit in hits]}
+        )
         line(desk, f"\n$ reverie recall {question!r}   ({took:.0f} ms)")
         if not desk.json:
             show.hits(hits, now(), SPACE)
@@ -211,7 +228,9 @@ def answers(desk: Desk, mind: Mind, now: Callable[[], float]) -> list[Told]:
 
 
 def about_history(mind: Mind) -> list[str]:
-    """A question about the middle of this repository's history, in the words of nobody but its author."""
+    """A question about the middle of this repository's history, in the words of nobody but its
+    author.
+    """
     found = mind.browse(space=SPACE, tags=("commit",), limit=COMMITS)
     return [found[len(found) // 2].title] if found else []
 

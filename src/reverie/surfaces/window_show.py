@@ -1,7 +1,8 @@
-"""`reverie window TRANSCRIPT`: what would leave a full context window, why, and how it looks before and after.
+"""`reverie window TRANSCRIPT`: what would leave a full context window, why, and how it looks before
+and after.
 
-Nothing is kept or changed; no memory is opened. A bar shows how the window is filled: what stays as it is at its
-beginning, what goes, what becomes a line, what stays after that.
+Nothing is kept or changed; no memory is opened. A bar shows how the window is filled: what stays as
+it is at its beginning, what goes, what becomes a line, what stays after that.
 """
 
 from collections.abc import Sequence
@@ -41,8 +42,16 @@ def shown(plan: Plan) -> None:
         say.tell(f"Nothing goes: {plan.before:,} tokens are below {START:.0%} of {plan.limit:,}.")
         return
     table = Table(box=None, padding=(0, 1), header_style="dim")
-    for name, right in (("message", False), ("tokens", True), ("worth", True), ("becomes", False), ("says", False)):
-        table.add_column(name, justify="right" if right else "left", no_wrap=name != "says", overflow="fold")
+    for name, right in (
+        ("message", False),
+        ("tokens", True),
+        ("worth", True),
+        ("becomes", False),
+        ("says", False),
+    ):
+        table.add_column(
+            name, justify="right" if right else "left", no_wrap=name != "says", overflow="fold"
+        )
     for one in plan.going:
         table.add_row(*row(one, max(plan.worth)))
     say.show(table, Text(""))
@@ -58,7 +67,9 @@ def row(one: Leaving, best: float) -> list[Text]:
     """One line of the table."""
     becomes = Text("a line", style=LINE[1]) if one.stub else Text("memory", style=GOES[1])
     worth = one.worth / best if best else 0.0
-    words = Text(one_line(one.item.tool or one.item.text, WORDS)).append(f"\n{one_line(one.why)}", style="dim")
+    words = Text(one_line(one.item.tool or one.item.text, WORDS)).append(
+        f"\n{one_line(one.why)}", style="dim"
+    )
     return [Text(one.item.id), Text(f"−{one.tokens:,}"), Text(f"{worth:.0%}"), becomes, words]
 
 

@@ -1,17 +1,20 @@
-"""The detached worker: settles what others leave behind, and goes home when there is nothing left to do.
+"""The detached worker: settles what others leave behind, and goes home when there is nothing left
+to do.
 
-A command that kept something starts it with `spawn` and does not wait. There is never more than one at work:
-the lease `settle` decides. `spawn` takes the lease in the worker's name before the worker exists, so that a
-hundred commands in a row start one process, not a hundred; should it never come up, the lease runs out by
-itself.
+A command that kept something starts it with `spawn` and does not wait. There is never more than one
+at work: the lease `settle` decides. `spawn` takes the lease in the worker's name before the worker
+exists, so that a hundred commands in a row start one process, not a hundred; should it never come
+up, the lease runs out by itself.
 
-For hooks it sits at the desk (`hooks.desk`), in a thread of its own, if it holds the lock that says that a worker lives
-(`detached`): whoever settles, and however long that takes, what hooks wrote is taken in by this one at once.
+For hooks it sits at the desk (`hooks.desk`), in a thread of its own, if it holds the lock that says
+that a worker lives (`detached`): whoever settles, and however long that takes, what hooks wrote is
+taken in by this one at once.
 
-Before it leaves it sleeps, if it is time (`settle.bedtime`); if only quiet is wanting for that, it waits for it with
-the model unloaded. It leaves when it was idle for `settings.idle` seconds (0: no worker is ever started), on SIGTERM
-or SIGINT, when its lease was taken, when its home is gone, when config.toml was altered (the next one goes by it), and
-when a newer Reverie has altered the database. Nothing depends on it: texts wait, words find them meanwhile.
+Before it leaves it sleeps, if it is time (`settle.bedtime`); if only quiet is wanting for that, it
+waits for it with the model unloaded. It leaves when it was idle for `settings.idle` seconds (0: no
+worker is ever started), on SIGTERM or SIGINT, when its lease was taken, when its home is gone, when
+config.toml was altered (the next one goes by it), and when a newer Reverie has altered the
+database. Nothing depends on it: texts wait, words find them meanwhile.
 """
 
 from __future__ import annotations
@@ -43,7 +46,9 @@ SMALL = 16  # texts a step: SIGTERM waits for one step at most
 
 
 def spawn(settings: Settings, store: Store) -> bool:
-    """Start a worker for this home unless somebody settles already; whether one was started. Never waits."""
+    """Start a worker for this home unless somebody settles already; whether one was started. Never
+    waits.
+    """
     if settings.idle <= 0 or not ready(settings) or store.holder(LEASE, clock.now()) is not None:
         return False
     holder = clock.new_id("settler")
@@ -66,12 +71,15 @@ def ready(settings: Settings) -> bool:
 
 
 def unfetched(settings: Settings) -> bool:
-    """Whether vectors are wanted of a model that is not on this machine: no worker and no hook fetches it."""
+    """Whether vectors are wanted of a model that is not on this machine: no worker and no hook
+    fetches it.
+    """
     return settings.embedder.partition(":")[0] == "minilm" and not ready(settings)
 
 
 def run(mind: Mind, idle: float, holder: str = "", lock: int | None = None) -> Settled:
-    """Settle until nothing has come for `idle` seconds, or until told to stop. Returns what was done.
+    """Settle until nothing has come for `idle` seconds, or until told to stop. Returns what was
+    done.
 
     `lock` is the open file of the lock that whoever started this worker holds for it.
     """
@@ -91,7 +99,9 @@ def run(mind: Mind, idle: float, holder: str = "", lock: int | None = None) -> S
             rest(room.lock, worker.failed)
             os.close(held)
     if held is not None and worker.idled and room.waiting():
-        wake(room.home, room.lock)  # a hook wrote while we held the lock and had looked for the last time
+        wake(
+            room.home, room.lock
+        )  # a hook wrote while we held the lock and had looked for the last time
     return done
 
 
@@ -113,15 +123,22 @@ class Worker:
         self._home = identity(mind.settings.home)
         self._config = config.changed_at(mind.settings)
         self._renewed, self._holds = 0.0, False
-        self._heard, self._rise = 0.0, threading.Event()  # when hooks were heard last; the desk is to be left
-        self.idled = self.failed = False  # left because there was nothing to do, or because it cannot be done
+        self._heard, self._rise = (
+            0.0,
+            threading.Event(),
+        )  # when hooks were heard last; the desk is to be left
+        self.idled = self.failed = (
+            False  # left because there was nothing to do, or because it cannot be done
+        )
 
     def stop(self, *_: object) -> None:
         """Leave after the step at hand."""
         self._stop.set()
 
     def work(self, idle: float) -> Settled:
-        """Settle, wait for more, leave. Work that came while we were leaving is looked for once more."""
+        """Settle, wait for more, leave. Work that came while we were leaving is looked for once
+        more.
+        """
         desk = threading.Thread(target=self.attend, name="desk", daemon=True)
         desk.start()
         try:
@@ -142,7 +159,9 @@ class Worker:
         return self.done
 
     def attend(self) -> None:
-        """Take in what hooks wrote, and lay ready what they will ask for, until it is time to rise."""
+        """Take in what hooks wrote, and lay ready what they will ask for, until it is
+        time to rise.
+        """
         try:
             while self.desk and not self._rise.wait(SOON):
                 while self.desk.waits() and self.desk.attend():
@@ -159,9 +178,15 @@ class Worker:
         self.tell(trouble)
 
     def going(self) -> bool:
-        """Whether nobody said stop, home and settings are still those we came with, and the database one we know."""
-        return (not self._stop.is_set() and identity(self.mind.settings.home) == self._home
-                and config.changed_at(self.mind.settings) == self._config and self.mind.store.current())  # fmt: skip
+        """Whether nobody said stop, home and settings are still those we came with, and the
+        database one we know.
+        """
+        return (
+            not self._stop.is_set()
+            and identity(self.mind.settings.home) == self._home
+            and config.changed_at(self.mind.settings) == self._config
+            and self.mind.store.current()
+        )
 
     def hold(self) -> bool:
         """Take or renew the lease."""
@@ -211,7 +236,9 @@ class Worker:
         return self._holds and (work_left(self.mind.work) or chunk_waits(self.mind.work))
 
     def backup(self) -> None:
-        """Today's copy; before it, what a purge or a scrub had to leave in the files because somebody was reading."""
+        """Today's copy; before it, what a purge or a scrub had to leave in the files because
+        somebody was reading.
+        """
         from reverie import backups
         from reverie.settle import scrubbing
 

@@ -1,8 +1,9 @@
-"""The context window: what the agent is shown of its memory, and what of its conversation stays when room is short.
+"""The context window: what the agent is shown of its memory, and what of its conversation stays
+when room is short.
 
-`block` renders what is injected. `fitting` makes a conversation fit: `parts` reads what messages say, `shapes` takes
-them as items, `relevance` and `strategies` say how much each is worth, `pruning` decides what goes, `stubs` puts a line
-in its place, in the words of `lines`. All pure.
+`block` renders what is injected. `fitting` makes a conversation fit: `parts` reads what messages
+say, `shapes` takes them as items, `relevance` and `strategies` say how much each is worth,
+`pruning` decides what goes, `stubs` puts a line in its place, in the words of `lines`. All pure.
 """
 
 from reverie.window.block import (
@@ -23,5 +24,21 @@ from reverie.window.block import (
 from reverie.window.escape import escaped, harmless
 from reverie.window.tokens import tokens
 
-__all__ = ["EMPTY", "FENCE", "FOOT", "HEAD", "LABEL", "LINE", "SAID_BY", "Block", "age", "escaped", "harmless",
-           "hinted", "line", "render", "tokens", "without_injections"]
+__all__ = [
+    "EMPTY",
+    "FENCE",
+    "FOOT",
+    "HEAD",
+    "LABEL",
+    "LINE",
+    "SAID_BY",
+    "Block",
+    "age",
+    "escaped",
+    "harmless",
+    "hinted",
+    "line",
+    "render",
+    "tokens",
+    "without_injections",
+]

@@ -1,25 +1,52 @@
-"""Somebody's words, shown where an agent or a terminal could take them for more: for a host, a speaker, a fence.
+"""Somebody's words, shown where an agent or a terminal could take them for more: for a host, a
+speaker, a fence.
 
-`escaped` puts a text on one line, for a place in a block: it closes nothing, opens nothing and hides nothing.
-`harmless` leaves lines as they are, for a whole text that was asked for: only what would be obeyed as structure is
-altered. What is stored is never altered. Pure; both are their own fixed points.
+`escaped` puts a text on one line, for a place in a block: it closes nothing, opens nothing and
+hides nothing. `harmless` leaves lines as they are, for a whole text that was asked for: only what
+would be obeyed as structure is altered. What is stored is never altered. Pure; both are their own
+fixed points.
 """
 
 import re
 from functools import cache
 
-# Printable by Unicode, and seen by nobody: fillers, joiners, selectors of variants (which can carry whole messages).
+# Printable by Unicode, and seen by nobody: fillers, joiners, selectors of variants (which can carry
+# whole messages).
 UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
 SPEAKERS = "Human|Assistant|System|User|Developer|HUMAN|ASSISTANT|SYSTEM|USER|DEVELOPER"
-TAGS = ("reverie-memory", "memory", "memories", "system-reminder", "system", "assistant", "human", "user", "developer",
-        "instructions?", "antml:[a-z_]+", "function_calls?", "function_results?", "invoke", "parameter", "tool_use",
-        "tool_result", "tool_call", "thinking", "command-[a-z]+", "local-command-[a-z]+", "document", "context",
-        "data-[0-9a-f]{12}")
-COLON = "\u2236"         # a ratio looks like a colon and ends no speaker's name
+TAGS = (
+    "reverie-memory",
+    "memory",
+    "memories",
+    "system-reminder",
+    "system",
+    "assistant",
+    "human",
+    "user",
+    "developer",
+    "instructions?",
+    "antml:[a-z_]+",
+    "function_calls?",
+    "function_results?",
+    "invoke",
+    "parameter",
+    "tool_use",
+    "tool_result",
+    "tool_call",
+    "thinking",
+    "command-[a-z]+",
+    "local-command-[a-z]+",
+    "document",
+    "context",
+    "data-[0-9a-f]{12}",
+)
+COLON = "\u2236"  # a ratio looks like a colon and ends no speaker's name
 
 
 def escaped(text: str) -> str:
-    """One line of text that cannot close the fence, open another, speak as somebody, or hide from who reads it."""
+    """One line of text that cannot close the fence, open another, speak as somebody, or hide from
+    who reads it.
+    """
     line = " ".join(visible(text).split()).replace("<", "‹").replace(">", "›")
     for fence, plain in (("`" * 3, "'''"), ("~" * 3, "∼∼∼")):
         line = line.replace(fence, plain)
@@ -27,20 +54,28 @@ def escaped(text: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """A whole text without what a host would take for its own: its tags, a speaker's name at the beginning of a line,
-    and characters that nobody sees.
+    """A whole text without what a host would take for its own: its tags, a speaker's name at the
+    beginning of a line, and characters that nobody sees.
     """
     shown = spoken(visible(text), r"(?m:^)[ \t]*")
     return _tags().sub(lambda found: f"‹{found[1]}›", shown) if "<" in shown else shown
 
 
 def visible(text: str) -> str:
-    """A text without characters that steer a terminal, turn the direction of writing, or cannot be seen."""
+    """A text without characters that steer a terminal, turn the direction of writing, or cannot be
+    seen.
+    """
     if text.isascii() and text.isprintable():
         return text
     plain = _terminal().sub("", text)
-    plain = "".join(ch if ch.isprintable() or ch in "\n\t" else "\n" if ch in "\r\x0b\x0c\x85\u2028\u2029"
-                    else " " * ch.isspace() for ch in plain.replace("\r\n", "\n"))
+    plain = "".join(
+        ch
+        if ch.isprintable() or ch in "\n\t"
+        else "\n"
+        if ch in "\r\x0b\x0c\x85\u2028\u2029"
+        else " " * ch.isspace()
+        for ch in plain.replace("\r\n", "\n")
+    )
     return _unseen().sub("", plain)
 
 
@@ -57,13 +92,17 @@ def _unseen() -> "re.Pattern[str]":
 @cache
 def _terminal() -> "re.Pattern[str]":
     """What steers a terminal."""
-    return re.compile("\x1b(?:\\[[0-?]{0,40}[ -/]{0,4}[@-~]|\\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])?")
+    return re.compile(
+        "\x1b(?:\\[[0-?]{0,40}[ -/]{0,4}[@-~]|\\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])?"
+    )
 
 
 @cache
 def _tags() -> "re.Pattern[str]":
     """A tag of a host or of ours, whole or broken off."""
-    return re.compile(rf"<(\s*/?\s*(?:{'|'.join(TAGS)})\b[^<>]{{0,300}}|\|[^<>|]{{1,40}}\|)>?", re.IGNORECASE)
+    return re.compile(
+        rf"<(\s*/?\s*(?:{'|'.join(TAGS)})\b[^<>]{{0,300}}|\|[^<>|]{{1,40}}\|)>?", re.IGNORECASE
+    )
 
 
 @cache

@@ -1,42 +1,43 @@
 """What a context consists of: items. An item stays or goes as a whole.
 
-An item is one message, or a tool's call with all that answers it. Its type decides how much it weighs (CONSTANTS: ctx
-type weights); what is sticky never goes, and says why.
+An item is one message, or a tool's call with all that answers it. Its type decides how much it
+weighs (CONSTANTS: ctx type weights); what is sticky never goes, and says why.
 """
 
 from typing import NamedTuple
 
 SYSTEM = "system_prompt"
 
-# What an item of a type weighs; of a type that is not here 1.0 (D45–D50; CONSTANTS: ctx type weights).
+# What an item of a type weighs; of a type that is not here 1.0 (D45–D50; CONSTANTS: ctx type
+# weights).
 TYPES: dict[str, float] = {
-    SYSTEM: 100.0,            # never goes
-    "task_state": 2.0,        # a list of what is to be done, a plan
+    SYSTEM: 100.0,  # never goes
+    "task_state": 2.0,  # a list of what is to be done, a plan
     "user_message": 1.5,
     "assistant_message": 1.2,
-    "tool_result": 0.8,       # a call and what was answered
-    "code_snippet": 0.7,      # a file that was read
-    "graph_result": 0.6,      # what a code map or another index answered
+    "tool_result": 0.8,  # a call and what was answered
+    "code_snippet": 0.7,  # a file that was read
+    "graph_result": 0.6,  # what a code map or another index answered
 }
 
 
 class Item(NamedTuple):
     """One inseparable part of a context."""
 
-    id: str                               # the numbers of its messages: "7", or "7-9"
-    messages: tuple[int, ...]             # their places in the list
-    type: str                             # a key of TYPES, or any other word
-    text: str                             # what is said in it
+    id: str  # the numbers of its messages: "7", or "7-9"
+    messages: tuple[int, ...]  # their places in the list
+    type: str  # a key of TYPES, or any other word
+    text: str  # what is said in it
     tokens: int
-    at: float                             # when it came, seconds since 1970
-    task: str = ""                        # what was worked on when it came
-    dependants: int = 0                   # later items that rest on it
-    sticky: str = ""                      # why it never goes; empty: it may
-    tool: str = ""                        # of a tool's call: its name and what it was given, on one line
-    answers: int = 0                      # messages of it that may be shortened: what tools or the assistant answered
-    result: int = 0                       # tokens of these answers
-    pictures: int = 0                     # pictures in them, and documents that are no text
-    line: bool = False                    # whether lines are all that is left of these answers: they are kept already
+    at: float  # when it came, seconds since 1970
+    task: str = ""  # what was worked on when it came
+    dependants: int = 0  # later items that rest on it
+    sticky: str = ""  # why it never goes; empty: it may
+    tool: str = ""  # of a tool's call: its name and what it was given, on one line
+    answers: int = 0  # messages of it that may be shortened: what tools or the assistant answered
+    result: int = 0  # tokens of these answers
+    pictures: int = 0  # pictures in them, and documents that are no text
+    line: bool = False  # whether lines are all that is left of these answers: they are kept already
 
     @property
     def places(self) -> int:

@@ -1,11 +1,13 @@
-"""The words of a line that stands in the place of a long answer: what was there, and that it can be had again."""
+"""The words of a line that stands in the place of a long answer: what was there, and that it can be
+had again.
+"""
 
 import re
 
 from reverie.window.items import Item
 
-MOST_TOOL = 120          # characters of a call that a line shows
-OPENING = 200            # characters of an assistant's answer that stay
+MOST_TOOL = 120  # characters of a call that a line shows
+OPENING = 200  # characters of an assistant's answer that stay
 MOVED, LEFT = "moved to memory", "left out"
 RECALL = ": recall it by its words"
 ANSWER = rf".{{0,{OPENING + 2}}} \[[\d,]+ tokens of this answer were"
@@ -14,7 +16,9 @@ LINE = re.compile(rf"({ANSWER}|{RESULT}) ({MOVED}|{LEFT})(, without \d+ pictures
 
 
 def stub(item: Item, *, kept: bool = True) -> str:
-    """The line that stands for an item's answers; `kept` tells whether they are in memory from now on."""
+    """The line that stands for an item's answers; `kept` tells whether they are in memory from now
+    on.
+    """
     where = MOVED if kept else LEFT
     if not item.tool:
         return f"{cut(item.text, OPENING)} [{item.result:,} tokens of this answer were {where}]"
@@ -25,7 +29,7 @@ def stub(item: Item, *, kept: bool = True) -> str:
 
 def cut(text: str, most: int) -> str:
     """The beginning of a text, on one line, up to the end of a word."""
-    line = " ".join(text[:4 * most].split())
+    line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else line[:most].rsplit(" ", 1)[0] + " …"
 
 

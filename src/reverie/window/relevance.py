@@ -1,14 +1,15 @@
 """How much an item matters just now: Aircher's formula (D42–D50, CC-78).
 
-1.0 × 2^(−minutes / 60) × 2.0 if it belongs to the task at hand × its type's weight × (1 + 0.2 · dependants). The
-document writes e^(−m/60) and calls it a half-life; ours is one (CONSTANTS: ctx decay).
+1.0 × 2^(−minutes / 60) × 2.0 if it belongs to the task at hand × its type's weight × (1 + 0.2 ·
+dependants). The document writes e^(−m/60) and calls it a half-life; ours is one (CONSTANTS: ctx
+decay).
 """
 
 from reverie.window.items import TYPES, Item
 
-HALF_LIFE = 60.0        # minutes
-TASK = 2.0              # times more for what belongs to the task at hand
-DEPENDANT = 0.2         # more for each item that rests on it (X32)
+HALF_LIFE = 60.0  # minutes
+TASK = 2.0  # times more for what belongs to the task at hand
+DEPENDANT = 0.2  # more for each item that rests on it (X32)
 
 
 def relevance(item: Item, now: float, task: str = "") -> float:

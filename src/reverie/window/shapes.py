@@ -1,10 +1,12 @@
-"""Messages of OpenAI's or Anthropic's shape as items, and which of them may go without breaking their order.
+"""Messages of OpenAI's or Anthropic's shape as items, and which of them may go without breaking
+their order.
 
-A tool's call and everything that answers it are one item: several calls at once, several answers in one message,
-OpenAI's role "tool", Anthropic's parts `tool_use` and `tool_result`, the older `function_call`. In OpenAI's Responses
-each call stands by itself, and what was thought before it: without that the call is refused. What is of no known
-shape, a call that nobody has answered and an answer that nobody asked for stay where they are. The first message of the
-user stays, so that no conversation begins with the assistant; where user and assistant take turns strictly, they do so
+A tool's call and everything that answers it are one item: several calls at once, several answers in
+one message, OpenAI's role "tool", Anthropic's parts `tool_use` and `tool_result`, the older
+`function_call`. In OpenAI's Responses each call stands by itself, and what was thought before it:
+without that the call is refused. What is of no known shape, a call that nobody has answered and an
+answer that nobody asked for stay where they are. The first message of the user stays, so that no
+conversation begins with the assistant; where user and assistant take turns strictly, they do so
 afterwards (`mended`).
 """
 
@@ -32,13 +34,29 @@ from reverie.window.parts import (
 )
 from reverie.window.tokens import Tokenizer
 
-__all__ = ["OVERHEAD", "SPEAKERS", "SYSTEMS", "TOOLS", "Call", "Known", "answers_to", "call_ids", "calls", "groups",
-           "items_of", "listed", "mended", "takes_turns", "text_of", "weight"]
+__all__ = [
+    "OVERHEAD",
+    "SPEAKERS",
+    "SYSTEMS",
+    "TOOLS",
+    "Call",
+    "Known",
+    "answers_to",
+    "call_ids",
+    "calls",
+    "groups",
+    "items_of",
+    "listed",
+    "mended",
+    "takes_turns",
+    "text_of",
+    "weight",
+]
 
-LATEST = 4               # newest messages that stay whatever they weigh
-NAMELESS = ""            # stands for the id of a call or an answer that has none
-WORDS = ("text", "output_text")                        # types of parts that an assistant's plain answer is made of
-IN_WORDS = ("function_call_output", "custom_tool_call_output")      # outputs that may be any words
+LATEST = 4  # newest messages that stay whatever they weigh
+NAMELESS = ""  # stands for the id of a call or an answer that has none
+WORDS = ("text", "output_text")  # types of parts that an assistant's plain answer is made of
+IN_WORDS = ("function_call_output", "custom_tool_call_output")  # outputs that may be any words
 PLANNING = re.compile(r"todo|plan|task", re.IGNORECASE)
 READING = re.compile(r"read|view|open|cat\b|get_file|file_content", re.IGNORECASE)
 MAPPING = re.compile(r"graph|symbol|callers|references|code_map", re.IGNORECASE)
@@ -52,31 +70,55 @@ class Known(NamedTuple):
     sticky: bool = False
 
 
-def items_of(messages: Sequence[Any], known: Callable[[int], Known], tokenizer: Tokenizer) -> list[Item]:
+def items_of(
+    messages: Sequence[Any], known: Callable[[int], Known], tokenizer: Tokenizer
+) -> list[Item]:
     """The conversation as items, in order; every message is in exactly one."""
     spans = list(groups(messages))
     stays = pinned(messages, [span for span, _ in spans])
-    return [item_of(messages, span, known, tokenizer, stays.get(span[0], "" if complete else "no pair"))
-            for span, complete in spans]
+    return [
+        item_of(messages, span, known, tokenizer, stays.get(span[0], "" if complete else "no pair"))
+        for span, complete in spans
+    ]
 
 
-def item_of(messages: Sequence[Any], span: range, known: Callable[[int], Known], tokenizer: Tokenizer,
-            sticky: str) -> Item:
+def item_of(
+    messages: Sequence[Any],
+    span: range,
+    known: Callable[[int], Known],
+    tokenizer: Tokenizer,
+    sticky: str,
+) -> Item:
     """The messages of a span as one item."""
     some = [messages[place] for place in span]
     facts = [known(place) for place in span]
-    tool = list(dict.fromkeys(line for message in some for line in calls(message))) if len(some) > 1 else []
+    tool = (
+        list(dict.fromkeys(line for message in some for line in calls(message)))
+        if len(some) > 1
+        else []
+    )
     texts = [text_of(message) for message in some]
     weights = [weight(message, text, tokenizer) for message, text in zip(some, texts, strict=True)]
     contents = answers_in(some) if tool else plain_answer(some[0]) if len(some) == 1 else []
     answers = [content_text(content) for content in contents]
     name = str(span[0]) if len(span) == 1 else f"{span[0]}-{span[-1]}"
     stays = sticky or ("marked" if any(fact.sticky for fact in facts) else "")
-    return Item(name, tuple(span), type_of(some, tool), "\n".join(texts), tokens=sum(weights),
-                at=max(fact.at for fact in facts), task=facts[-1].task, sticky=stays, tool="; ".join(tool),
-                answers=len(answers), pictures=sum(map(pictures, contents)),
-                result=sum(map(tokenizer.count, answers)) + sum(besides(one, tokenizer) for one in contents),
-                line=bool(answers) and all(map(is_line, answers)))
+    return Item(
+        name,
+        tuple(span),
+        type_of(some, tool),
+        "\n".join(texts),
+        tokens=sum(weights),
+        at=max(fact.at for fact in facts),
+        task=facts[-1].task,
+        sticky=stays,
+        tool="; ".join(tool),
+        answers=len(answers),
+        pictures=sum(map(pictures, contents)),
+        result=sum(map(tokenizer.count, answers))
+        + sum(besides(one, tokenizer) for one in contents),
+        line=bool(answers) and all(map(is_line, answers)),
+    )
 
 
 # What belongs together
@@ -85,14 +127,14 @@ def item_of(messages: Sequence[Any], span: range, known: Callable[[int], Known],
 def groups(messages: Sequence[Any]) -> Iterator[tuple[range, bool]]:
     """(places that belong together, whether nothing is missing in them), in order.
 
-    All answers that follow a call directly belong to it, also a second one to the same id: ids may be missing, or the
-    same again.
+    All answers that follow a call directly belong to it, also a second one to the same id: ids may
+    be missing, or the same again.
     """
     place = 0
     while place < len(messages):
         end, came = end_of_output(messages, place), list[str]()
         made = [id for message in messages[place:end] for id in call_ids(message)]
-        thought = item_type(messages[end - 1]) == REASONING      # and nothing came of it
+        thought = item_type(messages[end - 1]) == REASONING  # and nothing came of it
         while made and end < len(messages) and pairs(made, found := answers_to(messages[end])):
             came += found
             end += 1
@@ -102,17 +144,24 @@ def groups(messages: Sequence[Any]) -> Iterator[tuple[range, bool]]:
 
 
 def end_of_output(messages: Sequence[Any], place: int) -> int:
-    """Where what a model gave out at once ends: one message, or calls side by side with what was thought and said."""
+    """Where what a model gave out at once ends: one message, or calls side by side with what was
+    thought and said.
+    """
     end, thought = place, False
-    while end < len(messages) and role_of(messages[end]) == "assistant" and (
-            thought or item_type(messages[end]) is not None):
+    while (
+        end < len(messages)
+        and role_of(messages[end]) == "assistant"
+        and (thought or item_type(messages[end]) is not None)
+    ):
         thought = thought or item_type(messages[end]) == REASONING
         end += 1
     return max(end, place + 1)
 
 
 def pairs(made: Sequence[str], came: Sequence[str]) -> bool:
-    """Whether some of these answers may belong to these calls; one without an id belongs to whatever stands before."""
+    """Whether some of these answers may belong to these calls; one without an id belongs to
+    whatever stands before.
+    """
     return bool(came) and (NAMELESS in made or NAMELESS in came or not set(made).isdisjoint(came))
 
 
@@ -128,7 +177,7 @@ class Call(NamedTuple):
 
     id: str
     tool: Any
-    given: Any               # a mapping, or its JSON
+    given: Any  # a mapping, or its JSON
 
 
 def asked(message: Any) -> list[Call]:
@@ -139,10 +188,19 @@ def asked(message: Any) -> list[Call]:
     for call in listed(named(message, "tool_calls")):
         function = named(call, "function") or named(call, "custom")
         found.append(Call(id_of(call, "id"), named(function, "name"), named(function, "arguments")))
-    found += [Call(id_of(part, "id"), named(part, "name"), named(part, "input"))
-              for part in listed(named(message, "content")) if named(part, "type") == "tool_use"]
+    found += [
+        Call(id_of(part, "id"), named(part, "name"), named(part, "input"))
+        for part in listed(named(message, "content"))
+        if named(part, "type") == "tool_use"
+    ]
     if (function := named(message, "function_call")) is not None:
-        found.append(Call(f"function {named(function, 'name')}", named(function, "name"), named(function, "arguments")))
+        found.append(
+            Call(
+                f"function {named(function, 'name')}",
+                named(function, "name"),
+                named(function, "arguments"),
+            )
+        )
     if (item := item_call(message)) is not None:
         found.append(Call(id_of(message, "call_id"), *item))
     return found
@@ -172,12 +230,17 @@ def answers_to(message: Any) -> list[str]:
         return [f"function {named(message, 'name')}"]
     if role != "user":
         return []
-    return [id_of(part, "tool_use_id") for part in listed(named(message, "content"))
-            if named(part, "type") == "tool_result"]
+    return [
+        id_of(part, "tool_use_id")
+        for part in listed(named(message, "content"))
+        if named(part, "type") == "tool_result"
+    ]
 
 
 def answers_in(some: Sequence[Any]) -> list[Any]:
-    """The contents that may be shortened in calls with their answers; none where the assistant's own answer is by."""
+    """The contents that may be shortened in calls with their answers; none where the assistant's
+    own answer is by.
+    """
     if any(plain_answer(message) for message in some):
         return []
     return [content for message in some for content in answered(message)]
@@ -189,16 +252,23 @@ def answered(message: Any) -> list[Any]:
         return []
     if role_of(message) in TOOLS:
         return [content_of(message)] if item_type(message) in (None, *IN_WORDS) else []
-    return [named(part, "content") for part in listed(named(message, "content"))
-            if isinstance(part, Mapping) and part.get("type") == "tool_result"]
+    return [
+        named(part, "content")
+        for part in listed(named(message, "content"))
+        if isinstance(part, Mapping) and part.get("type") == "tool_result"
+    ]
 
 
 def plain_answer(message: Any) -> list[Any]:
-    """What an assistant answered in words alone; nothing where there is more to its message than text."""
+    """What an assistant answered in words alone; nothing where there is more to its message than
+    text.
+    """
     content = named(message, "content")
     if role_of(message) != "assistant" or not isinstance(message, Mapping) or asked(message):
         return []
-    plain = isinstance(content, str) or all(named(part, "type") in WORDS for part in listed(content))
+    plain = isinstance(content, str) or all(
+        named(part, "type") in WORDS for part in listed(content)
+    )
     return [content] if plain and content_text(content) else []
 
 
@@ -235,8 +305,8 @@ def takes_turns(messages: Sequence[Any]) -> bool:
 def mended(items: Sequence[Item], going: set[int], worth: Sequence[float]) -> set[int]:
     """Which of the items `going` (by place in `items`) may go if the roles are still to alternate.
 
-    A stretch that goes as a whole has to be of even length; of an odd one an item stays, the one of most worth among
-    those that leave an even number of places before and after them.
+    A stretch that goes as a whole has to be of even length; of an odd one an item stays, the one of
+    most worth among those that leave an even number of places before and after them.
     """
     kept: set[int] = set()
     for run in runs(items, going):
@@ -266,12 +336,22 @@ def type_of(some: Sequence[Any], tool: Sequence[str]) -> str:
     """A key of TYPES, or what stands for it."""
     role = role_of(some[0])
     if not tool:
-        return {"system": SYSTEM, "developer": SYSTEM, "user": "user_message", "assistant": "assistant_message",
-                "tool": "tool_result", "function": "tool_result"}.get(role, "unknown")
+        return {
+            "system": SYSTEM,
+            "developer": SYSTEM,
+            "user": "user_message",
+            "assistant": "assistant_message",
+            "tool": "tool_result",
+            "function": "tool_result",
+        }.get(role, "unknown")
     if any(own_words(message) for message in some[1:] if role_of(message) == "user"):
         return "user_message"
     names = [line[1:].split(" ", 1)[0].rstrip("]") for line in tool]
-    for pattern, type in ((PLANNING, "task_state"), (MAPPING, "graph_result"), (READING, "code_snippet")):
+    for pattern, type in (
+        (PLANNING, "task_state"),
+        (MAPPING, "graph_result"),
+        (READING, "code_snippet"),
+    ):
         if all(pattern.search(name) for name in names):
             return type
     return "tool_result"
@@ -279,5 +359,7 @@ def type_of(some: Sequence[Any], tool: Sequence[str]) -> str:
 
 def own_words(message: Any) -> bool:
     """Whether a message that answers tools holds words of the user as well."""
-    return any(named(part, "type") == "text" and str(named(part, "text") or "").strip()
-               for part in listed(named(message, "content")))
+    return any(
+        named(part, "type") == "text" and str(named(part, "text") or "").strip()
+        for part in listed(named(message, "content"))
+    )

@@ -1,7 +1,8 @@
 """What stands in the place of a long answer: one line (`lines`) in the message that held it.
 
-Shortened is only what tools and the assistant answered, never what the user said: the order of roles and the pairs of
-calls and results stay as they were, at a few tokens each. An assistant's answer keeps its beginning, in its own words.
+Shortened is only what tools and the assistant answered, never what the user said: the order of
+roles and the pairs of calls and results stay as they were, at a few tokens each. An assistant's
+answer keeps its beginning, in its own words.
 """
 
 from collections.abc import Mapping
@@ -24,7 +25,11 @@ def shortened(message: Any, line: str) -> Any:
         return {**message, "content": [with_line(part, line) for part in content]}
     if role_of(message) in TOOLS:
         kind = item_type(message)
-        return {**message, "content" if kind is None else "output": line} if kind in (None, *IN_WORDS) else message
+        return (
+            {**message, "content" if kind is None else "output": line}
+            if kind in (None, *IN_WORDS)
+            else message
+        )
     if not plain_answer(message):
         return message
     if isinstance(content, str) or named(content[0], "type") == "text":
@@ -34,4 +39,8 @@ def shortened(message: Any, line: str) -> Any:
 
 def with_line(part: Any, line: str) -> Any:
     """A part of a content, a tool's answer shortened."""
-    return {**part, "content": line} if isinstance(part, Mapping) and part.get("type") == "tool_result" else part
+    return (
+        {**part, "content": line}
+        if isinstance(part, Mapping) and part.get("type") == "tool_result"
+        else part
+    )

@@ -1,8 +1,9 @@
-"""How many tokens a text takes: a good guess without a vocabulary, or a count by one that is at hand.
+"""How many tokens a text takes: a good guess without a vocabulary, or a count by one that is at
+hand.
 
-The guess is what the documents have (CONSTANTS: tokens estimate), a quarter of the characters. Providers do not publish
-all of their vocabularies, and a library that fetches one at run time does not work offline; so a caller who knows the
-vocabulary gives a `Tokenizer` of their own.
+The guess is what the documents have (CONSTANTS: tokens estimate), a quarter of the characters.
+Providers do not publish all of their vocabularies, and a library that fetches one at run time does
+not work offline; so a caller who knows the vocabulary gives a `Tokenizer` of their own.
 """
 
 import re
@@ -21,7 +22,9 @@ class Tokenizer(Protocol):
 
 
 def tokens(text: str) -> int:
-    """About how many tokens a text takes: a quarter of its characters, scripts without spaces nearly one each."""
+    """About how many tokens a text takes: a quarter of its characters, scripts without spaces
+    nearly one each.
+    """
     if text.isascii():
         return -(-len(text) // 4)
     wide = sum(map(len, _wide().findall(text)))
@@ -30,7 +33,9 @@ def tokens(text: str) -> int:
 
 @cache
 def _wide() -> re.Pattern[str]:
-    return re.compile(r"[^\x00-\u2e7f]+")     # from the first radical of CJK on; said the other way it takes 2 ms
+    return re.compile(
+        r"[^\x00-\u2e7f]+"
+    )  # from the first radical of CJK on; said the other way it takes 2 ms
 
 
 class Quarter:
@@ -42,9 +47,11 @@ class Quarter:
 
 
 class Vocabulary:
-    """Counts by a `tokenizer.json` that lies on disk, such as the one that comes with the embedding model.
+    """Counts by a `tokenizer.json` that lies on disk, such as the one that comes with the embedding
+    model.
 
-    Exact for that vocabulary, a few microseconds a word. The file is read when the first text is counted.
+    Exact for that vocabulary, a few microseconds a word. The file is read when the first text is
+    counted.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -61,9 +68,10 @@ class Vocabulary:
 def loaded(path: Path) -> Any:
     """The tokenizer in a file; BadInput that says so if there is none."""
     from tokenizers import Tokenizer as Loaded
+
     try:
         tokenizer = Loaded.from_file(str(path))
-    except Exception as err:    # the library raises nothing more special
+    except Exception as err:  # the library raises nothing more special
         raise BadInput(f"{path} is no tokenizer.json: {err}") from err
     tokenizer.no_truncation()
     tokenizer.no_padding()

@@ -1,11 +1,13 @@
 """Whether a new text agrees with a memory that is known in several wordings.
 
-A memory said in k wordings gives k chances to be recognised, and as many to be denied: who says the opposite says the
-opposite of nearly all of them, who repeats it repeats most. So the wordings vote, and a scorer over a few readable
-shares says how likely the new text is one more wording. Its coefficients are in `comparer.json` under "wordings".
+A memory said in k wordings gives k chances to be recognised, and as many to be denied: who says the
+opposite says the opposite of nearly all of them, who repeats it repeats most. So the wordings vote,
+and a scorer over a few readable shares says how likely the new text is one more wording. Its
+coefficients are in `comparer.json` under "wordings".
 
-Measured on held-out groups (bench/reconcile): one wording or the cosine to the mean of all wordings tell much less
-than the votes do, and the cosine adds nothing to them, so that this works without an embedder as well.
+Measured on held-out groups (bench/reconcile): one wording or the cosine to the mean of all wordings
+tell much less than the votes do, and the cosine adds nothing to them, so that this works without an
+embedder as well.
 """
 
 import json
@@ -16,23 +18,25 @@ from pathlib import Path
 from typing import NamedTuple
 
 AGAINST = ("contradicts", "updates")
-MOST = 4              # new words that are counted, as in `likeness`
-FEW_WORDINGS = 8      # of many wordings those count that share most words; twelve tell no more (bench/reconcile)
-WELL_KNOWN = 2        # wordings from which they vote
-SURE = 0.80           # how likely one more wording must be
-OPEN = 0.50           # from this on it is no conflict either
-HALF = 0.5            # of the wordings that must be replaced, to replace all
+MOST = 4  # new words that are counted, as in `likeness`
+FEW_WORDINGS = (
+    8  # of many wordings those count that share most words; twelve tell no more (bench/reconcile)
+)
+WELL_KNOWN = 2  # wordings from which they vote
+SURE = 0.80  # how likely one more wording must be
+OPEN = 0.50  # from this on it is no conflict either
+HALF = 0.5  # of the wordings that must be replaced, to replace all
 
 
 class Look(NamedTuple):
     """What a new text is to one wording."""
 
-    relation: str                  # as `compare` would say of that wording alone
+    relation: str  # as `compare` would say of that wording alone
     confidence: float
-    likely: Mapping[str, float]    # how likely each relation is
-    barred: str                    # what forbids to call it the same; "" if nothing
-    gives_up: bool                 # whether it says that what this wording says is no more
-    new_words: int                 # what it says that no wording says
+    likely: Mapping[str, float]  # how likely each relation is
+    barred: str  # what forbids to call it the same; "" if nothing
+    gives_up: bool  # whether it says that what this wording says is no more
+    new_words: int  # what it says that no wording says
 
 
 class Coefficients(NamedTuple):
@@ -61,8 +65,12 @@ def shares(looks: Sequence[Look]) -> dict[str, float]:
 def one_more(looks: Sequence[Look]) -> float:
     """How likely it is one more wording of the same (0..1)."""
     known, seen = coefficients(), shares(looks)
-    total = known.bias + sum(weight * (seen[name] - mean) / scale for name, mean, scale, weight in zip(
-        known.names, known.means, known.scales, known.weights, strict=True))
+    total = known.bias + sum(
+        weight * (seen[name] - mean) / scale
+        for name, mean, scale, weight in zip(
+            known.names, known.means, known.scales, known.weights, strict=True
+        )
+    )
     return 1 / (1 + math.exp(-total))
 
 
@@ -71,15 +79,17 @@ def coefficients() -> Coefficients:
     """What `python -m bench.reconcile.train` learnt on the develop half."""
     kept = json.loads((Path(__file__).parent / "comparer.json").read_text("utf-8"))["wordings"]
     rows = kept["features"]
-    means, scales, weights = (tuple(float(row[name]) for row in rows.values()) for name in ("mean", "scale", "weight"))
+    means, scales, weights = (
+        tuple(float(row[name]) for row in rows.values()) for name in ("mean", "scale", "weight")
+    )
     return Coefficients(tuple(rows), means, scales, weights, float(kept["bias"]))
 
 
 def agreed(looks: Sequence[Look]) -> tuple[str, float]:
     """What a new text is to the whole of a memory, and how sure that is.
 
-    To replace a memory that was said so often it has to say what is no more, and of most wordings: anything else is a
-    contradiction, about which a person decides.
+    To replace a memory that was said so often it has to say what is no more, and of most wordings:
+    anything else is a contradiction, about which a person decides.
     """
     likely = one_more(looks)
     if likely >= OPEN and sum(bool(look.barred) for look in looks) > HALF * len(looks):

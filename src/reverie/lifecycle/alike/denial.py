@@ -1,7 +1,8 @@
 """Which words of a sentence are affirmed and which are denied.
 
-"Use pnpm, not npm" affirms one and denies the other; "never commit without tests" affirms both, as it asks for tests.
-Words are looked at in lower case, one after the other; a clause ends at a comma or at a word that joins.
+"Use pnpm, not npm" affirms one and denies the other; "never commit without tests" affirms both, as
+it asks for tests. Words are looked at in lower case, one after the other; a clause ends at a comma
+or at a word that joins.
 """
 
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from reverie.lifecycle.alike.vocabulary import BOUND, among, following
 
 _JOINTS, _NOT, _AUX, _AVOID = among("JOINTS"), among("NOTS"), among("AUXILIARIES"), among("AVOIDS")
 _ENDS = among("ENDS")
-_ENDED = ("stop", "stopped", "quit", "ceased")    # with what was done: "stopped drinking coffee"
+_ENDED = ("stop", "stopped", "quit", "ceased")  # with what was done: "stopped drinking coffee"
 _AFTERWARDS, _PREFERS = among("AFTERWARDS"), among("PREFERS")
 
 
@@ -35,7 +36,9 @@ def _clauses(lows: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _clause_signs(lows: list[str], signs: list[bool], start: int, end: int) -> None:
-    """Deny what a clause denies: what follows "not", "never", "instead of"; what stands around "is forbidden"."""
+    """Deny what a clause denies: what follows "not", "never", "instead of"; what stands around "is
+    forbidden".
+    """
     for i in range(start, end):
         for j in _denied(lows, i, start, end):
             signs[j] = not signs[j]
@@ -49,14 +52,16 @@ def _denied(lows: list[str], i: int, start: int, end: int) -> range:
     if low == "worse":
         return range(start, i)
     if low == "without" and any(denies(lows, j) for j in range(i)):
-        return range(0)    # never this without that: that is wanted
+        return range(0)  # never this without that: that is wanted
     if denies(lows, i):
         if _requires(lows, i, end):
             return range(0)
         alone = all(lows[j] in _AUX for j in range(i + 1, end))
         return range(start, i) if alone else range(i + 1, end)
     gone = low == "NOLONGER" or (low in _ENDED and following(lows, i).endswith("ing"))
-    avoids = low in _NOT or low in _AVOID or (low in ("over", "than", "to") and compares(lows, start, i))
+    avoids = (
+        low in _NOT or low in _AVOID or (low in ("over", "than", "to") and compares(lows, start, i))
+    )
     return range(i + 1, end if gone else _reach(lows, i, end)) if gone or avoids else range(0)
 
 
@@ -68,12 +73,14 @@ def _reach(lows: list[str], i: int, end: int) -> int:
 def compares(lows: list[str], start: int, i: int) -> bool:
     """Whether "over", "than" or "to" set one thing before another."""
     if lows[i] == "to":
-        return any(low in ("prefer", "prefers") for low in lows[start:i - 1])
+        return any(low in ("prefer", "prefers") for low in lows[start : i - 1])
     return any(low in _PREFERS for low in lows[start:i])
 
 
 def denies(lows: list[str], i: int) -> bool:
-    """Whether a "not" denies its whole clause: don't, never, is not; and not the other half of "this, not that"."""
+    """Whether a "not" denies its whole clause: don't, never, is not; and not the other half of
+    "this, not that".
+    """
     low = lows[i]
     if low == "never":
         return i + 1 < len(lows) and lows[i + 1] not in ("with", "mind")
@@ -90,11 +97,19 @@ def denies(lows: list[str], i: int) -> bool:
 def bars(lows: list[str], i: int) -> bool:
     """Whether something is forbidden or avoided here."""
     starts = not i or lows[i - 1] in BOUND or lows[i - 1] in _AUX
-    return denies(lows, i) or lows[i] == "FORBIDDEN" or (lows[i] in _AVOID and lows[i].islower() and starts)
+    return (
+        denies(lows, i)
+        or lows[i] == "FORBIDDEN"
+        or (lows[i] in _AVOID and lows[i].islower() and starts)
+    )
 
 
 def _requires(lows: list[str], i: int, end: int) -> bool:
-    """Whether a denial is one of doing a thing too early: "never commit without tests" asks for tests."""
-    rest = lows[i + 1:]
+    """Whether a denial is one of doing a thing too early: "never commit without tests" asks for
+    tests.
+    """
+    rest = lows[i + 1 :]
     stop = next((j for j, low in enumerate(rest) if low in ",.;!?\n"), len(rest))
-    return any(low in ("without", "unless", "until", "BEFORE") for low in rest[:stop]) and (end > i + 1)
+    return any(low in ("without", "unless", "until", "BEFORE") for low in rest[:stop]) and (
+        end > i + 1
+    )

@@ -1,21 +1,43 @@
 """In what two statements are alike and in what they differ, as numbers with names.
 
-`likeness` gives one `Likeness`: features between about 0 and 4 for the scorer, and what a person would point at: the
-values that stand against each other. All of it comes from two readings and, where there is one, the cosine.
+`likeness` gives one `Likeness`: features between about 0 and 4 for the scorer, and what a person
+would point at: the values that stand against each other. All of it comes from two readings and,
+where there is one, the cosine.
 """
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from reverie.lifecycle.alike.statement import CONTENT, LIGHT, NAME, SAID, SCOPE, SUBJECT, VALUE, Statement, Word
-from reverie.lifecycle.alike.vocabulary import among, concept, contrasts, opposites, pairs_with, weak
+from reverie.lifecycle.alike.statement import (
+    CONTENT,
+    LIGHT,
+    NAME,
+    SAID,
+    SCOPE,
+    SUBJECT,
+    VALUE,
+    Statement,
+    Word,
+)
+from reverie.lifecycle.alike.vocabulary import (
+    among,
+    concept,
+    contrasts,
+    opposites,
+    pairs_with,
+    weak,
+)
 
-MOST = 4              # what is counted, is counted so far: the fifth difference says no more than the fourth
+MOST = 4  # what is counted, is counted so far: the fifth difference says no more than the fourth
 HOW = ("value", "measure", "opposite", "contrast", "name", "slot", "end slot", "half slot")
-HELD_BY_ONE = frozenset(map(concept, ("owner", "lead", "maintainer")))    # a thing has usually one of these
+HELD_BY_ONE = frozenset(
+    map(concept, ("owner", "lead", "maintainer"))
+)  # a thing has usually one of these
 OPEN = frozenset(map(concept, among("OPEN")))
-ALWAYS = frozenset(map(concept, ("always", "never")))    # told by signs: "never without" is "always with"
-LONG_WORD = 4         # letters that two forms of a word must share at the beginning
+ALWAYS = frozenset(
+    map(concept, ("always", "never"))
+)  # told by signs: "never without" is "always with"
+LONG_WORD = 4  # letters that two forms of a word must share at the beginning
 
 
 class Swap(NamedTuple):
@@ -23,8 +45,8 @@ class Swap(NamedTuple):
 
     old: str
     new: str
-    how: str          # a member of HOW
-    place: str        # SUBJECT, SAID or SCOPE
+    how: str  # a member of HOW
+    place: str  # SUBJECT, SAID or SCOPE
 
 
 class Likeness(NamedTuple):
@@ -33,13 +55,15 @@ class Likeness(NamedTuple):
     features: dict[str, float]
     shared: frozenset[str]
     swaps: tuple[Swap, ...]
-    turned: frozenset[str]     # affirmed by one and denied by the other
-    extra: frozenset[str]      # what only the new one has, that carries content
+    turned: frozenset[str]  # affirmed by one and denied by the other
+    extra: frozenset[str]  # what only the new one has, that carries content
     missing: frozenset[str]
-    elsewhere: bool = False    # the same before or after something else
+    elsewhere: bool = False  # the same before or after something else
 
 
-def likeness(old: Statement, new: Statement, cosine: float | None, known: Collection[str] = ()) -> Likeness:
+def likeness(
+    old: Statement, new: Statement, cosine: float | None, known: Collection[str] = ()
+) -> Likeness:
     """Compare two readings. `known` are further concepts by which the old memory is known."""
     mine, theirs = old.pro | old.con, new.pro | new.con
     pairs = _matched(mine, theirs)
@@ -48,9 +72,16 @@ def likeness(old: Statement, new: Statement, cosine: float | None, known: Collec
     extra = theirs - frozenset(pairs.values()) - weak()
     agreeing = _agreeing(old, new, extra)
     missing, extra = missing - agreeing, extra - agreeing
-    turned = frozenset(a for a, b in pairs.items() if (a in old.pro) != (b in new.pro)) if not agreeing else frozenset()
+    turned = (
+        frozenset(a for a, b in pairs.items() if (a in old.pro) != (b in new.pro))
+        if not agreeing
+        else frozenset()
+    )
     turned = frozenset() if turned and _one_side(old, new) else turned
-    swaps = (*_swaps(old.words, new.words, missing, extra), *(() if agreeing else _opposed(old, new)))
+    swaps = (
+        *_swaps(old.words, new.words, missing, extra),
+        *(() if agreeing else _opposed(old, new)),
+    )
     unknown = extra - frozenset(known)
     out = Likeness({}, shared, swaps, turned, unknown, missing, _elsewhere(old, new))
     out.features.update(_overlaps(mine, theirs, shared, unknown, cosine))
@@ -89,12 +120,18 @@ def _agreeing(old: Statement, new: Statement, extra: frozenset[str]) -> frozense
 
 
 def _one_side(old: Statement, new: Statement) -> bool:
-    """Whether both want one of two opposites and not the other: then it matters not with which of the two they name
-    the thing: "avoid large ones" and "small ones rather than large ones".
+    """Whether both want one of two opposites and not the other: then it matters not with which of
+    the two they name the thing: "avoid large ones" and "small ones rather than large ones".
     """
     wanted, refused = old.pro | new.pro, old.con | new.con
-    pairs = [pair for pair in pairs_with(wanted) if len(pair & wanted) == 1 and len(pair & refused) == 1]
-    mine, theirs = (frozenset().union(*pairs) & (s.pro | s.con) for s in (old, new)) if pairs else (frozenset(),) * 2
+    pairs = [
+        pair for pair in pairs_with(wanted) if len(pair & wanted) == 1 and len(pair & refused) == 1
+    ]
+    mine, theirs = (
+        (frozenset().union(*pairs) & (s.pro | s.con) for s in (old, new))
+        if pairs
+        else (frozenset(),) * 2
+    )
     return bool(mine and theirs) and not any(pair & wanted & refused for pair in pairs)
 
 
@@ -103,12 +140,20 @@ def _one_word(a: str, b: str) -> bool:
     if a.removesuffix("()") == b.removesuffix("()"):
         return True
     short, long = sorted((a, b), key=len)
-    return (short.isalpha() and long.isalpha() and len(short) >= LONG_WORD and len(long) - len(short) <= LONG_WORD
-            and long.startswith(short) and not contrasts().keys() & {a, b})
+    return (
+        short.isalpha()
+        and long.isalpha()
+        and len(short) >= LONG_WORD
+        and len(long) - len(short) <= LONG_WORD
+        and long.startswith(short)
+        and not contrasts().keys() & {a, b}
+    )
 
 
 def _opposed(old: Statement, new: Statement) -> Iterable[Swap]:
-    """Opposites among the small words: on / off, love / hate, always / never are steered by signs and are not here."""
+    """Opposites among the small words: on / off, love / hate, always / never are steered by signs
+    and are not here.
+    """
     mine, theirs = old.light | old.pro | old.con, new.light | new.pro | new.con
     heavy = old.pro | old.con, new.pro | new.con
     for pair in sorted(pairs_with(mine) & pairs_with(theirs), key=sorted):
@@ -117,8 +162,13 @@ def _opposed(old: Statement, new: Statement) -> Iterable[Swap]:
             yield Swap(min(a), min(b), "opposite", SAID)
 
 
-def _overlaps(mine: frozenset[str], theirs: frozenset[str], shared: frozenset[str], unknown: frozenset[str],
-              cosine: float | None) -> dict[str, float]:
+def _overlaps(
+    mine: frozenset[str],
+    theirs: frozenset[str],
+    shared: frozenset[str],
+    unknown: frozenset[str],
+    cosine: float | None,
+) -> dict[str, float]:
     union = len(mine) + len(theirs) - len(shared)
     jaccard = len(shared) / union if union else 0.0
     out = {
@@ -131,16 +181,33 @@ def _overlaps(mine: frozenset[str], theirs: frozenset[str], shared: frozenset[st
         "length": min(MOST, abs(len(theirs) - len(mine)) / 3),
     }
     if cosine is not None:
-        out |= {"cosine": cosine, "cosine high": max(0.0, cosine - 0.8) * 5, "cosine low": max(0.0, 0.6 - cosine) * 3,
-                "cosine × jaccard": cosine * jaccard}
+        out |= {
+            "cosine": cosine,
+            "cosine high": max(0.0, cosine - 0.8) * 5,
+            "cosine low": max(0.0, 0.6 - cosine) * 3,
+            "cosine × jaccard": cosine * jaccard,
+        }
     return out
 
 
-def _leftovers(old: Statement, new: Statement, missing: frozenset[str], unknown: frozenset[str]) -> dict[str, float]:
+def _leftovers(
+    old: Statement, new: Statement, missing: frozenset[str], unknown: frozenset[str]
+) -> dict[str, float]:
     """What only one of them says, by sort, place and sign."""
-    out = {"extra": 0.0, "extra value": 0.0, "extra name": 0.0, "extra subject": 0.0, "extra scope": 0.0,
-           "extra denied": 0.0, "missing": 0.0, "missing value": 0.0, "missing name": 0.0, "missing subject": 0.0,
-           "missing scope": 0.0, "missing denied": 0.0}
+    out = {
+        "extra": 0.0,
+        "extra value": 0.0,
+        "extra name": 0.0,
+        "extra subject": 0.0,
+        "extra scope": 0.0,
+        "extra denied": 0.0,
+        "missing": 0.0,
+        "missing value": 0.0,
+        "missing name": 0.0,
+        "missing subject": 0.0,
+        "missing scope": 0.0,
+        "missing denied": 0.0,
+    }
     for label, words, left in (("extra", new.words, unknown), ("missing", old.words, missing)):
         bans = not (old if label == "missing" else new).pro
         for word in _once(words, left):
@@ -155,37 +222,62 @@ def _leftovers(old: Statement, new: Statement, missing: frozenset[str], unknown:
     return {name: min(MOST, value) for name, value in out.items()}
 
 
-def _rest(swaps: Sequence[Swap], missing: frozenset[str], extra: frozenset[str], shared: frozenset[str]
-          ) -> dict[str, float]:
+def _rest(
+    swaps: Sequence[Swap], missing: frozenset[str], extra: frozenset[str], shared: frozenset[str]
+) -> dict[str, float]:
     """Whether all agrees but one value: then the two speak of the same thing."""
-    sure = [s for s in swaps if s.how in ("value", "contrast", "name", "opposite", "slot", "end slot")]
+    sure = [
+        s for s in swaps if s.how in ("value", "contrast", "name", "opposite", "slot", "end slot")
+    ]
     rest = len(missing - {s.old for s in sure}) + len(extra - {s.new for s in sure})
     one = len(sure) == 1 and bool(shared)
-    return {"swap, rest agrees": float(one and rest == 0), "swap, little else": float(one and 0 < rest <= 2),
-            "said swap, rest agrees": float(one and rest == 0 and sure[0].place == SAID)}
+    return {
+        "swap, rest agrees": float(one and rest == 0),
+        "swap, little else": float(one and 0 < rest <= 2),
+        "said swap, rest agrees": float(one and rest == 0 and sure[0].place == SAID),
+    }
 
 
 def _together(seen: Likeness) -> dict[str, float]:
     """What several features say together: the scorer only adds up."""
     f = seen.features
     f["open swap"] = f["open verb"] * f["swaps"]
-    compared = f["swap opposite"] and f["order crossed"]    # slower the other way about is faster
+    compared = f["swap opposite"] and f["order crossed"]  # slower the other way about is faster
     if compared:
         f["swap opposite"] = f["order crossed"] = f["swaps"] = f["swap, rest agrees"] = 0.0
         f["said swap, rest agrees"] = 0.0
     if f["one holder"] and f["swap subject"]:
         f["swap subject"], f["said swap, rest agrees"] = 0.0, f["swap, rest agrees"]
-    clash = bool(f["any turned"] or f["order crossed"] or f["swap opposite"] or f["not all"] or f["unbound"]
-                 or f["said swap, rest agrees"])
-    aside = bool(f["other place"] or f["swap subject"] or f["condition crossed"] or f["roles"] or f["whose differs"]
-                 or f["only new sited"] or f["when differs"])
+    clash = bool(
+        f["any turned"]
+        or f["order crossed"]
+        or f["swap opposite"]
+        or f["not all"]
+        or f["unbound"]
+        or f["said swap, rest agrees"]
+    )
+    aside = bool(
+        f["other place"]
+        or f["swap subject"]
+        or f["condition crossed"]
+        or f["roles"]
+        or f["whose differs"]
+        or f["only new sited"]
+        or f["when differs"]
+    )
     more = f["extra"] + f["extra value"] + f["extra name"] - f["swaps"]
     less = f["missing"] + f["missing value"] + f["missing name"] - f["swaps"]
-    return {"clash": float(clash), "clash, rest agrees": float(clash and more <= 0 and less <= 0),
-            "clash, little else": float(clash and 0 < more + less <= 2), "aside": float(aside),
-            "clash, not aside": float(clash and not aside),
-            "adds nothing": float(more <= 0 and not clash and not f["swaps"]),
-            "says no other": float(more <= 0 and less <= 0 and not clash and not f["swaps"] and not aside)}
+    return {
+        "clash": float(clash),
+        "clash, rest agrees": float(clash and more <= 0 and less <= 0),
+        "clash, little else": float(clash and 0 < more + less <= 2),
+        "aside": float(aside),
+        "clash, not aside": float(clash and not aside),
+        "adds nothing": float(more <= 0 and not clash and not f["swaps"]),
+        "says no other": float(
+            more <= 0 and less <= 0 and not clash and not f["swaps"] and not aside
+        ),
+    }
 
 
 def _once(words: Sequence[Word], left: Collection[str]) -> Iterable[Word]:
@@ -197,14 +289,25 @@ def _once(words: Sequence[Word], left: Collection[str]) -> Iterable[Word]:
     return found.values()
 
 
-def _swaps(old: Sequence[Word], new: Sequence[Word], missing: frozenset[str], extra: frozenset[str]) -> Iterable[Swap]:
-    """Pairs of what is missing and what came instead, the surest first; each word in one pair at most."""
+def _swaps(
+    old: Sequence[Word], new: Sequence[Word], missing: frozenset[str], extra: frozenset[str]
+) -> Iterable[Swap]:
+    """Pairs of what is missing and what came instead, the surest first; each word in one pair at
+    most.
+    """
     gone, come = list(_once(old, missing)), list(_once(new, extra))
     small = _small(old) - _small(new), _small(new) - _small(old)
     gone += _once(old, small[0])
     come += _once(new, small[1])
-    ranked = sorted(((rank, i, j, how) for i, a in enumerate(gone) for j, b in enumerate(come)
-                     if (found := _instead(a, b)) for rank, how in [found]))
+    ranked = sorted(
+        (
+            (rank, i, j, how)
+            for i, a in enumerate(gone)
+            for j, b in enumerate(come)
+            if (found := _instead(a, b))
+            for rank, how in [found]
+        )
+    )
     used: set[tuple[str, int]] = set()
     for _, i, j, how in ranked:
         if ("a", i) in used or ("b", j) in used:
@@ -232,7 +335,11 @@ def _instead(a: Word, b: Word) -> tuple[int, str] | None:
         return measured if a.sort == b.sort else None
     ways = (
         (0, "opposite", {a.concept, b.concept} in opposites() or _negated(a.concept, b.concept)),
-        (1, "contrast", bool(lines.get(a.concept, frozenset()) & lines.get(b.concept, frozenset()))),
+        (
+            1,
+            "contrast",
+            bool(lines.get(a.concept, frozenset()) & lines.get(b.concept, frozenset())),
+        ),
         (2, "name", a.sort == b.sort == NAME),
         (3, "end slot", slot and not a.after),
         (3, "slot", slot),
@@ -260,8 +367,13 @@ def _swap_features(swaps: Sequence[Swap]) -> dict[str, float]:
     return out
 
 
-def _polarity(old: Statement, new: Statement, turned: frozenset[str], shared: frozenset[str], agreeing: frozenset[str]
-              ) -> dict[str, float]:
+def _polarity(
+    old: Statement,
+    new: Statement,
+    turned: frozenset[str],
+    shared: frozenset[str],
+    agreeing: frozenset[str],
+) -> dict[str, float]:
     crossed, agreed = _crossing(old.first, old.then, new.first, new.then)
     both_ways = bool(turned & old.pro) and bool(turned & old.con)
     # "never this before that" asks for that: it shares no ban with "never that".
@@ -280,24 +392,35 @@ def _polarity(old: Statement, new: Statement, turned: frozenset[str], shared: fr
         "roles": float(_roles_swapped(old, new)),
         "one holder": float(bool(shared & HELD_BY_ONE)),
         "open verb": float(old.verb == new.verb and old.verb in OPEN),
-        "denies more": float(old.bars != new.bars and not (agreed or agreeing or old.con & new.con)),
+        "denies more": float(
+            old.bars != new.bars and not (agreed or agreeing or old.con & new.con)
+        ),
     }
 
 
-def _crossing(first: frozenset[str], then: frozenset[str], later_first: frozenset[str], later_then: frozenset[str]
-              ) -> tuple[bool, bool]:
+def _crossing(
+    first: frozenset[str],
+    then: frozenset[str],
+    later_first: frozenset[str],
+    later_then: frozenset[str],
+) -> tuple[bool, bool]:
     """Whether two orders of things are (the other way about, the same)."""
     if not (first | then) or not (later_first | later_then):
         return False, False
-    forth, back = (first & later_then) - later_first - then, (then & later_first) - later_then - first
+    forth, back = (
+        (first & later_then) - later_first - then,
+        (then & later_first) - later_then - first,
+    )
     agreed = len((first & later_first) - later_then) + len((then & later_then) - later_first)
-    half = not (then and later_then)    # "tests first": the verb that both put first says nothing
+    half = not (then and later_then)  # "tests first": the verb that both put first says nothing
     crossed = bool(forth and back) or len(forth) + len(back) > (0 if half else agreed)
     return crossed, agreed > 0 and not crossed
 
 
 def _elsewhere(old: Statement, new: Statement) -> bool:
-    """Whether the same is to come before or after something else: tests before a commit, tests before a release."""
+    """Whether the same is to come before or after something else: tests before a commit, tests
+    before a release.
+    """
     sides = ((old.first, new.first), (old.then, new.then))
     if not all(side for pair in sides for side in pair):
         return False
@@ -316,10 +439,13 @@ def _roles_swapped(old: Statement, new: Statement) -> bool:
     """Whether the same words stand the other way about: a calls b, b calls a."""
     if old.agent or new.agent or old.first or new.first or not old.verb or old.verb != new.verb:
         return False
+
     def subjects(s: Statement) -> set[str]:
         return {w.concept for w in s.words if w.place == SUBJECT and w.sort != LIGHT}
+
     def others(s: Statement) -> set[str]:
         return {w.concept for w in s.words if w.place != SUBJECT and w.sort != LIGHT}
+
     a, b, c, d = subjects(old), others(old), subjects(new), others(new)
     return bool((a & d) - (a & c) and (b & c) - (b & d)) and not _copula(old) and not _copula(new)
 
@@ -329,7 +455,9 @@ def _copula(statement: Statement) -> bool:
     return bool(statement.light & {"is", "are", "was", "nam"})
 
 
-def _circumstances(old: Statement, new: Statement, shared: frozenset[str], extra: frozenset[str]) -> dict[str, float]:
+def _circumstances(
+    old: Statement, new: Statement, shared: frozenset[str], extra: frozenset[str]
+) -> dict[str, float]:
     """Where, when, how surely and for whom."""
     both = bool(old.sited and new.sited)
     return {
@@ -342,14 +470,21 @@ def _circumstances(old: Statement, new: Statement, shared: frozenset[str], extra
         "hedge old": float(bool(old.hedges - new.hedges)),
         "limit new": float(len(new.limits - old.limits - {"unless" if new.first else ""})),
         "limit old": float(len(old.limits - new.limits - {"unless" if old.first else ""})),
-        "only differs": float(("only" in new.plain and not new.stresses) != ("only" in old.plain and not old.stresses)),
+        "only differs": float(
+            ("only" in new.plain and not new.stresses) != ("only" in old.plain and not old.stresses)
+        ),
         "not all": float(_not_all(old, new) or _not_all(new, old)),
         "condition new": float(bool(new.given) and not old.given),
         "condition old": float(bool(old.given) and not new.given),
-        "condition of its own": float(bool(new.given) != bool(old.given)
-                                      and bool((new.given | old.given) - shared - weak())),
+        "condition of its own": float(
+            bool(new.given) != bool(old.given) and bool((new.given | old.given) - shared - weak())
+        ),
         "will differs": float(new.will != old.will),
-        "and new": float(bool({"and", "or"} & set(new.plain)) and bool(extra) and not {"and", "or"} & set(old.plain)),
+        "and new": float(
+            bool({"and", "or"} & set(new.plain))
+            and bool(extra)
+            and not {"and", "or"} & set(old.plain)
+        ),
         "too": float(bool({"also", "too"} & set(new.plain))),
         "when differs": float(bool(old.when and new.when) and old.when != new.when),
         "when new": float(bool(new.when) and not old.when),
@@ -372,7 +507,9 @@ def _told(statement: Statement) -> bool:
     return bool(told & set(statement.plain))
 
 
-def _announcements(old: Statement, new: Statement, swaps: Sequence[Swap], turned: frozenset[str]) -> dict[str, float]:
+def _announcements(
+    old: Statement, new: Statement, swaps: Sequence[Swap], turned: frozenset[str]
+) -> dict[str, float]:
     """Whether the new one says that something changed, and whether that is about the old one."""
     told = new.changes - old.changes
     soft = new.soft - old.soft
@@ -383,7 +520,9 @@ def _announcements(old: Statement, new: Statement, swaps: Sequence[Swap], turned
         "soft change": float(bool(soft)),
         "change × gives up": float(bool(told) and gives_up),
         "change × turned": float(bool(told) and bool(turned)),
-        "change × swap": float(bool(told) and any(s.how in ("value", "contrast", "name", "opposite") for s in swaps)),
+        "change × swap": float(
+            bool(told) and any(s.how in ("value", "contrast", "name", "opposite") for s in swaps)
+        ),
         "soft × gives up": float(bool(soft) and gives_up),
         "soft × turned": float(bool(soft and turned) and (gives_up or soft != {"INSTEADOF"})),
         "gives up": float(gives_up),

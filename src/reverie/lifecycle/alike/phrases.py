@@ -1,15 +1,22 @@
 """Phrases that are read as one word, in the order in which they are looked for.
 
-A word in capitals is a mark of ours: it stands for what several phrases say. What comes first is replaced first, so
-"isn't" is "is not" when "is not allowed" is looked for. Only data; `vocabulary.phrased` applies it.
+A word in capitals is a mark of ours: it stands for what several phrases say. What comes first is
+replaced first, so "isn't" is "is not" when "is not allowed" is looked for. Only data;
+`vocabulary.phrased` applies it.
 """
 
 PHRASES: tuple[tuple[str, str], ...] = (
     (r"(?-i:\bGo\b)(?! (?:to|ahead|on|for)\b)", "golang"),
-    (r"\b(team|class|group|option|plan|variant|phase|part|room|type|server|zone) (?-i:([A-Z]))\b", r"\1-\2"),
+    (
+        r"\b(team|class|group|option|plan|variant|phase|part|room|type|server|zone) (?-i:([A-Z]))\b",
+        r"\1-\2",
+    ),
     (r"\bback to\b", "CHANGE back to"),
     (r"\bat most\b|\bup to\b|\b(?:no|not) more than\b|\bor (?:less|fewer|lower|below)\b", "ATMOST"),
-    (r"\bat least\b|\b(?:no|not) (?:less|fewer) than\b|\bor (?:later|newer|higher|more|above|up)\b", "ATLEAST"),
+    (
+        r"\bat least\b|\b(?:no|not) (?:less|fewer) than\b|\bor (?:later|newer|higher|more|above|up)\b",
+        "ATLEAST",
+    ),
     (r"^\s*(?:no|nope|wrong|actually|well|sorry)\b[,.:;!]+ ", ""),
     ("(?:can|could) ?(?:not|n't|'t) (?:stand|bear)", "hate"),
     (r"\bwhy (?:not|don't (?:we|you))\b", "please"),
@@ -23,7 +30,10 @@ PHRASES: tuple[tuple[str, str], ...] = (
     (r"\b(it|that|there|what|here|he|she|who|let)'s\b", r"\1 is"),
     (r"(?<=\w)'(?:s|ll|d|re|ve)\b", ""),
     (r"(?<=s)'(?=\s)", ""),
-    (r"\b(?:not|no) (?:need|have|necessary|required|longer need|longer have) (?:to |for (?:you|me) to )", "NONEED "),
+    (
+        r"\b(?:not|no) (?:need|have|necessary|required|longer need|longer have) (?:to |for (?:you|me) to )",
+        "NONEED ",
+    ),
     (r"\bno need(?: to| for)?\b", "NONEED"),
     (r"\bi changed my mind\b", "CHANGE"),
     (r"\bno longer\b|\bnot (.{1,60}?) (?:any ?more|any longer)\b", r"NOLONGER \1"),
@@ -32,13 +42,19 @@ PHRASES: tuple[tuple[str, str], ...] = (
     (r",? ?\b(?:if you ask me|in my opinion|i think|i believe|as far as i know|as i said)\b,?", ""),
     (r"\bbreak (.{1,40}?) up\b", r"split \1"),
     (r"\bbreak up\b", "split"),
-    (r"\b(?:is|are) NOLONGER (?:allowed|ok|okay|fine|needed|necessary|required|supported|used|wanted)\b", "GONE"),
+    (
+        r"\b(?:is|are) NOLONGER (?:allowed|ok|okay|fine|needed|necessary|required|supported|used|wanted)\b",
+        "GONE",
+    ),
     (r"\b(?:is|are|was|were) (?:NOLONGER|not) any longer\b", "GONE"),
     (r"\bhad been\b", "USEDTO"),
     (r"\b(?:it|that) was (\w+) (?:before|until now|so far)\b", r"USEDTO \1"),
     (r"(\d[\w.]*) ?(?:->|→) ?(?=\d)", r"CHANGE from \1 to "),
     (r"\bfrom (\S+(?: \S+)?) (?:down |up )?to (?=\S)", r"CHANGE from \1 to "),
-    (r"\bfrom now on(?:wards)?\b|\bgoing forward\b|\bin (?:the )?future\b|\bfrom today(?: on)?\b", "FROMNOW"),
+    (
+        r"\bfrom now on(?:wards)?\b|\bgoing forward\b|\bin (?:the )?future\b|\bfrom today(?: on)?\b",
+        "FROMNOW",
+    ),
     (r"\bas of (?:today|now|this \w+|\w+day)\b|\bsince (?:today|yesterday|this \w+)\b", "FROMNOW"),
     (r"\bnot any ", "no "),
     (r"\btook over\b", "TAKEOVER"),
@@ -55,16 +71,28 @@ PHRASES: tuple[tuple[str, str], ...] = (
     (r"\b(?:is|are|was|were) (?:out|gone|history|obsolete|deprecated|retired|dead)\b", "GONE"),
     (r"\bbefore\b|\bprior to\b|\bahead of\b", "BEFORE"),
     (r"\bonly (?:after|once|when)\b|\bafter(?:wards)?\b", "AFTER"),
-    (r"\b(?:tdd|red-green-refactor)\b|\btest[- ]driven(?:[- ]development)?\b"
-     r"|\btest[- ]first(?: development)?\b", "test BEFORE code"),
-    (r"\b(?:is|are) (?:not allowed|not ok|not okay|not fine|not permitted|forbidden|prohibited|banned"
-     r"|taboo|a no-?go)\b", "FORBIDDEN"),
-    (r"\b(?:is|are|'s) (?:not (?:for|good for) (?:me|us)|not (?:my|our) (?:thing|cup of tea|way)"
-     r"|a (?:complete |total |pure )?waste(?: of (?:time|effort|money))?|pointless|useless|nonsense|overrated"
-     r"|a (?:bad|terrible) idea|not a good idea"
-     r"|not worth (?:it|the (?:effort|time|trouble))|out of the question|to be avoided)\b", "FORBIDDEN"),
-    (r"\b(?:should|must|shall|(?:has|have|needs?|ought|is|are) to) be"
-     r" (?:avoided|skipped|split(?: up)?|broken (?:up|down))(?: into)?\b", "FORBIDDEN,"),
+    (
+        r"\b(?:tdd|red-green-refactor)\b|\btest[- ]driven(?:[- ]development)?\b"
+        r"|\btest[- ]first(?: development)?\b",
+        "test BEFORE code",
+    ),
+    (
+        r"\b(?:is|are) (?:not allowed|not ok|not okay|not fine|not permitted|forbidden|prohibited|banned"
+        r"|taboo|a no-?go)\b",
+        "FORBIDDEN",
+    ),
+    (
+        r"\b(?:is|are|'s) (?:not (?:for|good for) (?:me|us)|not (?:my|our) (?:thing|cup of tea|way)"
+        r"|a (?:complete |total |pure )?waste(?: of (?:time|effort|money))?|pointless|useless|nonsense|overrated"
+        r"|a (?:bad|terrible) idea|not a good idea"
+        r"|not worth (?:it|the (?:effort|time|trouble))|out of the question|to be avoided)\b",
+        "FORBIDDEN",
+    ),
+    (
+        r"\b(?:should|must|shall|(?:has|have|needs?|ought|is|are) to) be"
+        r" (?:avoided|skipped|split(?: up)?|broken (?:up|down))(?: into)?\b",
+        "FORBIDDEN,",
+    ),
     (r"\bso (?=\w+ *(?:[.,;!?]|$))", ""),
     (r"\bfree of\b", "not with"),
     (r"\bwithout any (?:problem|trouble)s?\b", "well"),

@@ -1,7 +1,8 @@
 """Words in their common form: what means the same is the same concept.
 
-A concept is a stem, or the first word of the line of synonyms that the word stands in. Numbers become values with what
-they measure ("two weeks" is "14 days"), phrases become single words first. The tables are in `wording`.
+A concept is a stem, or the first word of the line of synonyms that the word stands in. Numbers
+become values with what they measure ("two weeks" is "14 days"), phrases become single words first.
+The tables are in `wording`.
 """
 
 import re
@@ -12,8 +13,8 @@ from reverie.lifecycle.alike import wording
 from reverie.lifecycle.alike.phrases import PHRASES
 from reverie.words import STOP
 
-BOUND = frozenset(",;:.!?()–—|\n")    # what parts limbs of a sentence
-KNOWN = 8_192                          # words whose stem and concept are kept
+BOUND = frozenset(",;:.!?()–—|\n")  # what parts limbs of a sentence
+KNOWN = 8_192  # words whose stem and concept are kept
 
 _NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)([a-z]{0,3})$")
 _CLOCK = re.compile(r"\d{1,2}:\d{2}$")
@@ -35,11 +36,32 @@ def stem(word: str) -> str:
     """
     if len(word) <= 3 or not word.isalpha() or not word.islower():
         return word
-    for ending, least in (("ations", 4), ("ation", 4), ("ments", 4), ("ment", 4), ("ings", 3), ("ing", 3), ("ied", 2),
-                          ("ies", 2), ("ed", 3), ("ions", 4), ("ion", 4),
-                          ("iness", 3), ("ness", 4), ("sses", 2), ("es", 3), ("s", 3), ("ly", 4), ("e", 3)):
-        if word.endswith(ending) and len(word) - len(ending) >= least and not (ending == "s" and word.endswith("ss")):
-            return _trimmed(word[:-len(ending)], ending)
+    for ending, least in (
+        ("ations", 4),
+        ("ation", 4),
+        ("ments", 4),
+        ("ment", 4),
+        ("ings", 3),
+        ("ing", 3),
+        ("ied", 2),
+        ("ies", 2),
+        ("ed", 3),
+        ("ions", 4),
+        ("ion", 4),
+        ("iness", 3),
+        ("ness", 4),
+        ("sses", 2),
+        ("es", 3),
+        ("s", 3),
+        ("ly", 4),
+        ("e", 3),
+    ):
+        if (
+            word.endswith(ending)
+            and len(word) - len(ending) >= least
+            and not (ending == "s" and word.endswith("ss"))
+        ):
+            return _trimmed(word[: -len(ending)], ending)
     return word
 
 
@@ -80,14 +102,19 @@ def contrasts() -> dict[str, frozenset[int]]:
 @cache
 def opposites() -> frozenset[frozenset[str]]:
     """Pairs of concepts that cannot both hold."""
-    return frozenset(frozenset(map(concept, line.split())) for line in wording.OPPOSITES.strip().splitlines())
+    return frozenset(
+        frozenset(map(concept, line.split())) for line in wording.OPPOSITES.strip().splitlines()
+    )
 
 
 @cache
 def opposed() -> dict[str, tuple[frozenset[str], ...]]:
     """Concept → the pairs of opposites that it stands in."""
     words = frozenset().union(*opposites())
-    return {word: tuple(sorted((pair for pair in opposites() if word in pair), key=sorted)) for word in words}
+    return {
+        word: tuple(sorted((pair for pair in opposites() if word in pair), key=sorted))
+        for word in words
+    }
 
 
 @lru_cache(maxsize=KNOWN)
@@ -170,9 +197,17 @@ def value_at(lows: list[str], i: int) -> tuple[tuple[str, str] | None, int]:
         return (match[1], "ordinal"), 0
     if match and "." in match[1]:
         number, unit = match[1], match[2]
-        if not unit and following(lows, i) not in wording.UNITS and _unit(following(lows, i)) is None:
+        if (
+            not unit
+            and following(lows, i) not in wording.UNITS
+            and _unit(following(lows, i)) is None
+        ):
             return (number, "version"), 0
-    amount = float(match[1].replace(",", "") if match and match[1].count(".") < 2 else wording.NUMBERS.get(low, 0))
+    amount = float(
+        match[1].replace(",", "")
+        if match and match[1].count(".") < 2
+        else wording.NUMBERS.get(low, 0)
+    )
     unit = match[2] if match else ""
     measured = _unit(unit) or _unit(following(lows, i))
     if measured:
@@ -183,7 +218,9 @@ def value_at(lows: list[str], i: int) -> tuple[tuple[str, str] | None, int]:
 def _pronoun(lows: list[str], i: int) -> bool:
     """Whether "one" stands for a thing: the one, an old one."""
     after = following(lows, i)
-    return (i > 0 and lows[i - 1] not in ("needs", "need", "only", "has", "have", "exactly", "with")) or after in BOUND
+    return (
+        i > 0 and lows[i - 1] not in ("needs", "need", "only", "has", "have", "exactly", "with")
+    ) or after in BOUND
 
 
 def following(lows: list[str], i: int) -> str:

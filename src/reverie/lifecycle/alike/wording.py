@@ -1,8 +1,9 @@
-"""Tables of English as people write it about code: what means the same, what excludes what, what announces a change.
+"""Tables of English as people write it about code: what means the same, what excludes what, what
+announces a change.
 
-Only data. `statement` reads texts by them. Every row is a line that one can add to; a word belongs in a table when it
-is common in talk about software and means the same nearly everywhere. Words are given in lower case; nouns and verbs
-in their plain form, other forms are found by their stem.
+Only data. `statement` reads texts by them. Every row is a line that one can add to; a word belongs
+in a table when it is common in talk about software and means the same nearly everywhere. Words are
+given in lower case; nouns and verbs in their plain form, other forms are found by their stem.
 """
 
 # One line: words that say the same. The first is what all of them are read as.
@@ -117,7 +118,8 @@ credential secret
 email e-mail mail
 """
 
-# One line: things of which one has usually one. "X" in one memory and "Y" in another is a different value.
+# One line: things of which one has usually one. "X" in one memory and "Y" in another is a different
+# value.
 CONTRASTS = """
 tab space
 npm pnpm yarn bun
@@ -175,7 +177,8 @@ integer float decimal string
 utc local
 """
 
-# Opposites are alternatives too, and both cannot hold, whatever else is said; those above are only different values.
+# Opposites are alternatives too, and both cannot hold, whatever else is said; those above are only
+# different values.
 OPPOSITES = """
 light dark
 short long
@@ -221,7 +224,8 @@ PLACES = """
 production staging development local ci sandbox windows linux mac arm64 preview demo qa
 """
 
-# Words that carry no content of their own, beyond the stop words: verbs of being and doing, fillers, wishes.
+# Words that carry no content of their own, beyond the stop words: verbs of being and doing,
+# fillers, wishes.
 LIGHT = """
 use prefer please want always ever really strongly much lot way thing kind get got go goes going come came make
 let need require should must have has may might shall will would do done does be is are was were been being able
@@ -253,7 +257,8 @@ most many several half maybe perhaps might probably possibly seems apparently li
 could unsure usually mostly often sometimes occasionally generally typically normally rarely tend try
 """
 
-# Hedges that are none where one thing is set before another: "several small ones rather than a big one".
+# Hedges that are none where one thing is set before another: "several small ones rather than a big
+# one".
 COMPARED = "many several most half"
 
 LIMITS = """
@@ -273,19 +278,56 @@ now INSTEADOF TURNEDOUT
 """
 
 NUMBERS = {
-    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine":
-    9, "ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty":
-    50, "sixty": 60, "ninety": 90, "hundred": 100, "thousand": 1000,
+    "zero": 0,
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+    "nine": 9,
+    "ten": 10,
+    "eleven": 11,
+    "twelve": 12,
+    "fifteen": 15,
+    "twenty": 20,
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+    "sixty": 60,
+    "ninety": 90,
+    "hundred": 100,
+    "thousand": 1000,
 }
 
 # Unit → (what it measures, how many of the smallest unit it is).
 UNITS: dict[str, tuple[str, float]] = {
-    "ms": ("time", 0.001), "millisecond": ("time", 0.001), "s": ("time", 1), "sec": ("time", 1), "second": ("time", 1),
-    "min": ("time", 60), "minute": ("time", 60), "h": ("time", 3600), "hour": ("time", 3600), "day": ("time", 86400),
-    "week": ("time", 604800), "month": ("time", 2629800), "year": ("time", 31557600),
-    "kb": ("bytes", 1e3), "mb": ("bytes", 1e6), "gb": ("bytes", 1e9), "tb": ("bytes", 1e12),
-    "percent": ("percent", 1), "euro": ("euro", 1), "eur": ("euro", 1), "dollar": ("dollar", 1), "usd": ("dollar", 1),
-    "am": ("clock", 1), "pm": ("clock pm", 1),
+    "ms": ("time", 0.001),
+    "millisecond": ("time", 0.001),
+    "s": ("time", 1),
+    "sec": ("time", 1),
+    "second": ("time", 1),
+    "min": ("time", 60),
+    "minute": ("time", 60),
+    "h": ("time", 3600),
+    "hour": ("time", 3600),
+    "day": ("time", 86400),
+    "week": ("time", 604800),
+    "month": ("time", 2629800),
+    "year": ("time", 31557600),
+    "kb": ("bytes", 1e3),
+    "mb": ("bytes", 1e6),
+    "gb": ("bytes", 1e9),
+    "tb": ("bytes", 1e12),
+    "percent": ("percent", 1),
+    "euro": ("euro", 1),
+    "eur": ("euro", 1),
+    "dollar": ("dollar", 1),
+    "usd": ("dollar", 1),
+    "am": ("clock", 1),
+    "pm": ("clock pm", 1),
 }
 
 # The small words by which a sentence is taken apart. One line each: what they are, then the words.

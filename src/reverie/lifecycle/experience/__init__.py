@@ -1,13 +1,16 @@
-"""Experience of work: what was run and edited, what broke, what fixed it, what changes together. Pure.
+"""Experience of work: what was run and edited, what broke, what fixed it, what changes together.
+Pure.
 
-`deeds` are the events of a log that tell of work, and how their payloads are read and written. What is learned from
-them is worked out by `signature` (which errors are the same), `remedies` (what made an error go away), `together`
-(files that change together), `workflows` (commands that recur) and `commits` (a repository's history as deeds).
+`deeds` are the events of a log that tell of work, and how their payloads are read and written. What
+is learned from them is worked out by `signature` (which errors are the same), `remedies` (what made
+an error go away), `together` (files that change together), `workflows` (commands that recur) and
+`commits` (a repository's history as deeds).
 
-Only remedies are kept, as memories of kind `learning`: they surface, fade, are forgotten and exported like any other.
-The rest is worked out from the log whenever somebody asks: nothing can be out of date, and an export has all of it.
+Only remedies are kept, as memories of kind `learning`: they surface, fade, are forgotten and
+exported like any other. The rest is worked out from the log whenever somebody asks: nothing can be
+out of date, and an export has all of it.
 """
 
 TOOL, FILE, TASK, COMMIT = "tool", "file", "task", "commit"
-VERBS = (TOOL, FILE, TASK, COMMIT)    # of the events that are deeds
-STARTED = "started"                   # the outcome of a task that has only begun
+VERBS = (TOOL, FILE, TASK, COMMIT)  # of the events that are deeds
+STARTED = "started"  # the outcome of a task that has only begun

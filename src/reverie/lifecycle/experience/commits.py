@@ -1,7 +1,9 @@
-"""A repository's history as experience: each commit is a piece of work, with the files that it changed. Pure.
+"""A repository's history as experience: each commit is a piece of work, with the files that it
+changed. Pure.
 
-Reads what `git log --numstat -z` prints with FORMAT, as it comes. A commit of more than 50 files keeps only how many
-they were: it was a move, an import or a new formatter, and says nothing about any two files.
+Reads what `git log --numstat -z` prints with FORMAT, as it comes. A commit of more than 50 files
+keeps only how many they were: it was a move, an import or a new formatter, and says nothing about
+any two files.
 """
 
 from __future__ import annotations
@@ -13,21 +15,26 @@ from typing import Any, NamedTuple
 from reverie.lifecycle.experience.together import MOST_FILES
 
 FORMAT = "%x01%H%x1f%ct%x1f%at%x1f%s"
-MOST_MESSAGE = 300       # characters
+MOST_MESSAGE = 300  # characters
 MOST_PATH = 400
 
-REPAIRS = re.compile(r"\b(?:bug ?)?fix(?:e[sd]|ing)?\b|\bhot ?fix|\bbugs?\b|\bregressions?\b|\bcrash(?:es|ed)?\b|"
-                     r"\brepairs?\b|\bresolves? (?:#|issue)", re.IGNORECASE)
+REPAIRS = re.compile(
+    r"\b(?:bug ?)?fix(?:e[sd]|ing)?\b|\bhot ?fix|\bbugs?\b|\bregressions?\b|\bcrash(?:es|ed)?\b|"
+    r"\brepairs?\b|\bresolves? (?:#|issue)",
+    re.IGNORECASE,
+)
 
 
 class Commit(NamedTuple):
     """One commit."""
 
     id: str
-    at: float                                # when it was committed, seconds since 1970
-    message: str                             # its first line
-    files: tuple[tuple[Any, ...], ...]       # (path, lines added, lines taken away) and, if renamed, the name before
-    authored: float = 0.0                    # when it was written; a rebase leaves that as it was
+    at: float  # when it was committed, seconds since 1970
+    message: str  # its first line
+    files: tuple[
+        tuple[Any, ...], ...
+    ]  # (path, lines added, lines taken away) and, if renamed, the name before
+    authored: float = 0.0  # when it was written; a rebase leaves that as it was
 
     @property
     def fixes(self) -> bool:
@@ -80,7 +87,9 @@ def moment(seconds: str) -> float:
 
 
 def twin(payload: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """What a commit and its rewritten version share: author's time and message. None where they are not known."""
+    """What a commit and its rewritten version share: author's time and message. None where they are
+    not known.
+    """
     at, message = payload.get("authored"), payload.get("message")
     return (at, message) if at and message else None
 
@@ -89,10 +98,16 @@ def payload(commit: Commit, repository: str, message: str) -> dict[str, Any]:
     """What the log keeps of a commit; `message` is its own, without secrets."""
     few = len(commit.files) <= MOST_FILES
     renamed = [file for file in commit.files if len(file) > 3 and file[0] != file[3]]
-    kept = commit.files if few else renamed     # names must be followed, whatever else a commit did
+    kept = commit.files if few else renamed  # names must be followed, whatever else a commit did
     files = [list(file) for file in kept if len(str(file[0])) <= MOST_PATH]
-    told: dict[str, Any] = {"commit": commit.id, "repository": repository, "message": message, "fix": commit.fixes,
-                            "authored": commit.authored, "files": files}
+    told: dict[str, Any] = {
+        "commit": commit.id,
+        "repository": repository,
+        "message": message,
+        "fix": commit.fixes,
+        "authored": commit.authored,
+        "files": files,
+    }
     if renamed:
         told["renames"] = len(renamed)
     return told if few else {**told, "left_out": len(commit.files)}

@@ -1,8 +1,10 @@
-r"""Which errors are the same: what is left of an error's text when all that changes from run to run is taken out.
+r"""Which errors are the same: what is left of an error's text when all that changes from run to run
+is taken out.
 
-Of an output, only the lines that tell the error count, at most three; in them paths, numbers, addresses, hashes, ids
-and times become marks. Names stay: `No module named 'yaml'` and `No module named 'numpy'` need different remedies.
-What stands in quotes is a name unless it is a path, a number, an address, or several words.
+Of an output, only the lines that tell the error count, at most three; in them paths, numbers,
+addresses, hashes, ids and times become marks. Names stay: `No module named 'yaml'` and `No module
+named 'numpy'` need different remedies. What stands in quotes is a name unless it is a path, a
+number, an address, or several words.
 
 `python -m bench.errors` measures this on real outputs of compilers, interpreters and tools.
 """
@@ -13,82 +15,122 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-MOST_LOOKED_AT = 20_000     # characters of an output, from its end and its beginning
-MOST_LINES = 3              # that tell an error
-MOST_LINE = 300             # characters of one
-ALIKE = 0.8                 # share of words in common from which two errors of one code are alike
+MOST_LOOKED_AT = 20_000  # characters of an output, from its end and its beginning
+MOST_LINES = 3  # that tell an error
+MOST_LINE = 300  # characters of one
+ALIKE = 0.8  # share of words in common from which two errors of one code are alike
 
 
 class Signature(NamedTuple):
     """An error without what changes from run to run."""
 
-    key: str                # equal for equal errors; empty where no error is told
-    code: str               # what kind of error: "ModuleNotFoundError", "TS2304", "E0425"; may be empty
-    line: str               # the line that tells most, as it stood there
+    key: str  # equal for equal errors; empty where no error is told
+    code: str  # what kind of error: "ModuleNotFoundError", "TS2304", "E0425"; may be empty
+    line: str  # the line that tells most, as it stood there
 
 
-ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|"
-                  r"\r(?!\n)|[\x00-\x08\x0b-\x1a]")
+ANSI = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|"
+    r"\r(?!\n)|[\x00-\x08\x0b-\x1a]"
+)
 
-# Lines that tell an error, the most telling kind first: of the first kind that occurs, lines are taken.
-TELLING = tuple(re.compile(pattern, flags) for pattern, flags in (
-    (r"^E {3,}(?=\S*(?:Error|Exception|Failed|Warning|Exit)\b)", 0),                    # pytest
-    (r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Iteration|Group)(?: \[\w+\])?(?::|$)", 0),
-    (r"^Exception in thread|^Caused by: ", 0),                                          # Java
-    (r"\bpanicked at ", 0),                                                             # Rust
-    (r"^\s*--- FAIL: |^\s+\S+_test\.go:\d+: ", 0),                                     # go test
-    (r"^\s*\d+:\d+\s+error\s", 0),                                                    # eslint
-    (r"\berror(?: ?\[?[A-Z]+\d+\]?)?: |\bfatal error\b|\berror TS\d+|: undefined reference to|"
-     r"^(?:\[ERROR\])? +symbol: ", 0),                                                  # the last: javac
-    (r"^\[ERROR\] ", 0),                                                                # Maven
-    (r"^\S+\.go:\d+:\d+: ", 0),
-    (r"^\S+:\d+(?::\d+)?: [A-Z]+\d+ ", 0),                                              # ruff, flake8
-    (r"^[A-Z]{1,4}\d{3,4} ", 0),                                                        # ruff, full
-    (r"^npm (?:ERR!|error) (?!A complete log|code \w+$|$)", 0),
-    (r"^CMake Error|^make(?:\[\d+\])?: \*\*\*", 0),
-    (r"^(?:fatal|error|ERROR|Error|FAILED|panic|ERR!)\b\S*:?", 0),
-    (r"\b(?:fatal|panic|command not found|[Nn]o such file|[Pp]ermission denied|[Cc]onnection refused|not found|"
-     r"cannot|could not|couldn't|unable to|denied|refused|failed|invalid|unknown|unrecognized|unexpected|"
-     r"missing|near \")", 0),
-))
-NOISE = re.compile(r"^\s*(?:[|+~^=\-*#.]+\s*$|Traceback|File \"|at \S+ ?\(|During handling|The above exception|"
-                   r"\d+ error|Found \d+ error|compilation terminated|collect2: |Exit code|"
-                   r"make(?:\[\d+\])?: (?:Entering|Leaving)|In file included|\S+: In function|"
-                   r"npm (?:ERR!|error) A complete log|✖ \d+ problem|exit status|FAIL(?:\s*$|\t)|"
-                   r"error: (?:could not compile|aborting due to|test failed, to rerun)|"
-                   r"\[ERROR\] *(?:$|To see|Re-run|For more|\[Help|COMPILATION ERROR))")
-SPLIT = re.compile(r"(\bpanicked at \S+:)\n")      # Rust says on the next line why
-CODE = re.compile(r"\b([A-Za-z_]\w*(?:Error|Exception|Interrupt|Warning|Exit))\b|\b(TS\d+)|error\[(E\d+)\]|"
-                  r"\b(E(?!RROR\b)[A-Z]{3,}\d*|[A-Z]{1,4}\d{3,4})\b|\[([a-z]+(?:-[a-z]+)+|-W[\w=-]+|syntax|misc|operator|index)\]\s*$")
+# Lines that tell an error, the most telling kind first: of the first kind that occurs, lines are
+# taken.
+TELLING = tuple(
+    re.compile(pattern, flags)
+    for pattern, flags in (
+        (r"^E {3,}(?=\S*(?:Error|Exception|Failed|Warning|Exit)\b)", 0),  # pytest
+        (
+            r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Iteration|Group)(?: \[\w+\])?(?::|$)",
+            0,
+        ),
+        (r"^Exception in thread|^Caused by: ", 0),  # Java
+        (r"\bpanicked at ", 0),  # Rust
+        (r"^\s*--- FAIL: |^\s+\S+_test\.go:\d+: ", 0),  # go test
+        (r"^\s*\d+:\d+\s+error\s", 0),  # eslint
+        (
+            r"\berror(?: ?\[?[A-Z]+\d+\]?)?: |\bfatal error\b|\berror TS\d+|: undefined reference to|"
+            r"^(?:\[ERROR\])? +symbol: ",
+            0,
+        ),  # the last: javac
+        (r"^\[ERROR\] ", 0),  # Maven
+        (r"^\S+\.go:\d+:\d+: ", 0),
+        (r"^\S+:\d+(?::\d+)?: [A-Z]+\d+ ", 0),  # ruff, flake8
+        (r"^[A-Z]{1,4}\d{3,4} ", 0),  # ruff, full
+        (r"^npm (?:ERR!|error) (?!A complete log|code \w+$|$)", 0),
+        (r"^CMake Error|^make(?:\[\d+\])?: \*\*\*", 0),
+        (r"^(?:fatal|error|ERROR|Error|FAILED|panic|ERR!)\b\S*:?", 0),
+        (
+            r"\b(?:fatal|panic|command not found|[Nn]o such file|[Pp]ermission denied|[Cc]onnection refused|not found|"
+            r"cannot|could not|couldn't|unable to|denied|refused|failed|invalid|unknown|unrecognized|unexpected|"
+            r"missing|near \")",
+            0,
+        ),
+    )
+)
+NOISE = re.compile(
+    r"^\s*(?:[|+~^=\-*#.]+\s*$|Traceback|File \"|at \S+ ?\(|During handling|The above exception|"
+    r"\d+ error|Found \d+ error|compilation terminated|collect2: |Exit code|"
+    r"make(?:\[\d+\])?: (?:Entering|Leaving)|In file included|\S+: In function|"
+    r"npm (?:ERR!|error) A complete log|✖ \d+ problem|exit status|FAIL(?:\s*$|\t)|"
+    r"error: (?:could not compile|aborting due to|test failed, to rerun)|"
+    r"\[ERROR\] *(?:$|To see|Re-run|For more|\[Help|COMPILATION ERROR))"
+)
+SPLIT = re.compile(r"(\bpanicked at \S+:)\n")  # Rust says on the next line why
+CODE = re.compile(
+    r"\b([A-Za-z_]\w*(?:Error|Exception|Interrupt|Warning|Exit))\b|\b(TS\d+)|error\[(E\d+)\]|"
+    r"\b(E(?!RROR\b)[A-Z]{3,}\d*|[A-Z]{1,4}\d{3,4})\b|\[([a-z]+(?:-[a-z]+)+|-W[\w=-]+|syntax|misc|operator|index)\]\s*$"
+)
 
-QUOTED = re.compile(r"'([^'\n]{1,300})'|\"([^\"\n]{1,300})\"|`([^`\n]{1,300})`|‘([^’\n]{1,300})’|“([^”\n]{1,300})”")
+QUOTED = re.compile(
+    r"'([^'\n]{1,300})'|\"([^\"\n]{1,300})\"|`([^`\n]{1,300})`|‘([^’\n]{1,300})’|“([^”\n]{1,300})”"
+)
 # These messages quote a value that was met, not a name.
-VALUED = re.compile(r"((?:invalid literal|could not convert|invalid value|invalid choice|time data|unable to parse|"
-                    r"cannot parse|not a git repository|has arg)[^'\"\n]{0,60}?)(?:'[^'\n]*'|\"[^\"\n]*\")")
-MARKS = tuple((re.compile(pattern), mark) for pattern, mark in (
-    (r"\bwhile parsing ['\"{\[].*", "while parsing <text>"),
-    (r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)]+", "<url>"),
-    (r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<id>"),
-    (r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?", "<time>"),
-    (r"\b\d\d?:\d\d:\d\d(?:[.,]\d+)?\b", "<time>"),
-    (r"\b0[xX][0-9a-fA-F]+\b", "<hex>"),
-    (r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b", "<address>"),
-    (r"(?<![\w.])(?:[A-Za-z]:\\|\\\\)[^\s'\":*?<>|]+", "<path>"),
-    (r"(?<![\w<>/])(?:~|\.{1,2})?/(?:[\w.@+~%-]+/)*[\w.@+~%-]*[\w@~%-]", "<path>"),
-    (r"(?<![\w<>/])(?:[\w.@+~-]+/)+[\w.@+~-]*[\w~]", "<path>"),
-    (r"\b[\w-]+(?:\.[\w-]+)*\.(?:py|pyi|js|mjs|cjs|jsx|ts|tsx|json|ya?ml|toml|c|cc|cpp|cxx|h|hpp|o|so|a|rs|go|java|rb|"
-     r"php|sh|txt|md|csv|cfg|ini|lock|log|sql|db|xml|html|css|mk|cmake|sqlite3?|pl|pm|patch|diff|whl|gz|zip|tar|tgz|"
-     r"bz2|xz|jar|ipynb|proto|png|jpe?g|svg|pdf)\b",
-     "<path>"),
-    (r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b", "<hash>"),
-    (r"(?<![\w<])[-+]?v?\d[\d_,]*(?:\.\d+)*(?:e[-+]?\d+)?(?:ns|us|µs|ms|s|m|h|[KMG]i?B|B|%)?(?![\w>])", "<n>"),
-))
-# What looks like a path and is the name of a module or package: a different one needs another remedy.
-NAMED = re.compile(r"(?<![\w./@-])@[a-z0-9][\w.-]*/[\w.-]+|(?<![\w./@:-])(?:[a-z0-9-]+\.)+[a-z]{2,4}/[\w./-]*\w|"
-                   r"\b(?:package|module|crate|plugin|preset|dependency|import|config)s?:? ['\"`(]?"
-                   r"\w[\w-]*(?:/[\w-]+)+(?![\w./-])")
+VALUED = re.compile(
+    r"((?:invalid literal|could not convert|invalid value|invalid choice|time data|unable to parse|"
+    r"cannot parse|not a git repository|has arg)[^'\"\n]{0,60}?)(?:'[^'\n]*'|\"[^\"\n]*\")"
+)
+MARKS = tuple(
+    (re.compile(pattern), mark)
+    for pattern, mark in (
+        (r"\bwhile parsing ['\"{\[].*", "while parsing <text>"),
+        (r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)]+", "<url>"),
+        (
+            r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b",
+            "<id>",
+        ),
+        (
+            r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?",
+            "<time>",
+        ),
+        (r"\b\d\d?:\d\d:\d\d(?:[.,]\d+)?\b", "<time>"),
+        (r"\b0[xX][0-9a-fA-F]+\b", "<hex>"),
+        (r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b", "<address>"),
+        (r"(?<![\w.])(?:[A-Za-z]:\\|\\\\)[^\s'\":*?<>|]+", "<path>"),
+        (r"(?<![\w<>/])(?:~|\.{1,2})?/(?:[\w.@+~%-]+/)*[\w.@+~%-]*[\w@~%-]", "<path>"),
+        (r"(?<![\w<>/])(?:[\w.@+~-]+/)+[\w.@+~-]*[\w~]", "<path>"),
+        (
+            r"\b[\w-]+(?:\.[\w-]+)*\.(?:py|pyi|js|mjs|cjs|jsx|ts|tsx|json|ya?ml|toml|c|cc|cpp|cxx|h|hpp|o|so|a|rs|go|java|rb|"
+            r"php|sh|txt|md|csv|cfg|ini|lock|log|sql|db|xml|html|css|mk|cmake|sqlite3?|pl|pm|patch|diff|whl|gz|zip|tar|tgz|"
+            r"bz2|xz|jar|ipynb|proto|png|jpe?g|svg|pdf)\b",
+            "<path>",
+        ),
+        (r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b", "<hash>"),
+        (
+            r"(?<![\w<])[-+]?v?\d[\d_,]*(?:\.\d+)*(?:e[-+]?\d+)?(?:ns|us|µs|ms|s|m|h|[KMG]i?B|B|%)?(?![\w>])",
+            "<n>",
+        ),
+    )
+)
+# What looks like a path and is the name of a module or package: a different one needs another
+# remedy.
+NAMED = re.compile(
+    r"(?<![\w./@-])@[a-z0-9][\w.-]*/[\w.-]+|(?<![\w./@:-])(?:[a-z0-9-]+\.)+[a-z]{2,4}/[\w./-]*\w|"
+    r"\b(?:package|module|crate|plugin|preset|dependency|import|config)s?:? ['\"`(]?"
+    r"\w[\w-]*(?:/[\w-]+)+(?![\w./-])"
+)
 PLACE = re.compile(r"<path>(?:[:(,]<n>)+\)?")
-KEPT = "\0"                 # stands for a slash in a name
+KEPT = "\0"  # stands for a slash in a name
 WIDE = re.compile(r"\s+")
 
 
@@ -106,7 +148,9 @@ def told(error: str) -> list[str]:
     text = SPLIT.sub(r"\1 ", ANSI.sub("", error))
     if len(text) > 2 * MOST_LOOKED_AT:
         text = f"{text[:MOST_LOOKED_AT]}\n{text[-MOST_LOOKED_AT:]}"
-    lines = [line.strip("\r") for line in text.splitlines() if line.strip() and not NOISE.match(line)]
+    lines = [
+        line.strip("\r") for line in text.splitlines() if line.strip() and not NOISE.match(line)
+    ]
     for telling in TELLING:
         if found := [line.strip() for line in lines if telling.search(line)]:
             return last_of_python(found, telling) if telling in TELLING[:2] else found[:MOST_LINES]
@@ -121,7 +165,7 @@ def last_of_python(found: list[str], telling: re.Pattern[str]) -> list[str]:
 @lru_cache(maxsize=4_096)
 def normal(line: str) -> str:
     """A line with marks in place of all that changes from run to run."""
-    line = QUOTED.sub(quoted, VALUED.sub(r"\1'<text>'", line[:4 * MOST_LINE]))
+    line = QUOTED.sub(quoted, VALUED.sub(r"\1'<text>'", line[: 4 * MOST_LINE]))
     line = NAMED.sub(lambda name: name[0].replace("/", KEPT), line)
     for pattern, mark in MARKS:
         line = pattern.sub(mark, line)
@@ -132,7 +176,11 @@ def normal(line: str) -> str:
 def quoted(match: re.Match[str]) -> str:
     """What stands in quotes: several words that are no code vary, what is one name stays."""
     inner = next(part for part in match.groups() if part is not None)
-    return f"'{inner}'" if " " not in inner or re.search(r"[(<\[*&]", inner) or len(inner) < 40 else "'<text>'"
+    return (
+        f"'{inner}'"
+        if " " not in inner or re.search(r"[(<\[*&]", inner) or len(inner) < 40
+        else "'<text>'"
+    )
 
 
 def code_of(lines: list[str]) -> str:
@@ -144,9 +192,11 @@ def code_of(lines: list[str]) -> str:
 
 
 def likeness(one: Signature, other: Signature) -> float:
-    """How far two errors are the same, 0..1: 1 for equal signatures, less where one of them says a little more.
+    """How far two errors are the same, 0..1: 1 for equal signatures, less where one of them says a
+    little more.
 
-    0 where codes or names differ, or where each has words that the other has not: one word for another is a name.
+    0 where codes or names differ, or where each has words that the other has not: one word for
+    another is a name.
     """
     if not one.key or not other.key:
         return 0.0
@@ -165,5 +215,9 @@ def words_of(key: str) -> list[str]:
 
 
 def names_of(key: str) -> tuple[str, ...]:
-    """What is named in a signature, in quotes and in order: errors about different things are different."""
-    return tuple(next(part for part in match.groups() if part is not None) for match in QUOTED.finditer(key))
+    """What is named in a signature, in quotes and in order: errors about different things are
+    different.
+    """
+    return tuple(
+        next(part for part in match.groups() if part is not None) for match in QUOTED.finditer(key)
+    )

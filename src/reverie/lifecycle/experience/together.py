@@ -1,13 +1,14 @@
 """Files that change together (D9, CC-76; CONSTANTS: co-edit). Pure.
 
-Two files were changed together on an *occasion*: in one commit, in one task, or within 300 seconds of each other. Many
-edits on one occasion are one: edits are tied to each other, and what hangs together is one occasion, so that counting
-from either side gives the same. An edit and the first commit of that file after it, within a day, are the same change:
-they count once. From three occasions on it is a pattern. Each counts 2^(−age/180 days), and what is
-left of all of them together must be at least 0.1: habits that were given up fade away.
+Two files were changed together on an *occasion*: in one commit, in one task, or within 300 seconds
+of each other. Many edits on one occasion are one: edits are tied to each other, and what hangs
+together is one occasion, so that counting from either side gives the same. An edit and the first
+commit of that file after it, within a day, are the same change: they count once. From three
+occasions on it is a pattern. Each counts 2^(−age/180 days), and what is left of all of them
+together must be at least 0.1: habits that were given up fade away.
 
-Edits that failed do not count, nor do commits and tasks of more than 50 files: they say nothing of any two. Where a
-commit renamed a file, what was known of the old name holds for the new one.
+Edits that failed do not count, nor do commits and tasks of more than 50 files: they say nothing of
+any two. Where a commit renamed a file, what was known of the old name holds for the new one.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from reverie.lifecycle.experience import COMMIT
 from reverie.lifecycle.experience.deeds import edited, task_of
 from reverie.model import Event
 
-WITHIN = 300.0           # seconds
-LEAST = 3                # occasions
-HALF_LIFE = 180.0        # days until an occasion counts half
+WITHIN = 300.0  # seconds
+LEAST = 3  # occasions
+HALF_LIFE = 180.0  # days until an occasion counts half
 LEAST_LEFT = 0.1
-MOST_FILES = 50          # of a commit or task
-COMMITTED = DAY          # seconds after an edit within which a commit of the file is that of the edit
+MOST_FILES = 50  # of a commit or task
+COMMITTED = DAY  # seconds after an edit within which a commit of the file is that of the edit
 
-Renames = Mapping[str, Sequence[tuple[float, str]]]    # old name → (when, new name), in order
+Renames = Mapping[str, Sequence[tuple[float, str]]]  # old name → (when, new name), in order
 
 
 class Touch(NamedTuple):
@@ -39,16 +40,16 @@ class Touch(NamedTuple):
 
     path: str
     at: float
-    group: str = ""          # the commit or task that it belongs to
+    group: str = ""  # the commit or task that it belongs to
 
 
 class Together(NamedTuple):
     """A file that changes together with the one that was asked about."""
 
     path: str
-    occasions: int           # how often both changed
-    of: int                  # how often the one that was asked about did
-    weight: float            # what is left of the occasions
+    occasions: int  # how often both changed
+    of: int  # how often the one that was asked about did
+    weight: float  # what is left of the occasions
     last_at: float
 
     @property
@@ -61,8 +62,8 @@ class Pair(NamedTuple):
     """Two files that change together."""
 
     files: tuple[str, str]
-    occasions: int           # how often both changed
-    of: int                  # how often that of the two did which changes more often
+    occasions: int  # how often both changed
+    of: int  # how often that of the two did which changes more often
     first_at: float
     last_at: float
 
@@ -112,9 +113,15 @@ def touches(events: Iterable[Event], moved: Renames) -> list[Touch]:
     """Each file that these deeds changed, under its present name."""
     found = []
     for event in events:
-        group = f"{COMMIT} {event.payload.get('commit')}" if event.verb == COMMIT else task_of(event)
-        before = event.at - 1e-6 if event.verb != COMMIT else event.at    # a commit's own names are those after it
-        found += [Touch(present_name(path, before, moved), event.at, group) for path in edited(event)]
+        group = (
+            f"{COMMIT} {event.payload.get('commit')}" if event.verb == COMMIT else task_of(event)
+        )
+        before = (
+            event.at - 1e-6 if event.verb != COMMIT else event.at
+        )  # a commit's own names are those after it
+        found += [
+            Touch(present_name(path, before, moved), event.at, group) for path in edited(event)
+        ]
     sizes: dict[str, set[str]] = defaultdict(set)
     for touch in found:
         sizes[touch.group].add(touch.path)
@@ -128,17 +135,23 @@ def together(path: str, touched: Iterable[Touch], now: float, least: int = LEAST
         by_path[touch.path].append(touch)
     own = by_path.pop(path, [])
     of = len(occasions(own, own))
-    found = [one for other, some in by_path.items() if (one := pair(other, own, some, of, now, least))]
+    found = [
+        one for other, some in by_path.items() if (one := pair(other, own, some, of, now, least))
+    ]
     return sorted(found, key=lambda one: (-one.weight, one.path))
 
 
-def pair(other: str, ones: Sequence[Touch], others: Sequence[Touch], of: int, now: float,
-         least: int) -> Together | None:
+def pair(
+    other: str, ones: Sequence[Touch], others: Sequence[Touch], of: int, now: float, least: int
+) -> Together | None:
     """How two files change together; None where they do not, or do not any more."""
     moments = occasions(ones, others)
     weight = left(moments, now)
-    return Together(other, len(moments), of, weight, max(moments)) if (
-        len(moments) >= least and weight >= LEAST_LEFT) else None
+    return (
+        Together(other, len(moments), of, weight, max(moments))
+        if (len(moments) >= least and weight >= LEAST_LEFT)
+        else None
+    )
 
 
 def left(moments: Iterable[float], now: float) -> float:
@@ -151,17 +164,29 @@ def everywhere(touched: Iterable[Touch], now: float, least: int = LEAST) -> list
     by_path: dict[str, list[Touch]] = defaultdict(list)
     for touch in touched:
         by_path[touch.path].append(touch)
-    often = {path: len(occasions(some, some)) for path, some in by_path.items() if len(some) >= least}
+    often = {
+        path: len(occasions(some, some)) for path, some in by_path.items() if len(some) >= least
+    }
     found = []
     for (one, other), met in meetings(by_path).items():
         moments = occasions(by_path[one], by_path[other]) if met >= least else []
         if len(moments) >= least and left(moments, now) >= LEAST_LEFT:
-            found.append(Pair((one, other), len(moments), max(often[one], often[other]), moments[0], moments[-1]))
+            found.append(
+                Pair(
+                    (one, other),
+                    len(moments),
+                    max(often[one], often[other]),
+                    moments[0],
+                    moments[-1],
+                )
+            )
     return found
 
 
 def meetings(by_path: Mapping[str, Sequence[Touch]]) -> Counter[tuple[str, str]]:
-    """How often two files were changed in one group or within 300 seconds: at least as often as on one occasion."""
+    """How often two files were changed in one group or within 300 seconds: at least as often as on
+    one occasion.
+    """
     met: Counter[tuple[str, str]] = Counter()
     groups: dict[str, set[str]] = defaultdict(set)
     edits: list[tuple[float, str]] = []
@@ -184,7 +209,9 @@ def meetings(by_path: Mapping[str, Sequence[Touch]]) -> Counter[tuple[str, str]]
 
 
 def occasions(ones: Sequence[Touch], others: Sequence[Touch]) -> list[float]:
-    """When both were changed, once for each occasion: the last moment of it. The same from either side."""
+    """When both were changed, once for each occasion: the last moment of it. The same from either
+    side.
+    """
     nodes = [*ones, *others]
     root = list(range(len(nodes)))
 
@@ -207,7 +234,11 @@ def occasions(ones: Sequence[Touch], others: Sequence[Touch]) -> list[float]:
 def in_groups(nodes: Sequence[Touch]) -> list[tuple[int, int]]:
     """Places of touches that belong to the same commit or task, each with the first of them."""
     first: dict[str, int] = {}
-    return [(place, first.setdefault(touch.group, place)) for place, touch in enumerate(nodes) if touch.group]
+    return [
+        (place, first.setdefault(touch.group, place))
+        for place, touch in enumerate(nodes)
+        if touch.group
+    ]
 
 
 def in_commits(nodes: Sequence[Touch]) -> list[tuple[int, int]]:
@@ -233,12 +264,22 @@ def is_commit(touch: Touch) -> bool:
 
 
 def in_time(nodes: Sequence[Touch], border: int) -> list[tuple[int, int]]:
-    """Places of touches of either side within 300 seconds; commits have their own moment, which says nothing."""
-    ones, others = (sorted((touch.at, place) for place, touch in enumerate(nodes)
-                           if (place < border) == left and not is_commit(touch))
-                    for left in (True, False))
+    """Places of touches of either side within 300 seconds; commits have their own moment, which
+    says nothing.
+    """
+    ones, others = (
+        sorted(
+            (touch.at, place)
+            for place, touch in enumerate(nodes)
+            if (place < border) == left and not is_commit(touch)
+        )
+        for left in (True, False)
+    )
     found = []
     for at, place in ones:
-        first, last = bisect_left(others, (at - WITHIN, -1)), bisect_right(others, (at + WITHIN, len(nodes)))
+        first, last = (
+            bisect_left(others, (at - WITHIN, -1)),
+            bisect_right(others, (at + WITHIN, len(nodes))),
+        )
         found += [(place, other) for _, other in others[first:last]]
     return found

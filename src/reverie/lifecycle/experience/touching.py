@@ -1,8 +1,10 @@
-"""The history of one file: who touched it when, with what, and what broke (issue 5, part 7; D7). Pure.
+"""The history of one file: who touched it when, with what, and what broke (issue 5, part 7; D7).
+Pure.
 
-Deeds that count: what was done to the file, commits that changed it, runs of tools whose command names it, and runs
-that failed with an error that names it. A file that had another name is followed. After a change, the next run of a
-command that had gone well before, in the same conversation, and now fails is what the change broke.
+Deeds that count: what was done to the file, commits that changed it, runs of tools whose command
+names it, and runs that failed with an error that names it. A file that had another name is
+followed. After a change, the next run of a command that had gone well before, in the same
+conversation, and now fails is what the change broke.
 """
 
 from __future__ import annotations
@@ -13,36 +15,51 @@ from typing import NamedTuple
 
 from reverie.lifecycle.episode import went
 from reverie.lifecycle.experience import COMMIT, FILE, TOOL
-from reverie.lifecycle.experience.deeds import command_of, edited, error_of, plain_path, task_of, touched
+from reverie.lifecycle.experience.deeds import (
+    command_of,
+    edited,
+    error_of,
+    plain_path,
+    task_of,
+    touched,
+)
 from reverie.lifecycle.experience.remedies import MOST_SECONDS
 from reverie.lifecycle.experience.signature import signature
 from reverie.model import Event
 
-RAN, NAMED = "run", "error"    # how a tool touched it: its command names the file, or only its error does
+RAN, NAMED = (
+    "run",
+    "error",
+)  # how a tool touched it: its command names the file, or only its error does
 
 
 class Touching(NamedTuple):
     """One time that a file was touched."""
 
-    event: int               # its number in the log
+    event: int  # its number in the log
     at: float
-    how: str                 # an operation ("read", "edit", …), "commit", "run" or "error"
-    path: str                # the file's name then
-    ok: bool | None          # whether it went well; None: not said
-    session: str = ""        # the conversation in which it was done
+    how: str  # an operation ("read", "edit", …), "commit", "run" or "error"
+    path: str  # the file's name then
+    ok: bool | None  # whether it went well; None: not said
+    session: str = ""  # the conversation in which it was done
     task: str = ""
-    context: str = ""        # with what: the tool, the command, the commit's message
+    context: str = ""  # with what: the tool, the command, the commit's message
     lines: tuple[int, ...] = ()
-    summary: str = ""        # what changed
-    error: str = ""          # what was said where it failed: the line that tells most
-    broke: tuple[str, ...] = ()    # commands that failed next and had not before, each with its error
+    summary: str = ""  # what changed
+    error: str = ""  # what was said where it failed: the line that tells most
+    broke: tuple[str, ...] = ()  # commands that failed next and had not before, each with its error
 
 
 def history(names: Collection[str], deeds: Iterable[Event]) -> list[Touching]:
-    """The history of a file that bore these names, newest first; `deeds` are events that may name it."""
+    """The history of a file that bore these names, newest first; `deeds` are events that may name
+    it.
+    """
     known = sorted(deeds, key=lambda event: (event.at, event.seq), reverse=True)
-    failed = {(event.at, event.session): error_line(event) for event in known
-              if event.verb == TOOL and touched(event.payload)}
+    failed = {
+        (event.at, event.session): error_line(event)
+        for event in known
+        if event.verb == TOOL and touched(event.payload)
+    }
     found = [one for event in known if (one := touching(event, names)) is not None]
     return [one._replace(error=one.error or failed.get((one.at, one.session), "")) for one in found]
 
@@ -59,29 +76,52 @@ def touching(event: Event, names: Collection[str]) -> Touching | None:
     base = Touching(event.seq, event.at, "", "", went(payload), event.session, task_of(event))
     if event.verb == FILE and (path := named_by([str(payload.get("path") or "")], names)):
         lines = tuple(n for n in payload.get("lines") or () if isinstance(n, int))
-        return base._replace(how=str(payload.get("operation") or "edit"), path=path, lines=lines,
-                             context=text(payload, "context"), summary=text(payload, "summary"))
+        return base._replace(
+            how=str(payload.get("operation") or "edit"),
+            path=path,
+            lines=lines,
+            context=text(payload, "context"),
+            summary=text(payload, "summary"),
+        )
     if event.verb == COMMIT and (path := named_by(edited(event), names)):
         return base._replace(how=COMMIT, path=path, ok=None, context=text(payload, "message"))
-    if event.verb != TOOL or touched(payload):    # a tool that reads or edits one file is in the log as that, too
+    if event.verb != TOOL or touched(
+        payload
+    ):  # a tool that reads or edits one file is in the log as that, too
         return None
     command = command_of(event)
     if path := written_in(command, names):
         return base._replace(how=RAN, path=path, context=command, error=error_line(event))
     if went(payload) is False and (path := written_in(error_of(event), names)):
-        return base._replace(how=NAMED, path=path, context=command or text(payload, "tool"), error=error_line(event))
+        return base._replace(
+            how=NAMED, path=path, context=command or text(payload, "tool"), error=error_line(event)
+        )
     return None
 
 
 def named_by(paths: Iterable[str], names: Collection[str]) -> str:
     """The first of the paths that is one of the names, or ends with one; empty if none does."""
-    return next((path for path in map(plain_path, paths) for name in names
-                 if path == name or path.endswith(f"/{name}")), "")
+    return next(
+        (
+            path
+            for path in map(plain_path, paths)
+            for name in names
+            if path == name or path.endswith(f"/{name}")
+        ),
+        "",
+    )
 
 
 def written_in(words: str, names: Iterable[str]) -> str:
     """The first of the names that stands in a text as a path of its own, or as the end of one."""
-    return next((name for name in names if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w/-]|\.\w)", words)), "")
+    return next(
+        (
+            name
+            for name in names
+            if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w/-]|\.\w)", words)
+        ),
+        "",
+    )
 
 
 def text(payload: Mapping[str, object], name: str) -> str:
@@ -115,5 +155,8 @@ def broken(change: Touching, runs: Sequence[Event]) -> tuple[str, ...]:
             before[command_of(event)] = went(event.payload)
         elif event.at <= change.at + MOST_SECONDS:
             after.setdefault(command_of(event), event)
-    return tuple(f"{command}: {error_line(event)}" for command, event in after.items()
-                 if before.get(command) is True and went(event.payload) is False)
+    return tuple(
+        f"{command}: {error_line(event)}"
+        for command, event in after.items()
+        if before.get(command) is True and went(event.payload) is False
+    )

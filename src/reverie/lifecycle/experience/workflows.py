@@ -1,8 +1,9 @@
 """Commands that are run one after the other again and again: candidates for procedures. Pure.
 
-Commands are compared without what changes from time to time: quoted texts, paths, numbers, hashes. What only looks
-(`ls`, `git status`) is passed over. A sequence of two to six different commands that occurs in at least three pieces of
-work (tasks, or conversations) is a workflow; one that is part of a longer one, as often, is not told by itself.
+Commands are compared without what changes from time to time: quoted texts, paths, numbers, hashes.
+What only looks (`ls`, `git status`) is passed over. A sequence of two to six different commands
+that occurs in at least three pieces of work (tasks, or conversations) is a workflow; one that is
+part of a longer one, as often, is not told by itself.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from reverie.lifecycle.experience.signature import normal
 from reverie.lifecycle.extract.fixes import looks, one_command
 from reverie.model import Event
 
-LEAST = 3                # pieces of work
+LEAST = 3  # pieces of work
 SHORTEST, LONGEST = 2, 6
 MOST_COMMAND = 160
-SHAPE = "workflow"       # in the details of a procedure that a workflow became: the commands without what changes
+# in the details of a procedure that a workflow became: the commands without what changes
+SHAPE = "workflow"
 
 QUOTES = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'")
 
@@ -30,10 +32,10 @@ QUOTES = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'")
 class Workflow(NamedTuple):
     """Commands in their order."""
 
-    steps: tuple[str, ...]           # as they were last run
-    occasions: int                   # pieces of work in which they were
+    steps: tuple[str, ...]  # as they were last run
+    occasions: int  # pieces of work in which they were
     last_at: float
-    shape: tuple[str, ...]           # without what changes
+    shape: tuple[str, ...]  # without what changes
 
 
 def shape(command: str) -> str:
@@ -47,7 +49,13 @@ def workflows(events: Iterable[Event], least: int = LEAST) -> list[Workflow]:
     for event in sorted(events, key=lambda event: (event.at, event.seq)):
         command = one_command(command_of(event))
         work = task_of(event) or event.session
-        if event.verb == TOOL and work and command and went(event.payload) is not False and not looks(command):
+        if (
+            event.verb == TOOL
+            and work
+            and command
+            and went(event.payload) is not False
+            and not looks(command)
+        ):
             step = (shape(command), command[:MOST_COMMAND], event.at)
             if not works[work] or works[work][-1][0] != step[0]:
                 works[work].append(step)
@@ -56,8 +64,14 @@ def workflows(events: Iterable[Event], least: int = LEAST) -> list[Workflow]:
         for run in runs(steps):
             where[tuple(step[0] for step in run)][work] = run
     often = {key: some for key, some in where.items() if len(some) >= least}
-    found = [told(key, some) for key, some in often.items() if not any(
-        len(other) > len(key) and len(often[other]) >= len(some) and within(key, other) for other in often)]
+    found = [
+        told(key, some)
+        for key, some in often.items()
+        if not any(
+            len(other) > len(key) and len(often[other]) >= len(some) and within(key, other)
+            for other in often
+        )
+    ]
     return sorted(found, key=lambda one: (-one.occasions, -len(one.steps), one.steps))
 
 
@@ -65,14 +79,16 @@ def runs(steps: Sequence[tuple[str, str, float]]) -> Iterable[Sequence[tuple[str
     """Every stretch of different commands."""
     for length in range(SHORTEST, LONGEST + 1):
         for first in range(len(steps) - length + 1):
-            run = steps[first:first + length]
+            run = steps[first : first + length]
             if len({step[0] for step in run}) == length:
                 yield run
 
 
 def within(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
     """Whether a sequence is a stretch of another."""
-    return any(whole[first:first + len(part)] == part for first in range(len(whole) - len(part) + 1))
+    return any(
+        whole[first : first + len(part)] == part for first in range(len(whole) - len(part) + 1)
+    )
 
 
 def told(key: tuple[str, ...], some: dict[str, Sequence[tuple[str, str, float]]]) -> Workflow:

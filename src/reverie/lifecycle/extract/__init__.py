@@ -1,12 +1,14 @@
-"""What a conversation teaches, found by rules: no model, no clock, no store; messages in, lessons out.
+"""What a conversation teaches, found by rules: no model, no clock, no store; messages in, lessons
+out.
 
-Three tables and one look at errors. `words` tells a person's own sentences from what they paste; `rules` says which
-of them ask to be kept, and which of those must not be; `signs` reads files, tags and triggers off them; `fixes` learns
-from commands that failed. Only the user's own sentences count; what Reverie itself put into the conversation never does
-(CC-61, CC-62); the one thing learned from tools is what made an error go away.
+Three tables and one look at errors. `words` tells a person's own sentences from what they paste;
+`rules` says which of them ask to be kept, and which of those must not be; `signs` reads files, tags
+and triggers off them; `fixes` learns from commands that failed. Only the user's own sentences
+count; what Reverie itself put into the conversation never does (CC-61, CC-62); the one thing
+learned from tools is what made an error go away.
 
-What is not kept although a rule asked for it is returned too, with the reason, so that the junk rate can be shown. How
-well this works is measured: `python -m bench.extraction`.
+What is not kept although a rule asked for it is returned too, with the reason, so that the junk
+rate can be shown. How well this works is measured: `python -m bench.extraction`.
 """
 
 from __future__ import annotations
@@ -25,13 +27,13 @@ from reverie.lifecycle.extract.signs import files_in, tags_for, triggers_in
 from reverie.lifecycle.extract.words import sentences, words_of
 from reverie.window import without_injections
 
-LONGEST = 400             # characters of one lesson; longer sentences are pasted text, not wishes
+LONGEST = 400  # characters of one lesson; longer sentences are pasted text, not wishes
 SHORTEST = 8
-ABOUT = 160               # characters of what was being discussed that are kept beside a lesson (B67)
-WORTH = 200               # characters of a conversation below which it is not looked through for fixes (CC-62)
-MOST_HEAD = 120           # characters before a comma that are kept with what follows it
+ABOUT = 160  # characters of what was being discussed that are kept beside a lesson (B67)
+WORTH = 200  # characters of a conversation below which it is not looked through for fixes (CC-62)
+MOST_HEAD = 120  # characters before a comma that are kept with what follows it
 PASSING = "passing state"
-DEEP = 2                  # rules within rules: "note that from now on …"
+DEEP = 2  # rules within rules: "note that from now on …"
 
 BECAUSE = {
     "user_corrected": "the user put the agent right",
@@ -42,7 +44,9 @@ BECAUSE = {
 
 
 class Found(NamedTuple):
-    """Something said or seen that is worth keeping. `first` and `last` are places in the list of messages."""
+    """Something said or seen that is worth keeping. `first` and `last` are places in the list of
+    messages.
+    """
 
     text: str
     kind: str
@@ -50,12 +54,12 @@ class Found(NamedTuple):
     rule: str
     first: int = 0
     last: int = 0
-    about: str = ""                     # what was being discussed
+    about: str = ""  # what was being discussed
     files: tuple[str, ...] = ()
     triggers: tuple[str, ...] = ()
-    personal: bool = False              # about the user, wherever they work
-    explicit: bool = False              # asked for, not only said: holds even after the same was forgotten
-    later: Later = Later("")            # of what is to be done later: when
+    personal: bool = False  # about the user, wherever they work
+    explicit: bool = False  # asked for, not only said: holds even after the same was forgotten
+    later: Later = Later("")  # of what is to be done later: when
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -83,7 +87,7 @@ class Gleaned(NamedTuple):
 
     found: tuple[Found, ...] = ()
     rejected: tuple[Rejected, ...] = ()
-    waiting: tuple[int, ...] = ()       # places of failures that no success has followed yet
+    waiting: tuple[int, ...] = ()  # places of failures that no success has followed yet
 
 
 _FILLERS = re.compile(
@@ -91,32 +95,48 @@ _FILLERS = re.compile(
     r"thanks|"
     r"thx|cool|perfect|nice|good|sweet|lgtm|hm+|ugh|whoa|wait|look|again|anyway|anyhow|one more thing|another thing|"
     r"one "
-    r"thing|sure|alright|got it|works|lol|right|please|pls|plz|cause|because)(?:[,:;.!–—-]+\s*|\s+))+", re.IGNORECASE)
-_JOINT = re.compile(r"(?:[,;]|\s[-–—]|:)\s+(?:(?:and|but|so|also|btw|please|pls)\s+)*|\s+(?:and|but|so|cause|"
-r"because)\s+",
-                    re.IGNORECASE)
-_DENIAL = re.compile(r"^(?:no|nope|nah|wrong|not quite|incorrect|that'?s (?:wrong|not right|incorrect|not true))"
-                     r"(?:\W*$|[,.:;!]|\s+(?:not|we|it|it'?s|use|that|the|you|please|don'?t)\b)", re.IGNORECASE)
+    r"thing|sure|alright|got it|works|lol|right|please|pls|plz|cause|because)(?:[,:;.!–—-]+\s*|\s+))+",
+    re.IGNORECASE,
+)
+_JOINT = re.compile(
+    r"(?:[,;]|\s[-–—]|:)\s+(?:(?:and|but|so|also|btw|please|pls)\s+)*|\s+(?:and|but|so|cause|"
+    r"because)\s+",
+    re.IGNORECASE,
+)
+_DENIAL = re.compile(
+    r"^(?:no|nope|nah|wrong|not quite|incorrect|that'?s (?:wrong|not right|incorrect|not true))"
+    r"(?:\W*$|[,.:;!]|\s+(?:not|we|it|it'?s|use|that|the|you|please|don'?t)\b)",
+    re.IGNORECASE,
+)
 _GOES_ON = re.compile(r"^(?:use|it|they|because|since|that|only|models?)\b(?!.*\?)", re.IGNORECASE)
-_STATES = re.compile(r"\b(?:is|are|has|have|it'?s|they'?re|that'?s|we'?re|we)\b(?!.*\?)", re.IGNORECASE)
-_REQUEST_AFTER = re.compile(r"(?:,|;|\s[-–—])\s+(?:(?:and|but|so|now|then|also) )?(?:(?:can|could|would|will) you|"
-r"i'?m (?:wondering|"
-                            r"hoping|unsure|not sure|curious)|how (?:can|do|should) i|what do you)\b.*",
-                            re.IGNORECASE | re.DOTALL)
+_STATES = re.compile(
+    r"\b(?:is|are|has|have|it'?s|they'?re|that'?s|we'?re|we)\b(?!.*\?)", re.IGNORECASE
+)
+_REQUEST_AFTER = re.compile(
+    r"(?:,|;|\s[-–—])\s+(?:(?:and|but|so|now|then|also) )?(?:(?:can|could|would|will) you|"
+    r"i'?m (?:wondering|"
+    r"hoping|unsure|not sure|curious)|how (?:can|do|should) i|what do you)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
 _TICKED = re.compile(r"`([^`\n]{2,60})`")
 _BRACKETED = re.compile(r"\[\w{1,60} \{.{0,4000}?\}\]", re.DOTALL)
 
 _Compiled = tuple[tuple[Rule, re.Pattern[str]], ...]
-_RULES: _Compiled = tuple((rule, re.compile(rule.pattern, re.IGNORECASE | re.DOTALL)) for rule in RULES)
+_RULES: _Compiled = tuple(
+    (rule, re.compile(rule.pattern, re.IGNORECASE | re.DOTALL)) for rule in RULES
+)
 _REFUSALS: tuple[tuple[Refusal, re.Pattern[str]], ...] = tuple(
-    (refusal, re.compile(refusal.pattern, re.IGNORECASE | re.DOTALL)) for refusal in REFUSALS)
+    (refusal, re.compile(refusal.pattern, re.IGNORECASE | re.DOTALL)) for refusal in REFUSALS
+)
 
 
 class Turn(NamedTuple):
-    """What a sentence stands in: the agent's words before it, and whether the user has just said no."""
+    """What a sentence stands in: the agent's words before it, and whether the user has just said
+    no.
+    """
 
     before: str = ""
-    about: str = ""                     # the last thing that the agent said to the user
+    about: str = ""  # the last thing that the agent said to the user
     place_before: int | None = None
     denied: bool = False
 
@@ -136,9 +156,22 @@ def gleaned(messages: Sequence[tuple[str, str]], *, fixes: bool = True) -> Glean
     waiting: list[int] = []
     if fixes and sum(len(text) for _, text in messages) >= WORTH:
         fixed, waiting = fixes_in(messages)
-        found += [lesson for fix in fixed if (lesson := Found(
-            fix.text, "learning", "observed", "error and fix", fix.first, fix.last,
-            files=files_of(fix))) and len(lesson.text) <= 2 * LONGEST]
+        found += [
+            lesson
+            for fix in fixed
+            if (
+                lesson := Found(
+                    fix.text,
+                    "learning",
+                    "observed",
+                    "error and fix",
+                    fix.first,
+                    fix.last,
+                    files=files_of(fix),
+                )
+            )
+            and len(lesson.text) <= 2 * LONGEST
+        ]
     return Gleaned(tuple(sorted(found, key=lambda f: f.last)), tuple(rejected), tuple(waiting))
 
 
@@ -156,20 +189,25 @@ def from_user(text: str, place: int, turn: Turn) -> Gleaned:
         judged = judge(sentence, turn._replace(denied=denied))
         if isinstance(judged, Rejected):
             rejected.append(judged._replace(place=place))
-        open_denial = judged is None and _DENIAL.match(sentence) is not None    # "no." and then what is right
+        open_denial = (
+            judged is None and _DENIAL.match(sentence) is not None
+        )  # "no." and then what is right
         if isinstance(judged, Found):
             if n + 1 < len(words.own) and goes_on(judged, words.own[n + 1]):
                 judged, spent = joined(judged, words.own[n + 1]), n + 1
             found.append(placed(judged, place, turn, about))
-    rejected += [Rejected(one[:LONGEST], "quoted", rule.name, place) for one in words.quoted
-                 if (rule := fitting(one, turn)) is not None]
+    rejected += [
+        Rejected(one[:LONGEST], "quoted", rule.name, place)
+        for one in words.quoted
+        if (rule := fitting(one, turn)) is not None
+    ]
     return Gleaned(tuple(found), tuple(rejected))
 
 
 def judge(sentence: str, turn: Turn) -> Found | Rejected | None:
     """A lesson, or why it is none although a rule asked for it; None where no rule did."""
     passing: Rejected | None = None
-    sentence = _REQUEST_AFTER.sub("", sentence)     # "we chose sqlite, can you set it up?"
+    sentence = _REQUEST_AFTER.sub("", sentence)  # "we chose sqlite, can you set it up?"
     for text in candidates(sentence):
         fit = first_fit(text, turn, inner=text is not sentence)
         if fit is None:
@@ -181,12 +219,21 @@ def judge(sentence: str, turn: Turn) -> Found | Rejected | None:
             what = with_head(sentence, what)
         if reason := refused(sentence, text, rule, what):
             passing = passing or Rejected(what[:LONGEST], reason, rule.name)
-            if reason != PASSING:      # a question is one to its end; after "it is slow but" a fact may follow
+            if (
+                reason != PASSING
+            ):  # a question is one to its end; after "it is slow but" a fact may follow
                 return passing
             continue
-        return Found(capital(what), rule.kind, rule.provenance, rule.name, personal=rule.personal,
-                     explicit=rule.explicit,
-                     triggers=called_by(rule.kind, what), files=files_in(sentence))
+        return Found(
+            capital(what),
+            rule.kind,
+            rule.provenance,
+            rule.name,
+            personal=rule.personal,
+            explicit=rule.explicit,
+            triggers=called_by(rule.kind, what),
+            files=files_in(sentence),
+        )
     return passing
 
 
@@ -202,13 +249,24 @@ def postponed(sentence: str, text: str, rule: Rule, what: str) -> Found | Reject
     if reason := refused(sentence, text, rule, what):
         return Rejected(what[:LONGEST], reason, rule.name)
     later = later_in(what) or Later(what)
-    return Found(capital(later.text), rule.kind, rule.provenance, rule.name, explicit=rule.explicit,
-                 files=files_in(sentence), later=later)
+    return Found(
+        capital(later.text),
+        rule.kind,
+        rule.provenance,
+        rule.name,
+        explicit=rule.explicit,
+        files=files_in(sentence),
+        later=later,
+    )
 
 
 def fitting(sentence: str, turn: Turn) -> Rule | None:
     """The rule that a sentence would fit, had its writer said it."""
-    fit = first_fit(_FILLERS.sub("", sentence), turn, inner=False) if SHORTEST <= len(sentence) <= LONGEST else None
+    fit = (
+        first_fit(_FILLERS.sub("", sentence), turn, inner=False)
+        if SHORTEST <= len(sentence) <= LONGEST
+        else None
+    )
     return fit[0] if fit else None
 
 
@@ -220,18 +278,21 @@ def candidates(sentence: str) -> Iterator[str]:
     if (rest := _FILLERS.sub("", sentence)) != sentence:
         yield rest
     for joint in _JOINT.finditer(sentence):
-        if (rest := _FILLERS.sub("", sentence[joint.end():])):
+        if rest := _FILLERS.sub("", sentence[joint.end() :]):
             yield rest
 
 
 def with_head(sentence: str, what: str) -> str:
-    """What follows a comma, with what stands before it where that says what it is about: "the name is personal data,
-    don't ever print it".
+    """What follows a comma, with what stands before it where that says what it is about: "the name
+    is personal data, don't ever print it".
     """
     start = sentence.find(what)
     head = _FILLERS.sub("", sentence[:start]) if start > 0 else ""
-    states = SHORTEST < len(head) <= MOST_HEAD and _STATES.search(head) and not any(
-        pattern.fullmatch(head.strip(" ,;:-")) for _, pattern in _REFUSALS)
+    states = (
+        SHORTEST < len(head) <= MOST_HEAD
+        and _STATES.search(head)
+        and not any(pattern.fullmatch(head.strip(" ,;:-")) for _, pattern in _REFUSALS)
+    )
     return head + what if states else what
 
 
@@ -242,12 +303,15 @@ def first_fit(text: str, turn: Turn, *, inner: bool, deep: int = 0) -> tuple[Rul
     for rule, pattern in _RULES:
         if rule.denied and not (turn.denied or (turn.before and rule.name == "instead")):
             continue
-        if match := pattern.fullmatch(text[:4 * LONGEST]):
+        if match := pattern.fullmatch(text[: 4 * LONGEST]):
             what = (match.groupdict().get("what") or text).strip()
             if rule.kind == INTENTION and later_in(what) is None:
                 continue
-            if rule.again and deep < DEEP and (closer := first_fit(_FILLERS.sub("", what), turn, inner=inner,
-                                                                  deep=deep + 1)):
+            if (
+                rule.again
+                and deep < DEEP
+                and (closer := first_fit(_FILLERS.sub("", what), turn, inner=inner, deep=deep + 1))
+            ):
                 return closer[0]._replace(explicit=closer[0].explicit or rule.explicit), closer[1]
             return rule, what
     return None
@@ -265,33 +329,52 @@ def refused(sentence: str, text: str, rule: Rule, what: str) -> str:
             continue
         if rule.kind == INTENTION and refusal.reason not in STAND:
             continue
-        if pattern.fullmatch(text) or pattern.fullmatch(what) or (not refusal.rules and pattern.fullmatch(bare)):
+        if (
+            pattern.fullmatch(text)
+            or pattern.fullmatch(what)
+            or (not refusal.rules and pattern.fullmatch(bare))
+        ):
             return refusal.reason
     return ""
 
 
 def goes_on(found: Found, following: str) -> bool:
-    """Whether the next sentence belongs to a prohibition or correction: why, or what to do instead."""
-    return (found.kind in ("negative", "correction") and _GOES_ON.match(following) is not None
-            and len(found.text) + len(following) < LONGEST // 2)
+    """Whether the next sentence belongs to a prohibition or correction: why, or what
+    to do instead.
+    """
+    return (
+        found.kind in ("negative", "correction")
+        and _GOES_ON.match(following) is not None
+        and len(found.text) + len(following) < LONGEST // 2
+    )
 
 
 def joined(found: Found, following: str) -> Found:
     """Both sentences as one lesson."""
-    return found._replace(text=f"{found.text.rstrip()}{'' if found.text.rstrip()[-1:] in '.!?' else '.'} {following}",
-                          files=tuple(dict.fromkeys((*found.files, *files_in(following)))))
+    return found._replace(
+        text=f"{found.text.rstrip()}{'' if found.text.rstrip()[-1:] in '.!?' else '.'} {following}",
+        files=tuple(dict.fromkeys((*found.files, *files_in(following)))),
+    )
 
 
 def placed(found: Found, place: int, turn: Turn, about: str) -> Found:
-    """The lesson with where it was said and about what; a correction names what it corrects, where that is plain."""
+    """The lesson with where it was said and about what; a correction names what it corrects, where
+    that is plain.
+    """
     if found.provenance != "user_corrected" or turn.place_before is None:
         return found._replace(first=place, last=place, about=about)
-    return found._replace(text=self_contained(found.text, turn.before), first=turn.place_before, last=place,
-                          about=about)
+    return found._replace(
+        text=self_contained(found.text, turn.before),
+        first=turn.place_before,
+        last=place,
+        about=about,
+    )
 
 
 def self_contained(text: str, before: str) -> str:
-    """A correction that can be understood alone: what the agent did is added where exactly one thing can be meant."""
+    """A correction that can be understood alone: what the agent did is added where exactly one
+    thing can be meant.
+    """
     if re.search(r"\b(?:not|instead of|rather than|dropped)\b", text, re.IGNORECASE):
         return text
     if re.match(r"use\b|.*\binstead[.!]?$", text, re.IGNORECASE):
@@ -299,11 +382,17 @@ def self_contained(text: str, before: str) -> str:
             end = text[-1] if text[-1] in ".!" else ""
             head = re.sub(r"(?:\s+instead)?[\s.!]*$", "", text, flags=re.IGNORECASE)
             return fitted(f"{head} instead of {other}{end}", text)
-        acts = list(dict.fromkeys(_TICKED.findall(before) or re.findall(r"\"command\": \"([^\"\\]{2,60})\"", before)))
+        acts = list(
+            dict.fromkeys(
+                _TICKED.findall(before) or re.findall(r"\"command\": \"([^\"\\]{2,60})\"", before)
+            )
+        )
         if len(acts) == 1 and acts[0].lower() not in text.lower():
             head = re.sub(r"\s+instead[.!]?$", "", text).rstrip(" .")
             return fitted(f"{head} instead of {acts[0]}", text)
-    if re.match(r"(?:it'?s|it is|they'?re|should be|it )", text, re.IGNORECASE) and (said := topic(before)):
+    if re.match(r"(?:it'?s|it is|they'?re|should be|it )", text, re.IGNORECASE) and (
+        said := topic(before)
+    ):
         return fitted(f"{text.rstrip()} (about: “{said}”)", text)
     return text
 
@@ -315,16 +404,36 @@ def fitted(longer: str, text: str) -> str:
 
 def topic(text: str) -> str:
     """The last thing somebody said, in at most ABOUT characters: what was being discussed."""
-    spoken = [one for one in sentences(" ".join(without_injections(_BRACKETED.sub(" ", text)).split())) if one]
+    spoken = [
+        one
+        for one in sentences(" ".join(without_injections(_BRACKETED.sub(" ", text)).split()))
+        if one
+    ]
     if not spoken:
         return ""
-    last = spoken[-1] if len(spoken[-1]) >= SHORTEST or len(spoken) == 1 else f"{spoken[-2]} {spoken[-1]}"
-    return last if len(last) <= ABOUT else last[:ABOUT - 1].rsplit(" ", 1)[0].rstrip() + "…"
+    last = (
+        spoken[-1]
+        if len(spoken[-1]) >= SHORTEST or len(spoken) == 1
+        else f"{spoken[-2]} {spoken[-1]}"
+    )
+    return last if len(last) <= ABOUT else last[: ABOUT - 1].rsplit(" ", 1)[0].rstrip() + "…"
 
 
 def capital(text: str) -> str:
-    """With a capital at the beginning, unless it begins with a name in small letters such as `npm`."""
+    """With a capital at the beginning, unless it begins with a name in small letters
+    such as `npm`.
+    """
     return text[0].upper() + text[1:]
 
 
-__all__ = ["ABOUT", "LONGEST", "SHORTEST", "WORTH", "Found", "Gleaned", "Rejected", "gleaned", "without_injections"]
+__all__ = [
+    "ABOUT",
+    "LONGEST",
+    "SHORTEST",
+    "WORTH",
+    "Found",
+    "Gleaned",
+    "Rejected",
+    "gleaned",
+    "without_injections",
+]

@@ -1,7 +1,9 @@
-"""Tools of which a project has one, so that "use pnpm instead" says what it corrects: what the agent had named.
+"""Tools of which a project has one, so that "use pnpm instead" says what it corrects: what the
+agent had named.
 
-A row is a family of names of which one is usually chosen; names of one tool stand together with "=". A name belongs
-here when it means little else in talk about software ("go" and "fish" would be found where nobody means them).
+A row is a family of names of which one is usually chosen; names of one tool stand together with
+"=". A name belongs here when it means little else in talk about software ("go" and "fish" would be
+found where nobody means them).
 """
 
 import re
@@ -30,8 +32,12 @@ mypy pyright
 @cache
 def _known() -> dict[str, tuple[int, str]]:
     """Name → (its family, the tool that it names)."""
-    return {name: (row, group.split("=")[0]) for row, line in enumerate(FAMILIES.strip().splitlines())
-            for group in line.split() for name in group.split("=")}
+    return {
+        name: (row, group.split("=")[0])
+        for row, line in enumerate(FAMILIES.strip().splitlines())
+        for group in line.split()
+        for name in group.split("=")
+    }
 
 
 _WORD = re.compile(r"(?<![\w./@-])[A-Za-z]\w*(?![\w/@-]|\.\w)")
@@ -47,10 +53,13 @@ def named(text: str) -> dict[int, dict[str, str]]:
 
 
 def replaced_in(text: str, before: str) -> str:
-    """What a correction does away with: where it names one tool, and what was said before names exactly one other of
-    the same family. Empty where that is not plain.
+    """What a correction does away with: where it names one tool, and what was said before names
+    exactly one other of the same family. Empty where that is not plain.
     """
     said, wanted = named(before), named(text)
-    plain = [next(iter(said[row].values())) for row, tools in wanted.items()
-             if len(tools) == 1 and len(said.get(row, ())) == 1 and said[row].keys() != tools.keys()]
+    plain = [
+        next(iter(said[row].values()))
+        for row, tools in wanted.items()
+        if len(tools) == 1 and len(said.get(row, ())) == 1 and said[row].keys() != tools.keys()
+    ]
     return plain[0] if len(plain) == 1 else ""

@@ -1,13 +1,15 @@
-"""Clusters: groups that nobody tagged, found in the vectors and named in the members' own words (B24 to B29, B114).
+"""Clusters: groups that nobody tagged, found in the vectors and named in the members' own words
+(B24 to B29, B114).
 
-`found` runs HDBSCAN (Campello et al., 2013) on the graph of nearest neighbours, one connected component at a time: the
-distances that matter are in it, and the work grows with its edges instead of with the square of the memories. It
-needs scikit-learn (the extra `sleep`); why HDBSCAN is told in docs/why-sleep.md.
+`found` runs HDBSCAN (Campello et al., 2013) on the graph of nearest neighbours, one connected
+component at a time: the distances that matter are in it, and the work grows with its edges instead
+of with the square of the memories. It needs scikit-learn (the extra `sleep`); why HDBSCAN is told
+in docs/why-sleep.md.
 
-A cluster is a node `cluster:<space>:<name>` with an edge `in_cluster` from each member. A name is made of words that
-several members share, or given by a language model in words of its own; it tells nothing that only one memory says, and
-stays as long as most members stay.
-Derived data: it can be found anew at any time, and nothing rests on it.
+A cluster is a node `cluster:<space>:<name>` with an edge `in_cluster` from each member. A name is
+made of words that several members share, or given by a language model in words of its own; it tells
+nothing that only one memory says, and stays as long as most members stay. Derived data: it can be
+found anew at any time, and nothing rests on it.
 """
 
 from __future__ import annotations
@@ -26,18 +28,19 @@ from reverie.lifecycle.sleep.plan import Edges, Step
 from reverie.model import Edge, Link
 from reverie.words import query_terms
 
-LEAST = 5             # members that make a cluster; what has fewer is small
-SAMPLES = 3           # neighbours that a member needs (HDBSCAN's min_samples)
-ONE_REGION = 200      # rows of a component that may be one cluster though it has no denser parts
-AT_ONCE = 20_000      # rows that HDBSCAN is given at once, which takes it one or two seconds: a run can stop in between
-CLOSE = 0.40          # cosine below which neighbours are no neighbours (CONSTANTS: dense similarity floor)
-JOIN = 0.70           # cosine of two centres from which a small cluster joins the other (B77, B126)
+LEAST = 5  # members that make a cluster; what has fewer is small
+SAMPLES = 3  # neighbours that a member needs (HDBSCAN's min_samples)
+ONE_REGION = 200  # rows of a component that may be one cluster though it has no denser parts
+# rows that HDBSCAN is given at once, which takes it one or two seconds: a run can stop in between
+AT_ONCE = 20_000
+CLOSE = 0.40  # cosine below which neighbours are no neighbours (CONSTANTS: dense similarity floor)
+JOIN = 0.70  # cosine of two centres from which a small cluster joins the other (B77, B126)
 NAME_WORDS = 3
-NAME_LETTERS = 24     # of one word
-SHARED = 0.3          # share of the members in which a word must stand to name them
-ZERO = 1e-6           # a distance of nothing: SciPy takes an entry of 0 for no edge
+NAME_LETTERS = 24  # of one word
+SHARED = 0.3  # share of the members in which a word must stand to name them
+ZERO = 1e-6  # a distance of nothing: SciPy takes an entry of 0 for no edge
 
-Members = Mapping[str, frozenset[str]]    # cluster node → ids
+Members = Mapping[str, frozenset[str]]  # cluster node → ids
 
 
 def available() -> bool:
@@ -51,7 +54,9 @@ def node(space: str, name: str) -> str:
 
 
 def found(near: Nearest, least: int = LEAST, going: Callable[[], bool] = lambda: True) -> Ints:
-    """The number of each row's cluster, −1 for rows that lie in none; raises Stopped when not `going`."""
+    """The number of each row's cluster, −1 for rows that lie in none; raises Stopped when not
+    `going`.
+    """
     labels = np.full(len(near.rows), -1, np.int64)
     taken = 0
     for rows, graph in components(distances(near), np.arange(len(near.rows)), least):
@@ -66,9 +71,11 @@ def found(near: Nearest, least: int = LEAST, going: Callable[[], bool] = lambda:
 def components(graph: Any, rows: Ints, least: int) -> Iterator[tuple[Ints, Any]]:
     """The connected components of at least so many rows, as the rows and their graph.
 
-    One of more than AT_ONCE rows comes without the longest of its edges, and so in parts: the dense regions stay whole.
+    One of more than AT_ONCE rows comes without the longest of its edges, and so in parts: the dense
+    regions stay whole.
     """
     from scipy.sparse.csgraph import connected_components
+
     inner = core(graph)
     rows, graph = rows[inner], graph[inner][:, inner]
     count, parts = connected_components(graph, directed=False)
@@ -76,7 +83,7 @@ def components(graph: Any, rows: Ints, least: int) -> Iterator[tuple[Ints, Any]]
     order = np.argsort(parts, kind="stable")
     ends = np.concatenate([[0], np.cumsum(sizes)])
     for part in np.flatnonzero(sizes >= least):
-        own = order[ends[part]:ends[part + 1]]
+        own = order[ends[part] : ends[part + 1]]
         one = graph[own][:, own]
         if len(own) > AT_ONCE and (less := shortened(one)).nnz:
             yield from components(less, rows[own], least)
@@ -93,7 +100,9 @@ def shortened(graph: Any) -> Any:
 
 
 def core(graph: Any) -> Ints:
-    """The rows that have SAMPLES neighbours among themselves; the others lie in no dense region whatever."""
+    """The rows that have SAMPLES neighbours among themselves; the others lie in no dense region
+    whatever.
+    """
     rows = np.arange(graph.shape[0])
     while len(rows):
         inside = np.diff(graph.indptr) >= SAMPLES
@@ -104,12 +113,15 @@ def core(graph: Any) -> Ints:
 
 
 def dense(graph: Any, least: int) -> Ints:
-    """The dense regions of one connected component. One that holds together without denser parts is a region itself."""
+    """The dense regions of one connected component. One that holds together without denser parts is
+    a region itself.
+    """
     size: int = graph.shape[0]
     together = np.zeros(size, np.int64)
     if size < 2 * least:
         return together
     from sklearn.cluster import HDBSCAN
+
     model = HDBSCAN(min_cluster_size=least, min_samples=SAMPLES, metric="precomputed", copy=True)
     labels = np.asarray(model.fit(graph).labels_, np.int64)
     return together if size <= ONE_REGION and 2 * np.count_nonzero(labels >= 0) < size else labels
@@ -118,6 +130,7 @@ def dense(graph: Any, least: int) -> Ints:
 def distances(near: Nearest) -> Any:
     """One minus the cosine of neighbours, both ways, as a sparse matrix."""
     from scipy.sparse import csr_matrix
+
     n, k = near.rows.shape
     there = (near.rows >= 0).ravel()
     rows, others = np.repeat(np.arange(n), k)[there], near.rows.ravel()[there]
@@ -126,26 +139,39 @@ def distances(near: Nearest) -> Any:
     return one_way.maximum(one_way.T).tocsr()
 
 
-def named(space: str, groups: Mapping[int, frozenset[str]], before: Members, words: Mapping[int, Counter[str]],
-          everywhere: Counter[str], given: Mapping[int, str] = MappingProxyType({})) -> dict[str, frozenset[str]]:
-    """Each group under its name: the one that most of its members had, else a `given` one, or their distinctive words.
+def named(
+    space: str,
+    groups: Mapping[int, frozenset[str]],
+    before: Members,
+    words: Mapping[int, Counter[str]],
+    everywhere: Counter[str],
+    given: Mapping[int, str] = MappingProxyType({}),
+) -> dict[str, frozenset[str]]:
+    """Each group under its name: the one that most of its members had, else a `given` one, or their
+    distinctive words.
     """
     names = kept(groups, before)
     for group in sorted(groups, key=lambda g: (-len(groups[g]), min(groups[g]))):
         if group not in names:
             name = given.get(group) or words_of(words[group], len(groups[group]), everywhere)
-            names[group] = unused(node(space, name),
-                                  {*names.values(), *before})
+            names[group] = unused(node(space, name), {*names.values(), *before})
     return {names[group]: members for group, members in groups.items()}
 
 
 def kept(groups: Mapping[int, frozenset[str]], before: Members) -> dict[int, str]:
-    """Groups that are an old cluster again: they share half of the smaller of the two, most in common first."""
+    """Groups that are an old cluster again: they share half of the smaller of the two, most in
+    common first.
+    """
     home = {id: name for name, members in before.items() for id in members}
-    shared = sorted(((count, group, name) for group, members in groups.items()
-                     for name, count in Counter(home[id] for id in members if id in home).items()
-                     if 2 * count >= min(len(members), len(before[name]))),
-                    key=lambda row: (-row[0], row[2], min(groups[row[1]])))
+    shared = sorted(
+        (
+            (count, group, name)
+            for group, members in groups.items()
+            for name, count in Counter(home[id] for id in members if id in home).items()
+            if 2 * count >= min(len(members), len(before[name]))
+        ),
+        key=lambda row: (-row[0], row[2], min(groups[row[1]])),
+    )
     names: dict[int, str] = {}
     for _, group, name in shared:
         if group not in names and name not in names.values():
@@ -154,7 +180,8 @@ def kept(groups: Mapping[int, frozenset[str]], before: Members) -> dict[int, str
 
 
 def fit(name: str | None, counts: Counter[str]) -> str:
-    """A name that somebody else gave, as it may stand in a node; "" if it tells what only one member says.
+    """A name that somebody else gave, as it may stand in a node; "" if it tells what only one
+    member says.
 
     Words that no member has are the name-giver's own; numbers are nobody's business.
     """
@@ -166,7 +193,7 @@ def fit(name: str | None, counts: Counter[str]) -> str:
 def words_of(counts: Counter[str], size: int, everywhere: Counter[str]) -> str:
     """A few words that many of the members share and few others have."""
     common = [word for word, count in counts.items() if count >= max(2, SHARED * size)]
-    best = sorted(common, key=lambda w: (-counts[w] ** 2 / everywhere[w], w))[:NAME_WORDS]
+    best = sorted(common, key=lambda w: (-(counts[w] ** 2) / everywhere[w], w))[:NAME_WORDS]
     return "-".join(best) or "mixed"
 
 
@@ -181,7 +208,11 @@ def unused(name: str, taken: set[str]) -> str:
 
 def name_words(text: str) -> set[str]:
     """Words of a text that may stand in a name."""
-    return {term for term in query_terms(text[:2_000]) if term.isalpha() and 3 <= len(term) <= NAME_LETTERS}
+    return {
+        term
+        for term in query_terms(text[:2_000])
+        if term.isalpha() and 3 <= len(term) <= NAME_LETTERS
+    }
 
 
 def centres(rows: Mapping[str, Ints], vectors: Floats) -> dict[str, Floats]:
@@ -190,8 +221,12 @@ def centres(rows: Mapping[str, Ints], vectors: Floats) -> dict[str, Floats]:
     return {name: mean / (np.linalg.norm(mean) or 1.0) for name, mean in means.items()}
 
 
-def without_small(clusters: Members, middle: Mapping[str, Floats], least: int = LEAST) -> dict[str, frozenset[str]]:
-    """Clusters of fewer than `least` members join the nearest one that is close enough, or are given up (B77, B126)."""
+def without_small(
+    clusters: Members, middle: Mapping[str, Floats], least: int = LEAST
+) -> dict[str, frozenset[str]]:
+    """Clusters of fewer than `least` members join the nearest one that is close enough, or are
+    given up (B77, B126).
+    """
     large = {name: members for name, members in clusters.items() if len(members) >= least}
     if len(large) == len(clusters) or not large:
         return large
@@ -207,16 +242,23 @@ def without_small(clusters: Members, middle: Mapping[str, Floats], least: int = 
     return large
 
 
-def memberships(clusters: Members, middle: Mapping[str, Floats], vector: Callable[[str], Floats],
-                edges: Edges) -> Iterable[Step]:
-    """The steps from the edges that are there to the clusters that should be. An edge that stays keeps its weight."""
+def memberships(
+    clusters: Members, middle: Mapping[str, Floats], vector: Callable[[str], Floats], edges: Edges
+) -> Iterable[Step]:
+    """The steps from the edges that are there to the clusters that should be. An edge that stays
+    keeps its weight.
+    """
     wanted = {(id, name) for name, members in clusters.items() for id in members}
     there = {(src, dst) for src, _, dst in edges}
     for id, name in sorted(there - wanted):
         yield Step((Link(Edge(id, "in_cluster", name, 0.0)),), (id,), "left the cluster")
     for id, name in sorted(wanted - there):
         near = float(vector(id) @ middle[name])
-        yield Step((Link(Edge(id, "in_cluster", name, round(min(1.0, max(0.05, near)), 2))),), (id,), "in the cluster")
+        yield Step(
+            (Link(Edge(id, "in_cluster", name, round(min(1.0, max(0.05, near)), 2))),),
+            (id,),
+            "in the cluster",
+        )
 
 
 def grouped(labels: Ints, ids: Sequence[str]) -> dict[int, frozenset[str]]:

@@ -1,8 +1,9 @@
 """What a pass of sleep is shown and what it answers.
 
-A pass is a pure function: it gets a `View` (some memories that count, the edges between them, pairs that lie close, a
-moment) and returns `Step`s. A step is a few changes that only make sense together, with the ids that it rests on: if
-one of those memories is altered before the step is made so, the pass decides anew. Nothing here reads or writes.
+A pass is a pure function: it gets a `View` (some memories that count, the edges between them, pairs
+that lie close, a moment) and returns `Step`s. A step is a few changes that only make sense
+together, with the ids that it rests on: if one of those memories is altered before the step is made
+so, the pass decides anew. Nothing here reads or writes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 from reverie.lifecycle.reconcile import takes_part
 from reverie.model import NOTHING, Add, Change, Edge, Link, Memory, Retire, Revise, revised
 
-Edges = Mapping[tuple[str, str, str], float]    # (src, rel, dst) → weight
+Edges = Mapping[tuple[str, str, str], float]  # (src, rel, dst) → weight
 
 
 class Pair(NamedTuple):
@@ -32,8 +33,8 @@ class View(NamedTuple):
     memories: Mapping[str, Memory]
     edges: Edges = MappingProxyType({})
     pairs: Sequence[Pair] = ()
-    wordings: Mapping[str, Sequence[str]] = NOTHING     # further texts that a memory is known by
-    settled: frozenset[frozenset[str]] = frozenset()    # pairs about which a person has decided
+    wordings: Mapping[str, Sequence[str]] = NOTHING  # further texts that a memory is known by
+    settled: frozenset[frozenset[str]] = frozenset()  # pairs about which a person has decided
 
 
 class Step(NamedTuple):
@@ -42,7 +43,9 @@ class Step(NamedTuple):
     changes: tuple[Change, ...]
     rests_on: tuple[str, ...]
     why: str
-    ruling: tuple[str, str, str] | None = None   # what was found about a pair: (new, old, "same", "near" …)
+    ruling: tuple[str, str, str] | None = (
+        None  # what was found about a pair: (new, old, "same", "near" …)
+    )
 
 
 class Pass(NamedTuple):
@@ -50,10 +53,10 @@ class Pass(NamedTuple):
 
     name: str
     meaning: str
-    over: str                                    # a key of `settle.sleeping.rounds.OVER`
-    safe: bool                                   # whether sleep does it by itself, unless it is told otherwise
+    over: str  # a key of `settle.sleeping.rounds.OVER`
+    safe: bool  # whether sleep does it by itself, unless it is told otherwise
     decide: Callable[[View], list[Step]] | None = None
-    floor: float = 0.0                           # the least cosine of its pairs
+    floor: float = 0.0  # the least cosine of its pairs
 
 
 def told(edges: Iterable[Edge]) -> dict[tuple[str, str, str], float]:
@@ -77,8 +80,12 @@ def after(memory: Memory, changes: Iterable[Change]) -> Memory:
     return memory
 
 
-def each_pair(view: View, judge: Callable[[View, Memory, Memory, float], Step | None]) -> list[Step]:
-    """Ask `judge` about every pair worth a look: both take part after the steps before it, nobody has decided."""
+def each_pair(
+    view: View, judge: Callable[[View, Memory, Memory, float], Step | None]
+) -> list[Step]:
+    """Ask `judge` about every pair worth a look: both take part after the steps before it, nobody
+    has decided.
+    """
     there, edges, steps = dict(view.memories), dict(view.edges), list[Step]()
     seen = view._replace(memories=there, edges=edges)
     for pair in view.pairs:
@@ -97,7 +104,9 @@ def each_pair(view: View, judge: Callable[[View, Memory, Memory, float], Step | 
 
 
 def difference(step: Step, texts: Mapping[str, str]) -> list[str]:
-    """A step as a diff for people: − what goes, + what comes, = what stands for what goes, ~ what is altered."""
+    """A step as a diff for people: − what goes, + what comes, = what stands for what goes, ~ what
+    is altered.
+    """
     lines = []
     for change in step.changes:
         match change:

@@ -1,7 +1,8 @@
-"""Tags that differ only in how they are written become one (B128), and edges of tags that nobody carries go (B129).
+"""Tags that differ only in how they are written become one (B128), and edges of tags that nobody
+carries go (B129).
 
-Variants share a key: lower case, no hyphen, underscore, dot or blank, no plural. The one that most memories carry
-stays; of equals the shorter, then the first in the alphabet.
+Variants share a key: lower case, no hyphen, underscore, dot or blank, no plural. The one that most
+memories carry stays; of equals the shorter, then the first in the alphabet.
 """
 
 import re
@@ -10,8 +11,8 @@ from collections.abc import Callable, Mapping
 from reverie.lifecycle.sleep.plan import Edges, Step, View
 from reverie.model import Change, Edge, Link, Memory, Revise
 
-SHORT = 3             # letters below which an s at the end is not taken for a plural: aws, css, tls
-NO_PLURAL = ("ss", "us", "is", "os", "js")    # class, status, redis, macos, nodejs
+SHORT = 3  # letters below which an s at the end is not taken for a plural: aws, css, tls
+NO_PLURAL = ("ss", "us", "is", "os", "js")  # class, status, redis, macos, nodejs
 TAG = "tag:"
 
 
@@ -32,31 +33,54 @@ def variants(counts: Mapping[str, int]) -> dict[str, str]:
     groups: dict[str, list[str]] = {}
     for tag in counts:
         groups.setdefault(key(tag), []).append(tag)
-    best = {k: min(tags, key=lambda tag: (-counts[tag], len(tag), tag)) for k, tags in groups.items()}
+    best = {
+        k: min(tags, key=lambda tag: (-counts[tag], len(tag), tag)) for k, tags in groups.items()
+    }
     return {tag: best[key(tag)] for tag in sorted(counts) if best[key(tag)] != tag}
 
 
 def retagged(view: View, instead: Mapping[str, str]) -> list[Step]:
     """Every memory that carries a variant carries the tag that stands for it."""
-    return [Step(renamed(memory, instead, view), (memory.id,), "tags that mean the same")
-            for memory in view.memories.values() if any(tag in instead for tag in memory.tags)]
+    return [
+        Step(renamed(memory, instead, view), (memory.id,), "tags that mean the same")
+        for memory in view.memories.values()
+        if any(tag in instead for tag in memory.tags)
+    ]
 
 
 def renamed(memory: Memory, instead: Mapping[str, str], view: View) -> tuple[Change, ...]:
-    """One memory with other tags. A tag's edge of an odd weight is noted, so that undo brings that weight back."""
+    """One memory with other tags. A tag's edge of an odd weight is noted, so that undo brings that
+    weight back.
+    """
     tags = tuple(dict.fromkeys(instead.get(tag, tag) for tag in memory.tags))
-    gone = [Edge(memory.id, "has_tag", TAG + tag, 0.0) for tag in memory.tags if tag in instead
-            and view.edges.get((memory.id, "has_tag", TAG + tag), 1.0) != 1.0]
+    gone = [
+        Edge(memory.id, "has_tag", TAG + tag, 0.0)
+        for tag in memory.tags
+        if tag in instead and view.edges.get((memory.id, "has_tag", TAG + tag), 1.0) != 1.0
+    ]
     return (*map(Link, gone), Revise(memory.id, {"tags": tags, "updated_at": view.now}))
 
 
-def orphans(memories: Mapping[str, Memory], edges: Edges, carried: Callable[[str], bool]) -> list[Step]:
-    """Edges of a tag's node that outlived the tag: its memory carries it no more, or nobody does."""
-    return [Step((Link(Edge(*ends, 0.0)),), tuple(id for id in ends[::2] if id in memories), "nobody carries the tag")
-            for ends in edges if outlived(ends, memories, carried)]
+def orphans(
+    memories: Mapping[str, Memory], edges: Edges, carried: Callable[[str], bool]
+) -> list[Step]:
+    """Edges of a tag's node that outlived the tag: its memory carries it no more, or
+    nobody does.
+    """
+    return [
+        Step(
+            (Link(Edge(*ends, 0.0)),),
+            tuple(id for id in ends[::2] if id in memories),
+            "nobody carries the tag",
+        )
+        for ends in edges
+        if outlived(ends, memories, carried)
+    ]
 
 
-def outlived(ends: tuple[str, str, str], memories: Mapping[str, Memory], carried: Callable[[str], bool]) -> bool:
+def outlived(
+    ends: tuple[str, str, str], memories: Mapping[str, Memory], carried: Callable[[str], bool]
+) -> bool:
     """Whether an edge leads to a tag that is no more. What was let go keeps its tags."""
     src, rel, dst = ends
     if rel == "has_tag":

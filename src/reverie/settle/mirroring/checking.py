@@ -15,8 +15,12 @@ WHAT = "mirror"
 
 
 def checked(work: Work, folder: Folder, repair: bool) -> list[Problem]:
-    """What is wrong with a space's pages. What only waits to be taken in or written, or for an answer, is not wrong."""
-    wrong = [Problem(WHAT, why) for why in folder.state().troubles.values()] + out_of_step(work, folder)
+    """What is wrong with a space's pages. What only waits to be taken in or written, or for an
+    answer, is not wrong.
+    """
+    wrong = [Problem(WHAT, why) for why in folder.state().troubles.values()] + out_of_step(
+        work, folder
+    )
     if not wrong or not repair:
         return wrong
     left = set(synced(work, folder, Order(afresh=True, retry=True)).troubles)
@@ -24,7 +28,9 @@ def checked(work: Work, folder: Folder, repair: bool) -> list[Problem]:
 
 
 def out_of_step(work: Work, folder: Folder) -> list[Problem]:
-    """Pages that do not say what the store says, although neither was altered since they were written."""
+    """Pages that do not say what the store says, although neither was altered since they were
+    written.
+    """
     state = folder.state()
     if state.seq < 0 or work.store.altered_after(state.seq):
         return []
@@ -40,13 +46,20 @@ def out_of_step(work: Work, folder: Folder) -> list[Problem]:
             continue
         if wrong:
             id, how = min(wrong.items())
-            found.append(Problem(WHAT, f"{folder.path / name} is out of step with the store in {len(wrong):,} lines: "
-                                       f"{id} {how}"))
+            found.append(
+                Problem(
+                    WHAT,
+                    f"{folder.path / name} is out of step with the store in {len(wrong):,} lines: "
+                    f"{id} {how}",
+                )
+            )
     return found
 
 
 def rid(folder: Folder, ids: set[str], texts: set[str]) -> list[Path]:
-    """Take memories out of every page and copy of a space. Returns the files that may still hold them."""
+    """Take memories out of every page and copy of a space. Returns the files that may still hold
+    them.
+    """
     unreached, state = [], folder.state()
     looks = dict(state.looks)
     for name in state.looks:
@@ -58,7 +71,7 @@ def rid(folder: Folder, ids: set[str], texts: set[str]) -> list[Path]:
                 if (look := folder.write(found, clean)) is None:
                     unreached.append(folder.path / name)
                 elif state.looks[name] == found.look:
-                    looks[name] = look    # nothing else waits on it
+                    looks[name] = look  # nothing else waits on it
         except (Trouble, OSError):
             unreached.append(folder.path / name)
     for half in folder.halves(state.looks):

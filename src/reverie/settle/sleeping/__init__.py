@@ -1,13 +1,15 @@
-"""The loop of sleep: reads, asks the passes of `lifecycle.sleep`, makes it so batch by batch, and takes runs back.
+"""The loop of sleep: reads, asks the passes of `lifecycle.sleep`, makes it so batch by batch, and
+takes runs back.
 
-A run begins with an event `sleeping` (its number names the run), goes on with one event `sleep` for each batch of at
-most MOST changes, and ends with `slept`. Each batch is one transaction, in which what it rests on is read once more; if
-somebody has altered that, the pass decides anew. Between batches the lease is renewed and the run may stop: when its
-time is over, when somebody is at work, when it is interrupted. A note in the same transaction says how far it has come:
-the next run goes on there. So a run may be killed at any moment, and what it did until then can be taken back.
+A run begins with an event `sleeping` (its number names the run), goes on with one event `sleep` for
+each batch of at most MOST changes, and ends with `slept`. Each batch is one transaction, in which
+what it rests on is read once more; if somebody has altered that, the pass decides anew. Between
+batches the lease is renewed and the run may stop: when its time is over, when somebody is at work,
+when it is interrupted. A note in the same transaction says how far it has come: the next run goes
+on there. So a run may be killed at any moment, and what it did until then can be taken back.
 
-Pairs are looked for among what is new since a pass went through last (`ground.Watermark`), so that a second night is
-a short one.
+Pairs are looked for among what is new since a pass went through last (`ground.Watermark`), so that
+a second night is a short one.
 """
 
 from __future__ import annotations
@@ -23,9 +25,20 @@ from reverie.settle import LEASE, work_left
 from reverie.settle.bedtime import NOTE, SLEPT_AT, SLEPT_COUNT
 from reverie.settle.reading import Work
 from reverie.settle.sleeping.rounds import OVER
-from reverie.settle.sleeping.run import ASLEEP, LEASE_SECONDS, SPACELESS, Done, Note, Planned, Run, Slept, Wish, note
+from reverie.settle.sleeping.run import (
+    ASLEEP,
+    LEASE_SECONDS,
+    SPACELESS,
+    Done,
+    Note,
+    Planned,
+    Run,
+    Slept,
+    Wish,
+    note,
+)
 
-WAITERS = ("settler", "worker")    # whose leases may be those of somebody who only waits for work
+WAITERS = ("settler", "worker")  # whose leases may be those of somebody who only waits for work
 
 __all__ = ["Done", "Planned", "Slept", "Wish", "chosen", "sleep"]
 
@@ -39,10 +52,14 @@ def chosen(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def sleep(work: Work, wish: Wish, holder: str, now: Callable[[], float]) -> Slept:
-    """Go through the passes, or, with `dry`, tell what they would do. Waits a while for somebody else at work."""
+    """Go through the passes, or, with `dry`, tell what they would do. Waits a while for somebody
+    else at work.
+    """
     run = Run(work, wish, holder, now)
     if wish.dry:
-        return Slept(passes=tuple(through(run, name, ("", "")) for name in wish.passes), plan=tuple(run.plan))
+        return Slept(
+            passes=tuple(through(run, name, ("", "")) for name in wish.passes), plan=tuple(run.plan)
+        )
     if not taken(run):
         return Slept(stopped="somebody else is settling")
     try:
@@ -55,9 +72,11 @@ def sleep(work: Work, wish: Wish, holder: str, now: Callable[[], float]) -> Slep
 
 
 def taken(run: Run) -> bool:
-    """Take the lease, waiting a while for whoever has it. A worker that only waits for work gives way.
+    """Take the lease, waiting a while for whoever has it. A worker that only waits for work gives
+    way.
 
-    It keeps the lease so that no second worker is started; when it finds it taken, it leaves. Who sleeps never does.
+    It keeps the lease so that no second worker is started; when it finds it taken, it leaves. Who
+    sleeps never does.
     """
     store, end = run.work.store, clock.ticks() + run.wish.patience
     while not store.acquire(LEASE, run.holder, LEASE_SECONDS, run.now()):
@@ -73,18 +92,32 @@ def taken(run: Run) -> bool:
 
 def idle(run: Run, other: str) -> bool:
     """Whether somebody else who has the lease only waits for work."""
-    return (other.startswith(WAITERS) and run.work.store.holder(ASLEEP, run.now()) is None
-            and not work_left(run.work))
+    return (
+        other.startswith(WAITERS)
+        and run.work.store.holder(ASLEEP, run.now()) is None
+        and not work_left(run.work)
+    )
 
 
 def night(run: Run) -> Slept:
     """One run from its beginning, or from where the last one stopped, to its end."""
     store = run.work.store
     old = noted(run)
-    run.number = old.run or store.append([Event(
-        "sleeping", SPACELESS, run.work.now, payload={"going_through": list(run.wish.passes)})])[0]
+    run.number = (
+        old.run
+        or store.append(
+            [
+                Event(
+                    "sleeping",
+                    SPACELESS,
+                    run.work.now,
+                    payload={"going_through": list(run.wish.passes)},
+                )
+            ]
+        )[0]
+    )
     done: list[Done] = []
-    for name in run.wish.passes[run.wish.passes.index(old.reached) if old.reached else 0:]:
+    for name in run.wish.passes[run.wish.passes.index(old.reached) if old.reached else 0 :]:
         if not run.going():
             break
         done.append(through(run, name, (old.space, old.after) if name == old.reached else ("", "")))
@@ -101,10 +134,23 @@ def end(run: Run, slept: Slept) -> None:
     store = run.work.store
     stats = store.stats()
     with store.alone():
-        store.append([Event("slept", SPACELESS, run.now(), payload={
-            "run": run.number, "went_through": {done.name: done.skipped or done.steps for done in slept.passes}})])
+        store.append(
+            [
+                Event(
+                    "slept",
+                    SPACELESS,
+                    run.now(),
+                    payload={
+                        "run": run.number,
+                        "went_through": {
+                            done.name: done.skipped or done.steps for done in slept.passes
+                        },
+                    },
+                )
+            ]
+        )
         store.set_meta(NOTE, "")
-        if run.wish.night or set(SAFE) <= set(run.wish.passes):    # single passes are no night
+        if run.wish.night or set(SAFE) <= set(run.wish.passes):  # single passes are no night
             store.set_meta(SLEPT_AT, repr(run.work.now))
             store.set_meta(SLEPT_COUNT, str(stats.memories + stats.retired))
 

@@ -1,4 +1,6 @@
-"""From what a pass wants to what is so: one transaction for each batch, in which what it rests on is read once more."""
+"""From what a pass wants to what is so: one transaction for each batch, in which what it rests on
+is read once more.
+"""
 
 from __future__ import annotations
 
@@ -10,42 +12,59 @@ from reverie.model import Add, Event, Retire, Revise
 from reverie.settle.reading import ANEW
 from reverie.settle.sleeping.run import Planned, Run, note
 
-MOST = 500               # changes of one transaction
+MOST = 500  # changes of one transaction
 
 
-def commit(run: Run, name: str, space: str, items: Sequence[Pair] | Sequence[str],
-           show: Callable[[Run, Sequence[Pair] | Sequence[str]], View],
-           decide: Callable[[View], list[Step]]) -> int:
-    """Show a pass these items and make its steps so; in halves, if that is too much for one transaction."""
+def commit(
+    run: Run,
+    name: str,
+    space: str,
+    items: Sequence[Pair] | Sequence[str],
+    show: Callable[[Run, Sequence[Pair] | Sequence[str]], View],
+    decide: Callable[[View], list[Step]],
+) -> int:
+    """Show a pass these items and make its steps so; in halves, if that is too much for one
+    transaction.
+    """
     for _ in range(ANEW):
         view = show(run, items)
         steps = allowed(run, decide(view))
         if sum(len(step.changes) for step in steps) > MOST and len(items) > 1:
             half = len(items) // 2
-            return (commit(run, name, space, items[:half], show, decide)
-                    + commit(run, name, space, items[half:], show, decide))
+            return commit(run, name, space, items[:half], show, decide) + commit(
+                run, name, space, items[half:], show, decide
+            )
         run.reached = (name, space, last_of(items[-1]))
         if made(run, name, space, steps, view):
             return len(steps)
-    return 0    # somebody alters these all the time: the next run will see
+    return 0  # somebody alters these all the time: the next run will see
 
 
 def last_of(item: Pair | str) -> str:
-    """What an item is found again by when the run goes on: pairs are in the order of their newer memory."""
+    """What an item is found again by when the run goes on: pairs are in the order of their newer
+    memory.
+    """
     return item.other if isinstance(item, Pair) else item
 
 
 def allowed(run: Run, steps: list[Step]) -> list[Step]:
     """Without what a person has brought back from the archive: it stays."""
-    return [step for step in steps if not any(
-        isinstance(change, Retire) and change.why == "faded" and brought_back(run, change.id)
-        for change in step.changes)]
+    return [
+        step
+        for step in steps
+        if not any(
+            isinstance(change, Retire) and change.why == "faded" and brought_back(run, change.id)
+            for change in step.changes
+        )
+    ]
 
 
 def brought_back(run: Run, id: str) -> bool:
     """Whether it was in the archive before."""
-    return any(record.op == "revise" and record.before.get("retired_why") == "faded"
-               for record in run.work.store.history(id))
+    return any(
+        record.op == "revise" and record.before.get("retired_why") == "faded"
+        for record in run.work.store.history(id)
+    )
 
 
 def made(run: Run, name: str, space: str, steps: Sequence[Step], view: View) -> bool:
@@ -62,11 +81,26 @@ def made(run: Run, name: str, space: str, steps: Sequence[Step], view: View) -> 
             return False
         if not same_edges(run, view, ids):
             return False
-        whole = [step for step in steps if all(id in there for id in step.rests_on)]    # the others were erased
-        store.apply([change for step in whole for change in step.changes], Event("sleep", space, run.work.now, payload={
-            "run": run.number, "by": name, "pairs": [list(step.ruling) for step in whole if step.ruling]}))
+        whole = [
+            step for step in steps if all(id in there for id in step.rests_on)
+        ]  # the others were erased
+        store.apply(
+            [change for step in whole for change in step.changes],
+            Event(
+                "sleep",
+                space,
+                run.work.now,
+                payload={
+                    "run": run.number,
+                    "by": name,
+                    "pairs": [list(step.ruling) for step in whole if step.ruling],
+                },
+            ),
+        )
         note(run)
-    run.retired += [change.id for step in whole for change in step.changes if isinstance(change, Retire)]
+    run.retired += [
+        change.id for step in whole for change in step.changes if isinstance(change, Retire)
+    ]
     return True
 
 
@@ -80,8 +114,13 @@ def same_edges(run: Run, view: View, ids: Sequence[str]) -> bool:
 
 def texts_of(view: View, step: Step) -> dict[str, str]:
     """What the memories of a step say."""
-    added = {change.memory.id: change.memory.text for change in step.changes if isinstance(change, Add)}
-    ids = {*step.rests_on, *(change.id for change in step.changes if isinstance(change, (Revise, Retire)))}
+    added = {
+        change.memory.id: change.memory.text for change in step.changes if isinstance(change, Add)
+    }
+    ids = {
+        *step.rests_on,
+        *(change.id for change in step.changes if isinstance(change, (Revise, Retire))),
+    }
     return {id: view.memories[id].text for id in ids if id in view.memories} | added
 
 

@@ -1,8 +1,8 @@
 """Facts about code are verified (B112): every anchor is held against the code as it is now.
 
-Of what has changed a language model, where there is one, may be asked whether it still holds. Its yes sets the anchor
-to the code as it is now, its no is told with the mark; a person has the last word. It is asked once about each state of
-a definition, and only where it can be shown all of it.
+Of what has changed a language model, where there is one, may be asked whether it still holds. Its
+yes sets the anchor to the code as it is now, its no is told with the mark; a person has the last
+word. It is asked once about each state of a definition, and only where it can be shown all of it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 
 def over_code(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
-    """Every repository that a memory speaks of: its index is renewed, then each anchor is looked after."""
+    """Every repository that a memory speaks of: its index is renewed, then each anchor is looked
+    after.
+    """
     from reverie.code.anchor import Sights
+
     work, steps, why = run.work, 0, ""
     for root in anchored_roots(work.store):
         try:
@@ -39,7 +42,9 @@ def over_code(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
         for page in concerned(work, root):
             for space in sorted({memory.space for memory in page if memory.space >= at[0]}):
                 mine = {memory.id: memory for memory in page if memory.space == space}
-                steps += in_steps(run, name, space, verified(run, sights, mine), View(work.now, mine))
+                steps += in_steps(
+                    run, name, space, verified(run, sights, mine), View(work.now, mine)
+                )
     return steps, "" if steps else why
 
 
@@ -52,17 +57,28 @@ def verified(run: Run, sights: Sights, memories: dict[str, Memory]) -> Iterator[
             anchors = [judged(sights, partial(still, memory), anchor) for anchor in anchors]
         if changes := anchored(memory, anchors, run.work.now):
             words = outdated(memory._replace(details=with_anchors(memory, anchors)))
-            yield Step(tuple(changes), (memory.id,), words or "the code that it speaks of is there, as it was")
+            yield Step(
+                tuple(changes),
+                (memory.id,),
+                words or "the code that it speaks of is there, as it was",
+            )
 
 
 def judged(sights: Sights, still: partial[tuple[str, str] | None], anchor: Anchor) -> Anchor:
-    """An anchor with what a model says of it, if its definition has changed and was not judged like this before."""
+    """An anchor with what a model says of it, if its definition has changed and was not judged like
+    this before.
+    """
     from reverie.code.anchor import seen
     from reverie.code.bodies import MOST_BODY
+
     if anchor.state != CHANGED or not anchor.symbol or anchor.root != sights.root:
         return anchor
     now = seen(sights, anchor.path, anchor.symbol, anchor.by)
-    if now is None or anchor.judged == now.shape or max(len(anchor.body), len(now.body)) >= MOST_BODY:
+    if (
+        now is None
+        or anchor.judged == now.shape
+        or max(len(anchor.body), len(now.body)) >= MOST_BODY
+    ):
         return anchor
     said = still(anchor.body, now.body)
     if said is None:

@@ -1,7 +1,9 @@
-"""What lies close in a space, looked up once a run: the neighbours of its memories among those that it can see.
+"""What lies close in a space, looked up once a run: the neighbours of its memories among those that
+it can see.
 
-Only what is new since a pass went through last is asked for; a `Watermark` says how far that was. An import brings
-memories of an old date, so "new" means: put down after the newest that was seen, or altered since.
+Only what is new since a pass went through last is asked for; a `Watermark` says how far that was.
+An import brings memories of an old date, so "new" means: put down after the newest that was seen,
+or altered since.
 """
 
 from __future__ import annotations
@@ -21,14 +23,16 @@ from reverie.model import Filter, Memory, lineage
 from reverie.settle.reading import Work
 from reverie.store.paging import pages
 
-NEIGHBOURS = 10      # of each memory (CONSTANTS: contradiction probe)
-PAGE = 1_000         # memories read at once
+NEIGHBOURS = 10  # of each memory (CONSTANTS: contradiction probe)
+PAGE = 1_000  # memories read at once
 
 Bools = npt.NDArray[np.bool_]
 
 
 class Watermark(NamedTuple):
-    """How far a pass has been: with which model, when, and in each space the memory up to which all had vectors."""
+    """How far a pass has been: with which model, when, and in each space the memory up to which all
+    had vectors.
+    """
 
     model: str
     at: float
@@ -54,13 +58,16 @@ class Watermark(NamedTuple):
 
 @dataclass(slots=True)
 class Soil:
-    """The memories of a space that count and have a vector, and those of the spaces above it, by rising id."""
+    """The memories of a space that count and have a vector, and those of the spaces above it, by
+    rising id.
+    """
 
     ids: list[str]
     vectors: Floats
-    own: Bools           # of the space itself
-    fresh: Bools         # new to the pass
-    newest: str          # of the space itself: what was put down last, if no older one still waits for its vector
+    own: Bools  # of the space itself
+    fresh: Bools  # new to the pass
+    # of the space itself: what was put down last, if no older one still waits for its vector
+    newest: str
 
 
 @dataclass(slots=True)
@@ -74,7 +81,8 @@ class Ground:
     near: Nearest
 
     def pairs(self, floor: float, after: str = "") -> Iterator[Pair]:
-        """Pairs of at least this cosine, one of them of the space itself and one of them new, each pair once.
+        """Pairs of at least this cosine, one of them of the space itself and one of them new, each
+        pair once.
 
         In the order of the newer memory's id, from `after` on; the nearest of each first.
         """
@@ -89,8 +97,13 @@ class Ground:
                 yield Pair(self.ids[old[i]], self.ids[new[i]], float(cosines[i]))
 
 
-def surveyed(work: Work, space: str, mark: Watermark, known: dict[tuple[str, str], Ground],
-             going: Callable[[], bool]) -> Ground:
+def surveyed(
+    work: Work,
+    space: str,
+    mark: Watermark,
+    known: dict[tuple[str, str], Ground],
+    going: Callable[[], bool],
+) -> Ground:
     """The ground of a space, from `known` if another pass that had come as far has had it surveyed.
 
     Empty if the run is told to stop.
@@ -108,7 +121,9 @@ def surveyed(work: Work, space: str, mark: Watermark, known: dict[tuple[str, str
 
 def nothing(vectors: Floats) -> Nearest:
     """No neighbours."""
-    return Nearest(np.full((len(vectors), 1), -1, np.int64), np.full((len(vectors), 1), -1.0, np.float32))
+    return Nearest(
+        np.full((len(vectors), 1), -1, np.int64), np.full((len(vectors), 1), -1.0, np.float32)
+    )
 
 
 def neighbours(soil: Soil, going: Callable[[], bool]) -> Nearest:
@@ -122,7 +137,8 @@ def neighbours(soil: Soil, going: Callable[[], bool]) -> Nearest:
 def read(work: Work, space: str, mark: Watermark | None = None) -> Soil:
     """A space and those above it, read page by page into one matrix.
 
-    Pages come newest first, so it is filled from its end: then it is in the order of the ids already, and not copied.
+    Pages come newest first, so it is filled from its end: then it is in the order of the ids
+    already, and not copied.
     """
     counts = work.store.stats().spaces
     most = sum(counts.get(name, 0) for name in lineage(space))
@@ -133,25 +149,39 @@ def read(work: Work, space: str, mark: Watermark | None = None) -> Soil:
     for memory, vector, is_new in known(work, lineage(space), mark):
         if memory.space == space:
             newest = "" if vector is None else newest or memory.id
-        if vector is None or len(ids) == most:    # one more came meanwhile: it is for the next night
+        if vector is None or len(ids) == most:  # one more came meanwhile: it is for the next night
             continue
         if not len(vectors):
             vectors = np.zeros((most, len(vector)), np.float32)
         ids.append(memory.id)
         row = most - len(ids)
         vectors[row], own[row], fresh[row] = vector, memory.space == space, is_new
-    return by_id(ids[::-1], vectors[most - len(ids):], own[most - len(ids):], fresh[most - len(ids):], newest)
+    return by_id(
+        ids[::-1],
+        vectors[most - len(ids) :],
+        own[most - len(ids) :],
+        fresh[most - len(ids) :],
+        newest,
+    )
 
 
-def known(work: Work, spaces: tuple[str, ...], mark: Watermark | None) -> Iterator[tuple[Memory, Floats | None, bool]]:
-    """Memories that count, newest first in each space; the vector of each, and whether it is new since the mark."""
+def known(
+    work: Work, spaces: tuple[str, ...], mark: Watermark | None
+) -> Iterator[tuple[Memory, Floats | None, bool]]:
+    """Memories that count, newest first in each space; the vector of each, and whether it is new
+    since the mark.
+    """
     for space in spaces:
         seen, is_new = mark.newest.get(space) if mark else None, True
         for page in pages(work.store, Filter(spaces=(space,), limit=PAGE)):
             here = work.store.vectors(work.model, [memory.id for memory in page])
             for memory in page:
                 is_new = is_new and memory.id != seen
-                yield memory, here.get(memory.id), is_new or mark is None or memory.updated_at > mark.at
+                yield (
+                    memory,
+                    here.get(memory.id),
+                    is_new or mark is None or memory.updated_at > mark.at,
+                )
 
 
 def by_id(ids: list[str], vectors: Floats, own: Bools, fresh: Bools, newest: str) -> Soil:

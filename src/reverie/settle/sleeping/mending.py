@@ -1,7 +1,9 @@
-"""What was left undone is done: events that a reader failed on, texts that have no vector and wait for none.
+"""What was left undone is done: events that a reader failed on, texts that have no vector and wait
+for none.
 
-This is what settling should have done: it is no part of what taking back a run of sleep takes back. A turn that nobody
-has read yet is no matter of sleep: its reader's cursor stands before it, and settling reads it.
+This is what settling should have done: it is no part of what taking back a run of sleep takes back.
+A turn that nobody has read yet is no matter of sleep: its reader's cursor stands before it, and
+settling reads it.
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ from reverie.settle.reading import ANEW, Reader, Work, caused, stands
 from reverie.store.paging import events_after
 
 CURSOR = "sleep.retro"
-TRIES = 3                # times that sleep tries an event again
+TRIES = 3  # times that sleep tries an event again
 
 
 def backfill(work: Work, dry: bool) -> int:
-    """Queue what has no vector (B117); how many were queued, which only doing it tells. Settling embeds them."""
+    """Queue what has no vector (B117); how many were queued, which only doing it tells. Settling
+    embeds them.
+    """
     if work.embedder is None or dry:
         return 0
     before = work.store.stats(work.model).waiting
@@ -28,9 +32,11 @@ def backfill(work: Work, dry: bool) -> int:
 
 def retried(work: Work, dry: bool) -> int:
     """Try again what a reader failed on (B113); how many came to something."""
-    newest = work.store.last_event()    # what fails again now is for the next night
-    failed = takewhile(lambda event: event.seq <= newest,
-                       events_after(work.store, work.store.cursor(CURSOR), ("failed",)))
+    newest = work.store.last_event()  # what fails again now is for the next night
+    failed = takewhile(
+        lambda event: event.seq <= newest,
+        events_after(work.store, work.store.cursor(CURSOR), ("failed",)),
+    )
     return sum(retried_one(work, event, dry) for event in failed)
 
 
@@ -55,12 +61,25 @@ def again(work: Work, reader: Reader, event: Event, failed: Event) -> bool:
             decision = reader.decide(work, event)
             with work.store.alone():
                 if stands(work.store, decision):
-                    work.store.apply(decision.changes, caused(
-                        work, event, reader.verb, again=failed.seq, **decision.payload), done=done)
+                    work.store.apply(
+                        decision.changes,
+                        caused(work, event, reader.verb, again=failed.seq, **decision.payload),
+                        done=done,
+                    )
                     return True
     except (StoreError, Conflict):
         raise
     except Exception as err:
-        work.store.apply([], caused(work, event, "failed", error=f"{type(err).__name__}: {err}"[:500],
-                                    reader=reader.name, tries=int(failed.payload.get("tries", 0)) + 1), done=done)
+        work.store.apply(
+            [],
+            caused(
+                work,
+                event,
+                "failed",
+                error=f"{type(err).__name__}: {err}"[:500],
+                reader=reader.name,
+                tries=int(failed.payload.get("tries", 0)) + 1,
+            ),
+            done=done,
+        )
     return False

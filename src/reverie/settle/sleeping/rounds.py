@@ -1,4 +1,6 @@
-"""What a pass goes over: pairs, memories, tags, events, clusters, the log; space by space, a few at a time."""
+"""What a pass goes over: pairs, memories, tags, events, clusters, the log; space by space, a few at
+a time.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,21 @@ from reverie.settle.sleeping.mending import backfill, retried
 from reverie.settle.sleeping.run import SPACELESS, Run, spaces
 from reverie.store.paging import events_after, pages
 
-PAIRS, PAGE = 400, 500   # pairs, and memories, that a pass is shown at once
+PAIRS, PAGE = 400, 500  # pairs, and memories, that a pass is shown at once
 OTHERS = tuple(rel for rel in RELATIONS if rel != "has_tag")
 
 
 def view_of(run: Run, ids: Iterable[str], rels: Sequence[str] = OTHERS) -> View:
     """Memories that count, where memory is on, with their edges, for a pass to see."""
     wanted = sorted(set(ids))
-    there = {memory.id: memory for memory in run.work.store.get(wanted)
-             if memory.active and not run.work.settings.is_off(memory.space)}
-    return View(run.work.now, there, told(run.work.store.edges(list(there), rels)), settled=run.settled)
+    there = {
+        memory.id: memory
+        for memory in run.work.store.get(wanted)
+        if memory.active and not run.work.settings.is_off(memory.space)
+    }
+    return View(
+        run.work.now, there, told(run.work.store.edges(list(there), rels)), settled=run.settled
+    )
 
 
 def over_pairs(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
@@ -51,14 +58,22 @@ def over_pairs(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
 
 
 def deciding(run: Run, name: str) -> Callable[[View], list[Step]]:
-    """What a pass over pairs decides by, with what a model may be asked in it as long as the run may go on."""
+    """What a pass over pairs decides by, with what a model may be asked in it as long as the run
+    may go on.
+    """
     merge_text, relate = run.wish.merge_text, run.wish.relate
     match name:
         case "merge":
-            write = (lambda one, other: merge_text(one, other) if run.going() else "") if merge_text else None
+            write = (
+                (lambda one, other: merge_text(one, other) if run.going() else "")
+                if merge_text
+                else None
+            )
             return lambda view: pairs.merge(view, write, clock.new_id)
         case "relations" if relate:
-            return lambda view: pairs.relations(view, lambda one, other: relate(one, other) if run.going() else None)
+            return lambda view: pairs.relations(
+                view, lambda one, other: relate(one, other) if run.going() else None
+            )
     decide = PASSES[name].decide
     assert decide is not None
     return decide
@@ -76,7 +91,9 @@ def over_memories(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
     steps, decide = 0, PASSES[name].decide
     assert decide is not None
     for space in spaces(run, at[0]):
-        for page in going_through(run, Filter(spaces=(space,), limit=PAGE, after=at[1] if space == at[0] else "")):
+        for page in going_through(
+            run, Filter(spaces=(space,), limit=PAGE, after=at[1] if space == at[0] else "")
+        ):
             steps += commit(run, name, space, [memory.id for memory in page], memory_view, decide)
     return steps, ""
 
@@ -84,17 +101,28 @@ def over_memories(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
 def over_types(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
     """What each space holds of each type, against its capacity."""
     from reverie.lifecycle.sleep import fading
+
     steps, counted = 0, run.work.store.stats().spaces
     for space in spaces(run, at[0]):
         if counted[space] <= min(CAPACITY.values()):
             continue
-        there = (memory for page in going_through(run, Filter(spaces=(space,), limit=PAGE)) for memory in page)
+        there = (
+            memory
+            for page in going_through(run, Filter(spaces=(space,), limit=PAGE))
+            for memory in page
+        )
         types = fading.beyond(there, run.work.now, CAPACITY)
         ids = sorted(types)
         for start in range(0, len(ids), PAGE):
             if run.going():
-                steps += commit(run, name, space, ids[start:start + PAGE], memory_view,
-                                lambda view, types=types: fading.crowded(view, types))    # type: ignore[misc]
+                steps += commit(
+                    run,
+                    name,
+                    space,
+                    ids[start : start + PAGE],
+                    memory_view,
+                    lambda view, types=types: fading.crowded(view, types),  # type: ignore[misc]
+                )
     return steps, ""
 
 
@@ -112,13 +140,20 @@ def going_through(run: Run, where: Filter) -> Iterator[list[Memory]]:
 def over_tags(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
     """Tags of a space that mean the same; then edges of tags that nobody carries."""
     from reverie.lifecycle.sleep import tags
+
     steps = 0
     for space in spaces(run, at[0]):
         instead = tags.variants(run.work.store.tags((space,)))
         for tag in instead:
             for page in going_through(run, Filter(spaces=(space,), tags=(tag,), limit=PAGE)):
-                steps += commit(run, name, space, [memory.id for memory in page], tag_view,
-                                lambda view, instead=instead: tags.retagged(view, instead))    # type: ignore[misc]
+                steps += commit(
+                    run,
+                    name,
+                    space,
+                    [memory.id for memory in page],
+                    tag_view,
+                    lambda view, instead=instead: tags.retagged(view, instead),  # type: ignore[misc]
+                )
     return steps + orphans(run, name), ""
 
 
@@ -130,10 +165,15 @@ def tag_view(run: Run, some: Sequence[Pair] | Sequence[str]) -> View:
 def orphans(run: Run, name: str) -> int:
     """Edges of tags that no memory carries, whether it counts or not."""
     from reverie.lifecycle.sleep import tags
+
     store, steps = run.work.store, 0
     for page in every_edge(run):
-        edges = told(edge for edge in page if any(end.startswith(tags.TAG) for end in (edge.src, edge.dst)))
-        ids = sorted({end for src, _, dst in edges for end in (src, dst) if not end.startswith(tags.TAG)})
+        edges = told(
+            edge for edge in page if any(end.startswith(tags.TAG) for end in (edge.src, edge.dst))
+        )
+        ids = sorted(
+            {end for src, _, dst in edges for end in (src, dst) if not end.startswith(tags.TAG)}
+        )
         there = {memory.id: memory for memory in store.get(ids)}
         dead = tags.orphans(there, edges, lambda node: bool(store.edges([node], ("has_tag",))))
         steps += in_steps(run, name, SPACELESS, dead, View(run.work.now, there))
@@ -151,11 +191,14 @@ def every_edge(run: Run) -> Iterator[list[Edge]]:
 def over_events(run: Run, name: str, _at: tuple[str, str]) -> tuple[int, str]:
     """What turns were given together since the last run."""
     from reverie.lifecycle.sleep import links
+
     store, reader = run.work.store, "sleep.links"
     after = 0 if run.wish.afresh else store.cursor(reader)
     events = list(turns(run, after))
     met = links.together(events)
-    view = view_of(run, (id for pair in met for id in pair), ("relates_to", "supersedes", "contradicts"))
+    view = view_of(
+        run, (id for pair in met for id in pair), ("relates_to", "supersedes", "contradicts")
+    )
     steps = in_steps(run, name, SPACELESS, links.strengthened(view, met), view)
     if events and not run.wish.dry and not run.stopped:
         store.advance(reader, events[-1].seq)
@@ -172,6 +215,7 @@ def over_clusters(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
     """Clusters of each space: found anew, or the small ones joined to others."""
     from reverie.lifecycle.sleep import clusters
     from reverie.settle.sleeping.grouping import regrouped, tidied
+
     name_group = run.wish.name_group
     if not run.work.embedder:
         return 0, "there is no embedder, and so nothing lies close"
@@ -179,8 +223,11 @@ def over_clusters(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
         return 0, "scikit-learn is not installed; get it with: pip install 'reverie[sleep]'"
     steps = 0
     for space in spaces(run, at[0]):
-        view, wanted = (regrouped(run.work, space, run.going, name_group) if name == "recluster"
-                        else tidied(run.work, space))
+        view, wanted = (
+            regrouped(run.work, space, run.going, name_group)
+            if name == "recluster"
+            else tidied(run.work, space)
+        )
         steps += in_steps(run, name, space, wanted, view)
     if name == "recluster" and not (run.wish.dry or run.stopped):
         run.work.store.advance(CLUSTERS, run.work.store.last_event())
@@ -190,6 +237,7 @@ def over_clusters(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
 def over_code(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
     """What memories say of code, against the code."""
     from reverie.settle.sleeping import facts
+
     return facts.over_code(run, name, at)
 
 
@@ -199,6 +247,12 @@ def over_log(run: Run, name: str, _at: tuple[str, str]) -> tuple[int, str]:
 
 
 OVER: dict[str, Callable[[Run, str, tuple[str, str]], tuple[int, str]]] = {
-    "pairs": over_pairs, "memories": over_memories, "types": over_types, "tags": over_tags, "events": over_events,
-    "clusters": over_clusters, "code": over_code, "log": over_log,
+    "pairs": over_pairs,
+    "memories": over_memories,
+    "types": over_types,
+    "tags": over_tags,
+    "events": over_events,
+    "clusters": over_clusters,
+    "code": over_code,
+    "log": over_log,
 }

@@ -1,4 +1,6 @@
-"""One run of sleep: what it is asked for, how far it has come, whether it may go on, what it did."""
+"""One run of sleep: what it is asked for, how far it has come, whether it may go on,
+what it did.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,11 @@ from reverie.settle.bedtime import NOTE
 from reverie.settle.reading import Work
 from reverie.settle.sleeping.ground import Ground
 
-ASLEEP = "sleep"         # the lease of who sleeps, beside that of who settles: it does not give way
-LEASE_SECONDS = 60.0     # a space's clusters are found without a look at the clock
-RENEW = 5.0              # seconds after which the lease is renewed
-PATIENCE = 30.0          # seconds that somebody else at work is waited for
-SPACELESS = "me"         # where a run's own events stand
+ASLEEP = "sleep"  # the lease of who sleeps, beside that of who settles: it does not give way
+LEASE_SECONDS = 60.0  # a space's clusters are found without a look at the clock
+RENEW = 5.0  # seconds after which the lease is renewed
+PATIENCE = 30.0  # seconds that somebody else at work is waited for
+SPACELESS = "me"  # where a run's own events stand
 
 
 NameGroup = Callable[[Sequence[str], str], str | None]
@@ -28,22 +30,24 @@ NameGroup = Callable[[Sequence[str], str], str | None]
 
 
 Still = Callable[[Memory, str, str], tuple[str, str] | None]
-"""Whether a memory holds, from the code as it was and as it is: ("yes", "no" or "unsure", why); None: not asked."""
+"""Whether a memory holds, from the code as it was and as it is: ("yes", "no" or "unsure", why);
+None: not asked.
+"""
 
 
 class Done(NamedTuple):
     """What one pass did."""
 
     name: str
-    steps: int = 0           # things that were changed, or would be
+    steps: int = 0  # things that were changed, or would be
     seconds: float = 0.0
-    skipped: str = ""        # why it did nothing, if it could not
+    skipped: str = ""  # why it did nothing, if it could not
 
 
 class Planned(NamedTuple):
     """One step of a plan, for a person to read."""
 
-    name: str                # of the pass
+    name: str  # of the pass
     step: Step
     texts: Mapping[str, str]
 
@@ -51,11 +55,11 @@ class Planned(NamedTuple):
 class Slept(NamedTuple):
     """What one run of sleep did; of a dry run, what it would do."""
 
-    run: int = 0             # number of the event that began it; 0: nothing was written
+    run: int = 0  # number of the event that began it; 0: nothing was written
     passes: tuple[Done, ...] = ()
-    stopped: str = ""        # why it ended early; the next run goes on there
+    stopped: str = ""  # why it ended early; the next run goes on there
     plan: tuple[Planned, ...] = ()
-    retired: tuple[str, ...] = ()    # memories that count no longer
+    retired: tuple[str, ...] = ()  # memories that count no longer
 
     @property
     def steps(self) -> int:
@@ -67,9 +71,9 @@ class Note(NamedTuple):
     """Where an unfinished run stopped."""
 
     run: int = 0
-    reached: str = ""        # the pass
+    reached: str = ""  # the pass
     space: str = ""
-    after: str = ""          # the last id
+    after: str = ""  # the last id
 
 
 class Wish(NamedTuple):
@@ -77,11 +81,11 @@ class Wish(NamedTuple):
 
     passes: tuple[str, ...]
     dry: bool = False
-    within: float | None = None          # seconds
-    afresh: bool = False                 # look at all pairs again, not only at what is new
-    yielding: bool = False               # stop as soon as somebody takes a turn
-    night: bool = False                  # the next one is to wait for the interval, whatever was gone through
-    patience: float = PATIENCE           # seconds that somebody else who settles is waited for
+    within: float | None = None  # seconds
+    afresh: bool = False  # look at all pairs again, not only at what is new
+    yielding: bool = False  # stop as soon as somebody takes a turn
+    night: bool = False  # the next one is to wait for the interval, whatever was gone through
+    patience: float = PATIENCE  # seconds that somebody else who settles is waited for
     merge_text: MergeText | None = None
     name_group: NameGroup | None = None
     relate: Relate | None = None
@@ -101,8 +105,8 @@ class Run:
     begun: float = field(default_factory=clock.ticks)
     renewed: float = field(default_factory=clock.ticks)
     stopped: str = ""
-    lost: bool = False                              # somebody else has the lease: how far we came is theirs to note
-    reached: tuple[str, str, str] = ("", "", "")    # pass, space, id
+    lost: bool = False  # somebody else has the lease: how far we came is theirs to note
+    reached: tuple[str, str, str] = ("", "", "")  # pass, space, id
     plan: list[Planned] = field(default_factory=list)
     retired: list[str] = field(default_factory=list)
     grounds: dict[tuple[str, str], Ground] = field(default_factory=dict)
@@ -123,12 +127,16 @@ class Run:
             return "its time was over"
         if self.wish.dry or (ticks - self.renewed < RENEW and not self.wish.yielding):
             return ""
-        if self.wish.yielding and self.work.store.events(after=self.number, verbs=("turn",), limit=1):
+        if self.wish.yielding and self.work.store.events(
+            after=self.number, verbs=("turn",), limit=1
+        ):
             return "somebody is at work"
         if ticks - self.renewed >= RENEW:
             self.renewed = ticks
-            if not all(self.work.store.acquire(lease, self.holder, LEASE_SECONDS, self.now())
-                       for lease in (LEASE, ASLEEP)):
+            if not all(
+                self.work.store.acquire(lease, self.holder, LEASE_SECONDS, self.now())
+                for lease in (LEASE, ASLEEP)
+            ):
                 self.lost = True
                 return "somebody else is settling"
             note(self)
@@ -137,7 +145,9 @@ class Run:
 
 def note(run: Run) -> None:
     """Keep how far the run has come."""
-    run.work.store.set_meta(NOTE, json.dumps({"passes": run.wish.passes, "at": [run.number, *run.reached]}))
+    run.work.store.set_meta(
+        NOTE, json.dumps({"passes": run.wish.passes, "at": [run.number, *run.reached]})
+    )
 
 
 def spaces(run: Run, since: str) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """The embedded backend: one SQLite file, or `:memory:`.
 
-`SqliteStore` says who may do what when (connections, transactions); the modules beside it say what is done: `write`,
-`read`, `shards` (columns in memory), `check`, `transfer`, `salvage`. Python's own sqlite3 must do: no extensions.
+`SqliteStore` says who may do what when (connections, transactions); the modules beside it say what
+is done: `write`, `read`, `shards` (columns in memory), `check`, `transfer`, `salvage`. Python's own
+sqlite3 must do: no extensions.
 
 A file that cannot be read raises StoreDamaged when it is opened; `repair(url)` mends it.
 """
@@ -31,11 +32,14 @@ if TYPE_CHECKING:
     from reverie.store.files import FileIndex
     from reverie.store.sqlite.shards import Shards
 
-FUTURE = 2.0    # a lease that reaches further than this many times its length was taken before a clock jump
+# a lease that reaches further than this many times its length was taken before a clock jump
+FUTURE = 2.0
 
 
 def path_of(url: str) -> str:
-    """The file that a URL names: sqlite:///relative.db, sqlite:////absolute.db, sqlite://:memory:"""
+    """The file that a URL names: sqlite:///relative.db, sqlite:////absolute.db,
+    sqlite://:memory:
+    """
     rest = url.removeprefix("sqlite://")
     return rest if rest == ":memory:" else rest.removeprefix("/")
 
@@ -57,8 +61,10 @@ class SqliteStore(Scrubbing):
         try:
             if version(self._db.writer) != LATEST:
                 if self._db.read_only and version(self._db.writer) < LATEST:
-                    raise StoreReadOnly(f"The memory store at {self.path} has an older schema and cannot be written to "
-                                        "bring it up to date. Check who may write to the folder.")
+                    raise StoreReadOnly(
+                        f"The memory store at {self.path} has an older schema and cannot be written to "
+                        "bring it up to date. Check who may write to the folder."
+                    )
                 migrate(self._db.writer)
         except sqlite3.Error as err:
             self._db.close()
@@ -70,21 +76,26 @@ class SqliteStore(Scrubbing):
     @cached_property
     def files(self) -> FileIndex:
         from reverie.store.sqlite.files import SqliteFiles
+
         return SqliteFiles.beside(self.path, "files")
 
     @cached_property
     def code_chunks(self) -> FileIndex:
         from reverie.store.sqlite.files import SqliteFiles
+
         return SqliteFiles.beside(self.path, "chunks")
 
     @cached_property
     def code(self) -> CodeIndex:
         from reverie.store.sqlite.code import SqliteCode
+
         return SqliteCode.beside(self.path, "code")
 
     # Writing
 
-    def apply(self, changes: Sequence[Change], cause: Event, *, done: tuple[str, int] | None = None) -> int:
+    def apply(
+        self, changes: Sequence[Change], cause: Event, *, done: tuple[str, int] | None = None
+    ) -> int:
         with self._db.writing() as db:
             seq = write.insert_event(db, cause)
             for place, change in enumerate(changes):
@@ -104,28 +115,34 @@ class SqliteStore(Scrubbing):
 
     def purge(self, ids: Sequence[str], more: Collection[str] = ()) -> int:
         from reverie.store.sqlite.purge import purge
+
         with self._db.writing() as db:
             erased = purge(db, ids, more)
             self._writes += 1
         if erased:
-            self._db.checkpoint()         # what was erased must not live on in the journal
+            self._db.checkpoint()  # what was erased must not live on in the journal
         return erased
 
     def repeated(self, texts: Collection[str]) -> set[str]:
         from reverie.store.sqlite.purge import repeated
+
         with self._db.reading() as db:
             return repeated(db, texts)
 
-    def put_vectors(self, model: str, vectors: Mapping[str, np.ndarray], hashes: Mapping[str, bytes]) -> int:
+    def put_vectors(
+        self, model: str, vectors: Mapping[str, np.ndarray], hashes: Mapping[str, bytes]
+    ) -> int:
         from reverie.store.sqlite.vectors import put
+
         with self._db.writing() as db:
             self._writes += 1
             return put(db, model, vectors, hashes)
 
     def await_vectors(self, model: str) -> int:
         from reverie.store.sqlite.vectors import enqueue
+
         with self._db.reading() as db:
-            if read.embeds_now(db) == model:    # the usual case: nothing to write
+            if read.embeds_now(db) == model:  # the usual case: nothing to write
                 return read.how_many_wait(db, model)
         with self._db.writing() as db:
             enqueue(db, model)
@@ -133,8 +150,11 @@ class SqliteStore(Scrubbing):
 
     def set_meta(self, name: str, value: str) -> None:
         with self._db.writing() as db:
-            db.execute("insert into meta (name, value) values (?, ?) "
-                       "on conflict (name) do update set value = excluded.value", (name, value))
+            db.execute(
+                "insert into meta (name, value) values (?, ?) "
+                "on conflict (name) do update set value = excluded.value",
+                (name, value),
+            )
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -148,9 +168,11 @@ class SqliteStore(Scrubbing):
             row = db.execute("select holder, until from lease where name = ?", (lease,)).fetchone()
             taken = row and row[0] != holder and now < row[1] < now + FUTURE * seconds
             if not taken:
-                db.execute("insert into lease (name, holder, until) values (?, ?, ?) on conflict (name) "
-                           "do update set holder = excluded.holder, until = excluded.until",
-                           (lease, holder, now + seconds))
+                db.execute(
+                    "insert into lease (name, holder, until) values (?, ?, ?) on conflict (name) "
+                    "do update set holder = excluded.holder, until = excluded.until",
+                    (lease, holder, now + seconds),
+                )
             return not taken
 
     def release(self, lease: str, holder: str) -> None:
@@ -192,6 +214,7 @@ class SqliteStore(Scrubbing):
 
     def around(self, nodes: Sequence[str], spaces: Sequence[str], most: int) -> list[Edge]:
         from reverie.store.sqlite.around import around
+
         with self._db.reading() as db:
             return around(db, nodes, spaces, most)
 
@@ -199,31 +222,66 @@ class SqliteStore(Scrubbing):
         with self._db.reading() as db:
             return read.every_edge(db, after, limit)
 
-    def between(self, rels: Sequence[str], spaces: Sequence[str] = (), limit: int = 100) -> list[Edge]:
+    def between(
+        self, rels: Sequence[str], spaces: Sequence[str] = (), limit: int = 100
+    ) -> list[Edge]:
         with self._db.reading() as db:
             return read.between(db, rels, spaces, limit)
 
-    def events(self, *, after: int = 0, before: int | None = None, verbs: Sequence[str] = (),
-               session: str | None = None, space: str | None = None, newest: bool = False,
-               limit: int = 1000) -> list[Event]:
+    def events(
+        self,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        verbs: Sequence[str] = (),
+        session: str | None = None,
+        space: str | None = None,
+        newest: bool = False,
+        limit: int = 1000,
+    ) -> list[Event]:
         with self._db.reading() as db:
-            return read.events(db, after=after, before=before, verbs=verbs, session=session, space=space,
-                               newest=newest, limit=limit)
+            return read.events(
+                db,
+                after=after,
+                before=before,
+                verbs=verbs,
+                session=session,
+                space=space,
+                newest=newest,
+                limit=limit,
+            )
 
-    def happened(self, verbs: Sequence[str], *, space: str = "", containing: Sequence[str] = (),
-                 since: float | None = None, until: float | None = None, limit: int = 1000) -> list[Event]:
+    def happened(
+        self,
+        verbs: Sequence[str],
+        *,
+        space: str = "",
+        containing: Sequence[str] = (),
+        since: float | None = None,
+        until: float | None = None,
+        limit: int = 1000,
+    ) -> list[Event]:
         from reverie.store.sqlite.log import happened
+
         with self._db.reading() as db:
             return happened(db, verbs, space, containing, since, until, limit)
 
-    def logged(self, verb: str, *, space: str = "", after: int, until: int,
-               limit: int) -> list[tuple[int, float, str, str, str]]:
+    def logged(
+        self, verb: str, *, space: str = "", after: int, until: int, limit: int
+    ) -> list[tuple[int, float, str, str, str]]:
         from reverie.store.sqlite.log import logged
+
         with self._db.reading() as db:
             return logged(db, verb, space, after, until, limit)
 
-    def talks(self, verbs: Sequence[str], *, space: str = "", containing: Sequence[str] = (),
-              limit: int = 100) -> list[Talk]:
+    def talks(
+        self,
+        verbs: Sequence[str],
+        *,
+        space: str = "",
+        containing: Sequence[str] = (),
+        limit: int = 100,
+    ) -> list[Talk]:
         with self._db.reading() as db:
             return read.talks(db, verbs, space, containing, limit)
 
@@ -260,9 +318,16 @@ class SqliteStore(Scrubbing):
 
     # Finding
 
-    def words(self, terms: Sequence[str], spaces: Sequence[str], limit: int, *,
-              within: float | None = None, where: Filter | None = None,
-              now: float | None = None) -> list[tuple[str, float]]:
+    def words(
+        self,
+        terms: Sequence[str],
+        spaces: Sequence[str],
+        limit: int,
+        *,
+        within: float | None = None,
+        where: Filter | None = None,
+        now: float | None = None,
+    ) -> list[tuple[str, float]]:
         found: list[tuple[str, float]] = []
         fits = (where or Filter())._replace(spaces=tuple(spaces))
         with self._db.reading() as db, read.deadline(db, within):
@@ -272,6 +337,7 @@ class SqliteStore(Scrubbing):
 
     def corpus(self, model: str, spaces: Sequence[str]) -> Corpus:
         from reverie.store.sqlite.shards import Shards
+
         if model not in self._shards:
             self._shards[model] = (Shards(model), self._db.extra())
         shards, db = self._shards[model]
@@ -289,11 +355,13 @@ class SqliteStore(Scrubbing):
 
     def known_vectors(self, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
         from reverie.store.sqlite.vectors import known
+
         with self._db.reading() as db:
             return known(db, model, hashes)
 
     def vectors(self, model: str, ids: Sequence[str]) -> dict[str, np.ndarray]:
         from reverie.store.sqlite.vectors import of_memories
+
         with self._db.reading() as db:
             return of_memories(db, model, ids)
 
@@ -301,6 +369,7 @@ class SqliteStore(Scrubbing):
 
     def verify(self, repair: bool = False) -> list[Problem]:
         from reverie.store.sqlite.check import verify
+
         if self._db.read_only and not repair:
             with self._db.reading() as db:
                 return verify(db, repair)
@@ -310,17 +379,38 @@ class SqliteStore(Scrubbing):
 
     def stats(self, model: str | None = None) -> Stats:
         with self._db.reading() as db:
-            count = {table: db.execute(f"select count(*) from {table}").fetchone()[0]
-                     for table in ("memory", "event", "edge", "vector")}
+            count = {
+                table: db.execute(f"select count(*) from {table}").fetchone()[0]
+                for table in ("memory", "event", "edge", "vector")
+            }
             waiting = read.how_many_wait(db, read.embeds_now(db) if model is None else model)
-            kinds = dict(db.execute("select kind, count(*) from memory where retired_at is null group by kind"))
-            spaces = dict(db.execute("select space, count(*) from memory where retired_at is null group by space"))
+            kinds = dict(
+                db.execute(
+                    "select kind, count(*) from memory where retired_at is null group by kind"
+                )
+            )
+            spaces = dict(
+                db.execute(
+                    "select space, count(*) from memory where retired_at is null group by space"
+                )
+            )
             undecided = read.undecided(db)
-            pages, size = (db.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "page_size"))
+            pages, size = (
+                db.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "page_size")
+            )
         alive = sum(kinds.values())
-        return Stats(memories=alive, retired=count["memory"] - alive, events=count["event"], edges=count["edge"],
-                     vectors=count["vector"], waiting=waiting, undecided=undecided, bytes=pages * size,
-                     kinds=kinds, spaces=spaces)
+        return Stats(
+            memories=alive,
+            retired=count["memory"] - alive,
+            events=count["event"],
+            edges=count["edge"],
+            vectors=count["vector"],
+            waiting=waiting,
+            undecided=undecided,
+            bytes=pages * size,
+            kinds=kinds,
+            spaces=spaces,
+        )
 
     def backup(self, target: Path) -> None:
         if target.exists():
@@ -328,9 +418,12 @@ class SqliteStore(Scrubbing):
         half = target.with_name(target.name + ".part")
         half.unlink(missing_ok=True)
         try:
-            with self._db.snapshot() as db, closing(sqlite3.connect(half, isolation_level=None)) as copy:
+            with (
+                self._db.snapshot() as db,
+                closing(sqlite3.connect(half, isolation_level=None)) as copy,
+            ):
                 db.backup(copy)
-                copy.execute("pragma journal_mode = delete")    # one file, whole by itself
+                copy.execute("pragma journal_mode = delete")  # one file, whole by itself
             half.replace(target)
         except sqlite3.Error as err:
             raise translated(err, str(target)) from err
@@ -339,6 +432,7 @@ class SqliteStore(Scrubbing):
 
     def put_back(self, source: Path, kept: Path) -> None:
         from reverie.store.sqlite.putback import put_back
+
         if self.path == ":memory:":
             raise BadInput("A store in memory cannot be restored; open one on disk")
         put_back(self.path, source, partial(self.backup, kept))
@@ -346,12 +440,15 @@ class SqliteStore(Scrubbing):
 
     def dump(self, log: bool = True) -> Iterator[dict[str, Any]]:
         from reverie.store.sqlite.transfer import dump
+
         with self._db.snapshot() as db:
-            # In memory all share one connection: others must not wait for a slow reader, nor alter what it reads.
+            # In memory all share one connection: others must not wait for a slow reader, nor alter
+            # what it reads.
             yield from list(dump(db, log)) if self._db.private else dump(db, log)
 
     def load(self, rows: Iterable[dict[str, Any]]) -> dict[str, int]:
         from reverie.store.sqlite.transfer import load
+
         with self._db.writing() as db:
             self._writes += 1
             return load(db, rows)
@@ -363,7 +460,7 @@ class SqliteStore(Scrubbing):
     def close(self) -> None:
         for shards, _ in self._shards.values():
             shards.stemmer.close()
-        if "files" in vars(self):    # nobody asked for them otherwise
+        if "files" in vars(self):  # nobody asked for them otherwise
             self.files.close()
         if "code" in vars(self):
             self.code.close()
@@ -373,11 +470,14 @@ class SqliteStore(Scrubbing):
 
 
 def repair(url: str, backups: Sequence[Path], stamp: str) -> list[Problem]:
-    """Mend a file that cannot be opened or fails its check: see `salvage`. `stamp` names the damaged copy.
+    """Mend a file that cannot be opened or fails its check: see `salvage`. `stamp` names the
+    damaged copy.
 
-    The new file takes the place of the damaged one only when it is whole: an interrupt leaves everything as it was.
+    The new file takes the place of the damaged one only when it is whole: an interrupt leaves
+    everything as it was.
     """
     from reverie.store.sqlite.salvage import salvage
+
     path = Path(path_of(url))
     if not path.exists():
         raise StoreDamaged(f"There is no file at {path}")
@@ -395,5 +495,9 @@ def repair(url: str, backups: Sequence[Path], stamp: str) -> list[Problem]:
         raise translated(err, str(path)) from err
     finally:
         half.unlink(missing_ok=True)
-    return [problem._replace(message=problem.message.replace("a copy of it is kept", f"it is kept as {damaged.name}"))
-            for problem in problems]
+    return [
+        problem._replace(
+            message=problem.message.replace("a copy of it is kept", f"it is kept as {damaged.name}")
+        )
+        for problem in problems
+    ]

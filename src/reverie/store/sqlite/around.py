@@ -1,7 +1,8 @@
 """The graph around some nodes, as a reader in some spaces sees it.
 
-A question about memories without edges costs two looks into an index and nothing else: every explicit recall asks.
-A node that is no memory has a colon in its name (`tag:ops`); thousands may be tied to it, so only its newest are read.
+A question about memories without edges costs two looks into an index and nothing else: every
+explicit recall asks. A node that is no memory has a colon in its name (`tag:ops`); thousands may be
+tied to it, so only its newest are read.
 """
 
 import sqlite3
@@ -10,10 +11,12 @@ from collections.abc import Iterator, Sequence
 from reverie.model import Edge
 from reverie.store.sqlite.read import batches, marks
 
-LATEST = 1_000       # newest memories of one tag among which those that may be seen are looked for
+LATEST = 1_000  # newest memories of one tag among which those that may be seen are looked for
 
 
-def around(db: sqlite3.Connection, nodes: Sequence[str], spaces: Sequence[str], most: int) -> list[Edge]:
+def around(
+    db: sqlite3.Connection, nodes: Sequence[str], spaces: Sequence[str], most: int
+) -> list[Edge]:
     """Edges of these nodes whose memories may be seen, each once, in order."""
     memories = [node for node in nodes if ":" not in node]
     found = {edge for some in batches(memories) for edge in between(db, some, spaces)}
@@ -24,9 +27,11 @@ def around(db: sqlite3.Connection, nodes: Sequence[str], spaces: Sequence[str], 
 
 
 def between(db: sqlite3.Connection, ids: Sequence[str], spaces: Sequence[str]) -> Iterator[Edge]:
-    """Edges from and to some memories. The reader is known to see these; the other end is looked at.
+    """Edges from and to some memories. The reader is known to see these; the other end is looked
+    at.
 
-    `cross join` keeps SQLite from starting at the memories of a space, of which there may be a hundred thousand.
+    `cross join` keeps SQLite from starting at the memories of a space, of which there may be a
+    hundred thousand.
     """
     forth = f"""
         select e.src, e.rel, e.dst, e.weight
@@ -46,7 +51,8 @@ def between(db: sqlite3.Connection, ids: Sequence[str], spaces: Sequence[str]) -
 def members(db: sqlite3.Connection, node: str, spaces: Sequence[str], most: int) -> Iterator[Edge]:
     """What is tied to a tag, a cluster or a file: the newest that may be seen.
 
-    Read from the end of the index until there are enough; the thousandth newest is where looking ends.
+    Read from the end of the index until there are enough; the thousandth newest is where looking
+    ends.
     """
     sql = f"""
         select e.src, e.rel, e.dst, e.weight

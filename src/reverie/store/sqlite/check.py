@@ -1,6 +1,8 @@
-"""Is everything as it should be? Each check is one function that yields problems; repairs rebuild what is derived.
+"""Is everything as it should be? Each check is one function that yields problems; repairs rebuild
+what is derived.
 
-Canonical rows are never altered by a repair. What is wrong with them is reported and left to a person.
+Canonical rows are never altered by a repair. What is wrong with them is reported and left to a
+person.
 """
 
 import sqlite3
@@ -34,7 +36,9 @@ ORPHAN_PENDING = f"""
     select distinct memory from pending
     where memory not in (select num from memory) or model not in ({AWAITED})
 """
-EMBEDDED = "select v.memory, v.serial, v.hash, m.text from vector v join memory m on m.num = v.memory"
+EMBEDDED = (
+    "select v.memory, v.serial, v.hash, m.text from vector v join memory m on m.num = v.memory"
+)
 LOOSE_EDGES = """
     select src, rel, dst from edge
     where (src like 'mem_%' and src not in (select id from memory))
@@ -78,14 +82,22 @@ def words(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
     """The word index against the memories."""
     wrong = [(num, "has no words") for (num,) in db.execute(MISSING_WORDS)]
     wrong += [(num, "has words but is gone") for (num,) in db.execute(ORPHAN_WORDS)]
-    rows = db.execute(f"select w.rowid, w.body, {COLUMNS} from words w join memory m on m.num = w.rowid")
-    wrong += [(num, "has other words than its text") for num, body, *row in rows
-              for memory in readable([tuple(row)]) if body != body_of(memory)]
+    rows = db.execute(
+        f"select w.rowid, w.body, {COLUMNS} from words w join memory m on m.num = w.rowid"
+    )
+    wrong += [
+        (num, "has other words than its text")
+        for num, body, *row in rows
+        for memory in readable([tuple(row)])
+        if body != body_of(memory)
+    ]
     if not wrong:
         try:
             db.execute("insert into words (words) values ('integrity-check')")
         except sqlite3.DatabaseError as err:
-            if err.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:    # a check that SQLite counts as writing
+            if (
+                err.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY
+            ):  # a check that SQLite counts as writing
                 wrong.append((0, f"index: {err}"))
     if wrong and repair:
         rebuild_words(db)
@@ -97,30 +109,41 @@ def words(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
 
 def rebuild_words(db: sqlite3.Connection) -> None:
     """The whole word index anew; the old one may be too broken to be emptied."""
-    made = [sql for (sql,) in db.execute("select sql from sqlite_master where name in ('words', 'vocabulary') "
-                                         "order by name desc")]
+    made = [
+        sql
+        for (sql,) in db.execute(
+            "select sql from sqlite_master where name in ('words', 'vocabulary') order by name desc"
+        )
+    ]
     db.execute("drop table if exists vocabulary")
     db.execute("drop table words")
     for sql in made:
         db.execute(sql)
     found = db.execute(f"select num, {COLUMNS} from memory order by num").fetchall()
-    db.executemany(INSERT_WORDS, ((num, body_of(memory)) for num, *row in found for memory in readable([tuple(row)])))
+    db.executemany(
+        INSERT_WORDS,
+        ((num, body_of(memory)) for num, *row in found for memory in readable([tuple(row)])),
+    )
 
 
 def vectors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
     """Vectors and the queues for them against the memories.
 
-    Vectors of a model that embeds here no longer are as good as the others, should it come back: they stay until
-    their memory is revised or purged.
+    Vectors of a model that embeds here no longer are as good as the others, should it come back:
+    they stay until their memory is revised or purged.
     """
     missing = len({num for _, num in db.execute(UNQUEUED)})
-    for sql, table, message in ((ORPHAN_VECTORS, "vector", "a vector of a memory that is gone"),
-                                (ORPHAN_PENDING, "pending", "a queue of nobody, or for nobody")):
+    for sql, table, message in (
+        (ORPHAN_VECTORS, "vector", "a vector of a memory that is gone"),
+        (ORPHAN_PENDING, "pending", "a queue of nobody, or for nobody"),
+    ):
         for (num,) in db.execute(sql).fetchall():
             if repair:
                 db.execute(f"delete from {table} where memory = ?", (num,))
             yield Problem("vectors", f"{message}: number {num}", repaired=repair)
-    sizes = db.execute("select model, length(vec) % 4, count(distinct length(vec)) from vector group by model")
+    sizes = db.execute(
+        "select model, length(vec) % 4, count(distinct length(vec)) from vector group by model"
+    )
     for model, odd, different in sizes.fetchall():
         if odd or different > 1:
             if repair:
@@ -130,9 +153,13 @@ def vectors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
         if hash != fingerprint(text):
             if repair:
                 db.execute("delete from vector where serial = ?", (serial,))
-            yield Problem("vectors", f"the vector of memory number {num} is of another text", repaired=repair)
+            yield Problem(
+                "vectors", f"the vector of memory number {num} is of another text", repaired=repair
+            )
     if missing:
-        yield Problem("vectors", f"{missing} memories lack a vector and do not wait for one", repaired=repair)
+        yield Problem(
+            "vectors", f"{missing} memories lack a vector and do not wait for one", repaired=repair
+        )
     if repair:
         db.execute(QUEUE_MISSING)
 
@@ -160,22 +187,28 @@ def cursors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
     """Readers that claim to have read what never happened."""
     last = db.execute("select coalesce(max(seq), 0) from event").fetchone()[0]
     for name, seq in db.execute("select name, seq from cursor where seq > ?", (last,)).fetchall():
-        if repair:     # otherwise it would pass over everything that happens until then
+        if repair:  # otherwise it would pass over everything that happens until then
             db.execute("update cursor set seq = ? where name = ?", (last, name))
-        yield Problem("cursors", f"{name} stands at {seq}, beyond the last event {last}", repaired=repair)
+        yield Problem(
+            "cursors", f"{name} stands at {seq}, beyond the last event {last}", repaired=repair
+        )
 
 
 CHECKS: tuple[Check, ...] = (file, memories, words, vectors, edges, cursors)
 
 
 def verify(db: sqlite3.Connection, repair: bool) -> list[Problem]:
-    """Every check in order. What makes a check impossible is a problem too, and does not hide the others."""
+    """Every check in order. What makes a check impossible is a problem too, and does not hide the
+    others.
+    """
     problems: list[Problem] = []
     for check in CHECKS:
         try:
             problems += check(db, repair)
         except sqlite3.DatabaseError as err:
-            if isinstance(err, sqlite3.OperationalError):    # busy, full, read-only: not the file's fault
+            if isinstance(
+                err, sqlite3.OperationalError
+            ):  # busy, full, read-only: not the file's fault
                 raise
             problems.append(Problem("file", f"{check.__name__} cannot be checked: {err}"))
     if any(problem.repaired for problem in problems):

@@ -1,7 +1,7 @@
 """`CodeIndex` on SQLite: a file of its own in the cache, made at the first write.
 
-The protocol's docstrings hold; here is only how. It is opened, begun anew where it is damaged, and searched by words as
-the index of files is.
+The protocol's docstrings hold; here is only how. It is opened, begun anew where it is damaged, and
+searched by words as the index of files is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from reverie.store.sqlite.derived import Derived
 from reverie.store.sqlite.read import affordable, batches, marks, matching
 from reverie.words import indexable
 
-SYMBOL = "s.name, s.qual, s.kind, s.parent, s.owner, s.first, s.last, s.head, s.type, s.value, s.body"
+SYMBOL = (
+    "s.name, s.qual, s.kind, s.parent, s.owner, s.first, s.last, s.head, s.type, s.value, s.body"
+)
 EDGES = """
     select f.path, e.scope, e.kind, e.name, e.line, coalesce(t.path, ''), e.symbol, e.how
     from edge e join file f on f.num = e.file left join file t on t.num = e.target
@@ -43,10 +45,14 @@ STRAYS = """
     where not exists (select 1 from file f where f.num = s.file)
 """
 DEFINITIONS = "select f.path, s.idx, f.language, s.name, s.kind, s.owner, s.parent from file f join"
-TEXTS = ("select path, facts, modules, body from file", "select name, qual, owner, head, type, value from symbol",
-         "select name from edge", "select text from term")
+TEXTS = (
+    "select path, facts, modules, body from file",
+    "select name, qual, owner, head, type, value from symbol",
+    "select name from edge",
+    "select text from term",
+)
 WHOLE = ("function", "class", "method")
-WAYS = (                # of finding a symbol: the first that finds any answers
+WAYS = (  # of finding a symbol: the first that finds any answers
     "(s.name = ? or s.qual = ?)",
     "(s.name = ? collate nocase or s.qual = ? collate nocase)",
     "(substr(s.qual, -length(?) - 1) = '.' || ?)",
@@ -57,10 +63,18 @@ class SqliteCode(Derived):
     """The index of code beside one store."""
 
     schema = Path(__file__).with_suffix(".sql")
-    edition = 5            # of facts and of queries, too
-    emptying = ("insert into words (words) values ('delete-all')", "delete from edge", "delete from rest",
-                "delete from joining", "delete from bag", "delete from term",
-                "delete from symbol", "delete from file", "delete from root")
+    edition = 5  # of facts and of queries, too
+    emptying = (
+        "insert into words (words) values ('delete-all')",
+        "delete from edge",
+        "delete from rest",
+        "delete from joining",
+        "delete from bag",
+        "delete from term",
+        "delete from symbol",
+        "delete from file",
+        "delete from root",
+    )
 
     # Writing
 
@@ -86,11 +100,19 @@ class SqliteCode(Derived):
             with self._connections().writing() as db:
                 db.execute("delete from root where path = ?", (root,))
                 bags.tidy(db)
-                db.execute("insert into words (words) values ('optimize')")    # deleted words leave the segments
+                db.execute(
+                    "insert into words (words) values ('optimize')"
+                )  # deleted words leave the segments
             self._connections().checkpoint()
 
-    def amend(self, root: str, files: Sequence[Parsed], gone: Collection[str], linked: Sequence[Linked],
-              moved: Mapping[str, Mapping[int, int]] = NONE_MOVED) -> None:
+    def amend(
+        self,
+        root: str,
+        files: Sequence[Parsed],
+        gone: Collection[str],
+        linked: Sequence[Linked],
+        moved: Mapping[str, Mapping[int, int]] = NONE_MOVED,
+    ) -> None:
         with self._connections().writing() as db:
             for path in gone:
                 drop(db, root, path)
@@ -108,10 +130,15 @@ class SqliteCode(Derived):
         with self._connections().writing() as db:
             nums = dict(db.execute("select path, num from file where root = ?", (root,)))
             for table in ("edge", "rest"):
-                db.execute(f"delete from {table} where file in (select num from file where root = ?)", (root,))
+                db.execute(
+                    f"delete from {table} where file in (select num from file where root = ?)",
+                    (root,),
+                )
             link(db, nums, linked)
-            db.execute("insert into root (path, resolved) values (?, 1) on conflict (path) do update set resolved = 1",
-                       (root,))
+            db.execute(
+                "insert into root (path, resolved) values (?, 1) on conflict (path) do update set resolved = 1",
+                (root,),
+            )
 
     def scrub(self) -> bool:
         self.clear()
@@ -127,7 +154,11 @@ class SqliteCode(Derived):
 
     def roots(self) -> list[str]:
         with self._reading() as db:
-            return [path for (path,) in db.execute("select path from root order by path")] if db else []
+            return (
+                [path for (path,) in db.execute("select path from root order by path")]
+                if db
+                else []
+            )
 
     def facts(self, root: str, paths: Sequence[str] | None = None) -> dict[str, str]:
         with self._reading() as db:
@@ -135,45 +166,73 @@ class SqliteCode(Derived):
                 return {}
             if paths is None:
                 return dict(db.execute("select path, facts from file where root = ?", (root,)))
-            return dict(row for path in paths for row in db.execute(
-                "select path, facts from file where root = ? and path = ?", (root, path)))
+            return dict(
+                row
+                for path in paths
+                for row in db.execute(
+                    "select path, facts from file where root = ? and path = ?", (root, path)
+                )
+            )
 
     def modules(self, root: str) -> dict[str, tuple[str, list[str]]]:
         with self._reading() as db:
-            rows = db.execute("select path, language, modules from file where root = ?", (root,)) if db else ()
+            rows = (
+                db.execute("select path, language, modules from file where root = ?", (root,))
+                if db
+                else ()
+            )
             return {path: (language, json.loads(names)) for path, language, names in rows}
 
     def definitions(self, root: str, name: str) -> list[Definition]:
-        return self._definitions(f"{DEFINITIONS} symbol s on s.file = f.num "
-                                 "where s.name = ? collate nocase and f.root = ?", (name, root), name)
+        return self._definitions(
+            f"{DEFINITIONS} symbol s on s.file = f.num "
+            "where s.name = ? collate nocase and f.root = ?",
+            (name, root),
+            name,
+        )
 
     def joining(self, root: str, name: str) -> list[Definition]:
-        return self._definitions(f"{DEFINITIONS} joining j on j.file = f.num "
-                                 "join symbol s on s.file = j.file and s.idx = j.idx "
-                                 "where j.name = ? and f.root = ?", (name, root))
+        return self._definitions(
+            f"{DEFINITIONS} joining j on j.file = f.num "
+            "join symbol s on s.file = j.file and s.idx = j.idx "
+            "where j.name = ? and f.root = ?",
+            (name, root),
+        )
 
     def _definitions(self, sql: str, given: Sequence[str], name: str = "") -> list[Definition]:
         with self._reading() as db:
             rows = sorted(Definition(*row) for row in db.execute(sql, given)) if db else []
-        return [one for one in rows if not name or (one.name == name and (one.kind in WHOLE or one.top))]
+        return [
+            one for one in rows if not name or (one.name == name and (one.kind in WHOLE or one.top))
+        ]
 
     def resting(self, root: str, on: Collection[str]) -> set[str]:
         with self._reading() as db:
             sql = "select f.path from rest r join file f on f.num = r.file where r.checksum = ? and f.root = ?"
-            return {path for text in on for (path,) in db.execute(sql, (crc32(text.encode()), root))} if db else set()
+            return (
+                {path for text in on for (path,) in db.execute(sql, (crc32(text.encode()), root))}
+                if db
+                else set()
+            )
 
     def resolved(self, root: str) -> bool:
         with self._reading() as db:
-            return db is None or not db.execute("select 1 from root where path = ? and not resolved",
-                                                (root,)).fetchone()
+            return (
+                db is None
+                or not db.execute(
+                    "select 1 from root where path = ? and not resolved", (root,)
+                ).fetchone()
+            )
 
     def size(self, root: str) -> Size:
         with self._reading() as db:
             if db is None:
                 return Size()
             inside = "file in (select num from file where root = ?)"
-            files, symbols, edges = (db.execute(f"select count(*) from {table} where {where}", (root,)).fetchone()[0]
-                                     for table, where in (("file", "root = ?"), ("symbol", inside), ("edge", inside)))
+            files, symbols, edges = (
+                db.execute(f"select count(*) from {table} where {where}", (root,)).fetchone()[0]
+                for table, where in (("file", "root = ?"), ("symbol", inside), ("edge", inside))
+            )
             return Size(files, symbols, edges, self.resolved(root))
 
     def named(self, root: str, name: str, limit: int) -> list[Place]:
@@ -194,11 +253,17 @@ class SqliteCode(Derived):
                 return []
             if paths is None:
                 return self._symbols(db, "f.root = ?", (root,))
-            return [place for some in batches(paths) for place in self._symbols(
-                db, f"f.root = ? and f.path in ({marks(some)})", (root, *some))]
+            return [
+                place
+                for some in batches(paths)
+                for place in self._symbols(
+                    db, f"f.root = ? and f.path in ({marks(some)})", (root, *some)
+                )
+            ]
 
-    def _symbols(self, db: sqlite3.Connection | None, where: str, given: Sequence[object],
-                 limit: int = -1) -> list[Place]:
+    def _symbols(
+        self, db: sqlite3.Connection | None, where: str, given: Sequence[object], limit: int = -1
+    ) -> list[Place]:
         sql = f"""
             select f.path, s.idx, {SYMBOL}
             from symbol s join file f on f.num = s.file
@@ -210,25 +275,37 @@ class SqliteCode(Derived):
         return [Place(path, index, Symbol(*rest)) for path, index, *rest in rows]
 
     def into(self, root: str, places: Sequence[Place]) -> list[Edge]:
-        return self._edges(root, "and t.root = f.root and t.path = ? and e.symbol = ?",
-                           [(one.path, one.num) for one in places])
+        return self._edges(
+            root,
+            "and t.root = f.root and t.path = ? and e.symbol = ?",
+            [(one.path, one.num) for one in places],
+        )
 
     def out(self, root: str, places: Sequence[Place]) -> list[Edge]:
-        return self._edges(root, "and f.path = ? and e.scope = ? and e.target is not null",
-                           [(one.path, one.num) for one in places])
+        return self._edges(
+            root,
+            "and f.path = ? and e.scope = ? and e.target is not null",
+            [(one.path, one.num) for one in places],
+        )
 
     def of_file(self, root: str, path: str, kind: str) -> list[Edge]:
         return self._edges(root, "and f.path = ? and e.kind = ?", [(path, kind)])
 
     def loose(self, root: str, name: str) -> list[Edge]:
-        return self._edges(root, "and e.name = ? and e.target is null and e.kind <> 'imports'", [(name,)])
+        return self._edges(
+            root, "and e.name = ? and e.target is null and e.kind <> 'imports'", [(name,)]
+        )
 
     def edges(self, root: str) -> list[Edge]:
         return self._edges(root, "and e.target is not null", [()])
 
     def _edges(self, root: str, where: str, each: Sequence[Sequence[object]]) -> list[Edge]:
         with self._reading() as db:
-            rows = [row for given in each for row in db.execute(EDGES + where, (root, *given))] if db else []
+            rows = (
+                [row for given in each for row in db.execute(EDGES + where, (root, *given))]
+                if db
+                else []
+            )
         return sorted({Edge(*row) for row in rows}, key=lambda edge: (edge.path, edge.line, edge))
 
     def graph(self, root: str) -> Graph:
@@ -237,12 +314,20 @@ class SqliteCode(Derived):
                 return Graph([], [], [])
             here = "in (select num from file where root = ?)"
             return Graph(
-                db.execute("select num, path from file where root = ? order by path", (root,)).fetchall(),
-                db.execute("select s.file, s.idx, s.parent, s.name, s.qual, s.kind from file f "
-                           "join symbol s on s.file = f.num where f.root = ? order by f.path, s.idx",
-                           (root,)).fetchall(),
-                db.execute("select file, scope, target, symbol, kind, count(*) from edge "
-                           f"where target is not null and file {here} group by 1, 2, 3, 4, 5", (root,)).fetchall())
+                db.execute(
+                    "select num, path from file where root = ? order by path", (root,)
+                ).fetchall(),
+                db.execute(
+                    "select s.file, s.idx, s.parent, s.name, s.qual, s.kind from file f "
+                    "join symbol s on s.file = f.num where f.root = ? order by f.path, s.idx",
+                    (root,),
+                ).fetchall(),
+                db.execute(
+                    "select file, scope, target, symbol, kind, count(*) from edge "
+                    f"where target is not null and file {here} group by 1, 2, 3, 4, 5",
+                    (root,),
+                ).fetchall(),
+            )
 
     def matching(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
         with self._reading() as db:
@@ -285,8 +370,10 @@ class SqliteCode(Derived):
             if db is None:
                 return ""
             strays = db.execute(STRAYS).fetchone()[0]
-            files, words = (db.execute(f"select count(*) from {table}").fetchone()[0]
-                            for table in ("file", "words_docsize"))
+            files, words = (
+                db.execute(f"select count(*) from {table}").fetchone()[0]
+                for table in ("file", "words_docsize")
+            )
         if strays:
             return f"{strays:,} symbols of code belong to no file"
         return "" if words == files else f"{files:,} files of code, but words of {words:,}"
@@ -297,24 +384,37 @@ def link(db: sqlite3.Connection, nums: Mapping[str, int], linked: Iterable[Linke
     for one in linked:
         if one.path not in nums:
             continue
-        db.executemany("insert into edge (file, scope, kind, name, line, target, symbol, how) "
-                       "values (?, ?, ?, ?, ?, ?, ?, ?)",
-                       ((nums[one.path], e.scope, e.kind, e.name, e.line, nums.get(e.to), e.symbol, e.how)
-                        for e in one.edges))
-        db.executemany("insert or ignore into rest (checksum, file) values (?, ?)",
-                       ((crc32(text.encode()), nums[one.path]) for text in one.rests_on))
+        db.executemany(
+            "insert into edge (file, scope, kind, name, line, target, symbol, how) "
+            "values (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                (nums[one.path], e.scope, e.kind, e.name, e.line, nums.get(e.to), e.symbol, e.how)
+                for e in one.edges
+            ),
+        )
+        db.executemany(
+            "insert or ignore into rest (checksum, file) values (?, ?)",
+            ((crc32(text.encode()), nums[one.path]) for text in one.rests_on),
+        )
 
 
 def renumber(db: sqlite3.Connection, num: int, places: Mapping[int, int]) -> None:
-    """Let the edges to symbols of a file lead to where these are now: below zero first, so that none meets another."""
-    db.executemany("update edge set symbol = ? where target = ? and symbol = ?",
-                   [(-3 - new, num, old) for old, new in places.items() if old != new])
+    """Let the edges to symbols of a file lead to where these are now: below zero first, so that
+    none meets another.
+    """
+    db.executemany(
+        "update edge set symbol = ? where target = ? and symbol = ?",
+        [(-3 - new, num, old) for old, new in places.items() if old != new],
+    )
     db.execute("update edge set symbol = -3 - symbol where target = ? and symbol < -1", (num,))
 
 
 def changed(db: sqlite3.Connection, root: str) -> None:
     """The edges of a repository are not those of its files any more."""
-    db.execute("insert into root (path, resolved) values (?, 0) on conflict (path) do update set resolved = 0", (root,))
+    db.execute(
+        "insert into root (path, resolved) values (?, 0) on conflict (path) do update set resolved = 0",
+        (root,),
+    )
 
 
 def add(db: sqlite3.Connection, root: str, one: Parsed, num: int | None = None) -> None:
@@ -323,14 +423,28 @@ def add(db: sqlite3.Connection, root: str, one: Parsed, num: int | None = None) 
     num = db.execute(
         "insert into file (num, root, path, size, mtime, inode, hash, language, facts, modules, body) "
         "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (num, root, one.file.path, *one.file.stamp, one.file.hash, one.language, one.facts, json.dumps(one.modules),
-         body)).lastrowid
+        (
+            num,
+            root,
+            one.file.path,
+            *one.file.stamp,
+            one.file.hash,
+            one.language,
+            one.facts,
+            json.dumps(one.modules),
+            body,
+        ),
+    ).lastrowid
     db.execute("insert into words (rowid, body) values (?, ?)", (num, body))
-    db.executemany("insert into symbol (file, idx, name, qual, kind, parent, owner, first, last, head, type, value, "
-                   "body) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                   ((num, index, *symbol) for index, symbol in enumerate(one.symbols)))
-    db.executemany("insert into joining (name, file, idx) values (?, ?, ?)",
-                   ((name, num, index) for name, index in joining(one.symbols)))
+    db.executemany(
+        "insert into symbol (file, idx, name, qual, kind, parent, owner, first, last, head, type, value, "
+        "body) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        ((num, index, *symbol) for index, symbol in enumerate(one.symbols)),
+    )
+    db.executemany(
+        "insert into joining (name, file, idx) values (?, ?, ?)",
+        ((name, num, index) for name, index in joining(one.symbols)),
+    )
 
 
 def words_of(one: Parsed) -> Iterator[str]:
@@ -352,8 +466,9 @@ def drop(db: sqlite3.Connection, root: str, path: str) -> None:
 
 def take_out(db: sqlite3.Connection, root: str, path: str) -> int | None:
     """Take a file out, if it is there; its number."""
-    row: tuple[int, str] | None = db.execute("select num, body from file where root = ? and path = ?",
-                                             (root, path)).fetchone()
+    row: tuple[int, str] | None = db.execute(
+        "select num, body from file where root = ? and path = ?", (root, path)
+    ).fetchone()
     if row is None:
         return None
     db.execute("insert into words (words, rowid, body) values ('delete', ?, ?)", row)

@@ -1,9 +1,9 @@
 """Connections to one SQLite file: who may write when, and what SQLite's errors mean to a person.
 
-One connection writes (one at a time in this process, `begin immediate` between processes), every thread reads
-through a connection of its own. A transaction inside a transaction joins it. The journal is WAL and `synchronous`
-is FULL: what was acknowledged survives a power cut, not only a crash (measured: 0.25 ms a commit against 0.02 ms
-with NORMAL; bulk writes share one commit).
+One connection writes (one at a time in this process, `begin immediate` between processes), every
+thread reads through a connection of its own. A transaction inside a transaction joins it. The
+journal is WAL and `synchronous` is FULL: what was acknowledged survives a power cut, not only a
+crash (measured: 0.25 ms a commit against 0.02 ms with NORMAL; bulk writes share one commit).
 """
 
 import sqlite3
@@ -16,7 +16,7 @@ from typing import Any
 from reverie.clock import sleep, ticks
 from reverie.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreReadOnly
 
-PATIENCE = 60.0    # seconds to wait for other processes before giving up
+PATIENCE = 60.0  # seconds to wait for other processes before giving up
 
 MEANING: tuple[tuple[int, type[StoreError]], ...] = (
     (sqlite3.SQLITE_BUSY, StoreBusy),
@@ -45,19 +45,25 @@ class Connections:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.private = path == ":memory:"      # then reader and writer are one connection
+        self.private = path == ":memory:"  # then reader and writer are one connection
         self.read_only = False
         self._lock = threading.RLock()
         self._closed = False
-        self._owner = 0                        # the thread that is in a transaction
+        self._owner = 0  # the thread that is in a transaction
         self._local = threading.local()
         self._readers: dict[threading.Thread, sqlite3.Connection] = {}
         self._extras: list[sqlite3.Connection] = []
         self.writer = self._open_writer()
 
     def _connect(self, target: str, uri: bool = False) -> sqlite3.Connection:
-        db = sqlite3.connect(target, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=uri,
-                             cached_statements=256)
+        db = sqlite3.connect(
+            target,
+            timeout=PATIENCE,
+            isolation_level=None,
+            check_same_thread=False,
+            uri=uri,
+            cached_statements=256,
+        )
         try:
             db.execute("pragma cache_size = -16000")
             db.execute("pragma temp_store = memory")
@@ -88,7 +94,9 @@ class Connections:
         return db
 
     def _go_wal(self, db: sqlite3.Connection) -> None:
-        """Switch a new file to WAL. SQLite does not wait when several processes do so at once: we do."""
+        """Switch a new file to WAL. SQLite does not wait when several processes do so at once: we
+        do.
+        """
         end = ticks() + PATIENCE
         while True:
             try:
@@ -103,15 +111,20 @@ class Connections:
     def _open_read_only(self, err: Exception) -> sqlite3.Connection:
         """A home that nobody may write can still be read, if there is something in it.
 
-        `mode=ro` sees the journal of whoever may write. Where not even the journal's index can be made, the file alone
-        is read as it stands, unless a journal is left from a crash: whoever may write has to open it first.
+        `mode=ro` sees the journal of whoever may write. Where not even the journal's index can be
+        made, the file alone is read as it stands, unless a journal is left from a crash: whoever
+        may write has to open it first.
         """
         try:
             if not Path(self.path).is_file():
-                raise StoreReadOnly(f"The memory store cannot be created at {self.path}: {err}. "
-                                    "Check who may write to the folder, or set REVERIE_HOME.") from err
+                raise StoreReadOnly(
+                    f"The memory store cannot be created at {self.path}: {err}. "
+                    "Check who may write to the folder, or set REVERIE_HOME."
+                ) from err
         except OSError as denied:
-            raise StoreReadOnly(f"The memory store at {self.path} cannot be read: {denied}") from err
+            raise StoreReadOnly(
+                f"The memory store at {self.path} cannot be read: {denied}"
+            ) from err
         self.read_only = self.private = True
         why: StoreError = StoreReadOnly(f"{self.path}: {err}")
         for how in ("mode=ro", "mode=ro&immutable=1"):
@@ -124,7 +137,9 @@ class Connections:
         raise why from err
 
     def _journal_left(self) -> bool:
-        """Whether the newest entries stand in a journal: without it the file alone would be an older state."""
+        """Whether the newest entries stand in a journal: without it the file alone would be an
+        older state.
+        """
         journal = Path(f"{self.path}-wal")
         return journal.is_file() and journal.stat().st_size > 0
 
@@ -137,7 +152,9 @@ class Connections:
             db = self._local.db = self._reading_only()
             with self._lock:
                 for thread in [thread for thread in self._readers if not thread.is_alive()]:
-                    self._readers.pop(thread).close()    # a server with a thread a request would run out of files
+                    self._readers.pop(
+                        thread
+                    ).close()  # a server with a thread a request would run out of files
                 self._readers[threading.current_thread()] = db
         return db
 
@@ -176,16 +193,21 @@ class Connections:
                 try:
                     self._let_go()
                 finally:
-                    self._let_go()    # Ctrl-C may have come at the very first; others would wait for what stays open
+                    # Ctrl-C may have come at the very first; others would wait for what stays open
+                    self._let_go()
 
     def _let_go(self) -> None:
-        """Roll back what nobody owns: the transaction that has just failed, or one whose rollback was interrupted."""
-        with suppress(sqlite3.Error):    # what broke the transaction is already on its way up
+        """Roll back what nobody owns: the transaction that has just failed, or one whose rollback
+        was interrupted.
+        """
+        with suppress(sqlite3.Error):  # what broke the transaction is already on its way up
             if not self._owner and self.writer.in_transaction:
                 self.writer.execute("rollback")
 
     def extra(self) -> sqlite3.Connection:
-        """A further connection for reading, for an owner that locks it itself; in memory, the only one."""
+        """A further connection for reading, for an owner that locks it itself; in memory, the only
+        one.
+        """
         if self.private:
             return self.writer
         db = self._reading_only()
@@ -202,7 +224,9 @@ class Connections:
 
     @contextmanager
     def holding(self) -> Iterator[None]:
-        """For the owner of an `extra` connection: errors translated and, in memory, nobody else at it meanwhile."""
+        """For the owner of an `extra` connection: errors translated and, in memory, nobody else at
+        it meanwhile.
+        """
         try:
             with self._lock if self.private else nullcontext():
                 if self.private:
@@ -230,8 +254,10 @@ class Connections:
             db.close()
 
     def checkpoint(self) -> bool:
-        """Move the journal into the file and empty it, as far as other readers allow; whether it is empty now."""
-        with self._lock, suppress(sqlite3.Error):    # the next one will
+        """Move the journal into the file and empty it, as far as other readers allow; whether it is
+        empty now.
+        """
+        with self._lock, suppress(sqlite3.Error):  # the next one will
             if not self.private and not self._owner:
                 self.writer.execute("pragma busy_timeout = 1000")
                 busy = self.writer.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
@@ -240,10 +266,12 @@ class Connections:
         return self.private
 
     def compact(self) -> bool:
-        """Write the file anew and empty the journal, so that neither gaps in pages nor free ones hold what was erased.
+        """Write the file anew and empty the journal, so that neither gaps in pages nor free ones
+        hold what was erased.
 
-        `secure_delete` blanks a row where it stood last; a copy that SQLite left behind when it moved the row to
-        another page goes only so. False if that was not possible, or others are reading and the journal has to stay.
+        `secure_delete` blanks a row where it stood last; a copy that SQLite left behind when it
+        moved the row to another page goes only so. False if that was not possible, or others are
+        reading and the journal has to stay.
         """
         if self.private:
             return not self.read_only

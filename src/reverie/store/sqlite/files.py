@@ -1,8 +1,9 @@
 """`FileIndex` on SQLite: a file of its own in the cache, made at the first write.
 
-The protocol's docstrings hold; here is only how. Words are a contentless FTS5 table: a row is taken out by telling it
-again what was in it, which `searchable` works out from the chunk. A file that SQLite finds damaged when it is opened is
-thrown away and begun anew (`derived`): everything in it can be read again from the files.
+The protocol's docstrings hold; here is only how. Words are a contentless FTS5 table: a row is taken
+out by telling it again what was in it, which `searchable` works out from the chunk. A file that
+SQLite finds damaged when it is opened is thrown away and begun anew (`derived`): everything in it
+can be read again from the files.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
     from reverie.store.sqlite.matrix import Matrix
 
-SPARE = 1_000          # texts, beside as many as there are chunks, whose vectors are kept though they may be gone
+# texts, beside as many as there are chunks, whose vectors are kept though they may be gone
+SPARE = 1_000
 FILE = "f.path, f.size, f.mtime, f.inode, f.hash"
 CHUNKS = f"""
     select c.num, f.root, {FILE}, c.first, c.last, c.text, c.hash
@@ -35,7 +37,7 @@ WAITING = """
 """
 CHECKS = (
     "select count(*) from chunk",
-    "select count(*) from words_docsize",    # FTS5's own table, one row for each row
+    "select count(*) from words_docsize",  # FTS5's own table, one row for each row
     "select count(*) from chunk c where not exists (select 1 from file f where f.num = c.file)",
 )
 EMPTYING = (
@@ -51,13 +53,13 @@ class SqliteFiles(Derived):
     """The index of files beside one store."""
 
     schema = Path(__file__).with_suffix(".sql")
-    edition = 1            # of `searchable` and `indexable`, too
+    edition = 1  # of `searchable` and `indexable`, too
     emptying = EMPTYING
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._matrix: Matrix | None = None
-        self._embedded: dict[str, int] = {}     # model → number up to which every chunk has a vector
+        self._embedded: dict[str, int] = {}  # model → number up to which every chunk has a vector
 
     def _forget(self) -> None:
         self._matrix = None
@@ -92,7 +94,9 @@ class SqliteFiles(Derived):
             return True
         with self._connections().writing() as db:
             tidy(db, 0)
-            db.execute("insert into words (words) values ('optimize')")    # deleted words leave the segments
+            db.execute(
+                "insert into words (words) values ('optimize')"
+            )  # deleted words leave the segments
         with self._lock:
             self._matrix = None
         return self._connections().compact()
@@ -100,20 +104,31 @@ class SqliteFiles(Derived):
     def texts(self) -> Iterator[tuple[str, str, str]]:
         with self._reading() as db:
             if db is not None:
-                yield from db.execute("select f.root, f.path, c.text from chunk c join file f on f.num = c.file")
+                yield from db.execute(
+                    "select f.root, f.path, c.text from chunk c join file f on f.num = c.file"
+                )
                 yield from db.execute("select root, path, path from file")
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, np.ndarray]) -> None:
-        rows = [(model, hash, part, vector.astype("<f4").tobytes())
-                for hash, parts in vectors.items() for part, vector in enumerate(parts)]
+        rows = [
+            (model, hash, part, vector.astype("<f4").tobytes())
+            for hash, parts in vectors.items()
+            for part, vector in enumerate(parts)
+        ]
         with self._connections().writing() as db:
-            db.executemany("insert or ignore into vector (model, hash, part, vec) values (?, ?, ?, ?)", rows)
+            db.executemany(
+                "insert or ignore into vector (model, hash, part, vec) values (?, ?, ?, ?)", rows
+            )
 
     # Reading
 
     def roots(self) -> list[str]:
         with self._reading() as db:
-            return [] if db is None else [root for (root,) in db.execute("select distinct root from file order by 1")]
+            return (
+                []
+                if db is None
+                else [root for (root,) in db.execute("select distinct root from file order by 1")]
+            )
 
     def chunks(self, nums: Sequence[int]) -> list[Found]:
         found: dict[int, Found] = {}
@@ -128,12 +143,21 @@ class SqliteFiles(Derived):
             if db is None:
                 return Count()
             inside, roots = ("1", ()) if roots is None else (f"f.root in ({marks(roots)})", roots)
-            files = db.execute(f"select count(*) from file f where {inside}", tuple(roots)).fetchone()[0]
-            chunks = db.execute(f"select count(*) from file f join chunk c on c.file = f.num where {inside}",
-                                tuple(roots)).fetchone()[0]
-            waiting = 0 if model is None else db.execute(
-                f"select count(distinct c.hash) {WAITING} and c.file in (select f.num from file f where {inside})",
-                (model, *roots)).fetchone()[0]
+            files = db.execute(
+                f"select count(*) from file f where {inside}", tuple(roots)
+            ).fetchone()[0]
+            chunks = db.execute(
+                f"select count(*) from file f join chunk c on c.file = f.num where {inside}",
+                tuple(roots),
+            ).fetchone()[0]
+            waiting = (
+                0
+                if model is None
+                else db.execute(
+                    f"select count(distinct c.hash) {WAITING} and c.file in (select f.num from file f where {inside})",
+                    (model, *roots),
+                ).fetchone()[0]
+            )
         return Count(files, chunks, waiting)
 
     def verify(self) -> str:
@@ -147,7 +171,9 @@ class SqliteFiles(Derived):
 
     # Finding
 
-    def words(self, terms: Sequence[str], roots: Sequence[str], limit: int) -> list[tuple[int, float]]:
+    def words(
+        self, terms: Sequence[str], roots: Sequence[str], limit: int
+    ) -> list[tuple[int, float]]:
         with self._reading() as db:
             if db is None or not terms or not roots:
                 return []
@@ -163,8 +189,9 @@ class SqliteFiles(Derived):
             found = db.execute(sql, (matching(asked), *roots, limit)).fetchall()
         return sorted(found, key=lambda row: (-row[1], row[0]))
 
-    def nearest(self, model: str, vector: np.ndarray, roots: Sequence[str], limit: int,
-                floor: float) -> list[tuple[int, float]]:
+    def nearest(
+        self, model: str, vector: np.ndarray, roots: Sequence[str], limit: int, floor: float
+    ) -> list[tuple[int, float]]:
         found: list[tuple[int, float]] = []
         with self._reading() as db:
             if db is None or not roots:
@@ -176,7 +203,9 @@ class SqliteFiles(Derived):
                     where c.hash in ({marks(list(some))}) and f.root in ({marks(roots)})
                 """
                 here = db.execute(sql, (*some, *roots)).fetchall()
-                found += sorted(((num, some[hash]) for num, hash in here), key=lambda row: (-row[1], row[0]))
+                found += sorted(
+                    ((num, some[hash]) for num, hash in here), key=lambda row: (-row[1], row[0])
+                )
                 if len(found) >= limit:
                     break
         return found[:limit]
@@ -191,20 +220,26 @@ class SqliteFiles(Derived):
             if db is None:
                 return []
             last = last_number(db)
-            rows = db.execute(f"select c.num, c.hash, c.text {WAITING} and c.num > ? order by c.num limit ?",
-                              (model, self._embedded.get(model, 0), limit)).fetchall()
+            rows = db.execute(
+                f"select c.num, c.hash, c.text {WAITING} and c.num > ? order by c.num limit ?",
+                (model, self._embedded.get(model, 0), limit),
+            ).fetchall()
             self._embedded[model] = rows[0][0] - 1 if rows else last
         return list({hash: (hash, text) for _, hash, text in rows}.values())
 
     def _columns(self, db: sqlite3.Connection, model: str) -> Matrix:
         """The vectors of a model in memory, with those that were written since the last time."""
         from reverie.store.sqlite.matrix import Matrix
+
         with self._lock:
             if self._matrix is None or self._matrix.model != model:
                 self._matrix = Matrix(model)
             self._matrix = self._matrix.caught_up(
-                db.execute("select num, hash, vec from vector where model = ? and num > ? order by num",
-                           (model, self._matrix.last)))
+                db.execute(
+                    "select num, hash, vec from vector where model = ? and num > ? order by num",
+                    (model, self._matrix.last),
+                )
+            )
             return self._matrix
 
 
@@ -231,29 +266,44 @@ def put(db: sqlite3.Connection, root: str, entry: Entry) -> Difference:
     number: int = db.execute(
         "insert into file (root, path, size, mtime, inode, hash) values (?, ?, ?, ?, ?, ?) on conflict (root, path) "
         "do update set size = excluded.size, mtime = excluded.mtime, inode = excluded.inode, hash = excluded.hash "
-        "returning num", (root, path, *stamp, hash)).fetchone()[0]
+        "returning num",
+        (root, path, *stamp, hash),
+    ).fetchone()[0]
     old: dict[bytes, list[int]] = {}
-    for num, known in db.execute("select num, hash from chunk where file = ? order by first desc", (number,)):
+    for num, known in db.execute(
+        "select num, hash from chunk where file = ? order by first desc", (number,)
+    ):
         old.setdefault(known, []).append(num)
-    kept = [(chunk.first, chunk.last, old[chunk.hash].pop()) if old.get(chunk.hash) else None for chunk in chunks]
+    kept = [
+        (chunk.first, chunk.last, old[chunk.hash].pop()) if old.get(chunk.hash) else None
+        for chunk in chunks
+    ]
     stay = [row for row in kept if row]
     remove(db, path, [num for nums in old.values() for num in nums])
     db.executemany("update chunk set first = ?, last = ? where num = ?", stay)
     new = [chunk for chunk, row in zip(chunks, kept, strict=True) if row is None]
     first = last_number(db) + 1
-    db.executemany("insert into chunk (num, file, first, last, hash, text) values (?, ?, ?, ?, ?, ?)",
-                   [(num, number, c.first, c.last, c.hash, c.text) for num, c in enumerate(new, first)])
-    db.executemany("insert into words (rowid, body) values (?, ?)",
-                   [(num, searchable(path, c.text)) for num, c in enumerate(new, first)])
+    db.executemany(
+        "insert into chunk (num, file, first, last, hash, text) values (?, ?, ?, ?, ?, ?)",
+        [(num, number, c.first, c.last, c.hash, c.text) for num, c in enumerate(new, first)],
+    )
+    db.executemany(
+        "insert into words (rowid, body) values (?, ?)",
+        [(num, searchable(path, c.text)) for num, c in enumerate(new, first)],
+    )
     return Difference(len(new), len(stay), sum(map(len, old.values())))
 
 
 def remove(db: sqlite3.Connection, path: str, nums: Sequence[int]) -> None:
     """Take chunks of a file out of the index."""
     for some in batches(nums):
-        rows = db.execute(f"select num, text from chunk where num in ({marks(some)})", some).fetchall()
-        db.executemany("insert into words (words, rowid, body) values ('delete', ?, ?)",
-                       [(num, searchable(path, text)) for num, text in rows])
+        rows = db.execute(
+            f"select num, text from chunk where num in ({marks(some)})", some
+        ).fetchall()
+        db.executemany(
+            "insert into words (words, rowid, body) values ('delete', ?, ?)",
+            [(num, searchable(path, text)) for num, text in rows],
+        )
         db.execute(f"delete from chunk where num in ({marks(some)})", some)
 
 

@@ -1,7 +1,9 @@
-"""The vectors of one model as a matrix in memory, grown as vectors are written: for the index of files.
+"""The vectors of one model as a matrix in memory, grown as vectors are written: for the index of
+files.
 
-A row stands for a text, or a part of one, by the hash of the whole; the nearest part counts. Rows of texts that are
-gone stay until the index is opened anew; whoever asks looks the hashes up, so they do no harm.
+A row stands for a text, or a part of one, by the hash of the whole; the nearest part counts. Rows
+of texts that are gone stay until the index is opened anew; whoever asks looks the hashes up, so
+they do no harm.
 """
 
 from __future__ import annotations
@@ -14,9 +16,13 @@ from reverie.store.columns import Floats
 
 
 class Matrix:
-    """Vectors by the hash of their text. Readers keep what they were given: catching up makes a new one."""
+    """Vectors by the hash of their text. Readers keep what they were given: catching up makes a new
+    one.
+    """
 
-    def __init__(self, model: str, last: int = 0, hashes: tuple[bytes, ...] = (), rows: Floats | None = None) -> None:
+    def __init__(
+        self, model: str, last: int = 0, hashes: tuple[bytes, ...] = (), rows: Floats | None = None
+    ) -> None:
         self.model, self.last, self.hashes = model, last, hashes
         self.rows = np.zeros((0, 0), np.float32) if rows is None else rows
         self.place: dict[bytes, list[int]] = {}
@@ -29,14 +35,20 @@ class Matrix:
         if not new:
             return self
         rows = np.stack([np.frombuffer(vector, "<f4") for _, _, vector in new])
-        return Matrix(self.model, new[-1][0], (*self.hashes, *(hash for _, hash, _ in new)),
-                      np.concatenate([self.rows, rows]) if len(self.rows) else rows)
+        return Matrix(
+            self.model,
+            new[-1][0],
+            (*self.hashes, *(hash for _, hash, _ in new)),
+            np.concatenate([self.rows, rows]) if len(self.rows) else rows,
+        )
 
     def _fits(self, vector: Floats) -> bool:
         return len(self.rows) > 0 and len(vector) == self.rows.shape[1]
 
     def best(self, vector: Floats, step: int, floor: float) -> Iterator[dict[bytes, float]]:
-        """The hashes with their cosines from the highest down to `floor`, some at a time, each once."""
+        """The hashes with their cosines from the highest down to `floor`, some at a time, each
+        once.
+        """
         if not self._fits(vector):
             return
         cosines = self.rows @ vector
@@ -60,5 +72,8 @@ class Matrix:
         """The cosine of each text that has a vector, by the caller's numbers."""
         if not self._fits(vector):
             return {}
-        return {num: float((self.rows[self.place[hash]] @ vector).max()) for num, hash in hashes.items()
-                if hash in self.place}
+        return {
+            num: float((self.rows[self.place[hash]] @ vector).max())
+            for num, hash in hashes.items()
+            if hash in self.place
+        }

@@ -1,7 +1,7 @@
 """The schema by numbered steps. `schema.sql` is what a fresh database looks like after all of them.
 
-`pragma user_version` says how many steps a file has taken. A file that has taken more than we know was written by
-a newer Reverie and is left alone.
+`pragma user_version` says how many steps a file has taken. A file that has taken more than we know
+was written by a newer Reverie and is left alone.
 """
 
 import sqlite3
@@ -10,7 +10,7 @@ from pathlib import Path
 from reverie.errors import NewerStore
 
 FOLDER = Path(__file__).parent / "migrations"
-LATEST = 3    # the number of the last file in migrations/; a test compares
+LATEST = 3  # the number of the last file in migrations/; a test compares
 
 
 def steps() -> list[Path]:
@@ -28,13 +28,15 @@ def migrate(db: sqlite3.Connection) -> int:
     """Take the steps that are missing, each in a transaction; returns how many were taken."""
     have = version(db)
     if have > LATEST:
-        raise NewerStore(f"This memory store has schema {have}, this Reverie knows {LATEST}. "
-                         "Upgrade with: pip install --upgrade reverie. Nothing was changed.")
+        raise NewerStore(
+            f"This memory store has schema {have}, this Reverie knows {LATEST}. "
+            "Upgrade with: pip install --upgrade reverie. Nothing was changed."
+        )
     taken = 0
     while have < LATEST:
         db.execute("begin immediate")
         try:
-            have = version(db)    # another process may have been quicker
+            have = version(db)  # another process may have been quicker
             if have < LATEST:
                 for statement in statements(steps()[have].read_text("utf-8")):
                     db.execute(statement)

@@ -1,10 +1,12 @@
 """BM25 of whole shards, from FTS5's own index but without FTS5's ranking.
 
-FTS5 needs 2.8 µs for each row it ranks, because it reads every row's size; the bare postings cost 0.5 µs. So the
-postings are read (term, row, one line for each occurrence), and the formula is worked out on columns. Frequencies are
-those of the memories that the asker may see: another project's texts do not shift the weights here.
+FTS5 needs 2.8 µs for each row it ranks, because it reads every row's size; the bare postings cost
+0.5 µs. So the postings are read (term, row, one line for each occurrence), and the formula is
+worked out on columns. Frequencies are those of the memories that the asker may see: another
+project's texts do not shift the weights here.
 
-BM25 (Robertson and Zaragoza, 2009) with k1 = 1.2 and b = 0.75; lengths in characters over their mean.
+BM25 (Robertson and Zaragoza, 2009) with k1 = 1.2 and b = 0.75; lengths in characters over their
+mean.
 """
 
 import sqlite3
@@ -17,26 +19,32 @@ import numpy as np
 from reverie.store.columns import Floats, Ints, Shard
 
 K1, B = 1.2, 0.75
-IDF_FLOOR = 1e-6          # a word that most memories contain says nothing, but it does say something was said
+IDF_FLOOR = (
+    1e-6  # a word that most memories contain says nothing, but it does say something was said
+)
 
 OCCURRENCES = 2_000
-"""Occurrences that one query may read: the rarest terms first, at least one. What does not fit stands in more than a
-few thousand memories each and would move little. Measured at 100,000 memories by `python -m bench.scale`."""
+"""Occurrences that one query may read: the rarest terms first, at least one. What does not fit
+stands in more than a few thousand memories each and would move little. Measured at 100,000 memories
+by `python -m bench.scale`.
+"""
 
-FURTHER = 4               # common words that are looked up in small spaces of a large file
-LOOKED_UP = 40_000        # and their memories that are looked at
+FURTHER = 4  # common words that are looked up in small spaces of a large file
+LOOKED_UP = 40_000  # and their memories that are looked at
 NUMBERS = """
     select group_concat(row, ' ')
     from (select rowid as row from words where words match ? and rowid between ? and ? order by rowid desc limit ?)
 """
 
-MOST_COMMON = 50_000      # tokens that are remembered as common
+MOST_COMMON = 50_000  # tokens that are remembered as common
 
-TOKENIZER = "porter unicode61 remove_diacritics 2"    # as in schema.sql
+TOKENIZER = "porter unicode61 remove_diacritics 2"  # as in schema.sql
 
 
 class Stemmer:
-    """What the index makes of a term, asked of FTS5 itself in a table of one row. Safe to use from many threads."""
+    """What the index makes of a term, asked of FTS5 itself in a table of one row. Safe to use from
+    many threads.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,7 +52,7 @@ class Stemmer:
         self._db.execute(f"create virtual table sample using fts5 (body, tokenize = '{TOKENIZER}')")
         self._db.execute("create virtual table token using fts5vocab (sample, 'instance')")
         self.tokens = lru_cache(maxsize=8_192)(self._tokens)
-        self._common: set[str] = set()         # tokens that occur too often to be read
+        self._common: set[str] = set()  # tokens that occur too often to be read
 
     def _tokens(self, term: str) -> tuple[str, ...]:
         with self._lock:
@@ -54,7 +62,9 @@ class Stemmer:
         return tuple(token for (token,) in found)
 
     def is_common(self, tokens: Sequence[str]) -> bool:
-        """Whether reading this term was given up before. A store that grows only makes it commoner."""
+        """Whether reading this term was given up before. A store that grows only makes
+        it commoner.
+        """
         return any(token in self._common for token in tokens)
 
     def found_common(self, token: str) -> None:
@@ -68,32 +78,47 @@ class Stemmer:
         self._db.close()
 
 
-def scores(db: sqlite3.Connection, stemmer: Stemmer, terms: Sequence[str], shards: Sequence[Shard]) -> list[Floats]:
+def scores(
+    db: sqlite3.Connection, stemmer: Stemmer, terms: Sequence[str], shards: Sequence[Shard]
+) -> list[Floats]:
     """BM25 of every row of every shard; 0 where no term occurs."""
     found = [np.zeros(shard.n, np.float32) for shard in shards]
     total = sum(shard.n for shard in shards)
-    mean = sum(float(shard.length[:shard.n].sum()) for shard in shards) / total if total else 1.0
+    mean = sum(float(shard.length[: shard.n].sum()) for shard in shards) / total if total else 1.0
     asked = sorted({stemmer.tokens(term) for term in terms} - {()})
     for numbers in looked_up(db, stemmer, asked, shards):
         hits = [rows_of(numbers, shard) for shard in shards]
         frequency = sum(len(rows) for rows, _ in hits)
-        idf = max(IDF_FLOOR, float(np.log((total - frequency + 0.5) / (frequency + 0.5)))) if frequency else 0.0
+        idf = (
+            max(IDF_FLOOR, float(np.log((total - frequency + 0.5) / (frequency + 0.5))))
+            if frequency
+            else 0.0
+        )
         for (rows, times), shard, score in zip(hits, shards, found, strict=True):
             size = K1 * (1 - B + B * shard.length[rows] / max(mean, 1.0))
             score[rows] += (idf * times * (K1 + 1) / (times + size)).astype(np.float32)
     for shard, score in zip(shards, found, strict=True):
-        score[~shard.counts[:shard.n]] = 0.0
+        score[~shard.counts[: shard.n]] = 0.0
     return found
 
 
-def looked_up(db: sqlite3.Connection, stemmer: Stemmer, asked: Sequence[tuple[str, ...]],
-              shards: Sequence[Shard]) -> Iterator[tuple[Ints, Ints]]:
+def looked_up(
+    db: sqlite3.Connection,
+    stemmer: Stemmer,
+    asked: Sequence[tuple[str, ...]],
+    shards: Sequence[Shard],
+) -> Iterator[tuple[Ints, Ints]]:
     """(memory numbers, how often) of the terms that can be afforded.
 
-    That is those that together occur at most OCCURRENCES times, the rarest first and at least one. What is common in
-    the file may be rare in the asked spaces: where they are the smaller part, some further terms are looked up there.
+    That is those that together occur at most OCCURRENCES times, the rarest first and at least one.
+    What is common in the file may be rare in the asked spaces: where they are the smaller part,
+    some further terms are looked up there.
     """
-    read = [(tokens, found) for tokens in asked if (found := affordable(db, stemmer, tokens)) is not None]
+    read = [
+        (tokens, found)
+        for tokens in asked
+        if (found := affordable(db, stemmer, tokens)) is not None
+    ]
     common = [tokens for tokens in asked if tokens not in {tokens for tokens, _ in read}]
     spent = 0
     for tokens, (numbers, times) in sorted(read, key=lambda one: (int(one[1][1].sum()), one[0])):
@@ -112,8 +137,12 @@ def looked_up(db: sqlite3.Connection, stemmer: Stemmer, asked: Sequence[tuple[st
             yield within(db, tokens, shards)
 
 
-def affordable(db: sqlite3.Connection, stemmer: Stemmer, tokens: Sequence[str]) -> tuple[Ints, Ints] | None:
-    """The postings of a term, or None if one of its tokens is too common. Counting first would cost as much again."""
+def affordable(
+    db: sqlite3.Connection, stemmer: Stemmer, tokens: Sequence[str]
+) -> tuple[Ints, Ints] | None:
+    """The postings of a term, or None if one of its tokens is too common. Counting first would cost
+    as much again.
+    """
     if stemmer.is_common(tokens):
         return None
     found = None
@@ -139,8 +168,12 @@ def smaller_part(db: sqlite3.Connection, shards: Sequence[Shard]) -> bool:
     return 0 < total < last / 2
 
 
-def within(db: sqlite3.Connection, tokens: Sequence[str], shards: Sequence[Shard]) -> tuple[Ints, Ints]:
-    """(memory numbers in order, once each) of the newest LOOKED_UP memories with a term, from about these shards."""
+def within(
+    db: sqlite3.Connection, tokens: Sequence[str], shards: Sequence[Shard]
+) -> tuple[Ints, Ints]:
+    """(memory numbers in order, once each) of the newest LOOKED_UP memories with a term, from about
+    these shards.
+    """
     first = min(int(shard.num[0]) for shard in shards)
     last = max(int(shard.num[shard.n - 1]) for shard in shards)
     phrase = f'"{" ".join(tokens)}"'
@@ -172,7 +205,7 @@ def postings(db: sqlite3.Connection, token: str, most: int = -1) -> tuple[Ints, 
     row = db.execute(POSTINGS, (token, most)).fetchone()
     docs = np.fromstring(row[0] or "", np.int64, sep=" ")
     starts = np.flatnonzero(np.concatenate([[True], docs[1:] != docs[:-1]])) if len(docs) else docs
-    return docs[starts], np.diff(starts, append=len(docs))     # they come in order
+    return docs[starts], np.diff(starts, append=len(docs))  # they come in order
 
 
 def rows_of(found: tuple[Ints, Ints], shard: Shard) -> tuple[Ints, Ints]:
@@ -181,10 +214,10 @@ def rows_of(found: tuple[Ints, Ints], shard: Shard) -> tuple[Ints, Ints]:
     if not shard.n or not len(numbers):
         return numbers[:0], times[:0]
     first, last = int(shard.num[0]), int(shard.num[shard.n - 1])
-    if last - first == shard.n - 1:        # nobody else wrote in between: the place is the distance
+    if last - first == shard.n - 1:  # nobody else wrote in between: the place is the distance
         low, high = np.searchsorted(numbers, (first, last + 1))
         return numbers[low:high] - first, times[low:high]
-    places = np.searchsorted(shard.num[:shard.n], numbers)
+    places = np.searchsorted(shard.num[: shard.n], numbers)
     places[places == shard.n] = 0
     here = shard.num[places] == numbers
     return places[here], times[here]

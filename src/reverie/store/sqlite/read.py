@@ -1,4 +1,6 @@
-"""Reading memories, edges, events and history. Every function takes a connection and returns values."""
+"""Reading memories, edges, events and history. Every function takes a connection and returns
+values.
+"""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -39,7 +41,7 @@ PAIRS = """
     from edge e join memory one on one.id = e.src join memory other on other.id = e.dst
     where e.rel in ({rels}) and one.retired_at is null and other.retired_at is null
 """
-BATCH = 500    # ids in one query
+BATCH = 500  # ids in one query
 
 T = TypeVar("T")
 
@@ -51,7 +53,7 @@ def marks(values: Sequence[object]) -> str:
 
 def batches(values: Sequence[T]) -> Iterator[tuple[T, ...]]:
     """The values, as many at once as one query may have."""
-    return (tuple(values[start:start + BATCH]) for start in range(0, len(values), BATCH))
+    return (tuple(values[start : start + BATCH]) for start in range(0, len(values), BATCH))
 
 
 def get(db: sqlite3.Connection, ids: Sequence[str]) -> list[Memory]:
@@ -87,18 +89,28 @@ def tests_of(where: Filter) -> tuple[list[str], list[object]]:
             tests.append(test)
             args.append(value)
     if where.having:
-        tests.append("details is not null and exists (select 1 from json_each(details) where key = ?)")
+        tests.append(
+            "details is not null and exists (select 1 from json_each(details) where key = ?)"
+        )
         args.append(where.having)
     if where.paths:
-        tests.append(f"details is not null and json_extract(details, '$.path') in ({marks(where.paths)})")
+        tests.append(
+            f"details is not null and json_extract(details, '$.path') in ({marks(where.paths)})"
+        )
         args.extend(where.paths)
     if where.below:
-        tests.append("details is not null and substr(json_extract(details, '$.path'), 1, length(?)) = ?")
+        tests.append(
+            "details is not null and substr(json_extract(details, '$.path'), 1, length(?)) = ?"
+        )
         args.extend([f"{where.below}/"] * 2)
     for tag in where.tags:
-        tests.append("exists (select 1 from edge where src = memory.id and rel = 'has_tag' and dst = ?)")
+        tests.append(
+            "exists (select 1 from edge where src = memory.id and rel = 'has_tag' and dst = ?)"
+        )
         args.append(tag_node(tag))
-    if where.session:      # the rarest of them all: the pluses keep the other indexes out, "<> ''" lets this one in
+    if (
+        where.session
+    ):  # the rarest of them all: the pluses keep the other indexes out, "<> ''" lets this one in
         tests = [f"+{test}" if test.startswith(("space in", "kind in")) else test for test in tests]
         tests += ["session = ?", "session <> ''"]
         args.append(where.session)
@@ -122,7 +134,9 @@ def triggered(db: sqlite3.Connection, spaces: Sequence[str]) -> Iterator[Memory]
 
 def tagged(db: sqlite3.Connection, tags: Sequence[str], spaces: Sequence[str]) -> list[int]:
     """The numbers of memories that count and carry all of the tags."""
-    some = " intersect ".join(["select src from edge where dst = ? and rel = 'has_tag'"] * len(tags))
+    some = " intersect ".join(
+        ["select src from edge where dst = ? and rel = 'has_tag'"] * len(tags)
+    )
     sql = f"select num from memory where id in ({some}) and retired_at is null and space in ({marks(spaces)})"
     return [num for (num,) in db.execute(sql, (*map(tag_node, tags), *spaces))]
 
@@ -156,9 +170,15 @@ def every_edge(db: sqlite3.Connection, after: tuple[str, str, str], limit: int) 
     return [Edge(*row) for row in db.execute(sql, (*after, limit))]
 
 
-def between(db: sqlite3.Connection, rels: Sequence[str], spaces: Sequence[str], limit: int) -> list[Edge]:
-    """Edges of these relations whose ends both count, each pair once, what was written last first."""
-    inside = f"and one.space in ({marks(spaces)}) and other.space in ({marks(spaces)})" if spaces else ""
+def between(
+    db: sqlite3.Connection, rels: Sequence[str], spaces: Sequence[str], limit: int
+) -> list[Edge]:
+    """Edges of these relations whose ends both count, each pair once, what was written
+    last first.
+    """
+    inside = (
+        f"and one.space in ({marks(spaces)}) and other.space in ({marks(spaces)})" if spaces else ""
+    )
     pairs = PAIRS.format(what="e.src, e.rel, e.dst, e.weight", rels=marks(rels))
     sql = f"{pairs} {inside} order by max(one.num, other.num) desc, one.num limit ?"
     found: dict[frozenset[str], Edge] = {}
@@ -169,13 +189,24 @@ def between(db: sqlite3.Connection, rels: Sequence[str], spaces: Sequence[str], 
 
 def undecided(db: sqlite3.Connection) -> int:
     """How many pairs of memories that count wait for a decision."""
-    pairs = PAIRS.format(what="distinct min(e.src, e.dst), max(e.src, e.dst)", rels=marks(UNDECIDED))
+    pairs = PAIRS.format(
+        what="distinct min(e.src, e.dst), max(e.src, e.dst)", rels=marks(UNDECIDED)
+    )
     count: int = db.execute(f"select count(*) from ({pairs})", UNDECIDED).fetchone()[0]
     return count
 
 
-def events(db: sqlite3.Connection, *, after: int, before: int | None, verbs: Sequence[str], session: str | None,
-           space: str | None, newest: bool, limit: int) -> list[Event]:
+def events(
+    db: sqlite3.Connection,
+    *,
+    after: int,
+    before: int | None,
+    verbs: Sequence[str],
+    session: str | None,
+    space: str | None,
+    newest: bool,
+    limit: int,
+) -> list[Event]:
     """Events between two numbers, oldest or newest first."""
     tests: list[str] = ["seq > ?"]
     args: list[object] = [after]
@@ -189,8 +220,9 @@ def events(db: sqlite3.Connection, *, after: int, before: int | None, verbs: Seq
         if value is not None:
             tests.append(f"{column} = ?")
             args.append(value)
-    # A session's newest events must not be looked for by verb: the plus keeps that index out. The one of sessions is
-    # partial; SQLite takes it only where its condition is said again, for the value is not known when it plans.
+    # A session's newest events must not be looked for by verb: the plus keeps that index out. The
+    # one of sessions is partial; SQLite takes it only where its condition is said again, for the
+    # value is not known when it plans.
     if session:
         tests = [*(test.replace("verb in", "+verb in") for test in tests), "session <> ''"]
     order = "desc" if newest else "asc"
@@ -198,8 +230,9 @@ def events(db: sqlite3.Connection, *, after: int, before: int | None, verbs: Seq
     return [to_event(row) for row in db.execute(sql, (*args, limit))]
 
 
-def talks(db: sqlite3.Connection, verbs: Sequence[str], space: str, containing: Sequence[str],
-          limit: int) -> list[Talk]:
+def talks(
+    db: sqlite3.Connection, verbs: Sequence[str], space: str, containing: Sequence[str], limit: int
+) -> list[Talk]:
     """Conversations, the latest first."""
     tests, args = [f"verb in ({marks(verbs)})", "session <> ''"], [*verbs]
     if space:
@@ -209,13 +242,16 @@ def talks(db: sqlite3.Connection, verbs: Sequence[str], space: str, containing: 
     sql = f"""
         select session, space, min(seq), max(seq), min(at), max(at), count(*)
         from event
-        where {' and '.join(tests)}
+        where {" and ".join(tests)}
         group by session, space
-        {f'having {holds}' if holds else ''}
+        {f"having {holds}" if holds else ""}
         order by max(seq) desc
         limit ?
     """
-    return [Talk(*row) for row in db.execute(sql, (*args, *(text.lower() for text in containing), limit))]
+    return [
+        Talk(*row)
+        for row in db.execute(sql, (*args, *(text.lower() for text in containing), limit))
+    ]
 
 
 def event(db: sqlite3.Connection, seq: int) -> Event | None:
@@ -226,18 +262,25 @@ def event(db: sqlite3.Connection, seq: int) -> Event | None:
 
 def history(db: sqlite3.Connection, memory_id: str) -> list[Record]:
     """What was done to a memory, oldest first."""
-    return [to_record(row) for row in db.execute(f"{RECORDS} where c.memory = ? order by c.seq, c.place", (memory_id,))]
+    return [
+        to_record(row)
+        for row in db.execute(f"{RECORDS} where c.memory = ? order by c.seq, c.place", (memory_id,))
+    ]
 
 
 def changes_of(db: sqlite3.Connection, seq: int) -> list[Record]:
     """What an event changed, in order."""
-    return [to_record(row) for row in db.execute(f"{RECORDS} where c.seq = ? order by c.place", (seq,))]
+    return [
+        to_record(row) for row in db.execute(f"{RECORDS} where c.seq = ? order by c.place", (seq,))
+    ]
 
 
 def altered_since(db: sqlite3.Connection, at: float, spaces: Sequence[str]) -> list[Record]:
-    """What was revised or retired after a moment, newest first. The clock may have jumped: every event is looked at.
+    """What was revised or retired after a moment, newest first. The clock may have jumped: every
+    event is looked at.
 
-    One event may alter a thousand memories, and its payload would be read for each: it is left out, and so is `after`.
+    One event may alter a thousand memories, and its payload would be read for each: it is left out,
+    and so is `after`.
     """
     sql = f"""
         {BEFORE} cross join memory m on m.id = c.memory
@@ -248,9 +291,15 @@ def altered_since(db: sqlite3.Connection, at: float, spaces: Sequence[str]) -> l
 
 
 def altered_after(db: sqlite3.Connection, seq: int) -> list[Record]:
-    """What was added, revised or retired after an event, oldest first; without payload and `after`, as above."""
-    return [to_record(row) for row in db.execute(
-        f"{BEFORE} where c.seq > ? and c.op <> 'link' order by c.seq, c.place", (seq,))]
+    """What was added, revised or retired after an event, oldest first; without payload and `after`,
+    as above.
+    """
+    return [
+        to_record(row)
+        for row in db.execute(
+            f"{BEFORE} where c.seq > ? and c.op <> 'link' order by c.seq, c.place", (seq,)
+        )
+    ]
 
 
 @contextmanager
@@ -260,7 +309,9 @@ def deadline(db: sqlite3.Connection, within: float | None) -> Iterator[None]:
         yield
         return
     end = ticks() + within
-    db.set_progress_handler(lambda: ticks() > end, 2_000)    # asked every 2,000 steps of SQLite, some 20 µs
+    db.set_progress_handler(
+        lambda: ticks() > end, 2_000
+    )  # asked every 2,000 steps of SQLite, some 20 µs
     try:
         yield
     except sqlite3.OperationalError as err:
@@ -270,12 +321,18 @@ def deadline(db: sqlite3.Connection, within: float | None) -> Iterator[None]:
         db.set_progress_handler(None, 0)
 
 
-def words(db: sqlite3.Connection, terms: Sequence[str], where: Filter, limit: int,
-          now: float | None = None) -> Iterator[list[tuple[str, float]]]:
-    """(id, BM25) of memories that count, fit and contain any of the terms, best first; then perhaps a longer list.
+def words(
+    db: sqlite3.Connection,
+    terms: Sequence[str],
+    where: Filter,
+    limit: int,
+    now: float | None = None,
+) -> Iterator[list[tuple[str, float]]]:
+    """(id, BM25) of memories that count, fit and contain any of the terms, best first; then perhaps
+    a longer list.
 
-    What can be afforded depends on the whole file, what is found on the asked spaces: where the rarest terms stand
-    only in other spaces, the common ones are looked up as well.
+    What can be afforded depends on the whole file, what is found on the asked spaces: where the
+    rarest terms stand only in other spaces, the common ones are looked up as well.
     """
     asked = affordable(db, terms, db.execute("select max(num) from memory").fetchone()[0] or 0)
     if not asked or limit <= 0 or not where.spaces:
@@ -288,7 +345,7 @@ def words(db: sqlite3.Connection, terms: Sequence[str], where: Filter, limit: in
     sql = f"""
         select memory.id, -w.rank
         from words w cross join memory on memory.num = w.rowid
-        where w.words match ? and {' and '.join(tests)}
+        where w.words match ? and {" and ".join(tests)}
         order by w.rank
         limit ?
     """
@@ -297,19 +354,28 @@ def words(db: sqlite3.Connection, terms: Sequence[str], where: Filter, limit: in
     left = [term for term in terms if term not in asked]
     if left and len(found) < limit:
         known = {id for id, _ in found}
-        found += [(id, COMMON) for id in common(db, left, where, (tests, args), limit) if id not in known]
+        found += [
+            (id, COMMON) for id in common(db, left, where, (tests, args), limit) if id not in known
+        ]
         yield sorted(found, key=lambda row: (-row[1], row[0]))[:limit]
 
 
 # Each by itself is a look at one end of the index; asked for at once, all of it is read.
 ENDS = "select (select min(num) from memory where space = ?1), (select max(num) from memory where space = ?1)"
-COMMON = 0.01    # BM25 of a match of nothing but words so common that ranking them cannot be afforded
+COMMON = 0.01  # BM25 of a match of nothing but words so common that ranking them cannot be afforded
 LOOKED_UP = 20_000
-"""Newest rows of such words that are looked at: 20 ms if none of them is in the asked spaces, far less if all are."""
+"""Newest rows of such words that are looked at: 20 ms if none of them is in the asked spaces, far
+less if all are.
+"""
 
 
-def common(db: sqlite3.Connection, terms: Sequence[str], where: Filter, tests: tuple[list[str], list[object]],
-           limit: int) -> list[str]:
+def common(
+    db: sqlite3.Connection,
+    terms: Sequence[str],
+    where: Filter,
+    tests: tuple[list[str], list[object]],
+    limit: int,
+) -> list[str]:
     """Ids of memories that fit and contain any of the terms, newest first, unranked."""
     ends = [num for space in where.spaces for num in db.execute(ENDS, (space,)).fetchone() if num]
     sql = f"""
@@ -317,7 +383,7 @@ def common(db: sqlite3.Connection, terms: Sequence[str], where: Filter, tests: t
         from (select rowid as row from words where words match ? and rowid between ? and ?
               order by rowid desc limit {LOOKED_UP}) w
         cross join memory on memory.num = w.row
-        where {' and '.join(tests[0])}
+        where {" and ".join(tests[0])}
         limit ?
     """
     args = (matching(terms), min(ends, default=0), max(ends, default=0), *tests[1], limit)
@@ -330,14 +396,18 @@ def matching(terms: Sequence[str]) -> str:
 
 
 POSTINGS = 6_000
-"""Rows that one query may score: FTS5 takes about 2 µs for each, so a common word alone would cost 0.2 s in a
-million memories. The rarest terms come first; what no longer fits says little. Measured at 100,000 memories."""
+"""Rows that one query may score: FTS5 takes about 2 µs for each, so a common word alone would cost
+0.2 s in a million memories. The rarest terms come first; what no longer fits says little. Measured
+at 100,000 memories.
+"""
 
 
 def affordable(db: sqlite3.Connection, terms: Sequence[str], rows: int) -> list[str]:
-    """The rarest terms whose postings together stay within POSTINGS; at least the rarest one that occurs.
+    """The rarest terms whose postings together stay within POSTINGS; at least the rarest one that
+    occurs.
 
-    A table `words` of fewer `rows` than POSTINGS is asked for everything, and so is any for one term.
+    A table `words` of fewer `rows` than POSTINGS is asked for everything, and so is any for one
+    term.
     """
     if len(terms) <= 1:
         return list(terms)
@@ -358,7 +428,9 @@ COUNT = "select count(*) from (select rowid from words where words match ? limit
 
 
 def occurrences(db: sqlite3.Connection, term: str, rows: int) -> int:
-    """In how many rows a term occurs, counted up to a limit beyond which it cannot be afforded anyway."""
+    """In how many rows a term occurs, counted up to a limit beyond which it cannot be afforded
+    anyway.
+    """
     count: int = db.execute(COUNT, (f'"{term}"', min(rows, POSTINGS + 1))).fetchone()[0]
     return count
 
@@ -367,7 +439,6 @@ def cursor(db: sqlite3.Connection, name: str) -> int:
     """A reader's position."""
     row = db.execute("select seq from cursor where name = ?", (name,)).fetchone()
     return row[0] if row else 0
-
 
 
 # Waiting for vectors
@@ -380,7 +451,9 @@ def embeds_now(db: sqlite3.Connection) -> str:
 
 
 def waiting(db: sqlite3.Connection, limit: int, model: str | None) -> list[tuple[str, str]]:
-    """(id, text) of memories without a vector of the model, newest first; where it has no queue, by looking."""
+    """(id, text) of memories without a vector of the model, newest first; where it has no queue, by
+    looking.
+    """
     model = embeds_now(db) if model is None else model
     known = not model or db.execute("select 1 from embedder where model = ?", (model,)).fetchone()
     return db.execute(QUEUED if known else MISSING, (model, limit)).fetchall()

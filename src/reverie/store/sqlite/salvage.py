@@ -1,7 +1,8 @@
 """Getting everything readable out of a damaged file. The damaged file itself is kept.
 
-Rows are read table by table; where a page is broken, the range of row numbers is halved until only the rows on that
-page are lost. What the damaged file no longer has is taken from the newest backup, if there is one.
+Rows are read table by table; where a page is broken, the range of row numbers is halved until only
+the rows on that page are lost. What the damaged file no longer has is taken from the newest backup,
+if there is one.
 """
 
 import sqlite3
@@ -16,23 +17,33 @@ from reverie.store.sqlite.transfer import dump, load
 
 # Tables with row numbers, and an index that knows them too.
 CANONICAL = {"memory": ("num", "memory_by_space"), "event": ("seq", "event_by_verb")}
-KEYED = {"edge": 4, "change": 6, "cursor": 2, "meta": 2}       # tables without, and their columns
-BLIND = 1 << 14    # numbers that are tried where nothing says how many rows there were
+KEYED = {"edge": 4, "change": 6, "cursor": 2, "meta": 2}  # tables without, and their columns
+BLIND = 1 << 14  # numbers that are tried where nothing says how many rows there were
 
 
 def salvage(path: Path, damaged: Path, backups: list[Path]) -> list[Problem]:
-    """A new database at `path` from what is readable in `damaged` and, for the rest, in the newest backup."""
+    """A new database at `path` from what is readable in `damaged` and, for the rest, in the newest
+    backup.
+    """
     problems = []
     with closing(sqlite3.connect(path, isolation_level=None)) as fresh:
         migrate(fresh)
         fresh.execute("begin immediate")
         lost = copy(damaged, fresh)
-        problems.append(Problem("file", "the file was damaged; a copy of it is kept", repaired=True))
+        problems.append(
+            Problem("file", "the file was damaged; a copy of it is kept", repaired=True)
+        )
         if lost:
-            problems.append(Problem("file", f"could not be read: {', '.join(lost)}", repaired=False))
+            problems.append(
+                Problem("file", f"could not be read: {', '.join(lost)}", repaired=False)
+            )
         for backup in backups[:1]:
             taken = from_backup(backup, fresh)
-            problems.append(Problem("file", f"{taken} memories came from the backup {backup.name}", repaired=True))
+            problems.append(
+                Problem(
+                    "file", f"{taken} memories came from the backup {backup.name}", repaired=True
+                )
+            )
         problems += [problem for problem in verify(fresh, repair=True) if not problem.repaired]
         fresh.execute("insert or replace into meta (name, value) values (?, 'yes')", (UNLOGGED,))
         fresh.execute("commit")
@@ -61,7 +72,11 @@ def copy_all(old: sqlite3.Connection, fresh: sqlite3.Connection) -> list[str]:
                 put(fresh, table, row)
         if gaps:
             lost.append(f"{gaps} rows of {table}")
-    lost += [f"some of {table}" for table, width in KEYED.items() if not copy_keyed(old, fresh, table, width)]
+    lost += [
+        f"some of {table}"
+        for table, width in KEYED.items()
+        if not copy_keyed(old, fresh, table, width)
+    ]
     return lost
 
 
@@ -94,9 +109,14 @@ def until_broken(old: sqlite3.Connection, sql: str) -> Iterator[tuple[object, ..
         yield None
 
 
-def readable(old: sqlite3.Connection, table: str, key: str, index: str) -> Iterator[tuple[object, ...] | None]:
+def readable(
+    old: sqlite3.Connection, table: str, key: str, index: str
+) -> Iterator[tuple[object, ...] | None]:
     """Rows in order of their number; None for each one that cannot be read."""
-    for source in (table, f"{table} indexed by {index}"):    # where the table's ends are broken, an index knows them
+    for source in (
+        table,
+        f"{table} indexed by {index}",
+    ):  # where the table's ends are broken, an index knows them
         try:
             low, high = old.execute(f"select min({key}), max({key}) from {source}").fetchone()
         except sqlite3.Error:
@@ -107,10 +127,14 @@ def readable(old: sqlite3.Connection, table: str, key: str, index: str) -> Itera
     yield from between(old, table, key, 0, BLIND)
 
 
-def between(old: sqlite3.Connection, table: str, key: str, low: int, high: int) -> Iterator[tuple[object, ...] | None]:
+def between(
+    old: sqlite3.Connection, table: str, key: str, low: int, high: int
+) -> Iterator[tuple[object, ...] | None]:
     """Rows `low` to `high`; a broken range is halved until the broken rows stand alone."""
     try:
-        rows = old.execute(f"select * from {table} where {key} between ? and ? order by {key}", (low, high)).fetchall()
+        rows = old.execute(
+            f"select * from {table} where {key} between ? and ? order by {key}", (low, high)
+        ).fetchall()
     except sqlite3.Error:
         if low >= high:
             yield None
@@ -123,12 +147,16 @@ def between(old: sqlite3.Connection, table: str, key: str, low: int, high: int) 
 
 
 def from_backup(backup: Path, fresh: sqlite3.Connection) -> int:
-    """What the backup has and the salvaged file lacks: memories with their edges, and if no event was left, all."""
+    """What the backup has and the salvaged file lacks: memories with their edges, and if no event
+    was left, all.
+    """
     some = fresh.execute("select 1 from event limit 1").fetchone()
     wanted = ("memory", "edge") if some else ("memory", "edge", "event", "vector", "cursor")
     try:
         # immutable: a backup is a finished file, and reading it must not leave a journal beside it
-        with closing(sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as old:
+        with closing(
+            sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        ) as old:
             return load(fresh, (row for row in dump(old) if row["type"] in wanted)).get("memory", 0)
     except sqlite3.Error:
         return 0

@@ -1,8 +1,9 @@
 """Columns in memory, kept up to date with the file: one shard a space, the few spaces used last.
 
-New memories are those with a higher `num` than the shard has seen, new vectors those with a higher `serial`, and
-what was altered stands in `change`. After a purge or a repair the generation in `meta` is another one, and
-everything is loaded afresh. `pragma data_version` and our own count of writes say when nothing happened at all.
+New memories are those with a higher `num` than the shard has seen, new vectors those with a higher
+`serial`, and what was altered stands in `change`. After a purge or a repair the generation in
+`meta` is another one, and everything is loaded afresh. `pragma data_version` and our own count of
+writes say when nothing happened at all.
 """
 
 import sqlite3
@@ -16,8 +17,8 @@ import numpy as np
 from reverie.store.columns import Corpus, Floats, Shard
 from reverie.store.sqlite.postings import Stemmer, scores
 
-KEPT = 16          # spaces kept in memory, least recently used go first
-CHUNK = 20_000     # rows fetched at a time
+KEPT = 16  # spaces kept in memory, least recently used go first
+CHUNK = 20_000  # rows fetched at a time
 
 NEW_ROWS = """
     select num, id, at, length(text), session, speaker, kind, substr(rtrim(text), -1) = '?', expires_at,
@@ -72,7 +73,9 @@ class Shards:
         """The shards of these spaces, up to date."""
         with self.lock:
             self.refresh(db, writes)
-            shards = tuple(shard.snapshot() for space in spaces if (shard := self.shard(db, space)).n)
+            shards = tuple(
+                shard.snapshot() for space in spaces if (shard := self.shard(db, space)).n
+            )
             return Corpus(shards, self.names, self.codes)
 
     def scores(self, db: sqlite3.Connection, corpus: Corpus, terms: Sequence[str]) -> list[Floats]:
@@ -85,7 +88,7 @@ class Shards:
         version = (db.execute("pragma data_version").fetchone()[0], writes)
         if version == self.seen.version:
             return
-        db.execute("begin")           # one moment in time for all that is read here
+        db.execute("begin")  # one moment in time for all that is read here
         try:
             self.catch_up(db)
         finally:
@@ -111,7 +114,9 @@ class Shards:
 
     def find_dims(self, db: sqlite3.Connection) -> int:
         """The length of this model's vectors; 0 while there are none."""
-        row = db.execute("select length(vec) from vector where model = ? limit 1", (self.model,)).fetchone()
+        row = db.execute(
+            "select length(vec) from vector where model = ? limit 1", (self.model,)
+        ).fetchone()
         return row[0] // 4 if row else 0
 
     def shard(self, db: sqlite3.Connection, space: str) -> Shard:
@@ -132,13 +137,27 @@ class Shards:
     def take_rows(self, db: sqlite3.Connection, space: str, shard: Shard) -> None:
         """Memories that are newer than the shard's last."""
         last = int(shard.num[shard.n - 1]) if shard.n else 0
-        for num, id, at, length, session, speaker, kind, asks, ends, counts in db.execute(NEW_ROWS, (space, last)):
-            shard.append(num, id, at, length, self.code(session), self.code(speaker), self.code(kind), bool(asks),
-                         moment(ends), bool(counts))
+        for num, id, at, length, session, speaker, kind, asks, ends, counts in db.execute(
+            NEW_ROWS, (space, last)
+        ):
+            shard.append(
+                num,
+                id,
+                at,
+                length,
+                self.code(session),
+                self.code(speaker),
+                self.code(kind),
+                bool(asks),
+                moment(ends),
+                bool(counts),
+            )
 
     def take_altered(self, db: sqlite3.Connection) -> None:
         """What was revised, retired or restored since the last event seen."""
-        for num, space, length, asks, ends, counts, known in db.execute(ALTERED, (self.model, self.seen.event)):
+        for num, space, length, asks, ends, counts, known in db.execute(
+            ALTERED, (self.model, self.seen.event)
+        ):
             shard = self.by_space.get(space)
             row = shard.place.get(num) if shard else None
             if shard and row is not None:
@@ -157,7 +176,11 @@ class Shards:
 
     def put(self, shard: Shard, rows: Sequence[tuple[int, bytes]]) -> None:
         """Vectors by memory number; those of another length are left out."""
-        known = [(shard.place[num], vec) for num, vec in rows if num in shard.place and len(vec) == 4 * shard.dims]
+        known = [
+            (shard.place[num], vec)
+            for num, vec in rows
+            if num in shard.place and len(vec) == 4 * shard.dims
+        ]
         shard.put([row for row, _ in known], to_vectors([vec for _, vec in known], shard.dims))
 
     def code(self, name: str) -> int:

@@ -1,7 +1,9 @@
-"""Vectors in the table: little-endian float32, unit length, with the model that made them and their text's hash.
+"""Vectors in the table: little-endian float32, unit length, with the model that made them and their
+text's hash.
 
-The hash makes the table an embedding cache as well: a text that was embedded once is never embedded again (C71).
-It also keeps a slow embedder honest: a vector of a text that was revised meanwhile is thrown away.
+The hash makes the table an embedding cache as well: a text that was embedded once is never embedded
+again (C71). It also keeps a slow embedder honest: a vector of a text that was revised meanwhile is
+thrown away.
 """
 
 import sqlite3
@@ -14,16 +16,25 @@ from reverie.store.sqlite.write import HAS_VECTOR, QUEUE_MISSING
 from reverie.words import fingerprint
 
 
-def put(db: sqlite3.Connection, model: str, vectors: Mapping[str, np.ndarray], hashes: Mapping[str, bytes]) -> int:
-    """Keep vectors by memory id, if the text is still the one that was embedded. Those of other models stay."""
+def put(
+    db: sqlite3.Connection,
+    model: str,
+    vectors: Mapping[str, np.ndarray],
+    hashes: Mapping[str, bytes],
+) -> int:
+    """Keep vectors by memory id, if the text is still the one that was embedded. Those of other
+    models stay.
+    """
     kept = 0
     for id, vector in vectors.items():
         row = db.execute("select num, text from memory where id = ?", (id,)).fetchone()
         if row is None or fingerprint(row[1]) != hashes[id]:
             continue
         blob = np.ascontiguousarray(vector, "<f4").tobytes()
-        db.execute("insert or replace into vector (memory, model, hash, vec) values (?, ?, ?, ?)",
-                   (row[0], model, hashes[id], blob))
+        db.execute(
+            "insert or replace into vector (memory, model, hash, vec) values (?, ?, ?, ?)",
+            (row[0], model, hashes[id], blob),
+        )
         db.execute(HAS_VECTOR, (row[0], model))
         kept += 1
     return kept
@@ -48,7 +59,9 @@ def of_memories(db: sqlite3.Connection, model: str, ids: Sequence[str]) -> dict[
     """Vectors by memory id."""
     found: dict[str, np.ndarray] = {}
     for some in batches(ids):
-        sql = f"select m.id, v.vec from memory m join vector v on v.memory = m.num where m.id in ({marks(some)}) " \
-              "and v.model = ?"
+        sql = (
+            f"select m.id, v.vec from memory m join vector v on v.memory = m.num where m.id in ({marks(some)}) "
+            "and v.model = ?"
+        )
         found.update({id: np.frombuffer(vec, "<f4") for id, vec in db.execute(sql, (*some, model))})
     return found

@@ -1,7 +1,8 @@
 """Making changes so: each function works inside the caller's transaction.
 
-What was there before is kept in `change`, beside the event that caused it; history and undo read it there.
-The word index, tag edges and the queue for vectors follow a memory's text in the same transaction.
+What was there before is kept in `change`, beside the event that caused it; history and undo read it
+there. The word index, tag edges and the queue for vectors follow a memory's text in the same
+transaction.
 """
 
 import sqlite3
@@ -22,10 +23,13 @@ from reverie.store.sqlite.rows import (
 from reverie.words import indexable
 
 INSERT_EVENT = "insert into event (at, verb, space, session, payload) values (?, ?, ?, ?, ?)"
-INSERT_CHANGE = "insert into change (memory, seq, place, op, before, after) values (?, ?, ?, ?, ?, ?)"
+INSERT_CHANGE = (
+    "insert into change (memory, seq, place, op, before, after) values (?, ?, ?, ?, ?, ?)"
+)
 INSERT_MEMORY = f"insert into memory ({COLUMNS}) values ({', '.join('?' * len(FIELDS))})"
 INSERT_WORDS = "insert into words (rowid, body) values (?, ?)"
-AWAITED = "select '' as model union all select model from embedder"    # whose vectors a text waits for; '' is any
+# whose vectors a text waits for; '' is any
+AWAITED = "select '' as model union all select model from embedder"
 INSERT_PENDING = f"insert or ignore into pending (model, memory) select model, ? from ({AWAITED})"
 DELETE_PENDING = f"delete from pending where memory = ? and model in ({AWAITED})"
 HAS_VECTOR = "delete from pending where memory = ? and model in (?, '')"
@@ -50,8 +54,14 @@ ADVANCE = """
     on conflict (name) do update set seq = max(seq, excluded.seq)
 """
 
-SPOKEN = {"text", "title", "tags", "files"}    # fields that the word index covers
-SHELVED = {"space", "session", "speaker", "kind", "at"}    # fields that columns in memory are arranged by
+SPOKEN = {"text", "title", "tags", "files"}  # fields that the word index covers
+SHELVED = {
+    "space",
+    "session",
+    "speaker",
+    "kind",
+    "at",
+}  # fields that columns in memory are arranged by
 
 
 def body_of(memory: Memory) -> str:
@@ -79,12 +89,16 @@ def advance(db: sqlite3.Connection, name: str, seq: int) -> None:
 
 
 def claim(db: sqlite3.Connection, name: str, seq: int) -> None:
-    """Move a cursor forward in the transaction that does the work; Conflict if somebody else has done it already.
+    """Move a cursor forward in the transaction that does the work; Conflict if somebody else has
+    done it already.
 
-    A settler that slept through its lease (a stopped process, a closed laptop) would otherwise learn the same twice.
+    A settler that slept through its lease (a stopped process, a closed laptop) would otherwise
+    learn the same twice.
     """
     if db.execute(CLAIM, (name, seq)).rowcount == 0:
-        raise Conflict(f"The reader {name} has been beyond event {seq} already: somebody else did this meanwhile")
+        raise Conflict(
+            f"The reader {name} has been beyond event {seq} already: somebody else did this meanwhile"
+        )
 
 
 def make(db: sqlite3.Connection, seq: int, place: int, change: Change) -> None:
@@ -102,11 +116,27 @@ def make(db: sqlite3.Connection, seq: int, place: int, change: Change) -> None:
             link(db, edge, seq, place)
 
 
-def note(db: sqlite3.Connection, memory: str, seq: int, place: int, op: str,
-         before: Mapping[str, Any] | None = None, after: Mapping[str, Any] | None = None) -> None:
+def note(
+    db: sqlite3.Connection,
+    memory: str,
+    seq: int,
+    place: int,
+    op: str,
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+) -> None:
     """Keep what an event did to a memory."""
-    db.execute(INSERT_CHANGE, (memory, seq, place, op,
-                               None if before is None else to_json(before), None if after is None else to_json(after)))
+    db.execute(
+        INSERT_CHANGE,
+        (
+            memory,
+            seq,
+            place,
+            op,
+            None if before is None else to_json(before),
+            None if after is None else to_json(after),
+        ),
+    )
 
 
 def add(db: sqlite3.Connection, memory: Memory) -> None:
@@ -121,7 +151,9 @@ def add(db: sqlite3.Connection, memory: Memory) -> None:
         db.execute(UPSERT_EDGE, (memory.id, "has_tag", tag_node(tag), 1.0))
 
 
-def revise(db: sqlite3.Connection, id: str, fields: Mapping[str, Any], seq: int, place: int, op: str) -> None:
+def revise(
+    db: sqlite3.Connection, id: str, fields: Mapping[str, Any], seq: int, place: int, op: str
+) -> None:
     """Other values in some columns; words, tags and vector follow."""
     unknown = set(fields) - set(FIELDS) | ({"id"} & set(fields))
     if unknown:
@@ -133,8 +165,15 @@ def revise(db: sqlite3.Connection, id: str, fields: Mapping[str, Any], seq: int,
         values = [to_column(name, value) for name, value in changed.items()]
         db.execute(f"update memory set {sets} where num = ?", (*values, num))
         follow(db, num, old, changed)
-    note(db, id, seq, place, op, {n: to_plain(n, getattr(old, n)) for n in changed},
-         {n: to_plain(n, v) for n, v in changed.items()})
+    note(
+        db,
+        id,
+        seq,
+        place,
+        op,
+        {n: to_plain(n, getattr(old, n)) for n in changed},
+        {n: to_plain(n, v) for n, v in changed.items()},
+    )
 
 
 def fetch(db: sqlite3.Connection, id: str) -> tuple[int, Memory]:
@@ -148,7 +187,9 @@ def fetch(db: sqlite3.Connection, id: str) -> tuple[int, Memory]:
 def follow(db: sqlite3.Connection, num: int, old: Memory, changed: Mapping[str, Any]) -> None:
     """Let what is derived follow the changed fields."""
     if SPOKEN & changed.keys():
-        new = to_memory(db.execute(f"select {COLUMNS} from memory where num = ?", (num,)).fetchone())
+        new = to_memory(
+            db.execute(f"select {COLUMNS} from memory where num = ?", (num,)).fetchone()
+        )
         db.execute("update words set body = ? where rowid = ?", (body_of(new), num))
     if "text" in changed:
         db.execute("delete from vector where memory = ?", (num,))
@@ -157,7 +198,10 @@ def follow(db: sqlite3.Connection, num: int, old: Memory, changed: Mapping[str, 
         bump(db)
     if "tags" in changed:
         for tag in set(old.tags) - set(changed["tags"]):
-            db.execute("delete from edge where src = ? and rel = 'has_tag' and dst = ?", (old.id, tag_node(tag)))
+            db.execute(
+                "delete from edge where src = ? and rel = 'has_tag' and dst = ?",
+                (old.id, tag_node(tag)),
+            )
         for tag in changed["tags"]:
             db.execute(UPSERT_EDGE, (old.id, "has_tag", tag_node(tag), 1.0))
 
@@ -165,18 +209,28 @@ def follow(db: sqlite3.Connection, num: int, old: Memory, changed: Mapping[str, 
 def link(db: sqlite3.Connection, edge: Edge, seq: int, place: int) -> None:
     """Set an edge's weight, or take it away at weight 0."""
     key = (edge.src, edge.rel, edge.dst)
-    old = db.execute("select weight from edge where src = ? and rel = ? and dst = ?", key).fetchone()
+    old = db.execute(
+        "select weight from edge where src = ? and rel = ? and dst = ?", key
+    ).fetchone()
     if edge.weight > 0:
         db.execute(UPSERT_EDGE, (*key, edge.weight))
     else:
         db.execute("delete from edge where src = ? and rel = ? and dst = ?", key)
     named = {"rel": edge.rel, "dst": edge.dst}
-    note(db, edge.src, seq, place, "link", {**named, "weight": old[0] if old else 0.0},
-         {**named, "weight": edge.weight})
+    note(
+        db,
+        edge.src,
+        seq,
+        place,
+        "link",
+        {**named, "weight": old[0] if old else 0.0},
+        {**named, "weight": edge.weight},
+    )
 
 
 def bump(db: sqlite3.Connection) -> None:
     """Tell every process that columns in memory are out of date as a whole."""
-    db.execute("insert into meta (name, value) values ('generation', '1') "
-               "on conflict (name) do update set value = cast(value as integer) + 1")
-
+    db.execute(
+        "insert into meta (name, value) values ('generation', '1') "
+        "on conflict (name) do update set value = cast(value as integer) + 1"
+    )

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from reverie.lifecycle.transfer import Imported
     from reverie.settle.taking import TakenAlong
 
-OURS = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{[^{}]*"type":\s*"reverie"')      # begins an export
-HEAD = 4_096             # bytes that are looked at for it
-TALKS = 1 << 20          # and for a conversation
-NAMED = 20               # bad records that are named one by one
-NOTHING = 2              # how it ends where nothing could be read: as with other input that cannot be used
+OURS = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{[^{}]*"type":\s*"reverie"')  # begins an export
+HEAD = 4_096  # bytes that are looked at for it
+TALKS = 1 << 20  # and for a conversation
+NAMED = 20  # bad records that are named one by one
+NOTHING = 2  # how it ends where nothing could be read: as with other input that cannot be used
 CLAUDE = "claude-code"
-TALK = "conversation"    # of Claude Code's: it is learned from
+TALK = "conversation"  # of Claude Code's: it is learned from
 
 
 def register(app: typer.Typer) -> None:
@@ -38,21 +38,37 @@ def import_(
     desk: Desk,
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="PATH…", help="Files of reverie export (“-” is stdin), or another program's memories. "
-                       "Without one: what programs keep in this project and in your home, where nothing is here yet."),
+        typer.Argument(
+            metavar="PATH…",
+            help="Files of reverie export (“-” is stdin), or another program's memories. "
+            "Without one: what programs keep in this project and in your home, where nothing is here yet.",
+        ),
     ] = None,
     system: Annotated[
         str,
-        typer.Option("--from", metavar="PROGRAM", help="jcode, zuckerman, aircher, jaato, mem0, claude-code, "
-                     "skills or basic-memory; without it that is found out."),
+        typer.Option(
+            "--from",
+            metavar="PROGRAM",
+            help="jcode, zuckerman, aircher, jaato, mem0, claude-code, "
+            "skills or basic-memory; without it that is found out.",
+        ),
     ] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Of another program: only tell what would come.")] = False,
-    untrusted: Annotated[
-        bool, typer.Option("--untrusted", help="Somebody else's memories: each waits until it is approved.")
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Of another program: only tell what would come.")
     ] = False,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows of an export that are bad.")] = False,
+    untrusted: Annotated[
+        bool,
+        typer.Option(
+            "--untrusted", help="Somebody else's memories: each waits until it is approved."
+        ),
+    ] = False,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave out rows of an export that are bad.")
+    ] = False,
 ) -> None:
-    """Take in what export wrote, or what another program remembers. What is there already is left alone."""
+    """Take in what export wrote, or what another program remembers. What is there already is left
+    alone.
+    """
     if not files:
         if system or skip_bad:
             raise BadInput("Name what to take in: reverie import PATH")
@@ -63,20 +79,27 @@ def import_(
     for file in files if others or dry_run or untrusted else ():
         place = config.here() / file.expanduser()
         if found[file] is None and str(file) != "-" and not is_export(place):
-            raise BadInput(nobodys(file) if place.exists() else f"There is no file or folder {file}")
+            raise BadInput(
+                nobodys(file) if place.exists() else f"There is no file or folder {file}"
+            )
     if others and len(others) < len(found):
-        raise BadInput("An export of Reverie and memories of another program, one after the other please")
+        raise BadInput(
+            "An export of Reverie and memories of another program, one after the other please"
+        )
     if others:
         along(desk, others, dry_run, untrusted)
         return
     if dry_run or untrusted:
-        raise BadInput("--dry-run and --untrusted are for memories of other programs; this is an export of Reverie")
+        raise BadInput(
+            "--dry-run and --untrusted are for memories of other programs; this is an export of Reverie"
+        )
     exported(desk, files, skip_bad)
 
 
 def whose(file: Path, system: str) -> str | None:
-    """Whose memories a path holds: a program's name, TALK for a conversation, "" for a folder that is still to be
-    looked into; None for an export of Reverie, or what is no path. `system` is what the user says that it is.
+    """Whose memories a path holds: a program's name, TALK for a conversation, "" for a folder that
+    is still to be looked into; None for an export of Reverie, or what is no path. `system` is what
+    the user says that it is.
     """
     from reverie.importing import detect
 
@@ -94,8 +117,11 @@ def whose(file: Path, system: str) -> str | None:
 def nobodys(file: Path) -> str:
     """That a file is nothing we know, and what to do."""
     from reverie.importing import NAMES
-    return (f"{file} is no export of Reverie, nor does it look like anything of {', '.join(NAMES)}. If it is, say "
-            "which with --from")
+
+    return (
+        f"{file} is no export of Reverie, nor does it look like anything of {', '.join(NAMES)}. If it is, say "
+        "which with --from"
+    )
 
 
 def is_export(place: Path) -> bool:
@@ -115,7 +141,7 @@ def is_transcript(place: Path) -> bool:
     with place.open("rb") as opened:
         head, more = opened.read(TALKS), opened.read(1)
     try:
-        return read(head[:head.rfind(b"\n") + 1] if more else head).form == "claude"
+        return read(head[: head.rfind(b"\n") + 1] if more else head).form == "claude"
     except BadInput:
         return False
 
@@ -131,7 +157,9 @@ def along(desk: Desk, files: Mapping[Path, str], dry_run: bool, untrusted: bool)
                 continue
             desk.telling(f"reading {file.name}", 0, None)
             place = config.here() / file.expanduser()
-            done = mind.import_from(place, system, space=desk.space, untrusted=untrusted, dry_run=dry_run)
+            done = mind.import_from(
+                place, system, space=desk.space, untrusted=untrusted, dry_run=dry_run
+            )
             desk.telling.rest()
             told.append({"path": str(file), **as_json(done)})
             empty |= nothing_of(done.plan)
@@ -147,7 +175,9 @@ def along(desk: Desk, files: Mapping[Path, str], dry_run: bool, untrusted: bool)
 
 def nothing_of(plan: "Plan") -> bool:
     """Whether nothing could be read of what there was. What its owner refuses could be."""
-    return not (plan.changes or plan.events or plan.known) and any(not one.refused for one in plan.bad)
+    return not (plan.changes or plan.events or plan.known) and any(
+        not one.refused for one in plan.bad
+    )
 
 
 def beside(desk: Desk, dry_run: bool, untrusted: bool) -> None:
@@ -157,19 +187,30 @@ def beside(desk: Desk, dry_run: bool, untrusted: bool) -> None:
         if not dry_run:
             hand_over(desk, mind)
     if desk.json:
-        say.document({"space": desk.space, "dry_run": dry_run, "imports": [
-            {"path": str(one.path), "left": one.left, **as_json(one.done)} for one in found]})
+        say.document(
+            {
+                "space": desk.space,
+                "dry_run": dry_run,
+                "imports": [
+                    {"path": str(one.path), "left": one.left, **as_json(one.done)} for one in found
+                ],
+            }
+        )
         return
     for one in found:
         tell(one.path, one.done, dry_run or one.left)
         if one.left:
-            say.note(f"  Left as it is, for there are memories here already. To add them: reverie import {one.path}")
+            say.note(
+                f"  Left as it is, for there are memories here already. To add them: reverie import {one.path}"
+            )
     if not found:
         from reverie.importing import FORMATS
 
         known = ", ".join(row.name for row in FORMATS if row.user or row.project)
-        say.tell(f"None of {known} keeps memories in this project or in your home. What others keep, name: "
-                 "reverie import PATH, for instance ~/.claude/projects/PROJECT of Claude Code")
+        say.tell(
+            f"None of {known} keeps memories in this project or in your home. What others keep, name: "
+            "reverie import PATH, for instance ~/.claude/projects/PROJECT of Claude Code"
+        )
 
 
 def learn_from(desk: Desk, mind: Mind, file: Path, dry_run: bool) -> None:
@@ -178,7 +219,9 @@ def learn_from(desk: Desk, mind: Mind, file: Path, dry_run: bool) -> None:
     from reverie.surfaces.commands.learn import tell as tell_learned
 
     if dry_run:
-        raise BadInput(f"{file} is a conversation. See what it would teach with: reverie replay {file}")
+        raise BadInput(
+            f"{file} is a conversation. See what it would teach with: reverie replay {file}"
+        )
     for result in learned(desk, mind, file):
         if not desk.json:
             tell_learned(result)
@@ -187,9 +230,17 @@ def learn_from(desk: Desk, mind: Mind, file: Path, dry_run: bool) -> None:
 def as_json(done: "TakenAlong") -> dict[str, Any]:
     """An import as JSON values."""
     plan = done.plan
-    return {"from": done.system, "event": done.event, "new": plan.kinds, "links": plan.links,
-            "deeds": len(plan.events), "known": plan.known, "redacted": list(plan.redacted),
-            "bad": [one._asdict() for one in plan.bad], "remarks": list(plan.remarks)}
+    return {
+        "from": done.system,
+        "event": done.event,
+        "new": plan.kinds,
+        "links": plan.links,
+        "deeds": len(plan.events),
+        "known": plan.known,
+        "redacted": list(plan.redacted),
+        "bad": [one._asdict() for one in plan.bad],
+        "remarks": list(plan.remarks),
+    }
 
 
 def tell(file: Path, done: "TakenAlong", dry_run: bool) -> None:
@@ -197,12 +248,20 @@ def tell(file: Path, done: "TakenAlong", dry_run: bool) -> None:
     plan = done.plan
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in plan.kinds.items())
     memories = sum(plan.kinds.values())
-    parts = [f"{memories:,} {plural('memory', memories)}{f' ({kinds})' if kinds else ''}",
-             f"{plan.links:,} {plural('link', plan.links)}",
-             *([f"{len(plan.events):,} {plural('deed', len(plan.events))} for the log"] if plan.events else [])]
+    parts = [
+        f"{memories:,} {plural('memory', memories)}{f' ({kinds})' if kinds else ''}",
+        f"{plan.links:,} {plural('link', plan.links)}",
+        *(
+            [f"{len(plan.events):,} {plural('deed', len(plan.events))} for the log"]
+            if plan.events
+            else []
+        ),
+    ]
     before = f" {plan.known:,} were there already." if plan.known else ""
     back = f" Back: reverie undo {done.event}" if done.event else ""
-    say.tell(f"{file} ({done.system}): {'would bring' if dry_run else 'new:'} {', '.join(parts)}.{before}{back}")
+    say.tell(
+        f"{file} ({done.system}): {'would bring' if dry_run else 'new:'} {', '.join(parts)}.{before}{back}"
+    )
     for remark in plan.remarks:
         say.note(f"  {remark}.")
     if plan.redacted:
@@ -231,10 +290,18 @@ def exported(desk: Desk, files: Sequence[Path], skip_bad: bool) -> None:
     for _, one in done:
         taken.update(one.new)
     if desk.json:
-        say.document({"new": dict(taken), "left_out": sum(one.left_out for _, one in done),
-                      "unknown": dict(sum((Counter(one.unknown) for _, one in done), Counter[str]())),
-                      "bad": [{"file": str(file), "row": bad.row, "why": bad.why}
-                              for file, one in done for bad in one.bad]})
+        say.document(
+            {
+                "new": dict(taken),
+                "left_out": sum(one.left_out for _, one in done),
+                "unknown": dict(sum((Counter(one.unknown) for _, one in done), Counter[str]())),
+                "bad": [
+                    {"file": str(file), "row": bad.row, "why": bad.why}
+                    for file, one in done
+                    for bad in one.bad
+                ],
+            }
+        )
         return
     if taken:
         say.tell(f"New: {', '.join(f'{n:,} {plural(kind, n)}' for kind, n in taken.items())}.")
@@ -261,7 +328,9 @@ def tell_left_out(file: Path, one: "Imported") -> None:
     """Which rows of a file were left out, and why; and what there was no place for."""
     if one.unknown:
         said = ", ".join(f"{what} ({times:,})" for what, times in one.unknown.items())
-        say.note(f"{file}: this Reverie does not know, and left out: {said}. A newer one may have written it.")
+        say.note(
+            f"{file}: this Reverie does not know, and left out: {said}. A newer one may have written it."
+        )
     if one.left_out:
         say.note(f"{file}: {one.left_out:,} {plural('row', one.left_out)} left out.")
     for bad in one.bad:

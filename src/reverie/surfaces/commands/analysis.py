@@ -30,21 +30,32 @@ def sql(
     desk: Desk,
     query: Annotated[
         list[str] | None,
-        typer.Argument(metavar="SQL", help="One statement in DuckDB's dialect; “-” reads it from stdin."),
+        typer.Argument(
+            metavar="SQL", help="One statement in DuckDB's dialect; “-” reads it from stdin."
+        ),
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Answer with CSV, a header first.")] = False,
     parquet: Annotated[
-        Path | None, typer.Option("--parquet", metavar="FOLDER", help="Write every table as a file into a new folder.")
+        Path | None,
+        typer.Option(
+            "--parquet", metavar="FOLDER", help="Write every table as a file into a new folder."
+        ),
     ] = None,
 ) -> None:
-    """Ask the log of what was done in SQL (extra `analytics`); without a query, what there is to ask about."""
+    """Ask the log of what was done in SQL (extra `analytics`); without a query, what there is to
+    ask about.
+    """
     if parquet is not None and (query or as_csv):
-        raise BadInput("Give a query or --parquet FOLDER, not both. A query's rows go into a file with --csv")
+        raise BadInput(
+            "Give a query or --parquet FOLDER, not both. A query's rows go into a file with --csv"
+        )
     with desk.mind() as mind:
         if parquet is not None:
             answer_written(desk, parquet, mind.export_parquet(parquet, space=desk.space))
         elif query:
-            answer_rows(desk, mind.sql(reading.given_or_stdin(query), space=desk.space), as_csv=as_csv)
+            answer_rows(
+                desk, mind.sql(reading.given_or_stdin(query), space=desk.space), as_csv=as_csv
+            )
         else:
             with mind.analysis(space=desk.space) as log:
                 answer_tables(desk, log.tables())
@@ -66,13 +77,20 @@ def answer_tables(desk: Desk, tables: "list[Asked]") -> None:
         return
     for one in tables:
         say.tell(f"{one.name}  {one.about}.")
-        say.tell("    " + ", ".join(f"{column} {type.lower()}" for column, type in one.columns.items()))
+        say.tell(
+            "    " + ", ".join(f"{column} {type.lower()}" for column, type in one.columns.items())
+        )
 
 
 def answer_rows(desk: Desk, answer: "Answer", *, as_csv: bool) -> None:
     """Give every row."""
     if desk.json:
-        say.document({"columns": answer.columns, "rows": [[plain(value) for value in row] for row in answer.rows]})
+        say.document(
+            {
+                "columns": answer.columns,
+                "rows": [[plain(value) for value in row] for row in answer.rows],
+            }
+        )
     elif as_csv:
         seen = say.safe if sys.stdout.isatty() else str
         writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -87,7 +105,9 @@ def answer_rows(desk: Desk, answer: "Answer", *, as_csv: bool) -> None:
 
 
 def plain(value: Any) -> Any:
-    """A value of DuckDB's as JSON has it: moments in ISO's form, numbers that JSON lacks as words."""
+    """A value of DuckDB's as JSON has it: moments in ISO's form, numbers that JSON
+    lacks as words.
+    """
     match value:
         case Mapping():
             return {str(name): plain(inner) for name, inner in value.items()}

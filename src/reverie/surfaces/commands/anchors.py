@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 PANEL = "Code"
 
 Id = Annotated[
-    str | None, typer.Argument(metavar="ID", autocompletion=complete.ids, help="The memory's id, mem_….")
+    str | None,
+    typer.Argument(metavar="ID", autocompletion=complete.ids, help="The memory's id, mem_…."),
 ]
 Place = "PATH[:SYMBOL]"
 
@@ -31,15 +32,23 @@ def about(
     desk: Desk,
     id: Id = None,
     on: Annotated[
-        list[str] | None, typer.Option("--on", metavar=Place, help="Code that it is about. Repeatable.")
+        list[str] | None,
+        typer.Option("--on", metavar=Place, help="Code that it is about. Repeatable."),
     ] = None,
     off: Annotated[
-        list[str] | None, typer.Option("--off", metavar=Place, help="Code that it is not about. Repeatable.")
+        list[str] | None,
+        typer.Option("--off", metavar=Place, help="Code that it is not about. Repeatable."),
     ] = None,
-    still_true: Annotated[bool, typer.Option("--still-true", help="It holds for the code as it is now.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many are listed, at most.")] = 20,
+    still_true: Annotated[
+        bool, typer.Option("--still-true", help="It holds for the code as it is now.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="How many are listed, at most.")
+    ] = 20,
 ) -> None:
-    """Of which code a memory speaks, then and now; without an id, what speaks of code that has changed or gone."""
+    """Of which code a memory speaks, then and now; without an id, what speaks of code that has
+    changed or gone.
+    """
     if not id and (on or off or still_true):
         raise BadInput("Say which memory: reverie about ID")
     with desk.mind() as mind:
@@ -73,7 +82,9 @@ def listed(desk: Desk, found: "list[Memory]") -> None:
     if not found:
         say.tell("Nothing speaks of code that has changed.")
         return
-    say.note("See both versions: reverie about ID. It holds: reverie about ID --still-true. Else: reverie forget ID")
+    say.note(
+        "See both versions: reverie about ID. It holds: reverie about ID --still-true. Else: reverie forget ID"
+    )
 
 
 def tell(one: "Spoken") -> None:
@@ -82,5 +93,7 @@ def tell(one: "Spoken") -> None:
     moved = f" (was {one.was})" if one.was else ""
     say.tell(f"{place}{moved}: {one.words or 'as it was when it was said'}")
     if one.state and one.then != one.now:
-        for line in unified_diff(one.then.splitlines(), one.now.splitlines(), "then", "now", lineterm="", n=2):
+        for line in unified_diff(
+            one.then.splitlines(), one.now.splitlines(), "then", "now", lineterm="", n=2
+        ):
             say.tell(f"    {line}")

@@ -14,33 +14,49 @@ if TYPE_CHECKING:
 
 PANEL = "Code"
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A name: print, Console.print, or rich/console.py:print.")]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="A name: print, Console.print, or rich/console.py:print."),
+]
 Where = Annotated[
-    Path | None, typer.Option("--in", metavar="FOLDER", help="A folder of the repository (default: this one).")
+    Path | None,
+    typer.Option("--in", metavar="FOLDER", help="A folder of the repository (default: this one)."),
 ]
 
 
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
-    for name, function in (("index", index), ("map", map_), ("callers", callers), ("symbol", symbol),
-                           ("snippets", snippets)):
+    for name, function in (
+        ("index", index),
+        ("map", map_),
+        ("callers", callers),
+        ("symbol", symbol),
+        ("snippets", snippets),
+    ):
         command(app, name, panel=PANEL, spaced=False)(function)
 
 
 def note_gaps(mind: "Mind", root: Path | None) -> None:
     """Say that answers may lack, where indexing has not come to its end."""
     if not mind.code_is_whole(root):
-        say.note("The index is not whole: indexing is going on or was interrupted. Go on with: reverie index")
+        say.note(
+            "The index is not whole: indexing is going on or was interrupted. Go on with: reverie index"
+        )
 
 
 def index(
     desk: Desk,
     path: Annotated[
-        Path | None, typer.Argument(metavar="PATH", help="The folder (default: the repository of this one).")
+        Path | None,
+        typer.Argument(metavar="PATH", help="The folder (default: the repository of this one)."),
     ] = None,
-    forget: Annotated[bool, typer.Option("--forget", help="Erase what was indexed of it instead.")] = False,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Erase what was indexed of it instead.")
+    ] = False,
 ) -> None:
-    """Read the code of a repository: what it defines, and who uses what. Only what changed is parsed again."""
+    """Read the code of a repository: what it defines, and who uses what. Only what changed is
+    parsed again.
+    """
     with desk.mind() as mind:
         if forget:
             mind.forget_code(path or Path())
@@ -49,7 +65,9 @@ def index(
             done = mind.index_code(path, desk.telling)
             desk.telling.rest()
     if desk.json:
-        say.document({**done._asdict(), "size": done.size._asdict()} if done else {"forgotten": True})
+        say.document(
+            {**done._asdict(), "size": done.size._asdict()} if done else {"forgotten": True}
+        )
     elif done is None:
         say.tell("What was indexed of it is erased.")
     else:
@@ -63,15 +81,22 @@ def answer_indexed(done: "Mapped") -> None:
         f"{done.size.symbols:,} symbols, {done.size.edges:,} uses."
     )
     if done.skipped:
-        say.note("Left out: " + ", ".join(f"{count:,} {why}" for why, count in sorted(done.skipped.items())) + ".")
+        say.note(
+            "Left out: "
+            + ", ".join(f"{count:,} {why}" for why, count in sorted(done.skipped.items()))
+            + "."
+        )
 
 
 def map_(
     desk: Desk,
     focus: Annotated[
-        list[str] | None, typer.Option("--focus", metavar="NAME", help="A file or symbol to look from. Repeatable.")
+        list[str] | None,
+        typer.Option("--focus", metavar="NAME", help="A file or symbol to look from. Repeatable."),
     ] = None,
-    tokens: Annotated[int, typer.Option("--tokens", "-t", min=1, help="How long it may be.")] = 1_000,
+    tokens: Annotated[
+        int, typer.Option("--tokens", "-t", min=1, help="How long it may be.")
+    ] = 1_000,
     root: Where = None,
 ) -> None:
     """The most important functions and classes of a repository."""
@@ -89,7 +114,9 @@ def map_(
 def callers(
     desk: Desk,
     name: Name,
-    sure: Annotated[bool, typer.Option("--sure", help="Only calls that are known to mean it.")] = False,
+    sure: Annotated[
+        bool, typer.Option("--sure", help="Only calls that are known to mean it.")
+    ] = False,
     root: Where = None,
 ) -> None:
     """Where a function, method or class is called, across files."""
@@ -104,8 +131,10 @@ def callers(
     for one in found:
         doubt = "" if one.sure else "?  "
         where = f" of {one.to}" if several and one.to else ""
-        say.tell(f"{doubt}{say.one_line(one.path)}:{one.line}  {one.within or 'the file itself'}  → {one.name}{where}  "
-                 f"{', '.join(one.why)}")  # fmt: skip
+        say.tell(
+            f"{doubt}{say.one_line(one.path)}:{one.line}  {one.within or 'the file itself'}  → {one.name}{where}  "
+            f"{', '.join(one.why)}"
+        )
     if not found:
         say.tell(f"Nothing calls {name}." if known else f"Nothing is called {name} here.")
 
@@ -124,7 +153,9 @@ def symbol(
         say.document({"symbols": [one._asdict() for one in found]})
         return
     for one in found:
-        say.tell(f"{say.one_line(one.path)}:{one.first}-{one.last}  {one.kind}  {one.name}  {one.head}")
+        say.tell(
+            f"{say.one_line(one.path)}:{one.first}-{one.last}  {one.kind}  {one.name}  {one.head}"
+        )
     if not found:
         say.tell(f"Nothing is called {name} here.")
 
@@ -132,7 +163,10 @@ def symbol(
 def snippets(
     desk: Desk,
     text: Annotated[
-        list[str], typer.Argument(metavar="TEXT", help="Code, or words for what it does; “-” reads it from stdin.")
+        list[str],
+        typer.Argument(
+            metavar="TEXT", help="Code, or words for what it does; “-” reads it from stdin."
+        ),
     ],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many, at most.")] = 10,
     lines: Annotated[int, typer.Option("--lines", min=0, help="Lines of each to show.")] = 6,
@@ -146,7 +180,9 @@ def snippets(
         return
     for one in found:
         name = one.symbol or "the file itself"
-        say.tell(f"{one.path}:{one.first}-{one.last}  {name}  {one.score:.2f}  {', '.join(one.why)}")
+        say.tell(
+            f"{one.path}:{one.first}-{one.last}  {name}  {one.score:.2f}  {', '.join(one.why)}"
+        )
         shown = one.text.split("\n")
         for line in shown[:lines]:
             say.tell(f"    {line}")

@@ -15,8 +15,13 @@ from reverie.surfaces.desk import Desk, Limit, command
 PANEL = "What happened"
 WEEK = 7
 
-Since = Annotated[str, typer.Option(metavar="WHEN", help="From then on: a date, a time, a span (3d).")]
-Until = Annotated[str, typer.Option(metavar="WHEN", help="Up to then, included: a date (its end), a time, a span.")]
+Since = Annotated[
+    str, typer.Option(metavar="WHEN", help="From then on: a date, a time, a span (3d).")
+]
+Until = Annotated[
+    str,
+    typer.Option(metavar="WHEN", help="Up to then, included: a date (its end), a time, a span."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -28,30 +33,47 @@ def register(app: typer.Typer) -> None:
 
 def recount(
     desk: Desk,
-    what: Annotated[list[str], typer.Argument(metavar="WHAT", help="What happened; “-” reads it from stdin.")],
+    what: Annotated[
+        list[str], typer.Argument(metavar="WHAT", help="What happened; “-” reads it from stdin.")
+    ],
     who: Annotated[str, typer.Option(help="Who did it, or was there.")] = "",
-    when: Annotated[str, typer.Option(metavar="WHEN", help="When: 2026-03-15, 2026-03-15T09:30, 3d (ago).")] = "",
+    when: Annotated[
+        str, typer.Option(metavar="WHEN", help="When: 2026-03-15, 2026-03-15T09:30, 3d (ago).")
+    ] = "",
     where: Annotated[str, typer.Option(help="Where.")] = "",
     why: Annotated[str, typer.Option(help="Why.")] = "",
     outcome: Annotated[str, typer.Option(help="What came of it.")] = "",
     task: Annotated[bool, typer.Option("--task", help="It was a piece of work.")] = False,
-    because: Annotated[list[str] | None, typer.Option(metavar="ID", help="What led to it; may be repeated.",
-                                                      autocompletion=complete.ids)] = None,
+    because: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID", help="What led to it; may be repeated.", autocompletion=complete.ids
+        ),
+    ] = None,
 ) -> None:
     """Keep what happened: who, what, when, where, why."""
     with desk.mind() as mind:
         kept = mind.recount(
-            reading.given_or_stdin(what), who=who, when=reading.moment_before(when, clock.now()), where=where, why=why,
-            outcome=outcome, kind="task" if task else "event", space=desk.space, provenance="user_stated",
+            reading.given_or_stdin(what),
+            who=who,
+            when=reading.moment_before(when, clock.now()),
+            where=where,
+            why=why,
+            outcome=outcome,
+            kind="task" if task else "event",
+            space=desk.space,
+            provenance="user_stated",
             because=because or (),
-        )  # fmt: skip
+        )
         hand_over(desk, mind)
     answer_kept(desk, [kept], many=False)
 
 
 def chain(
     desk: Desk,
-    id: Annotated[str, typer.Argument(metavar="ID", autocompletion=complete.ids, help="A memory, mem_….")],
+    id: Annotated[
+        str, typer.Argument(metavar="ID", autocompletion=complete.ids, help="A memory, mem_….")
+    ],
     limit: Limit = 20,
 ) -> None:
     """What led to a memory, and what came of it, in the order in which it happened."""
@@ -66,7 +88,9 @@ def chain(
 
 def episodes(
     desk: Desk,
-    words: Annotated[list[str] | None, typer.Argument(metavar="WORDS", help="Each must occur.")] = None,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="WORDS", help="Each must occur.")
+    ] = None,
     since: Since = "",
     until: Until = "",
     session: Annotated[str, typer.Option(help="Only from this conversation.")] = "",
@@ -75,18 +99,28 @@ def episodes(
     """What happened, newest first, by time and by words in what, who, where and why."""
     first, last = range_of(since, until)
     with desk.mind() as mind:
-        found = mind.episodes(" ".join(words or ()), since=first, until=last, session=session, limit=limit,
-                              space=desk.space)
+        found = mind.episodes(
+            " ".join(words or ()),
+            since=first,
+            until=last,
+            session=session,
+            limit=limit,
+            space=desk.space,
+        )
     answer_found(desk, found, f"No such episode in {desk.space}.", "episodes")
 
 
 def journal(
     desk: Desk,
-    day: Annotated[str, typer.Argument(metavar="DAY", help="2026-03-15, today or yesterday (UTC).")] = "",
+    day: Annotated[
+        str, typer.Argument(metavar="DAY", help="2026-03-15, today or yesterday (UTC).")
+    ] = "",
     since: Since = "",
     until: Until = "",
 ) -> None:
-    """A timeline by day: episodes, tasks, decisions, feelings, conversations (default: the last seven days)."""
+    """A timeline by day: episodes, tasks, decisions, feelings, conversations (default: the last
+    seven days).
+    """
     if day and (since or until):
         raise BadInput("Give a day, or --since and --until")
     first, last = (named_day(day), named_day(day)) if day else range_of(since, until)
@@ -95,10 +129,22 @@ def journal(
     with desk.mind() as mind:
         found = mind.journal(first, last, space=desk.space)
     if desk.json:
-        say.document({"space": desk.space, "days": [{
-            **one._asdict(), **{name: [say.as_json(memory) for memory in getattr(one, name)]
-                                for name in ("episodes", "tasks", "decisions", "feelings")},
-            "conversations": [chat._asdict() for chat in one.conversations]} for one in found]})
+        say.document(
+            {
+                "space": desk.space,
+                "days": [
+                    {
+                        **one._asdict(),
+                        **{
+                            name: [say.as_json(memory) for memory in getattr(one, name)]
+                            for name in ("episodes", "tasks", "decisions", "feelings")
+                        },
+                        "conversations": [chat._asdict() for chat in one.conversations],
+                    }
+                    for one in found
+                ],
+            }
+        )
     elif found:
         from reverie.surfaces import show
 
@@ -110,7 +156,9 @@ def journal(
 def range_of(since: str, until: str) -> tuple[float | None, float | None]:
     """Two moments as people write them; a date means its beginning, and its end."""
     now = clock.now()
-    return reading.moment_before(since, now, "--since"), reading.moment_to_look_from(until, now, "--until")
+    return reading.moment_before(since, now, "--since"), reading.moment_to_look_from(
+        until, now, "--until"
+    )
 
 
 def today() -> date:

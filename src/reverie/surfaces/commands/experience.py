@@ -1,4 +1,6 @@
-"""Commands of experience: fix, coedited, touched, workflows, log; and what `stats --tools` and `learn --git` do."""
+"""Commands of experience: fix, coedited, touched, workflows, log; and what `stats --tools` and
+`learn --git` do.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,8 +20,13 @@ PANEL = "Experience"
 
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
-    for name, function in (("fix", fix), ("coedited", coedited), ("touched", touched), ("workflows", workflows),
-                           ("log", log)):  # fmt: skip
+    for name, function in (
+        ("fix", fix),
+        ("coedited", coedited),
+        ("touched", touched),
+        ("workflows", workflows),
+        ("log", log),
+    ):
         command(app, name, panel=PANEL)(function)
 
 
@@ -27,22 +34,45 @@ def fix(
     desk: Desk,
     error: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ERROR", help="What a command printed; nothing or “-” reads it from stdin."),
+        typer.Argument(
+            metavar="ERROR", help="What a command printed; nothing or “-” reads it from stdin."
+        ),
     ] = None,
     limit: Limit = 3,
-    known: Annotated[bool, typer.Option("--known", help="List what is known, of the commonest errors first.")] = False,
+    known: Annotated[
+        bool, typer.Option("--known", help="List what is known, of the commonest errors first.")
+    ] = False,
 ) -> None:
-    """What once made this error go away, and what speaks for it; nothing where that is not known."""
+    """What once made this error go away, and what speaks for it; nothing where that is
+    not known.
+    """
     text = "" if known else reading.given_or_stdin(error)
     with desk.mind() as mind:
-        found = (mind.known_fixes(space=desk.space, limit=limit) if known
-                 else mind.suggest_fix(text, space=desk.space, limit=limit))  # fmt: skip
+        found = (
+            mind.known_fixes(space=desk.space, limit=limit)
+            if known
+            else mind.suggest_fix(text, space=desk.space, limit=limit)
+        )
     if desk.json:
-        say.document({"suggestions": [{**one._asdict(), "memory": one.memory.id, "text": one.memory.text,
-                                       "why": one.why} for one in found]})  # fmt: skip
+        say.document(
+            {
+                "suggestions": [
+                    {
+                        **one._asdict(),
+                        "memory": one.memory.id,
+                        "text": one.memory.text,
+                        "why": one.why,
+                    }
+                    for one in found
+                ]
+            }
+        )
         return
     for one in found:
-        done = [*(f"run: {command}" for command in one.ran), *(f"change: {path}" for path in one.changed)]
+        done = [
+            *(f"run: {command}" for command in one.ran),
+            *(f"change: {path}" for path in one.changed),
+        ]
         for line in done or [one.memory.text]:
             say.tell(say.one_line(line, 200))
         if known:
@@ -54,24 +84,36 @@ def fix(
 
 def coedited(
     desk: Desk,
-    path: Annotated[str, typer.Argument(metavar="PATH", help="A file, as its repository names it.")],
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="A file, as its repository names it.")
+    ],
     limit: Limit = 10,
 ) -> None:
-    """Files that change together with this one: in one commit, in one task, or within 300 seconds."""
+    """Files that change together with this one: in one commit, in one task, or within
+    300 seconds.
+    """
     with desk.mind() as mind:
         found = mind.coedited(path, space=desk.space, limit=limit)
     if desk.json:
-        say.document({"path": path, "coedited": [{**one._asdict(), "share": one.share} for one in found]})
+        say.document(
+            {"path": path, "coedited": [{**one._asdict(), "share": one.share} for one in found]}
+        )
         return
     for one in found:
-        say.tell(f"{say.one_line(one.path)}  {one.occasions} of {one.of} times, last {ago(one.last_at)}")
+        say.tell(
+            f"{say.one_line(one.path)}  {one.occasions} of {one.of} times, last {ago(one.last_at)}"
+        )
     if not found:
-        say.note("Nothing is known to change together with it. reverie learn --git takes in a repository's history.")
+        say.note(
+            "Nothing is known to change together with it. reverie learn --git takes in a repository's history."
+        )
 
 
 def touched(
     desk: Desk,
-    path: Annotated[str, typer.Argument(metavar="PATH", help="A file, as its repository names it.")],
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="A file, as its repository names it.")
+    ],
     limit: Limit = 20,
 ) -> None:
     """The history of a file: who touched it when, with what, and what broke."""
@@ -82,19 +124,33 @@ def touched(
         return
     for one in found:
         where = f" lines {'-'.join(map(str, one.lines))}" if one.lines else ""
-        by = [f"task {one.task}" if one.task else "", f"session {one.session}" if one.session else "", one.context]
+        by = [
+            f"task {one.task}" if one.task else "",
+            f"session {one.session}" if one.session else "",
+            one.context,
+        ]
         failed = " FAILED" if one.ok is False else ""
         told = ", ".join(say.one_line(part, 120) for part in by if part)
-        say.tell(f"{ago(one.at)}  {one.how}{failed} {say.one_line(one.path)}{where}{f'  ({told})' if told else ''}")
-        for label, said in (("", one.summary), ("error: ", one.error), *(("broke: ", what) for what in one.broke)):
+        say.tell(
+            f"{ago(one.at)}  {one.how}{failed} {say.one_line(one.path)}{where}{f'  ({told})' if told else ''}"
+        )
+        for label, said in (
+            ("", one.summary),
+            ("error: ", one.error),
+            *(("broke: ", what) for what in one.broke),
+        ):
             if said:
                 say.tell(f"    {label}{say.one_line(said, 200)}")
     if not found:
-        say.note("Nothing is known to have touched it. reverie learn --git takes in a repository's history.")
+        say.note(
+            "Nothing is known to have touched it. reverie learn --git takes in a repository's history."
+        )
 
 
 def workflows(desk: Desk, limit: Limit = 10) -> None:
-    """Commands that were run one after the other in at least three tasks; `pending` and `curate` approve one."""
+    """Commands that were run one after the other in at least three tasks; `pending` and `curate`
+    approve one.
+    """
     with desk.mind() as mind:
         found = mind.workflows(space=desk.space, limit=limit)
     if desk.json:
@@ -111,16 +167,23 @@ def workflows(desk: Desk, limit: Limit = 10) -> None:
 def log(
     desk: Desk,
     text: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help="Something that happened, to be kept as an episode.")
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="Something that happened, to be kept as an episode."),
     ] = None,
     limit: Limit = 20,
     verb: Annotated[list[str] | None, typer.Option(help="Only events of this verb.")] = None,
     tool: Annotated[str, typer.Option("--tool", help="Only runs of this tool.")] = "",
-    file: Annotated[str, typer.Option("--file", help="Only what touched this file: a part of its path will do.")] = "",
+    file: Annotated[
+        str, typer.Option("--file", help="Only what touched this file: a part of its path will do.")
+    ] = "",
     task: Annotated[str, typer.Option("--task", help="Only what belongs to this task.")] = "",
-    grep: Annotated[list[str] | None, typer.Option("--grep", "-g", help="Only with this word; repeatable.")] = None,
+    grep: Annotated[
+        list[str] | None, typer.Option("--grep", "-g", help="Only with this word; repeatable.")
+    ] = None,
 ) -> None:
-    """Write down something that happened; without a text, the last events, of --space if one is named."""
+    """Write down something that happened; without a text, the last events, of --space if one is
+    named.
+    """
     if text:
         with desk.mind() as mind:
             kept = mind.recount(" ".join(text), space=desk.space, provenance="user_stated")
@@ -129,11 +192,22 @@ def log(
         return
     with desk.mind() as mind:
         if tool or file or task or grep:
-            found: Sequence[Event] = mind.deeds(grep or (), tool=tool, file=file, task=task, verbs=verb or VERBS,
-                                                space=desk.space, limit=limit)  # fmt: skip
+            found: Sequence[Event] = mind.deeds(
+                grep or (),
+                tool=tool,
+                file=file,
+                task=task,
+                verbs=verb or VERBS,
+                space=desk.space,
+                limit=limit,
+            )
         else:
             verbs = tuple(verb or ())
-            found = mind.store.events(verbs=verbs, space=desk.place, newest=True, limit=limit) if limit else []
+            found = (
+                mind.store.events(verbs=verbs, space=desk.place, newest=True, limit=limit)
+                if limit
+                else []
+            )
     if desk.json:
         say.document({"events": [as_json(event) for event in found]})
     elif found:
@@ -146,7 +220,10 @@ def log(
 
 def as_json(event: Event) -> dict[str, Any]:
     """An event as JSON values."""
-    return {"event": event.seq, **{name: value for name, value in event._asdict().items() if name != "seq"}}
+    return {
+        "event": event.seq,
+        **{name: value for name, value in event._asdict().items() if name != "seq"},
+    }
 
 
 def tools(desk: Desk, days: float) -> None:
@@ -154,14 +231,24 @@ def tools(desk: Desk, days: float) -> None:
     with desk.mind() as mind:
         found = mind.tool_stats(days, space=desk.space)
     if desk.json:
-        say.document({**found._asdict(), "tools": [one._asdict() for one in found.tools], "days": days})
+        say.document(
+            {**found._asdict(), "tools": [one._asdict() for one in found.tools], "days": days}
+        )
         return
     for one in found.tools:
         rate = "" if one.success_rate is None else f", {one.success_rate:.0%} went well"
-        took = "" if one.p50 is None or one.p95 is None else f", median {one.p50:.3g} s, 95% within {one.p95:.3g} s"
-        say.tell(f"{say.one_line(one.tool)}  {one.runs:,} runs{rate}{took}, last {ago(one.last_at)}")
-    say.tell(f"Files read: {found.reads:,}, of these again: {found.rereads:,}. "
-             f"Errors: {found.errors:,}, of these met before: {found.repeated:,}.")  # fmt: skip
+        took = (
+            ""
+            if one.p50 is None or one.p95 is None
+            else f", median {one.p50:.3g} s, 95% within {one.p95:.3g} s"
+        )
+        say.tell(
+            f"{say.one_line(one.tool)}  {one.runs:,} runs{rate}{took}, last {ago(one.last_at)}"
+        )
+    say.tell(
+        f"Files read: {found.reads:,}, of these again: {found.rereads:,}. "
+        f"Errors: {found.errors:,}, of these met before: {found.repeated:,}."
+    )
     if not found.tools:
         say.note(f"No tool run was recorded in {desk.space} within {days:g} days.")
 
@@ -171,11 +258,18 @@ def learned(desk: Desk, repositories: Sequence[Path]) -> None:
     with desk.mind() as mind:
         done = {str(path): mind.learn_git(path, space=desk.space) for path in repositories}
     if desk.json:
-        say.document({"space": desk.space, "repositories": {path: one._asdict() for path, one in done.items()}})
+        say.document(
+            {
+                "space": desk.space,
+                "repositories": {path: one._asdict() for path, one in done.items()},
+            }
+        )
         return
     for path, one in done.items():
-        say.tell(f"{say.one_line(path)}: {one.commits:,} new commits, {one.files:,} changes of files, "
-                 f"{one.fixes:,} fixes; {one.known:,} were known.")  # fmt: skip
+        say.tell(
+            f"{say.one_line(path)}: {one.commits:,} new commits, {one.files:,} changes of files, "
+            f"{one.fixes:,} fixes; {one.known:,} were known."
+        )
 
 
 def ago(at: float) -> str:

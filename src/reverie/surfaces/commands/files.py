@@ -1,4 +1,6 @@
-"""Commands about files: reverie files add, remove, list, sync, search, show, note, update, history, restore."""
+"""Commands about files: reverie files add, remove, list, sync, search, show, note, update, history,
+restore.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,14 +21,20 @@ if TYPE_CHECKING:
 PANEL = "Files"
 DEBOUNCE = 1_500  # milliseconds of changes that are taken together (CONSTANTS: watch debounce)
 
-Place = Annotated[Path, typer.Argument(metavar="PATH", help="A file: the whole path, or from one of the folders.")]
+Place = Annotated[
+    Path, typer.Argument(metavar="PATH", help="A file: the whole path, or from one of the folders.")
+]
 Tree = Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder.")]
-Words = Annotated[list[str], typer.Argument(metavar="TEXT", help="The text; “-” reads it from stdin.")]
+Words = Annotated[
+    list[str], typer.Argument(metavar="TEXT", help="The text; “-” reads it from stdin.")
+]
 
 
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
-    group = typer.Typer(name="files", no_args_is_help=True, help="Search folders of notes, and write into them.")
+    group = typer.Typer(
+        name="files", no_args_is_help=True, help="Search folders of notes, and write into them."
+    )
     for name, function in (
         ("add", add),
         ("remove", remove),
@@ -73,10 +81,15 @@ def list_(desk: Desk) -> None:
 
 def sync(
     desk: Desk,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on: index whatever changes, until Ctrl-C.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on: index whatever changes, until Ctrl-C.")
+    ] = False,
     afresh: Annotated[bool, typer.Option("--afresh", help="Throw the index away first.")] = False,
     within: Annotated[
-        float | None, typer.Option("--within", metavar="SECONDS", min=0, help="Stop then; the next sync goes on there.")
+        float | None,
+        typer.Option(
+            "--within", metavar="SECONDS", min=0, help="Stop then; the next sync goes on there."
+        ),
     ] = None,
 ) -> None:
     """Index what is new or changed, drop what is gone."""
@@ -94,9 +107,13 @@ def search(
 ) -> None:
     """Passages of files for a question: path, lines, text, score, why."""
     with desk.mind() as mind:
-        found = mind.search_files(reading.given_or_stdin(query), space=desk.space, limit=limit, mode=mode)
+        found = mind.search_files(
+            reading.given_or_stdin(query), space=desk.space, limit=limit, mode=mode
+        )
     if desk.json:
-        say.document({"passages": [{**one._asdict(), "stamp": one.stamp._asdict()} for one in found]})
+        say.document(
+            {"passages": [{**one._asdict(), "stamp": one.stamp._asdict()} for one in found]}
+        )
         return
     for one in found:
         say.tell(f"{one.path}:{one.first}-{one.last}  {one.score:.2f}  {', '.join(one.why)}")
@@ -109,7 +126,9 @@ def show(
     desk: Desk,
     path: Place,
     start: Annotated[int, typer.Option("--start", min=1, help="The first line.")] = 1,
-    lines: Annotated[int | None, typer.Option("--lines", "-n", min=0, help="How many lines (default: all).")] = None,
+    lines: Annotated[
+        int | None, typer.Option("--lines", "-n", min=0, help="How many lines (default: all).")
+    ] = None,
 ) -> None:
     """Lines of a file, without secrets."""
     with desk.mind() as mind:
@@ -123,7 +142,9 @@ def show(
 def note(desk: Desk, text: Words) -> None:
     """Write what happened into today's log, and keep it as an episode."""
     with desk.mind() as mind:
-        noted = mind.save_note(reading.given_or_stdin(text), space=desk.space, provenance="user_stated")
+        noted = mind.save_note(
+            reading.given_or_stdin(text), space=desk.space, provenance="user_stated"
+        )
         hand_over(desk, mind)
     if desk.json:
         say.document({**noted._asdict(), "memory": say.as_json(noted.memory)})
@@ -137,9 +158,13 @@ def update(
     desk: Desk,
     path: Place,
     text: Words,
-    replace: Annotated[bool, typer.Option("--replace", help="Put the text in the file's place.")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Put the text in the file's place.")
+    ] = False,
 ) -> None:
-    """Append to a file (or replace it) and remember what was written. What it was before can be restored."""
+    """Append to a file (or replace it) and remember what was written. What it was before can be
+    restored.
+    """
     with desk.mind() as mind:
         written = mind.update_file(
             path,
@@ -171,7 +196,9 @@ def history(desk: Desk, path: Place) -> None:
 def restore(
     desk: Desk,
     path: Place,
-    version: Annotated[int | None, typer.Argument(metavar="NUMBER", help="Of history (default: the last).")] = None,
+    version: Annotated[
+        int | None, typer.Argument(metavar="NUMBER", help="Of history (default: the last).")
+    ] = None,
 ) -> None:
     """Put a file back as it was before an update. What it is now is kept too."""
     with desk.mind() as mind:
@@ -195,7 +222,9 @@ def changes(mind: Mind, space: str) -> Iterator[None]:
     if not folders:
         raise BadInput("There is no folder to watch. Add one: reverie files add FOLDER")
     say.note(f"Watching {', '.join(folders)}. Ctrl-C stops.")
-    for _ in watch(*folders, debounce=DEBOUNCE, raise_interrupt=True, ignore_permission_denied=True):
+    for _ in watch(
+        *folders, debounce=DEBOUNCE, raise_interrupt=True, ignore_permission_denied=True
+    ):
         yield
 
 
@@ -235,7 +264,11 @@ def answer_synced(desk: Desk, done: "Synced") -> None:
 def note_left(done: "Synced") -> None:
     """What a sync left out, and why."""
     if done.skipped:
-        say.note("Left out: " + ", ".join(f"{count:,} {why}" for why, count in sorted(done.skipped.items())) + ".")
+        say.note(
+            "Left out: "
+            + ", ".join(f"{count:,} {why}" for why, count in sorted(done.skipped.items()))
+            + "."
+        )
     for path in done.missing:
         say.note(f"{path} is not there just now; what is known of it is kept.")
     if done.stopped:
@@ -250,9 +283,18 @@ def as_json(done: "Synced") -> dict[str, Any]:
 def answer_written(desk: Desk, written: "Written") -> None:
     """Say which file was written, and how to take it back."""
     if desk.json:
-        say.document({**written._asdict(), "memory": say.as_json(written.memory) if written.memory else None,
-                      "memories": [say.as_json(one) for one in written.memories]})
+        say.document(
+            {
+                **written._asdict(),
+                "memory": say.as_json(written.memory) if written.memory else None,
+                "memories": [say.as_json(one) for one in written.memories],
+            }
+        )
     elif written.why:
-        say.tell(f"{len(written.memories)} remembered; {written.path} was not written: {written.why}")
+        say.tell(
+            f"{len(written.memories)} remembered; {written.path} was not written: {written.why}"
+        )
     else:
-        say.tell(f"{written.path} was written. Back: reverie files restore {written.path} {written.version}")
+        say.tell(
+            f"{written.path} was written. Back: reverie files restore {written.path} {written.version}"
+        )

@@ -1,4 +1,6 @@
-"""Commands that read: recall, hints, retrieve, similar, graph, gaps, list, show, history, explain, tags, kinds."""
+"""Commands that read: recall, hints, retrieve, similar, graph, gaps, list, show, history, explain,
+tags, kinds.
+"""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,18 +20,29 @@ PANEL = "Find and read"
 SNIPPET = 200  # characters of a message that are shown
 LITTLE = 64  # texts that wait for a vector and are embedded before a recall, about a second's work
 
-Kinds = Annotated[list[str] | None, typer.Option("--kind", "-k", autocompletion=complete.kinds, help="Only this kind.")]
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option("--kind", "-k", autocompletion=complete.kinds, help="Only this kind."),
+]
 Types = Annotated[
     list[str] | None,
-    typer.Option("--type", autocompletion=lambda: list(TYPES), help=f"Only of this memory type: {', '.join(TYPES)}."),
+    typer.Option(
+        "--type",
+        autocompletion=lambda: list(TYPES),
+        help=f"Only of this memory type: {', '.join(TYPES)}.",
+    ),
 ]
 Tags = Annotated[
-    list[str] | None, typer.Option("--tag", "-t", autocompletion=complete.tags, help="Only with this tag.")
+    list[str] | None,
+    typer.Option("--tag", "-t", autocompletion=complete.tags, help="Only with this tag."),
 ]
 
 
 Depth = Annotated[
-    int | None, typer.Option(min=0, help="Links, tags or clusters to follow from what was found (setting depth: 2).")
+    int | None,
+    typer.Option(
+        min=0, help="Links, tags or clusters to follow from what was found (setting depth: 2)."
+    ),
 ]
 
 
@@ -72,7 +85,10 @@ def recall(
         ),
     ] = "auto",
     as_of: Annotated[
-        str, typer.Option("--as-of", metavar="WHEN", help="As it was then: a date (its end), a time, a span (3d).")
+        str,
+        typer.Option(
+            "--as-of", metavar="WHEN", help="As it was then: a date (its end), a time, a span (3d)."
+        ),
     ] = "",
     depth: Depth = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say more about why.")] = False,
@@ -113,15 +129,26 @@ def looked_from(when: str) -> float | None:
 
 def as_json(hit: Hit) -> dict[str, object]:
     """A hit as JSON values."""
-    return {"id": hit.memory.id, "score": hit.score, "why": list(hit.why), "memory": say.as_json(hit.memory)}
+    return {
+        "id": hit.memory.id,
+        "score": hit.score,
+        "why": list(hit.why),
+        "memory": say.as_json(hit.memory),
+    }
 
 
 def usable(desk: Desk, mind: Mind, text: str, mode: str) -> str:
     """The mode to search in: words, and one line about it, where there is no model."""
-    if mode == "words" or mind.embedder is None or not text.strip() or desk.settings.is_off(desk.space):
+    if (
+        mode == "words"
+        or mind.embedder is None
+        or not text.strip()
+        or desk.settings.is_off(desk.space)
+    ):
         return mode
     if mode == "auto" and not mind.browse(space=desk.space, limit=1):
-        return "words"  # where nothing is kept there is nothing to compare, and no model is fetched for it
+        # where nothing is kept there is nothing to compare, and no model is fetched for it
+        return "words"
     try:
         mind.embedder.embed([text])  # kept by the embedder: recall does not work it out again
         catch_up(mind)
@@ -137,7 +164,10 @@ def catch_up(mind: Mind) -> None:
     """Give vectors to what waits for one, if it is little, so that the answer is complete."""
     from reverie.settle.embedding import adopt, embed_waiting
 
-    if mind.embedder is not None and 0 < len(mind.store.waiting(LITTLE + 1, mind.embedder.model)) <= LITTLE:
+    if (
+        mind.embedder is not None
+        and 0 < len(mind.store.waiting(LITTLE + 1, mind.embedder.model)) <= LITTLE
+    ):
         with suppress(StoreError):  # a home that cannot be written can still be asked
             adopt(mind.store, mind.embedder)
             embed_waiting(mind.store, mind.embedder, LITTLE)
@@ -155,7 +185,9 @@ def hints(
     desk: Desk,
     prompt: Annotated[list[str], typer.Argument(metavar="PROMPT", help="What is to be done.")],
     limit: Limit = 5,
-    session: Annotated[str, typer.Option(help="The conversation: what was hinted in it before is left out.")] = "",
+    session: Annotated[
+        str, typer.Option(help="The conversation: what was hinted in it before is left out.")
+    ] = "",
 ) -> None:
     """Titles and ids of what may be worth reading for a prompt; retrieve ID reads it."""
     text = " ".join(prompt)
@@ -176,7 +208,8 @@ def hints(
 def retrieve(
     desk: Desk,
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID…", autocompletion=complete.ids, help="Ids, as hints name them.")
+        list[str] | None,
+        typer.Argument(metavar="ID…", autocompletion=complete.ids, help="Ids, as hints name them."),
     ] = None,
     tag: Tags = None,
     limit: Limit = 3,
@@ -193,7 +226,9 @@ def retrieve(
         for memory in found.memories:
             show.memory(memory, clock.now())
         if found.truncated:
-            say.note(f"{found.matched:,} carry one of these tags; more of them: --limit {found.matched}")
+            say.note(
+                f"{found.matched:,} carry one of these tags; more of them: --limit {found.matched}"
+            )
     else:
         nothing(desk)
 
@@ -206,8 +241,12 @@ def browse(
     tag: Tags = None,
     session: Annotated[str, typer.Option(help="Only from this conversation.")] = "",
     after: Annotated[str, typer.Option(metavar="ID", help="Go on after this id.")] = "",
-    forgotten: Annotated[bool, typer.Option("--forgotten", help="What no longer counts, instead.")] = False,
-    everything: Annotated[bool, typer.Option("--all", "-a", help="Also what no longer counts.")] = False,
+    forgotten: Annotated[
+        bool, typer.Option("--forgotten", help="What no longer counts, instead.")
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", "-a", help="Also what no longer counts.")
+    ] = False,
 ) -> None:
     """List what is remembered here, newest first."""
     active = None if everything else not forgotten
@@ -223,14 +262,18 @@ def browse(
             after=after,
         )
         elsewhere = 0 if found or desk.json else mind.stats().memories
-    more = f" The whole store holds {elsewhere}: reverie status lists the spaces." if elsewhere else ""
+    more = (
+        f" The whole store holds {elsewhere}: reverie status lists the spaces." if elsewhere else ""
+    )
     answer_found(desk, found, f"Nothing in {desk.space}.{more}")
     if found and len(found) == limit and not desk.json:
         say.note(f"The newest {limit}. Go on with: reverie list --after {found[-1].id}")
 
 
 def answer_found(desk: Desk, found: Sequence[Memory], nothing: str, name: str = "memories") -> None:
-    """Tell a list of memories, for people or by that name as JSON; or, in these words, that there are none."""
+    """Tell a list of memories, for people or by that name as JSON; or, in these words, that there
+    are none.
+    """
     if desk.json:
         say.document({"space": desk.space, name: [say.as_json(one) for one in found]})
     elif found:
@@ -243,7 +286,10 @@ def answer_found(desk: Desk, found: Sequence[Memory], nothing: str, name: str = 
 
 def show(
     desk: Desk,
-    ids: Annotated[list[str], typer.Argument(metavar="ID…", autocompletion=complete.ids, help="Ids of memories.")],
+    ids: Annotated[
+        list[str],
+        typer.Argument(metavar="ID…", autocompletion=complete.ids, help="Ids of memories."),
+    ],
 ) -> None:
     """Show memories with all that is known about them."""
     with desk.mind() as mind:
@@ -293,7 +339,9 @@ def history(desk: Desk, id: Id) -> None:
 def explain(
     desk: Desk,
     id: Id,
-    everything: Annotated[bool, typer.Option("--all", "-a", help="Each wording, tie and event by itself.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", "-a", help="Each wording, tie and event by itself.")
+    ] = False,
 ) -> None:
     """Where a memory came from and why it is believed."""
     with desk.mind() as mind:
@@ -318,7 +366,9 @@ def explain(
 
 
 def similar(desk: Desk, id: Id, limit: Limit = 10) -> None:
-    """Find memories like this one: by meaning, and by the tags, clusters and links that they share."""
+    """Find memories like this one: by meaning, and by the tags, clusters and links
+    that they share.
+    """
     with desk.mind() as mind:
         beside(desk, id, mind.similar(id, limit=limit), "Nothing is like it.")
 
@@ -358,7 +408,8 @@ def gaps(desk: Desk, limit: Limit = 20) -> None:
 def tags(
     desk: Desk,
     describe: Annotated[
-        tuple[str, str], typer.Option(metavar="TAG TEXT", help="Say what a tag means; an empty text takes it back.")
+        tuple[str, str],
+        typer.Option(metavar="TAG TEXT", help="Say what a tag means; an empty text takes it back."),
     ] = ("", ""),
 ) -> None:
     """List the tags in use here, with what they mean where somebody said it."""
@@ -386,7 +437,10 @@ def kinds(desk: Desk) -> None:
         say.document(
             {
                 "kinds": [
-                    {**kind._asdict(), "half_life": kind.half_life if kind.half_life < 1e9 else None}
+                    {
+                        **kind._asdict(),
+                        "half_life": kind.half_life if kind.half_life < 1e9 else None,
+                    }
                     for kind in KINDS.values()
                 ]
             }

@@ -24,10 +24,14 @@ AFTERWARDS = {
 }
 
 Host = Annotated[str, typer.Argument(metavar="HOST", help=f"One of: {', '.join(NAMES)}.")]
-Project = Annotated[bool, typer.Option("--project/--user", help="For this project only, or for all (default).")]
+Project = Annotated[
+    bool, typer.Option("--project/--user", help="For this project only, or for all (default).")
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Whole = Annotated[bool, typer.Option("--diff", help="Show every line that changes.")]
-Printed = Annotated[bool, typer.Option("--print", help="Write nothing: print the entries, for wiring by hand.")]
+Printed = Annotated[
+    bool, typer.Option("--print", help="Write nothing: print the entries, for wiring by hand.")
+]
 Only = Annotated[bool, typer.Option("--no-mcp", help="Hooks only, without the MCP server.")]
 
 
@@ -38,9 +42,18 @@ def register(app: typer.Typer) -> None:
     command(app, "doctor", panel=PANEL)(doctor)
 
 
-def install(desk: Desk, host: Host, project: Project = False, yes: Yes = False, no_mcp: Only = False,
-            diff: Whole = False, by_hand: Printed = False) -> None:  # fmt: skip
-    """Wire Reverie into an agent: its hooks and the MCP server. Shows what it would write, and asks."""
+def install(
+    desk: Desk,
+    host: Host,
+    project: Project = False,
+    yes: Yes = False,
+    no_mcp: Only = False,
+    diff: Whole = False,
+    by_hand: Printed = False,
+) -> None:
+    """Wire Reverie into an agent: its hooks and the MCP server. Shows what it would write, and
+    asks.
+    """
     found = [one for one in wanted(desk, host, project) if one.what == "hooks" or not no_mcp]
     if by_hand:
         printed(desk, found)
@@ -49,7 +62,13 @@ def install(desk: Desk, host: Host, project: Project = False, yes: Yes = False, 
     edits = ledger.wiring(found)
     if agreed(desk, edits, yes=yes, diff=diff):
         ledger.wire(edits)
-    answer(desk, host, edits, f"{NAMES[host]} is wired already.", f"{NAMES[host]} is wired. {AFTERWARDS[host]}")
+    answer(
+        desk,
+        host,
+        edits,
+        f"{NAMES[host]} is wired already.",
+        f"{NAMES[host]} is wired. {AFTERWARDS[host]}",
+    )
     from reverie.surfaces.worker import unfetched
 
     if desk.json:
@@ -57,20 +76,32 @@ def install(desk: Desk, host: Host, project: Project = False, yes: Yes = False, 
     if unfetched(desk.settings):
         say.note("Until `reverie settle` has fetched the model, words decide what comes up.")
     if not no_mcp and find_spec("mcp") is None:
-        say.note("Its MCP server needs the package mcp, and does not start without: pip install 'reverie[mcp]'. "
-                 "Memory comes by the hooks all the same; --no-mcp leaves the server out.")  # fmt: skip
+        say.note(
+            "Its MCP server needs the package mcp, and does not start without: pip install 'reverie[mcp]'. "
+            "Memory comes by the hooks all the same; --no-mcp leaves the server out."
+        )
     if project and not no_mcp and not shutil.which("reverie"):
-        say.note("The project's MCP server is the command `reverie`, which is not on your path. Install Reverie with "
-                 "pipx or uv tool, or add its folder to PATH.")  # fmt: skip
+        say.note(
+            "The project's MCP server is the command `reverie`, which is not on your path. Install Reverie with "
+            "pipx or uv tool, or add its folder to PATH."
+        )
 
 
-def uninstall(desk: Desk, host: Host, project: Project = False, yes: Yes = False, diff: Whole = False) -> None:
+def uninstall(
+    desk: Desk, host: Host, project: Project = False, yes: Yes = False, diff: Whole = False
+) -> None:
     """Take Reverie out of an agent's settings; they are as they were before. Memories stay."""
     ledger = Ledger(desk.settings.home, host)
     edits = ledger.unwiring(wanted(desk, host, project))
     if agreed(desk, edits, yes=yes, diff=diff):
         ledger.unwire(edits)
-    answer(desk, host, edits, f"{NAMES[host]} is not wired.", f"{NAMES[host]} is not wired any more. Memories stay.")
+    answer(
+        desk,
+        host,
+        edits,
+        f"{NAMES[host]} is not wired.",
+        f"{NAMES[host]} is not wired any more. Memories stay.",
+    )
 
 
 def printed(desk: Desk, found: Sequence[Target]) -> None:
@@ -108,7 +139,9 @@ def agreed(desk: Desk, edits: Sequence[Edit], *, yes: bool, diff: bool) -> bool:
 
 def told(edit: Edit) -> Iterator[str]:
     """What changes in a file, a line for each hook."""
-    new = " (a new file)" if edit.before is None else " (the file goes)" if edit.after is None else ""
+    new = (
+        " (a new file)" if edit.before is None else " (the file goes)" if edit.after is None else ""
+    )
     yield f"{edit.path}{new}"
     before, after = ours_in(edit.before), ours_in(edit.after)
     yield from (f"  - {line}" for line in before if line not in after)
@@ -124,7 +157,9 @@ def answer(desk: Desk, host: str, edits: Sequence[Edit], already: str, done: str
 
 
 def doctor(desk: Desk) -> None:
-    """Look whether all is well: what is wired, when memory last surfaced, what failed, and how to mend it."""
+    """Look whether all is well: what is wired, when memory last surfaced, what failed, and how to
+    mend it.
+    """
     from reverie.surfaces.wiring.doctor import examined
     from reverie.surfaces.wiring.found import Finding
 
@@ -132,12 +167,21 @@ def doctor(desk: Desk) -> None:
     try:
         settings = desk.settings
     except BadInput as err:
-        found.append(Finding(False, f"The settings cannot be read; until they can, hooks say and learn nothing: {err}",
-                             "Mend that line. All else is looked at as if there were no settings."))  # fmt: skip
-        settings = config.Settings(home=(desk.home or config.default_home()).expanduser().absolute())
+        found.append(
+            Finding(
+                False,
+                f"The settings cannot be read; until they can, hooks say and learn nothing: {err}",
+                "Mend that line. All else is looked at as if there were no settings.",
+            )
+        )
+        settings = config.Settings(
+            home=(desk.home or config.default_home()).expanduser().absolute()
+        )
     found += examined(settings, desk.space, config.work_tree(config.here()))
     if desk.json:
-        say.document({"well": all(one.well for one in found), "findings": [one._asdict() for one in found]})
+        say.document(
+            {"well": all(one.well for one in found), "findings": [one._asdict() for one in found]}
+        )
     else:
         for one in found:
             say.tell(f"{'ok' if one.well else '!!'}  {one.text}")

@@ -15,14 +15,18 @@ from reverie.surfaces.desk import Desk, command
 
 PANEL = "Keep and change"
 CHUNK = 200  # lines of --each-line that are kept in one transaction
-LIKE = 0.75  # of difflib's likeness: "negativ" and "fcat" are slips, "recipe" is a kind of one's own
+LIKE = (
+    0.75  # of difflib's likeness: "negativ" and "fcat" are slips, "recipe" is a kind of one's own
+)
 MEANT = {
     **dict.fromkeys(("command", "cmd", "bash", "shell"), "tool:Bash({})"),
     **dict.fromkeys(("regex", "regexp"), "re:{}"),
     "glob": "{}",
 }  # what is written before a colon → what does it
 
-Id = Annotated[str, typer.Argument(metavar="ID", autocompletion=complete.ids, help="The memory's id, mem_….")]
+Id = Annotated[
+    str, typer.Argument(metavar="ID", autocompletion=complete.ids, help="The memory's id, mem_….")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -49,28 +53,46 @@ def remember(
     ] = "fact",
     tag: Annotated[
         list[str] | None,
-        typer.Option("--tag", "-t", autocompletion=complete.tags, help="A tag; may be given several times."),
+        typer.Option(
+            "--tag", "-t", autocompletion=complete.tags, help="A tag; may be given several times."
+        ),
     ] = None,
     title: Annotated[str, typer.Option(help="A short description, shown in hints.")] = "",
-    file: Annotated[list[str] | None, typer.Option("--file", "-f", help="A file that it is about.")] = None,
+    file: Annotated[
+        list[str] | None, typer.Option("--file", "-f", help="A file that it is about.")
+    ] = None,
     about: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATH[:SYMBOL]", help="Code of an indexed repository that it is about: followed, and told "
-                     "when it changes."),
+        typer.Option(
+            metavar="PATH[:SYMBOL]",
+            help="Code of an indexed repository that it is about: followed, and told "
+            "when it changes.",
+        ),
     ] = None,
-    trigger: Annotated[list[str] | None, typer.Option(help="A pattern that calls it up when it is met.")] = None,
+    trigger: Annotated[
+        list[str] | None, typer.Option(help="A pattern that calls it up when it is met.")
+    ] = None,
     at: Annotated[
-        str, typer.Option(metavar="WHEN", help="When it happened: 2026-03-15, 2026-03-15T09:30, 3d (ago).")
+        str,
+        typer.Option(
+            metavar="WHEN", help="When it happened: 2026-03-15, 2026-03-15T09:30, 3d (ago)."
+        ),
     ] = "",
     expires: Annotated[
-        str, typer.Option(metavar="WHEN", help="When it stops surfacing: a time, or 12h, 30d from now.")
+        str,
+        typer.Option(metavar="WHEN", help="When it stops surfacing: a time, or 12h, 30d from now."),
     ] = "",
     session: Annotated[str, typer.Option(help="The conversation that it comes from.")] = "",
     speaker: Annotated[str, typer.Option(help="Who said it.")] = "",
     provenance: Annotated[
-        str, typer.Option(help="Who says so: user_stated, user_corrected, observed, extracted, inferred.")
+        str,
+        typer.Option(
+            help="Who says so: user_stated, user_corrected, observed, extracted, inferred."
+        ),
     ] = "user_stated",
-    each_line: Annotated[bool, typer.Option("--each-line", help="Every line of stdin is a memory of its own.")] = False,
+    each_line: Annotated[
+        bool, typer.Option("--each-line", help="Every line of stdin is a memory of its own.")
+    ] = False,
 ) -> None:
     """Keep something. Secrets are taken out first."""
     now = clock.now()
@@ -91,7 +113,11 @@ def remember(
         raise BadInput("--each-line reads from stdin; leave the text out")
     words = "" if each_line else reading.given_or_stdin(text)
     with desk.mind() as mind:
-        kept = lines_kept(mind, desk, item) if each_line else [mind.remember(words, space=desk.space, **item)]
+        kept = (
+            lines_kept(mind, desk, item)
+            if each_line
+            else [mind.remember(words, space=desk.space, **item)]
+        )
         hand_over(desk, mind)
     answer_kept(desk, kept, each_line)
     note_slips(kind, trigger or ())
@@ -100,11 +126,15 @@ def remember(
 
 
 def note_slips(kind: str, triggers: Sequence[str]) -> None:
-    """What was probably meant. It is kept as it was written: kinds and literals of one's own are welcome."""
+    """What was probably meant. It is kept as it was written: kinds and literals of one's own are
+    welcome.
+    """
     from difflib import get_close_matches
 
     if kind not in KINDS and (near := get_close_matches(kind, KINDS, 1, LIKE)):
-        say.note(f"There is no kind {kind}; it is kept as one of your own. Did you mean --kind {near[0]}?")
+        say.note(
+            f"There is no kind {kind}; it is kept as one of your own. Did you mean --kind {near[0]}?"
+        )
     for trigger in triggers:
         head, _, rest = trigger.strip().partition(":")
         if rest and head.lower() in MEANT:
@@ -119,8 +149,10 @@ def note_watched(memory: Memory) -> None:
     if memory.kind == "negative" and memory.details.get(DERIVED):
         say.note(f"It will warn before: {', '.join(memory.triggers)}")
     elif memory.kind == "negative" and not memory.triggers:
-        say.note("It will not warn before a tool runs: its text names nothing to watch for. "
-                 f'Say what to watch for: reverie edit {memory.id} --trigger "tool:Bash(git push*--force*)"')
+        say.note(
+            "It will not warn before a tool runs: its text names nothing to watch for. "
+            f'Say what to watch for: reverie edit {memory.id} --trigger "tool:Bash(git push*--force*)"'
+        )
 
 
 def lines_kept(mind: Mind, desk: Desk, item: dict[str, Any]) -> list[Memory]:
@@ -166,7 +198,9 @@ def answer_kept(desk: Desk, kept: list[Memory], many: bool) -> None:
 
 
 def hand_over(desk: Desk, mind: Mind) -> None:
-    """Let the detached worker settle it, if that needs no download; else it waits for whoever settles next."""
+    """Let the detached worker settle it, if that needs no download; else it waits for whoever
+    settles next.
+    """
     from reverie.surfaces import worker
 
     with suppress(ReverieError, OSError):  # the memory is kept; vectors can wait
@@ -179,10 +213,12 @@ def edit(
     text: Annotated[str | None, typer.Option(help="The new text; “-” reads it from stdin.")] = None,
     title: Annotated[str | None, typer.Option(help="The new title.")] = None,
     kind: Annotated[
-        str | None, typer.Option("--kind", "-k", autocompletion=complete.kinds, help="The new kind.")
+        str | None,
+        typer.Option("--kind", "-k", autocompletion=complete.kinds, help="The new kind."),
     ] = None,
     trigger: Annotated[
-        list[str] | None, typer.Option(help="A pattern that calls it up when it is met, instead of those it has.")
+        list[str] | None,
+        typer.Option(help="A pattern that calls it up when it is met, instead of those it has."),
     ] = None,
 ) -> None:
     """Change a memory: in $EDITOR, or by options. What was there before stays in its history."""
@@ -205,11 +241,15 @@ def edit(
         say.document({"memory": say.as_json(new), "changed": sorted(fields)})
     else:
         say.tell(
-            f"Changed {', '.join(sorted(fields))} of {id}. Undo: reverie undo" if fields else "Nothing was changed."
+            f"Changed {', '.join(sorted(fields))} of {id}. Undo: reverie undo"
+            if fields
+            else "Nothing was changed."
         )
     if not {"text", "kind"}.isdisjoint(fields):
         note_watched(new)
-    if fields and (redacted := set(new.details.get("redacted", ())) - set(old.details.get("redacted", ()))):
+    if fields and (
+        redacted := set(new.details.get("redacted", ())) - set(old.details.get("redacted", ()))
+    ):
         say.note(f"Taken out before it was kept: {', '.join(sorted(redacted))}.")
 
 
@@ -250,10 +290,12 @@ def link(
     src: Id,
     dst: Id,
     rel: Annotated[
-        str, typer.Option(help=f"One of {', '.join(BETWEEN)}.", autocompletion=lambda: list(BETWEEN))
+        str,
+        typer.Option(help=f"One of {', '.join(BETWEEN)}.", autocompletion=lambda: list(BETWEEN)),
     ] = "relates_to",
     weight: Annotated[
-        float | None, typer.Option(help="How strongly, 0 to 1; 0 unties. None: 0.5, and stronger each time.")
+        float | None,
+        typer.Option(help="How strongly, 0 to 1; 0 unties. None: 0.5, and stronger each time."),
     ] = None,
 ) -> None:
     """Tie two memories together, or say that one supersedes or contradicts the other."""
@@ -262,7 +304,11 @@ def link(
     if desk.json:
         say.document({"src": src, "rel": rel, "dst": dst, "weight": now})
     else:
-        say.tell(f"{src} {rel.replace('_', ' ')} {dst} ({now:.2f})." if now else f"{src} and {dst} are untied.")
+        say.tell(
+            f"{src} {rel.replace('_', ' ')} {dst} ({now:.2f})."
+            if now
+            else f"{src} and {dst} are untied."
+        )
 
 
 def feedback(

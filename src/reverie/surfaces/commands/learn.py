@@ -1,4 +1,6 @@
-"""Commands about conversations: learn from one, list and read past ones, see what was not kept and why."""
+"""Commands about conversations: learn from one, list and read past ones, see what was not kept and
+why.
+"""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +15,10 @@ from reverie.surfaces.desk import Desk, Limit, command
 PANEL = "Conversations"
 SNIPPET = 400  # characters of one message that are shown
 
-Words = Annotated[list[str] | None, typer.Option("--grep", "-g", help="Only with this word in it; may be repeated.")]
+Words = Annotated[
+    list[str] | None,
+    typer.Option("--grep", "-g", help="Only with this word in it; may be repeated."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -33,9 +38,13 @@ def learn(
             "With --git a repository.",
         ),
     ] = None,
-    git: Annotated[bool, typer.Option("--git", help="Take in a repository's history (default: the one here).")] = False,
+    git: Annotated[
+        bool, typer.Option("--git", help="Take in a repository's history (default: the one here).")
+    ] = False,
 ) -> None:
-    """Take memories out of finished or crashed conversations, or a repository's history in. Twice adds nothing."""
+    """Take memories out of finished or crashed conversations, or a repository's history in. Twice
+    adds nothing.
+    """
     if git:
         from reverie.surfaces.commands import experience
 
@@ -63,7 +72,9 @@ def files_of(given: Path) -> list[Path]:
 
 
 def learned(desk: Desk, mind: Any, file: Path) -> list[dict[str, Any]]:
-    """What each conversation of a file taught. One that cannot be learned from does not disturb the others (CC-63)."""
+    """What each conversation of a file taught. One that cannot be learned from does not disturb the
+    others (CC-63).
+    """
     from reverie.settle.listening import Learned
     from reverie.surfaces.importers.transcripts import read
     from reverie.surfaces.replay import content
@@ -111,14 +122,18 @@ def tell(result: dict[str, Any]) -> None:
     elif result["known"]:
         say.tell(f"{name}: learned from already, nothing new.")
     else:
-        say.tell(f"{name}: {result['messages']:,} messages, {len(result['memories']):,} kept, "
-                 f"{len(result['rejected']):,} rejected")  # fmt: skip
+        say.tell(
+            f"{name}: {result['messages']:,} messages, {len(result['memories']):,} kept, "
+            f"{len(result['rejected']):,} rejected"
+        )
         for memory in result["memories"]:
             say.tell(f"  + {memory['kind']}: {say.one_line(memory['text'], SNIPPET)}")
         for one in result["rejected"]:
             say.tell(f"  - {one['reason']}: {say.one_line(one['text'], SNIPPET)}")
         if result["redacted"]:
-            say.note(f"{name}: taken out before anything was kept: {', '.join(result['redacted'])}.")
+            say.note(
+                f"{name}: taken out before anything was kept: {', '.join(result['redacted'])}."
+            )
 
 
 def sessions(desk: Desk, grep: Words = None, limit: Limit = 20) -> None:
@@ -145,7 +160,9 @@ def about(one: Any) -> dict[str, Any]:
 
 
 def session(
-    desk: Desk, id: Annotated[str, typer.Argument(metavar="SESSION", help="Its name.")], grep: Words = None
+    desk: Desk,
+    id: Annotated[str, typer.Argument(metavar="SESSION", help="Its name.")],
+    grep: Words = None,
 ) -> None:
     """Read one past conversation, and what came of it."""
     with desk.mind() as mind:
@@ -167,8 +184,14 @@ def rejected(desk: Desk, limit: Limit = 20) -> None:
     with desk.mind() as mind:
         found, stats = mind.rejected(limit), mind.stats()
     if desk.json:
-        say.document({"kept": stats.learned, "rejected": dict(stats.rejected),
-                      "last": [one._asdict() for one in found], "at": clock.now()})  # fmt: skip
+        say.document(
+            {
+                "kept": stats.learned,
+                "rejected": dict(stats.rejected),
+                "last": [one._asdict() for one in found],
+                "at": clock.now(),
+            }
+        )
         return
     for one in found:
         say.tell(f"{one.reason}: {say.one_line(one.text, SNIPPET)}")

@@ -11,7 +11,9 @@ from reverie.surfaces import complete, say
 from reverie.surfaces.commands.keep import PANEL, found, hand_over
 from reverie.surfaces.desk import Desk, Verb, command
 
-Ids = Annotated[list[str], typer.Argument(metavar="ID…", autocompletion=complete.ids, help="Ids of memories.")]
+Ids = Annotated[
+    list[str], typer.Argument(metavar="ID…", autocompletion=complete.ids, help="Ids of memories.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -46,7 +48,8 @@ def forget(
 def restore(
     desk: Desk,
     ids: Annotated[
-        list[str], typer.Argument(metavar="ID…", autocompletion=complete.forgotten, help="Ids of memories.")
+        list[str],
+        typer.Argument(metavar="ID…", autocompletion=complete.forgotten, help="Ids of memories."),
     ],
 ) -> None:
     """Bring back what was forgotten or superseded."""
@@ -74,17 +77,25 @@ def purge(
     with desk.mind() as mind:
         there = [found(mind, id) for id in dict.fromkeys(ids)]
         more = len(mind.wordings([memory.id for memory in there]))
-        if not yes and not typer.confirm(f"Erase {len(there)}{with_wordings(more)} for good? This cannot be undone.",
-                                         err=True):  # fmt: skip
+        if not yes and not typer.confirm(
+            f"Erase {len(there)}{with_wordings(more)} for good? This cannot be undone.", err=True
+        ):
             raise typer.Abort
         done = mind.purge([memory.id for memory in there])
     if desk.json:
-        say.document({"purged": done.erased, "unreached": list(map(str, done.unreached)),
-                      "repeated": list(done.repeated)})
+        say.document(
+            {
+                "purged": done.erased,
+                "unreached": list(map(str, done.unreached)),
+                "repeated": list(done.repeated),
+            }
+        )
     else:
         say.tell(f"Erased {done.erased} for good.")
     if done.repeated:
-        say.note(f"Others say it too. To erase them as well: reverie purge {' '.join(done.repeated)}")
+        say.note(
+            f"Others say it too. To erase them as well: reverie purge {' '.join(done.repeated)}"
+        )
     for left in done.unreached:
         say.note(unreached(left, desk.settings.url))
 
@@ -92,8 +103,10 @@ def purge(
 def unreached(left: Path, url: str) -> str:
     """What to do about a file that may still hold what was erased."""
     if url.endswith(str(left)):
-        return (f"{left} is being read by another process, so its journal still holds it. Once that is done the worker "
-                "clears it by itself, and so does: reverie scrub --yes")  # fmt: skip
+        return (
+            f"{left} is being read by another process, so its journal still holds it. Once that is done the worker "
+            "clears it by itself, and so does: reverie scrub --yes"
+        )
     return f"{left} could not be reached and may still hold it. Delete it if so."
 
 
@@ -106,12 +119,16 @@ def with_wordings(count: int) -> str:
 def undo(
     desk: Desk,
     event: Annotated[
-        int | None, typer.Argument(metavar="EVENT", help="The event's number; none lists the last ones.")
+        int | None,
+        typer.Argument(metavar="EVENT", help="The event's number; none lists the last ones."),
     ] = None,
     asleep: Annotated[
-        bool, typer.Option("--sleep", help="A whole run of sleep: that of this number, or the last one.")
+        bool,
+        typer.Option("--sleep", help="A whole run of sleep: that of this number, or the last one."),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Even if something was changed since.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Even if something was changed since.")
+    ] = False,
 ) -> None:
     """Take back what an event changed; without a number, list what can be taken back."""
     with desk.mind() as mind:
@@ -131,7 +148,14 @@ def undo(
 
         listed = undoable(mind)
         if desk.json:
-            say.document({"events": [{"event": e.seq, "verb": e.verb, "at": e.at, "ids": ids} for e, ids, _ in listed]})
+            say.document(
+                {
+                    "events": [
+                        {"event": e.seq, "verb": e.verb, "at": e.at, "ids": ids}
+                        for e, ids, _ in listed
+                    ]
+                }
+            )
         elif listed:
             show.undoable(listed, clock.now())
         else:
@@ -139,15 +163,21 @@ def undo(
 
 
 def night_of(mind: Mind, event: int | None) -> int:
-    """The run of sleep that an event belongs to; without one the last run that is not taken back."""
+    """The run of sleep that an event belongs to; without one the last run that is not
+    taken back.
+    """
     from reverie.settle.waking import last_run, run_of
 
     if event is not None:
         if not (run := run_of(mind.store, event)):
-            raise NotFound(f"Event {event} is no run of sleep. reverie log --verb sleeping lists the runs")
+            raise NotFound(
+                f"Event {event} is no run of sleep. reverie log --verb sleeping lists the runs"
+            )
         return run
     if not (run := last_run(mind.store)):
-        raise NotFound("There is no run of sleep to take back: nobody has slept yet, or all is taken back")
+        raise NotFound(
+            "There is no run of sleep to take back: nobody has slept yet, or all is taken back"
+        )
     return run
 
 

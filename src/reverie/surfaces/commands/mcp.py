@@ -21,22 +21,38 @@ def register(app: typer.Typer) -> None:
 def mcp(
     desk: Desk,
     profile: Annotated[
-        str, typer.Option("--profile", "-p", help="Which tools: unified, jcode, files, tags, anthropic.")
+        str,
+        typer.Option(
+            "--profile", "-p", help="Which tools: unified, jcode, files, tags, anthropic."
+        ),
     ] = "unified",
-    http: Annotated[bool, typer.Option("--http", help="Serve HTTP on 127.0.0.1 instead of stdin and stdout.")] = False,
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Of --http; 0 takes a free one.")] = PORT,
+    http: Annotated[
+        bool, typer.Option("--http", help="Serve HTTP on 127.0.0.1 instead of stdin and stdout.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Of --http; 0 takes a free one.")
+    ] = PORT,
 ) -> None:
     """Serve memory to an agent by the Model Context Protocol, over stdin and stdout."""
     try:
         from reverie.surfaces.mcp import serve
     except ModuleNotFoundError as err:
-        raise ExtraMissing("The MCP server needs the package mcp. Install it with: pip install 'reverie[mcp]'") from err
+        raise ExtraMissing(
+            "The MCP server needs the package mcp. Install it with: pip install 'reverie[mcp]'"
+        ) from err
     from reverie.surfaces.mcp.room import Room
 
     room = Room(desk.settings, desk.space)
     if http:
-        serve.http(room, profile, port, lambda address: say.note(f"Serving {room.space} at {address}. Ctrl-C stops."))
+        serve.http(
+            room,
+            profile,
+            port,
+            lambda address: say.note(f"Serving {room.space} at {address}. Ctrl-C stops."),
+        )
     else:
         if sys.stdin.isatty():
-            say.note("This speaks the Model Context Protocol on stdin and stdout: a host starts it. Ctrl-D ends it.")
+            say.note(
+                "This speaks the Model Context Protocol on stdin and stdout: a host starts it. Ctrl-D ends it."
+            )
         serve.stdio(room, profile)

@@ -1,4 +1,6 @@
-"""The commands mirror and share: memories beside files, pages for people and lines of JSON for a team, in step."""
+"""The commands mirror and share: memories beside files, pages for people and lines of JSON for a
+team, in step.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -14,10 +16,11 @@ from reverie.surfaces.commands.keep import hand_over
 from reverie.surfaces.commands.trust import PANEL
 from reverie.surfaces.desk import Desk, command
 
-CONFLICT = 4        # how `share FILE` ends where the file is left alone: as for what somebody else changed meanwhile
-STILL = 1_500       # ms without a change before a page is read (CONSTANTS: watch debounce)
-LONGEST = 15_000    # ms after which it is read although somebody goes on writing
-LOOK = 5_000        # ms between looks at what the program has altered
+# how `share FILE` ends where the file is left alone: as for what somebody else changed meanwhile
+CONFLICT = 4
+STILL = 1_500  # ms without a change before a page is read (CONSTANTS: watch debounce)
+LONGEST = 15_000  # ms after which it is read although somebody goes on writing
+LOOK = 5_000  # ms between looks at what the program has altered
 
 
 def register(app: typer.Typer) -> None:
@@ -29,19 +32,31 @@ def register(app: typer.Typer) -> None:
 def share(
     desk: Desk,
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="Default: this project's .jaato/memories.jsonl.")
+        Path | None,
+        typer.Argument(metavar="FILE", help="Default: this project's .jaato/memories.jsonl."),
     ] = None,
-    start: Annotated[bool, typer.Option("--start", help="Keep the file in step from now on.")] = False,
+    start: Annotated[
+        bool, typer.Option("--start", help="Keep the file in step from now on.")
+    ] = False,
     export: Annotated[bool, typer.Option("--export", help="Only write to the file, once.")] = False,
-    take: Annotated[bool, typer.Option("--import", help="Only take in what the file has, once.")] = False,
-    stop: Annotated[bool, typer.Option("--stop", help="Keep the file in step no longer; it stays as it is.")] = False,
+    take: Annotated[
+        bool, typer.Option("--import", help="Only take in what the file has, once.")
+    ] = False,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="Keep the file in step no longer; it stays as it is.")
+    ] = False,
     trusted: Annotated[
         bool | None,
-        typer.Option("--trusted/--untrusted", help="People review what is committed there: what lines say is believed "
-                     "as extracted. Remembered with the file."),
+        typer.Option(
+            "--trusted/--untrusted",
+            help="People review what is committed there: what lines say is believed "
+            "as extracted. Remembered with the file.",
+        ),
     ] = None,
 ) -> None:
-    """Keep a file of JSON lines in step with a space, so that a team can commit it; without any of it, list them."""
+    """Keep a file of JSON lines in step with a space, so that a team can commit it; without any of
+    it, list them.
+    """
     if sum((start, export, take, stop)) > 1:
         raise BadInput("One of --start, --export, --import and --stop at a time")
     with desk.mind() as mind:
@@ -50,8 +65,12 @@ def share(
                 mind.unshare(file, space=desk.space)
             listed(desk, mind)
             return
-        done = mind.share(file, space=desk.space, once="export" if export else "import" if take else "",
-                          trusted=trusted)
+        done = mind.share(
+            file,
+            space=desk.space,
+            once="export" if export else "import" if take else "",
+            trusted=trusted,
+        )
         hand_over(desk, mind)
     for trouble in done.troubles:
         say.note(trouble)
@@ -60,8 +79,10 @@ def share(
     else:
         back = f" Back: reverie undo {done.event}" if done.event else ""
         written = " were written" if done.written else ""
-        say.tell(f"{done.share.path}: {done.lines:,} lines{written}; taken in: {done.new:,} new, "
-                 f"{done.revised:,} revised, {done.forgotten:,} forgotten.{back}")
+        say.tell(
+            f"{done.share.path}: {done.lines:,} lines{written}; taken in: {done.new:,} new, "
+            f"{done.revised:,} revised, {done.forgotten:,} forgotten.{back}"
+        )
     if done.stuck:
         raise typer.Exit(CONFLICT)
 
@@ -73,40 +94,59 @@ def listed(desk: Desk, mind: Mind) -> None:
     if desk.json:
         say.document({"space": desk.space, "files": paths, "trusted": firm, "troubles": left_alone})
         return
-    say.tell("\n".join(f"{path}{'  (trusted)' * (path in firm)}{'  (not in step)' * (path in left_alone)}"
-                       for path in paths)
-             or f"No file is shared from {desk.space}. Begin: reverie share --start")
+    say.tell(
+        "\n".join(
+            f"{path}{'  (trusted)' * (path in firm)}{'  (not in step)' * (path in left_alone)}"
+            for path in paths
+        )
+        or f"No file is shared from {desk.space}. Begin: reverie share --start"
+    )
     for why in left_alone.values():
         say.note(why)
 
 
 def not_in_step(mind: Mind, space: str | None = None) -> dict[str, str]:
-    """The shared files of a space, or of all, that are left alone just now, and why: for `share`, `settle`, `status`
-    and `doctor`.
+    """The shared files of a space, or of all, that are left alone just now, and why: for `share`,
+    `settle`, `status` and `doctor`.
     """
     from reverie.settle import sharing
 
-    return {share.path: why for share, why in sharing.stuck(mind.store) if space in (None, share.space)}
+    return {
+        share.path: why for share, why in sharing.stuck(mind.store) if space in (None, share.space)
+    }
 
 
 def mirror(
     desk: Desk,
     forget: Annotated[
         bool | None,
-        typer.Option("--yes/--no", help="Many lines are gone from a page: forget them, or write them anew."),
+        typer.Option(
+            "--yes/--no", help="Many lines are gone from a page: forget them, or write them anew."
+        ),
     ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Stay, and do so whenever a page is saved.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Stay, and do so whenever a page is saved.")
+    ] = False,
     where: Annotated[bool, typer.Option("--where", help="Only say where the pages are.")] = False,
-    afresh: Annotated[bool, typer.Option("--afresh", help="Look at every memory and page.")] = False,
+    afresh: Annotated[
+        bool, typer.Option("--afresh", help="Look at every memory and page.")
+    ] = False,
 ) -> None:
-    """Bring memories and their Markdown pages in step: MEMORY.md and memory/<day>.md, yours to edit."""
+    """Bring memories and their Markdown pages in step: MEMORY.md and memory/<day>.md, yours to
+    edit.
+    """
     with desk.mind() as mind:
         root = rooted(mind)
         if where:
             show_paths(desk, mind, root)
             return
         done = mind.mirror(desk.place, forget=forget, afresh=afresh)
-        if forget is None and not desk.json and any(one.questions for one in done) and sys.stdin.isatty():
+        if (
+            forget is None
+            and not desk.json
+            and any(one.questions for one in done)
+            and sys.stdin.isatty()
+        ):
             done = ask(mind, desk, done)
         if desk.json and not watch:
             say.document({"spaces": [as_json(one) for one in done]})
@@ -122,7 +162,9 @@ def rooted(mind: Mind) -> Path:
 
     root = root_of(mind.settings, mind.store)
     if root is None:
-        raise BadInput('There is no mirror: it is switched off (mirror = "off" in config.toml, or REVERIE_OFF)')
+        raise BadInput(
+            'There is no mirror: it is switched off (mirror = "off" in config.toml, or REVERIE_OFF)'
+        )
     return root
 
 
@@ -147,7 +189,9 @@ def ask(mind: Mind, desk: Desk, done: Sequence[Any]) -> list[Any]:
     for one in done:
         for name, gone, of in one.questions:
             say.note(f"{one.folder / name}: {gone:,} of {of:,} lines are gone.")
-    return mind.mirror(desk.place, forget=typer.confirm("Forget them? No writes them anew.", err=True))
+    return mind.mirror(
+        desk.place, forget=typer.confirm("Forget them? No writes them anew.", err=True)
+    )
 
 
 def report(done: Sequence[Any], *, quiet: bool = False) -> None:
@@ -156,13 +200,19 @@ def report(done: Sequence[Any], *, quiet: bool = False) -> None:
     for one in done:
         counts = (("remembered", one.new), ("revised", one.revised), ("forgotten", one.forgotten))
         parts = [f"{count:,} {name}" for name, count in counts if count]
-        parts += [f"{len(one.pages):,} {'page' if len(one.pages) == 1 else 'pages'} written"] if one.pages else []
+        parts += (
+            [f"{len(one.pages):,} {'page' if len(one.pages) == 1 else 'pages'} written"]
+            if one.pages
+            else []
+        )
         if parts:
             undo = f". Undo: reverie undo {one.events[-1]}" if one.events else ""
             say.tell(f"{one.space}: {', '.join(parts)}{undo}")
             told = True
         for id in one.clashes:
-            say.note(f"{id} had been altered or let go meanwhile: your line holds; see: reverie history {id}")
+            say.note(
+                f"{id} had been altered or let go meanwhile: your line holds; see: reverie history {id}"
+            )
         for trouble in one.troubles:
             say.note(trouble)
         for name, gone, of in one.questions:
@@ -173,8 +223,10 @@ def report(done: Sequence[Any], *, quiet: bool = False) -> None:
 
 def question(path: Path, gone: int, of: int) -> str:
     """What waits for an answer, and how to give it."""
-    return (f"{path}: {gone:,} of {of:,} lines are gone. Nothing is forgotten yet: "
-            "reverie mirror --yes forgets them, reverie mirror --no writes them anew")
+    return (
+        f"{path}: {gone:,} of {of:,} lines are gone. Nothing is forgotten yet: "
+        "reverie mirror --yes forgets them, reverie mirror --no writes them anew"
+    )
 
 
 def waiting(mind: Mind) -> list[str]:
@@ -185,13 +237,23 @@ def waiting(mind: Mind) -> list[str]:
 
 
 def stay(mind: Mind, desk: Desk, root: Path) -> None:
-    """Whenever a page has been left alone for a moment after a change, and when memories have been altered."""
+    """Whenever a page has been left alone for a moment after a change, and when memories have been
+    altered.
+    """
     from watchfiles import watch
 
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
-    say.note(f"Watching {root}. Ctrl-C ends it; what is saved later is taken in by the next one who looks.")
-    for _ in watch(root, watch_filter=lambda _, path: is_page(path), step=STILL, debounce=LONGEST,
-                   rust_timeout=LOOK, yield_on_timeout=True):
+    say.note(
+        f"Watching {root}. Ctrl-C ends it; what is saved later is taken in by the next one who looks."
+    )
+    for _ in watch(
+        root,
+        watch_filter=lambda _, path: is_page(path),
+        step=STILL,
+        debounce=LONGEST,
+        rust_timeout=LOOK,
+        yield_on_timeout=True,
+    ):
         done = mind.mirror(desk.place)
         if desk.json:
             for one in done:
@@ -208,5 +270,8 @@ def is_page(path: str) -> bool:
 
 def as_json(one: Any) -> dict[str, Any]:
     """What was done in one space, as JSON values."""
-    return {**one._asdict(), "folder": str(one.folder),
-            "questions": [{"page": name, "gone": gone, "of": of} for name, gone, of in one.questions]}
+    return {
+        **one._asdict(),
+        "folder": str(one.folder),
+        "questions": [{"page": name, "gone": gone, "of": of} for name, gone, of in one.questions],
+    }

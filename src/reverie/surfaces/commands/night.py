@@ -16,26 +16,45 @@ def register(app: typer.Typer) -> None:
 
 def sleep(
     desk: Desk,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done, as a diff.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be done, as a diff.")
+    ] = False,
     passes: Annotated[
         list[str] | None,
-        typer.Option("--pass", metavar="NAME", autocompletion=complete.passes, help="Only this pass; may be repeated."),
+        typer.Option(
+            "--pass",
+            metavar="NAME",
+            autocompletion=complete.passes,
+            help="Only this pass; may be repeated.",
+        ),
     ] = None,
     within: Annotated[
-        float | None, typer.Option("--within", metavar="SECONDS", min=0, help="Stop then; the next call goes on there.")
+        float | None,
+        typer.Option(
+            "--within", metavar="SECONDS", min=0, help="Stop then; the next call goes on there."
+        ),
     ] = None,
     afresh: Annotated[
-        bool, typer.Option("--afresh", help="Look at all pairs again, not only at what is new since the last time.")
+        bool,
+        typer.Option(
+            "--afresh", help="Look at all pairs again, not only at what is new since the last time."
+        ),
     ] = False,
     no_model: Annotated[
-        bool, typer.Option("--no-model", help="Do not ask the language model for merged texts, names and ties.")
+        bool,
+        typer.Option(
+            "--no-model", help="Do not ask the language model for merged texts, names and ties."
+        ),
     ] = False,
 ) -> None:
     """Tidy up now: merge, flag, archive, tie, group. All of it can be taken back."""
     with desk.mind() as mind:
         desk.telling("sleeping", 0, None)
         slept = mind.sleep(passes or (), dry_run, within, afresh=afresh, ask=not no_model)
-        waiting, offline = mind.stats().waiting, desk.settings.offline and bool(mind.store.meta("trouble"))
+        waiting, offline = (
+            mind.stats().waiting,
+            desk.settings.offline and bool(mind.store.meta("trouble")),
+        )
     if desk.json:
         say.document(as_json(slept))
     elif dry_run:
@@ -43,13 +62,17 @@ def sleep(
     else:
         report(slept)
     if waiting and not desk.json:
-        say.note(f"{waiting:,} memories have no vector yet and were not compared by meaning. {remedy(offline)}")
+        say.note(
+            f"{waiting:,} memories have no vector yet and were not compared by meaning. {remedy(offline)}"
+        )
 
 
 def remedy(offline: bool) -> str:
     """What to do about texts without vectors: where no model can be had, settling does not help."""
     if offline:
-        return "Offline no model can be fetched: words decide. Once with a connection: reverie settle"
+        return (
+            "Offline no model can be fetched: words decide. Once with a connection: reverie settle"
+        )
     return "First: reverie settle"
 
 
@@ -60,7 +83,12 @@ def as_json(slept: Any) -> dict[str, Any]:
         "stopped": slept.stopped,
         "passes": [done._asdict() for done in slept.passes],
         "plan": [
-            {"pass": one.name, "why": one.step.why, "diff": lines_of(one), "ids": list(one.step.rests_on)}
+            {
+                "pass": one.name,
+                "why": one.step.why,
+                "diff": lines_of(one),
+                "ids": list(one.step.rests_on),
+            }
             for one in slept.plan
         ],
     }
@@ -92,7 +120,11 @@ def report(slept: Any) -> None:
         say.tell("There was nothing to tidy up.")
     if slept.stopped:
         begun = "Stopped before the end" if slept.run else "Did not begin"
-        goes_on = "The next reverie sleep goes on there" if slept.run else "If it died at it, try again in a minute"
+        goes_on = (
+            "The next reverie sleep goes on there"
+            if slept.run
+            else "If it died at it, try again in a minute"
+        )
         say.note(f"{begun}: {slept.stopped}. {goes_on}.")
 
 

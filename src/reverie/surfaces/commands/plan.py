@@ -23,17 +23,28 @@ def register(app: typer.Typer) -> None:
 def plan(
     desk: Desk,
     task: Annotated[
-        list[str] | None, typer.Argument(metavar="TASK", help="What is to be done; “-” reads it from stdin.")
+        list[str] | None,
+        typer.Argument(metavar="TASK", help="What is to be done; “-” reads it from stdin."),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many files at most.")] = 10,
-    tokens: Annotated[int, typer.Option("--tokens", "-t", min=1, help="How long it may be.")] = 1_000,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, help="How many files at most.")
+    ] = 10,
+    tokens: Annotated[
+        int, typer.Option("--tokens", "-t", min=1, help="How long it may be.")
+    ] = 1_000,
     root: Annotated[
-        Path | None, typer.Option("--in", metavar="FOLDER", help="A folder of the repository (default: this one).")
+        Path | None,
+        typer.Option(
+            "--in", metavar="FOLDER", help="A folder of the repository (default: this one)."
+        ),
     ] = None,
-    as_it_is: Annotated[bool, typer.Option("--no-index", help="Take the index as it is, without a look at the files.")
-                        ] = False,
+    as_it_is: Annotated[
+        bool,
+        typer.Option("--no-index", help="Take the index as it is, without a look at the files."),
+    ] = False,
 ) -> None:
-    """Which files and symbols a task is about, likeliest first and each with why; then what is known of the like.
+    """Which files and symbols a task is about, likeliest first and each with why; then what is
+    known of the like.
 
     What has changed in the repository is indexed first. `learn --git` gives it a past to go by.
     """
@@ -45,12 +56,22 @@ def plan(
         space = desk.space if desk.place or root is None else config.space_of(root.resolve())
         made = mind.plan(told, root=root, space=space, limit=limit, tokens=tokens)
     if desk.json:
-        say.document({**made._asdict(), "files": [
-            {**look._asdict(), "parts": [part._asdict() for part in look.parts]} for look in made.files],
-            "past": [{"at": one.at, "text": one.text, "files": one.files} for one in made.past],
-            "together": [other._asdict() for other in made.together],
-            "fixes": [{"text": fix.memory.text, "why": fix.why} for fix in made.fixes],
-            "memories": [{"id": hit.memory.id, "text": hit.memory.text, "why": hit.why} for hit in made.memories]})
+        say.document(
+            {
+                **made._asdict(),
+                "files": [
+                    {**look._asdict(), "parts": [part._asdict() for part in look.parts]}
+                    for look in made.files
+                ],
+                "past": [{"at": one.at, "text": one.text, "files": one.files} for one in made.past],
+                "together": [other._asdict() for other in made.together],
+                "fixes": [{"text": fix.memory.text, "why": fix.why} for fix in made.fixes],
+                "memories": [
+                    {"id": hit.memory.id, "text": hit.memory.text, "why": hit.why}
+                    for hit in made.memories
+                ],
+            }
+        )
     else:
         answer(made)
 

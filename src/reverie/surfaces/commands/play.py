@@ -1,4 +1,6 @@
-"""Commands that show Reverie at work: replay a conversation, look at a full window, condense it, take the tour."""
+"""Commands that show Reverie at work: replay a conversation, look at a full window, condense it,
+take the tour.
+"""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +19,9 @@ Transcript = Annotated[
     ),
 ]
 Holds = Annotated[int, typer.Option("--limit", "-n", min=1, help="Tokens that the window holds.")]
-Task = Annotated[str, typer.Option(help="The task at hand: messages that name it as their task stay longer.")]
+Task = Annotated[
+    str, typer.Option(help="The task at hand: messages that name it as their task stay longer.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -37,8 +41,12 @@ def replay(
             help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” is stdin.",
         ),
     ],
-    keep: Annotated[bool, typer.Option("--keep", help="Learn into the real memory, not a throw-away one.")] = False,
-    fast: Annotated[bool, typer.Option("--fast", help="Do not wait for the background between turns.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Learn into the real memory, not a throw-away one.")
+    ] = False,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Do not wait for the background between turns.")
+    ] = False,
     keep_turns: Annotated[
         bool | None,
         typer.Option(
@@ -46,8 +54,12 @@ def replay(
             help="Keep each message as an event (default: for corpora of several sessions).",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Stop after so many turns; 0 plays all.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only turns on which something surfaced.")] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="Stop after so many turns; 0 plays all.")
+    ] = 0,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Only turns on which something surfaced.")
+    ] = False,
 ) -> None:
     """Play a recorded conversation turn by turn and see what surfaces, why, and how fast."""
     from reverie.surfaces.replay import Wish, command
@@ -69,9 +81,14 @@ def window(
     desk: Desk,
     file: Transcript,
     limit: Holds = 200_000,
-    strategy: Annotated[str, typer.Option(help="How to choose: ours, aircher, importance, oldest, sliding.")] = "ours",
+    strategy: Annotated[
+        str, typer.Option(help="How to choose: ours, aircher, importance, oldest, sliding.")
+    ] = "ours",
     tokenizer: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A tokenizer.json to count by (default: characters / 4).")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A tokenizer.json to count by (default: characters / 4)."
+        ),
     ] = None,
     task: Task = "",
 ) -> None:
@@ -80,7 +97,9 @@ def window(
     from reverie.window.fitting import Wish
     from reverie.window.tokens import Quarter, Vocabulary
 
-    command(desk, file, Wish(limit, task, strategy, Vocabulary(tokenizer) if tokenizer else Quarter()))
+    command(
+        desk, file, Wish(limit, task, strategy, Vocabulary(tokenizer) if tokenizer else Quarter())
+    )
 
 
 def condense(
@@ -100,7 +119,9 @@ def condense(
 
 
 def tour(desk: Desk) -> None:
-    """See Reverie at work on this repository's history and a sample conversation, in a throw-away home."""
+    """See Reverie at work on this repository's history and a sample conversation, in a throw-away
+    home.
+    """
     from reverie.surfaces.tour import tour
 
     tour(desk)

@@ -25,11 +25,17 @@ def register(app: typer.Typer) -> None:
 def teach(
     desk: Desk,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What it does: “release a version”.")],
-    step: Annotated[list[str], typer.Option("--step", help="A step; given several times, in order.")],
-    trigger: Annotated[list[str] | None, typer.Option(help="A pattern that calls it up when it is met.")] = None,
+    step: Annotated[
+        list[str], typer.Option("--step", help="A step; given several times, in order.")
+    ],
+    trigger: Annotated[
+        list[str] | None, typer.Option(help="A pattern that calls it up when it is met.")
+    ] = None,
     needs: Annotated[list[str] | None, typer.Option(help="What must be there first.")] = None,
     careful: Annotated[list[str] | None, typer.Option(help="What to beware of.")] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", "-t", autocompletion=complete.tags, help="A tag.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", "-t", autocompletion=complete.tags, help="A tag.")
+    ] = None,
 ) -> None:
     """Keep how something is done: steps in order, what they need, what to beware of."""
     with desk.mind() as mind:
@@ -62,15 +68,22 @@ def outcome(
     if desk.json:
         say.document({"memory": say.as_json(memory), "chance": record.chance})
     else:
-        say.tell(f"{id}: worked {record.worked} times, failed {record.failed}; lately {record.rate:.0%}.")
+        say.tell(
+            f"{id}: worked {record.worked} times, failed {record.failed}; lately {record.rate:.0%}."
+        )
 
 
 def warnings(
     desk: Desk,
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool that is about to run: Bash, Edit, ….")],
+    tool: Annotated[
+        str, typer.Argument(metavar="TOOL", help="The tool that is about to run: Bash, Edit, ….")
+    ],
     given: Annotated[
         list[str] | None,
-        typer.Argument(metavar="INPUT", help="What it is given: words, or a JSON object; “-” reads it from stdin."),
+        typer.Argument(
+            metavar="INPUT",
+            help="What it is given: words, or a JSON object; “-” reads it from stdin.",
+        ),
     ] = None,
     limit: Limit = 5,
 ) -> None:
@@ -79,7 +92,9 @@ def warnings(
     with desk.mind() as mind:
         found = mind.warnings(tool, arguments_of(text), space=desk.space, limit=limit)
     if desk.json:
-        say.document({"tool": tool, "hits": [as_json(hit) for hit in found], "untried": found.untried})
+        say.document(
+            {"tool": tool, "hits": [as_json(hit) for hit in found], "untried": found.untried}
+        )
     elif found:
         from reverie.surfaces import show
 
@@ -87,15 +102,21 @@ def warnings(
     else:
         say.tell("Nothing to beware of is known.")
     if not given and " " in tool.strip():
-        say.note(f"{tool!r} is taken for a tool's name: the first argument is the tool's name, "
-                 "what it is given comes after: reverie warnings Bash \"git push --force\"")
+        say.note(
+            f"{tool!r} is taken for a tool's name: the first argument is the tool's name, "
+            'what it is given comes after: reverie warnings Bash "git push --force"'
+        )
     if found.untried:
-        say.note(f"There was no time to try {found.untried} memories: too many slow regular expressions (re:…).")
+        say.note(
+            f"There was no time to try {found.untried} memories: too many slow regular expressions (re:…)."
+        )
 
 
 def procedures(
     desk: Desk,
-    context: Annotated[list[str], typer.Argument(metavar="CONTEXT", help="What is being done; “-” reads stdin.")],
+    context: Annotated[
+        list[str], typer.Argument(metavar="CONTEXT", help="What is being done; “-” reads stdin.")
+    ],
     limit: Limit = 5,
 ) -> None:
     """Procedures whose trigger the context meets: what lately worked best first."""
@@ -104,13 +125,21 @@ def procedures(
     with desk.mind() as mind:
         found = mind.procedures(reading.given_or_stdin(context), space=desk.space, limit=limit)
     if desk.json:
-        say.document({"procedures": [{**say.as_json(one), "record": record_of(one)._asdict()} for one in found]})
+        say.document(
+            {
+                "procedures": [
+                    {**say.as_json(one), "record": record_of(one)._asdict()} for one in found
+                ]
+            }
+        )
     elif found:
         from reverie.surfaces import show
 
         show.memories(found, clock.now(), desk.space)
     else:
-        say.note("No procedure's trigger is met. reverie recall --type procedural finds by meaning.")
+        say.note(
+            "No procedure's trigger is met. reverie recall --type procedural finds by meaning."
+        )
 
 
 def arguments_of(text: str) -> dict[str, Any] | str:

@@ -20,8 +20,14 @@ Session = Annotated[str, typer.Argument(metavar="SESSION", help="The conversatio
 
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
-    for name, function in (("hold", hold), ("held", held), ("release", release), ("feel", feel),
-                           ("feelings", feelings), ("season", season)):
+    for name, function in (
+        ("hold", hold),
+        ("held", held),
+        ("release", release),
+        ("feel", feel),
+        ("feelings", feelings),
+        ("season", season),
+    ):
         command(app, name, panel=PANEL)(function)
 
 
@@ -29,14 +35,21 @@ def hold(
     desk: Desk,
     session: Session,
     content: Annotated[
-        list[str] | None, typer.Argument(metavar="CONTENT", help="A text, or a JSON object; “-” reads it from stdin.")
+        list[str] | None,
+        typer.Argument(
+            metavar="CONTENT", help="A text, or a JSON object; “-” reads it from stdin."
+        ),
     ] = None,
     minutes: Annotated[float, typer.Option(help="How long it is held, at most a day.")] = MINUTES,
 ) -> None:
     """Set the working memory of a conversation; replaces what it held."""
     with desk.mind() as mind:
-        kept = mind.hold(arguments_of(reading.given_or_stdin(content)), session=session, space=desk.space,
-                         minutes=minutes)
+        kept = mind.hold(
+            arguments_of(reading.given_or_stdin(content)),
+            session=session,
+            space=desk.space,
+            minutes=minutes,
+        )
     if desk.json:
         say.document({"memory": say.as_json(kept)})
     else:
@@ -51,8 +64,16 @@ def held(desk: Desk, session: Session) -> None:
         say.document({"session": session, "held": found._asdict() if found else None})
     elif found:
         content = found.content
-        say.tell(content if isinstance(content, str) else json.dumps(content, ensure_ascii=False) if content else "")
-        say.note(f"Last said: {say.one_line(found.turn, 200)}" if found.turn else "Nothing was said yet.")
+        say.tell(
+            content
+            if isinstance(content, str)
+            else json.dumps(content, ensure_ascii=False)
+            if content
+            else ""
+        )
+        say.note(
+            f"Last said: {say.one_line(found.turn, 200)}" if found.turn else "Nothing was said yet."
+        )
     else:
         say.note(f"Nothing is held for {session}.")
 
@@ -74,7 +95,8 @@ def feel(
         str, typer.Option(help="low, medium or high.", autocompletion=lambda: list(INTENSITIES))
     ] = "medium",
     about: Annotated[
-        str | None, typer.Option(metavar="ID", autocompletion=complete.ids, help="The memory that is felt so.")
+        str | None,
+        typer.Option(metavar="ID", autocompletion=complete.ids, help="The memory that is felt so."),
     ] = None,
     why: Annotated[str, typer.Option(help="Why, in a few words.")] = "",
 ) -> None:
@@ -103,14 +125,23 @@ def feelings(
 
 def season(
     desk: Desk,
-    label: Annotated[str | None, typer.Argument(metavar="NAME", help="release-week, end-of-sprint, ….")] = None,
-    until: Annotated[str, typer.Option(metavar="WHEN", help="When it ends: a time, or 5d from now.")] = "",
+    label: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="release-week, end-of-sprint, ….")
+    ] = None,
+    until: Annotated[
+        str, typer.Option(metavar="WHEN", help="When it ends: a time, or 5d from now.")
+    ] = "",
     end: Annotated[bool, typer.Option("--end", help="It is over.")] = False,
 ) -> None:
-    """Say what the present time is called here: what was kept in a time of the same name is favoured."""
+    """Say what the present time is called here: what was kept in a time of the same name is
+    favoured.
+    """
     with desk.mind() as mind:
-        now = mind.season("" if end else label, until=reading.moment_after(until, clock.now(), "--until"),
-                          space=desk.space)
+        now = mind.season(
+            "" if end else label,
+            until=reading.moment_after(until, clock.now(), "--until"),
+            space=desk.space,
+        )
     if desk.json:
         say.document({"space": desk.space, "season": now.label or None, "until": now.until})
     else:

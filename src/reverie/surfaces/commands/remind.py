@@ -31,28 +31,46 @@ def register(app: typer.Typer) -> None:
 def remind(
     desk: Desk,
     text: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help="What to do; “-” or nothing reads it from stdin.")
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="What to do; “-” or nothing reads it from stdin."),
     ] = None,
     *,
-    at: Annotated[str, typer.Option(metavar="WHEN", help="“tomorrow at 9”, “Monday 14:00”, ISO 8601.")] = "",
-    within: Annotated[str, typer.Option("--in", metavar="TIME", help="“20 minutes”, “2h”, “3 days”.")] = "",
+    at: Annotated[
+        str, typer.Option(metavar="WHEN", help="“tomorrow at 9”, “Monday 14:00”, ISO 8601.")
+    ] = "",
+    within: Annotated[
+        str, typer.Option("--in", metavar="TIME", help="“20 minutes”, “2h”, “3 days”.")
+    ] = "",
     every: Annotated[
-        str, typer.Option(metavar="WHEN", help="“weekday at 8:30”, “Monday and Thursday at 9”, “2 hours”, cron.")
+        str,
+        typer.Option(
+            metavar="WHEN", help="“weekday at 8:30”, “Monday and Thursday at 9”, “2 hours”, cron."
+        ),
     ] = "",
     when_file: Annotated[
         list[str] | None, typer.Option(metavar="GLOB", help="When such a file is touched or named.")
     ] = None,
     when_command: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="When such a command runs: “git push*”.")
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="When such a command runs: “git push*”."),
     ] = None,
     topic: Annotated[
-        list[str] | None, typer.Option(metavar="WORDS", help="When these words, or a trigger pattern, come up.")
+        list[str] | None,
+        typer.Option(metavar="WORDS", help="When these words, or a trigger pattern, come up."),
     ] = None,
-    priority: Annotated[float, typer.Option(help="0 to 1: what is due comes in this order, then by time.")] = 0.5,
-    zone: Annotated[str, typer.Option(help="The time zone that is meant, as Europe/Berlin (default: here).")] = "",
-    tag: Annotated[list[str] | None, typer.Option("--tag", "-t", autocompletion=complete.tags, help="A tag.")] = None,
+    priority: Annotated[
+        float, typer.Option(help="0 to 1: what is due comes in this order, then by time.")
+    ] = 0.5,
+    zone: Annotated[
+        str, typer.Option(help="The time zone that is meant, as Europe/Berlin (default: here).")
+    ] = "",
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", "-t", autocompletion=complete.tags, help="A tag.")
+    ] = None,
 ) -> None:
-    """Keep something to be done later: at a time, again and again, or when the context calls for it."""
+    """Keep something to be done later: at a time, again and again, or when the context calls for
+    it.
+    """
     if at and within:
         raise BadInput("Give --at or --in, not both")
     when = at or (f"in {within.removeprefix('in ')}" if within else None)
@@ -76,11 +94,18 @@ def remind(
 
 def due(
     desk: Desk,
-    context: Annotated[str, typer.Option(metavar="TEXT", help="What is being talked about; “-” reads stdin.")] = "",
+    context: Annotated[
+        str, typer.Option(metavar="TEXT", help="What is being talked about; “-” reads stdin.")
+    ] = "",
     tool: Annotated[str, typer.Option(help="The tool that is about to run: Bash, Edit, ….")] = "",
-    arguments: Annotated[str, typer.Option("--input", help="What it is given: words, or a JSON object.")] = "",
+    arguments: Annotated[
+        str, typer.Option("--input", help="What it is given: words, or a JSON object.")
+    ] = "",
     fire: Annotated[
-        bool, typer.Option("--fire", help="They count as given from now on, each to one caller only: for hooks.")
+        bool,
+        typer.Option(
+            "--fire", help="They count as given from now on, each to one caller only: for hooks."
+        ),
     ] = False,
 ) -> None:
     """What is due now, by priority, then time. Looking does not fire."""
@@ -88,7 +113,9 @@ def due(
 
     told = reading.given_or_stdin([context]) if context else ""
     with desk.mind() as mind:
-        found = mind.due(told, space=desk.space, tool=tool, arguments=arguments_of(arguments), fire=fire)
+        found = mind.due(
+            told, space=desk.space, tool=tool, arguments=arguments_of(arguments), fire=fire
+        )
     if desk.json:
         say.document({"fired": fire, "hits": [as_json(hit) for hit in found]})
     else:
@@ -100,7 +127,9 @@ def due(
 
 def reminders(
     desk: Desk,
-    every_one: Annotated[bool, typer.Option("--all", help="Also what is done or cancelled.")] = False,
+    every_one: Annotated[
+        bool, typer.Option("--all", help="Also what is done or cancelled.")
+    ] = False,
 ) -> None:
     """Everything to be done later, what is due next first."""
     from reverie.lifecycle.intention import STATUSES, meant, status_of
@@ -111,9 +140,13 @@ def reminders(
         say.document({"reminders": [say.as_json(one) for one in found]})
         return
     for one in found:
-        say.tell(f"{one.id}  {status_of(one):9}  {say.one_line(one.text)}  ({say.one_line(meant(one))})")
+        say.tell(
+            f"{one.id}  {status_of(one):9}  {say.one_line(one.text)}  ({say.one_line(meant(one))})"
+        )
     if not found:
-        say.tell("There is nothing to be reminded of. Keep something: reverie remind “call Ann” --at “tomorrow at 9”")
+        say.tell(
+            "There is nothing to be reminded of. Keep something: reverie remind “call Ann” --at “tomorrow at 9”"
+        )
 
 
 def done(desk: Desk, id: Id) -> None:
@@ -129,7 +162,9 @@ def cancel(desk: Desk, id: Id) -> None:
 def snooze(
     desk: Desk,
     id: Id,
-    until: Annotated[list[str], typer.Argument(metavar="WHEN", help="“in 20 minutes”, “tomorrow at 9”.")],
+    until: Annotated[
+        list[str], typer.Argument(metavar="WHEN", help="“in 20 minutes”, “tomorrow at 9”.")
+    ],
 ) -> None:
     """Put it off."""
     changed(desk, lambda mind: mind.snooze(id, " ".join(until)))
@@ -141,7 +176,11 @@ def changed(desk: Desk, verb: "Callable[[Mind], Memory]") -> None:
 
     with desk.mind() as mind:
         now = verb(mind)
-    answer(desk, now, f"{now.id} is {status_of(now)}" + (". Due: " if now.active else ". Undo: reverie restore "))
+    answer(
+        desk,
+        now,
+        f"{now.id} is {status_of(now)}" + (". Due: " if now.active else ". Undo: reverie restore "),
+    )
 
 
 def answer(desk: Desk, memory: "Memory", head: str) -> None:

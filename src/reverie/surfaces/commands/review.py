@@ -21,7 +21,8 @@ KEYS = {"1": "one", "2": "other", "b": "both", "m": "merge", "e": "edit", "s": "
 ASKED = "Keep [1], keep [2], keep [b]oth, [m]erge 2 into 1, [e]dit 1 and merge, [s]kip, [q]uit"
 
 Id = Annotated[
-    str | None, typer.Argument(metavar="ID", autocompletion=complete.ids, help="A memory of the pair, mem_….")
+    str | None,
+    typer.Argument(metavar="ID", autocompletion=complete.ids, help="A memory of the pair, mem_…."),
 ]
 
 
@@ -43,13 +44,22 @@ def review(
             help="What to keep of the pair: one, other, both, merge (other into one), edit (one gets --text).",
         ),
     ] = "",
-    text: Annotated[str, typer.Option(help="The new text of the first; “-” reads it from stdin.")] = "",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many pairs, at most.")] = 20,
+    text: Annotated[
+        str, typer.Option(help="The new text of the first; “-” reads it from stdin.")
+    ] = "",
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="How many pairs, at most.")
+    ] = 20,
     ask: Annotated[
-        bool | None, typer.Option("--ask/--list", help="Ask about each pair, or only list them (default: as you sit).")
+        bool | None,
+        typer.Option(
+            "--ask/--list", help="Ask about each pair, or only list them (default: as you sit)."
+        ),
     ] = None,
 ) -> None:
-    """Show what contradicts or may repeat each other, and decide about it. Every decision can be undone."""
+    """Show what contradicts or may repeat each other, and decide about it. Every decision can be
+    undone.
+    """
     with desk.mind() as mind:
         if one or other or keep or text:
             decide(desk, mind, one, other, keep or ("edit" if text else ""), text)
@@ -76,13 +86,20 @@ def curate(
     desk: Desk,
     id: Id = None,
     state: Annotated[
-        str, typer.Option("--as", help=f"One of {', '.join(MATURITIES)}.", autocompletion=lambda: list(MATURITIES))
+        str,
+        typer.Option(
+            "--as", help=f"One of {', '.join(MATURITIES)}.", autocompletion=lambda: list(MATURITIES)
+        ),
     ] = "validated",
     by: Annotated[str, typer.Option(help="Who says so.")] = "user",
     note: Annotated[str, typer.Option(help="Why.")] = "",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many are listed, at most.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="How many are listed, at most.")
+    ] = 20,
 ) -> None:
-    """Approve a memory, pass it on to a person, or put it away; without an id, list what waits for a look."""
+    """Approve a memory, pass it on to a person, or put it away; without an id, list what waits for
+    a look.
+    """
     with desk.mind() as mind:
         if id:
             memory = mind.curate(id, state, by=by, note=note)
@@ -96,7 +113,9 @@ def curate(
         say.document({"memories": [say.as_json(memory) for memory in waiting]})
         return
     for memory in waiting:
-        why = outdated(memory) or ", ".join((maturity(memory), memory.provenance, *heard_of(memory)))
+        why = outdated(memory) or ", ".join(
+            (maturity(memory), memory.provenance, *heard_of(memory))
+        )
         say.tell(f"{memory.id}  {why}: {say.one_line(memory.text, 100)}")
     if not waiting:
         say.tell("Nothing waits for a look.")
@@ -104,17 +123,25 @@ def curate(
 
 def heard_of(memory: Memory) -> list[str]:
     """Where what others wrote comes from, and why somebody should look first."""
-    return [str(memory.details[name]) for name in ("heard_from", "planted") if name in memory.details]
+    return [
+        str(memory.details[name]) for name in ("heard_from", "planted") if name in memory.details
+    ]
 
 
 def promote(
     desk: Desk,
-    id: Annotated[str, typer.Argument(metavar="ID", autocompletion=complete.ids, help="The memory, mem_….")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The new page, such as docs/decisions/cache.md.")],
+    id: Annotated[
+        str, typer.Argument(metavar="ID", autocompletion=complete.ids, help="The memory, mem_….")
+    ],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The new page, such as docs/decisions/cache.md.")
+    ],
     by: Annotated[str, typer.Option(help="Who says so.")] = "user",
     note: Annotated[str, typer.Option(help="Why.")] = "",
 ) -> None:
-    """Make a lasting reference of a memory: a page of Markdown with what it says and where it comes from."""
+    """Make a lasting reference of a memory: a page of Markdown with what it says and where it comes
+    from.
+    """
     with desk.mind() as mind:
         memory = mind.promote(id, config.here() / file.expanduser(), by=by, note=note)
     if desk.json:
@@ -123,7 +150,9 @@ def promote(
         say.tell(f"Written: {memory.details['reference']}. {id} is approved and names it.")
 
 
-def decide(desk: Desk, mind: Mind, one: str | None, other: str | None, keep: str, text: str) -> None:
+def decide(
+    desk: Desk, mind: Mind, one: str | None, other: str | None, keep: str, text: str
+) -> None:
     """One decision, for scripts."""
     if not (one and other and keep):
         raise BadInput("A decision needs both ids and --keep one, other, both, merge, or --text")
@@ -150,7 +179,11 @@ def converse(mind: Mind, cases: list[Case]) -> None:
         if KEYS[key] == "stop":
             break
         if decision := KEYS[key]:
-            text = typer.prompt("The new text", default=case.one.text, err=True) if decision == "edit" else ""
+            text = (
+                typer.prompt("The new text", default=case.one.text, err=True)
+                if decision == "edit"
+                else ""
+            )
             mind.resolve(case.one.id, case.other.id, decision, text=text)
             decided += 1
     say.tell(f"Decided {decided} of {len(cases)}. Each decision can be taken back: reverie undo")

@@ -16,8 +16,8 @@ from reverie.surfaces.desk import Desk, command
 if TYPE_CHECKING:
     from reverie.settle.scrubbing import Scrubbed
 
-SHOWN = 5            # places of one sort that are named
-FOUND = 1            # exit code: something holds a secret, still
+SHOWN = 5  # places of one sort that are named
+FOUND = 1  # exit code: something holds a secret, still
 
 
 def register(app: typer.Typer) -> None:
@@ -28,11 +28,17 @@ def register(app: typer.Typer) -> None:
 def scrub(
     desk: Desk,
     text: Annotated[
-        str | None, typer.Option(help="Look for this text instead; - asks for it, or reads it from stdin.")
+        str | None,
+        typer.Option(help="Look for this text instead; - asks for it, or reads it from stdin."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Take out what is found, without asking.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Take out what is found, without asking.")
+    ] = False,
     copies: Annotated[
-        bool, typer.Option("--backups", help="Clean backups too; delete damaged files and versions that hold it.")
+        bool,
+        typer.Option(
+            "--backups", help="Clean backups too; delete damaged files and versions that hold it."
+        ),
     ] = False,
 ) -> None:
     """Find stored secrets by today's rules, in everything; with --yes, take them out for good.
@@ -42,12 +48,16 @@ def scrub(
     texts = () if text is None else (wanted(text),)
     with desk.mind() as mind:
         done = mind.scrub(texts, on=desk.telling)
-        if (done.finds or done.unreached or (copies and done.copies)) and (yes or agreed(desk, done, copies)):
+        if (done.finds or done.unreached or (copies and done.copies)) and (
+            yes or agreed(desk, done, copies)
+        ):
             try:
                 done = mind.scrub(texts, write=True, copies=copies, on=desk.telling)
             except KeyboardInterrupt:
                 desk.telling.rest()
-                say.note("Stopped. What was taken out stays out; run the same command again to go on.")
+                say.note(
+                    "Stopped. What was taken out stays out; run the same command again to go on."
+                )
                 raise
     desk.telling.rest()
     if desk.json:
@@ -59,7 +69,9 @@ def scrub(
 
 
 def wanted(text: str) -> str:
-    """The text to look for: as given, or typed unseen, or the first line of stdin, so that no shell remembers it."""
+    """The text to look for: as given, or typed unseen, or the first line of stdin, so that no shell
+    remembers it.
+    """
     if text != "-":
         return text
     if sys.stdin.isatty():
@@ -70,7 +82,9 @@ def wanted(text: str) -> str:
 
 
 def agreed(desk: Desk, done: "Scrubbed", copies: bool) -> bool:
-    """Whether somebody at a terminal says yes, having seen what there is; elsewhere a look stays a look."""
+    """Whether somebody at a terminal says yes, having seen what there is; elsewhere a look stays a
+    look.
+    """
     if desk.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     desk.telling.rest()
@@ -88,12 +102,20 @@ def report(done: "Scrubbed", copies: bool) -> None:
         more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
         say.tell(f"{what}: {told}  ({', '.join(names[:SHOWN])}{more})")
     if done.finds and done.written:
-        say.tell("Taken out for good. Vectors and indexes follow by themselves. Change what has leaked all the same.")
+        say.tell(
+            "Taken out for good. Vectors and indexes follow by themselves. Change what has leaked all the same."
+        )
     elif done.finds:
         say.tell("Nothing was changed. Take it out for good with: reverie scrub --yes")
-    listed("Copies that hold it" + ("" if copies else "; --backups cleans or deletes them"), done.copies)
+    listed(
+        "Copies that hold it" + ("" if copies else "; --backups cleans or deletes them"),
+        done.copies,
+    )
     listed("Your own files that hold it; Reverie leaves them alone", done.yours)
-    listed("Being read or written by another process just now; run the same again when it is done", done.unreached)
+    listed(
+        "Being read or written by another process just now; run the same again when it is done",
+        done.unreached,
+    )
 
 
 def places(done: "Scrubbed") -> Iterable[tuple[str, dict[str, int], list[str]]]:
@@ -117,5 +139,9 @@ def listed(why: str, paths: Iterable[Path]) -> None:
 
 def as_json(done: "Scrubbed") -> dict[str, object]:
     """The same as JSON values."""
-    return {"found": [find._asdict() for find in done.finds], "kinds": done.kinds, "written": done.written,
-            **{name: list(map(str, getattr(done, name))) for name in ("copies", "yours", "unreached")}}
+    return {
+        "found": [find._asdict() for find in done.finds],
+        "kinds": done.kinds,
+        "written": done.written,
+        **{name: list(map(str, getattr(done, name))) for name in ("copies", "yours", "unreached")},
+    }

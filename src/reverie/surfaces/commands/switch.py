@@ -12,9 +12,16 @@ from reverie.surfaces.desk import Desk, command
 PANEL = "Look after it"
 Everywhere = Annotated[bool, typer.Option("--everywhere", help="In every space.")]
 Session = Annotated[
-    bool, typer.Option("--session", help="In one conversation: the one named, or the one in which an agent runs this.")
+    bool,
+    typer.Option(
+        "--session",
+        help="In one conversation: the one named, or the one in which an agent runs this.",
+    ),
 ]
-Name = Annotated[str, typer.Argument(metavar="ID", help="With --session: its name, if it is not the present one.")]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="ID", help="With --session: its name, if it is not the present one."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -24,8 +31,12 @@ def register(app: typer.Typer) -> None:
     command(app, "worker", panel=PANEL, spaced=False, hidden=True)(worker)
 
 
-def off(desk: Desk, name: Name = "", everywhere: Everywhere = False, session: Session = False) -> None:
-    """Switch memory off in a space and all below it (default: this project), or in one conversation."""
+def off(
+    desk: Desk, name: Name = "", everywhere: Everywhere = False, session: Session = False
+) -> None:
+    """Switch memory off in a space and all below it (default: this project), or in one
+    conversation.
+    """
     if session or name:
         answer_session(desk, meant(name, session), on=False)
         return
@@ -36,7 +47,9 @@ def off(desk: Desk, name: Name = "", everywhere: Everywhere = False, session: Se
     answer(desk, everywhere)
 
 
-def on(desk: Desk, name: Name = "", everywhere: Everywhere = False, session: Session = False) -> None:
+def on(
+    desk: Desk, name: Name = "", everywhere: Everywhere = False, session: Session = False
+) -> None:
     """Switch memory on again in a space (default: this project), or in one conversation."""
     if session or name:
         answer_session(desk, meant(name, session), on=True)
@@ -44,33 +57,47 @@ def on(desk: Desk, name: Name = "", everywhere: Everywhere = False, session: Ses
     if everywhere:
         config.save(desk.settings, enabled=True, off=())
     else:
-        config.save(desk.settings, off=tuple(space for space in desk.settings.off if space != desk.space))
+        config.save(
+            desk.settings, off=tuple(space for space in desk.settings.off if space != desk.space)
+        )
     answer(desk, everywhere)
 
 
 def meant(name: str, session: bool) -> str:
     """The conversation that is meant: the one named, or the one in which this runs."""
     if not session:
-        raise BadInput(f"{name!r}: name a conversation with --session {name}, a space with --space {name}")
+        raise BadInput(
+            f"{name!r}: name a conversation with --session {name}, a space with --space {name}"
+        )
     if not (found := name or environment.session()):
-        raise BadInput("Which session? No agent has said in which one this runs (Claude Code and Codex say so to the "
-                       "commands they run). Name it: reverie off --session ID; `reverie sessions` lists them")
+        raise BadInput(
+            "Which session? No agent has said in which one this runs (Claude Code and Codex say so to the "
+            "commands they run). Name it: reverie off --session ID; `reverie sessions` lists them"
+        )
     return found
 
 
 def answer_session(desk: Desk, session: str, *, on: bool) -> None:
-    """Switch memory on or off in a conversation, and say how things stand now, read back from the file."""
+    """Switch memory on or off in a conversation, and say how things stand now, read back from the
+    file.
+    """
     settings = config.switch_session(desk.settings, session, on=on)
     is_off = settings.is_off(desk.space, session)
     if desk.json:
-        say.document({"on": not is_off, "session": session, "off_sessions": list(settings.off_sessions)})
+        say.document(
+            {"on": not is_off, "session": session, "off_sessions": list(settings.off_sessions)}
+        )
         return
     say.tell(f"Memory is {'off' if is_off else 'on'} in the session {session}.")
     if is_off and on:
-        say.note(f"It is off in {desk.space}, or everywhere: reverie on, or reverie on --everywhere")
+        say.note(
+            f"It is off in {desk.space}, or everywhere: reverie on, or reverie on --everywhere"
+        )
     elif is_off:
-        say.note("Nothing of it is kept, learned or brought up from now on, also once it is resumed. What was kept "
-                 f"before stays. Switch it on again with: reverie on --session {session}")
+        say.note(
+            "Nothing of it is kept, learned or brought up from now on, also once it is resumed. What was kept "
+            f"before stays. Switch it on again with: reverie on --session {session}"
+        )
 
 
 def answer(desk: Desk, everywhere: bool) -> None:
@@ -90,16 +117,22 @@ def answer(desk: Desk, everywhere: bool) -> None:
     else:
         say.tell(f"Memory is {'off' if is_off else 'on'} {where}.")
     if is_off and not settings.enabled and not everywhere:
-        say.note("It is off everywhere: by REVERIE_OFF, or by the settings (reverie on --everywhere).")
+        say.note(
+            "It is off everywhere: by REVERIE_OFF, or by the settings (reverie on --everywhere)."
+        )
     elif is_off and not everywhere and desk.space not in settings.off:
         above = next(space for space in settings.off if desk.space.startswith(space + "/"))
-        say.note(f"It is off in {above}, which this lies in. Switch that on with: reverie on --space {above}")
+        say.note(
+            f"It is off in {above}, which this lies in. Switch that on with: reverie on --space {above}"
+        )
 
 
 def worker(
     desk: Desk,
     holder: Annotated[str, typer.Option(help="The name under which the lease was taken.")] = "",
-    lock: Annotated[int | None, typer.Option(help="The open file of the lock that is held for this worker.")] = None,
+    lock: Annotated[
+        int | None, typer.Option(help="The open file of the lock that is held for this worker.")
+    ] = None,
 ) -> None:
     """Settle what is waiting, stay a while for more, leave."""
     from reverie.surfaces.detached import rest

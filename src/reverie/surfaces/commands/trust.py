@@ -44,7 +44,9 @@ def status(desk: Desk) -> None:
     from reverie.surfaces.language import line
 
     if desk.settings.sleep != "off":
-        passes_of(desk.settings)  # a slip in the setting is said here, and not by a night that never comes
+        passes_of(
+            desk.settings
+        )  # a slip in the setting is said here, and not by a night that never comes
     with desk.mind() as mind:
         counts = mind.stats()
         language = line(mind.llm, desk.settings.llm)
@@ -65,7 +67,9 @@ def status(desk: Desk) -> None:
         "llm": language,
         "trouble": trouble.get("text", ""),
         "shares": left_alone,
-        "failed": [{"event": e.seq, "at": e.at, "error": str(e.payload.get("error", ""))} for e in failed],
+        "failed": [
+            {"event": e.seq, "at": e.at, "error": str(e.payload.get("error", ""))} for e in failed
+        ],
     }
     if desk.json:
         say.document(values)
@@ -94,10 +98,18 @@ def counted(counts: Stats) -> dict[str, Any]:
 
 def stats(
     desk: Desk,
-    tools: Annotated[bool, typer.Option("--tools", help="How the tools of agents did: rates and durations.")] = False,
-    days: Annotated[float, typer.Option("--days", min=0, help="Of --tools: over so many days.")] = 7.0,
-    used: Annotated[bool, typer.Option("--used", help="How memories are used, and the most valuable.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Of --used: how many are named, at most.")] = 10,
+    tools: Annotated[
+        bool, typer.Option("--tools", help="How the tools of agents did: rates and durations.")
+    ] = False,
+    days: Annotated[
+        float, typer.Option("--days", min=0, help="Of --tools: over so many days.")
+    ] = 7.0,
+    used: Annotated[
+        bool, typer.Option("--used", help="How memories are used, and the most valuable.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="Of --used: how many are named, at most.")
+    ] = 10,
 ) -> None:
     """How much there is of everything: memories, what was learned and left, spending, sleep."""
     if tools:
@@ -133,8 +145,10 @@ def usage(desk: Desk, limit: int) -> None:
     if desk.json:
         say.document({**found._asdict(), "best": [say.as_json(memory) for memory in found.best]})
         return
-    say.tell(f"Of {found.memories:,} memories {found.used:,} were used, {found.uses:,} times in all, {found.lately:,} "
-             f"of them in the last 30 days; {found.confirmed:,} were said or found true again.")
+    say.tell(
+        f"Of {found.memories:,} memories {found.used:,} were used, {found.uses:,} times in all, {found.lately:,} "
+        f"of them in the last 30 days; {found.confirmed:,} were said or found true again."
+    )
     for memory in found.best:
         times = f"used {memory.access_count:,}, said {memory.strength:,}"
         say.tell(f"{memory.id}  {times}: {say.one_line(memory.text, 90)}")
@@ -146,9 +160,25 @@ def stats_page(v: dict[str, Any], spent: str) -> None:
     from reverie.surfaces import show
 
     slept = f"last on {day(v['slept_at'])} UTC" if v["slept_at"] else "not yet"
-    gaps = f"{v['gaps']:,} questions in {v['space']} went unanswered: reverie gaps" if v["gaps"] else ""
-    show.facts({**amounts(v), "gaps": gaps, "mirror": "; ".join(v["mirror"]), "language": spent, "sleep": slept})
-    for name, heading in (("kinds", "kinds"), ("spaces", "spaces"), ("rejected", "rejected by extraction")):
+    gaps = (
+        f"{v['gaps']:,} questions in {v['space']} went unanswered: reverie gaps"
+        if v["gaps"]
+        else ""
+    )
+    show.facts(
+        {
+            **amounts(v),
+            "gaps": gaps,
+            "mirror": "; ".join(v["mirror"]),
+            "language": spent,
+            "sleep": slept,
+        }
+    )
+    for name, heading in (
+        ("kinds", "kinds"),
+        ("spaces", "spaces"),
+        ("rejected", "rejected by extraction"),
+    ):
         if v[name]:
             say.tell()
             show.counted(v[name], heading)
@@ -180,7 +210,11 @@ def status_page(v: dict[str, Any]) -> None:
     """Status for people."""
     from reverie.surfaces import show
 
-    missing = "not here yet: reverie settle fetches it, or the next recall" if v["embedder"] != "none" else "none"
+    missing = (
+        "not here yet: reverie settle fetches it, or the next recall"
+        if v["embedder"] != "none"
+        else "none"
+    )
     model = "there" if v["model_present"] else missing
     show.facts(
         {
@@ -209,7 +243,9 @@ def extraction(learned: int, rejected: dict[str, int], junk: float | None) -> st
     """What was taken out of conversations, and what was left and why."""
     rate = "" if junk is None else f"; junk rate {junk:.0%}"
     left = ", ".join(f"{reason} {count:,}" for reason, count in rejected.items())
-    return f"{learned:,} kept, {sum(rejected.values()):,} rejected{f' ({left})' if left else ''}{rate}"
+    return (
+        f"{learned:,} kept, {sum(rejected.values()):,} rejected{f' ({left})' if left else ''}{rate}"
+    )
 
 
 def verify(
@@ -219,7 +255,13 @@ def verify(
     """Check the store; the exit code is 1 if something is wrong."""
     problems = checked(desk, repair)
     if desk.json:
-        say.document({"problems": [{"what": p.what, "message": p.message, "repaired": p.repaired} for p in problems]})
+        say.document(
+            {
+                "problems": [
+                    {"what": p.what, "message": p.message, "repaired": p.repaired} for p in problems
+                ]
+            }
+        )
     elif problems:
         from reverie.surfaces import show
 
@@ -254,7 +296,9 @@ def salvage(desk: Desk) -> list[Problem]:
     from reverie.store.sqlite import repair
 
     if not desk.settings.url.startswith("sqlite:"):
-        raise StoreDamaged("The store is damaged, and only the embedded one can be mended here. Restore its backup")
+        raise StoreDamaged(
+            "The store is damaged, and only the embedded one can be mended here. Restore its backup"
+        )
     with desk.telling:
         desk.telling("salvaging the damaged file", 0, None)
         moment = backups.stamp(clock.now(), "%Y%m%d-%H%M%S")
@@ -263,9 +307,13 @@ def salvage(desk: Desk) -> list[Problem]:
 
 def export(
     desk: Desk,
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; none, or -, is stdout.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Where to; none, or -, is stdout.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
-    state: Annotated[bool, typer.Option("--state", help="Only memories, links, vectors: to compare.")] = False,
+    state: Annotated[
+        bool, typer.Option("--state", help="Only memories, links, vectors: to compare.")
+    ] = False,
 ) -> None:
     """Write everything as JSON Lines: memories, links, history, vectors."""
     from reverie.surfaces import lines
@@ -289,8 +337,12 @@ def export(
 
 def backup(
     desk: Desk,
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; none is today's in the home.")] = None,
-    restore: Annotated[bool, typer.Option("--restore", help="Go back to FILE; what is here now is kept.")] = False,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Where to; none is today's in the home.")
+    ] = None,
+    restore: Annotated[
+        bool, typer.Option("--restore", help="Go back to FILE; what is here now is kept.")
+    ] = False,
 ) -> None:
     """Copy the database, while others go on writing; or go back to a copy."""
     from reverie import backups
@@ -315,7 +367,9 @@ def backup(
 
 
 def settle(desk: Desk) -> None:
-    """Embed and learn what is waiting, now. Fetches the embedding model, if that is not there yet."""
+    """Embed and learn what is waiting, now. Fetches the embedding model, if that is
+    not there yet.
+    """
     from reverie.settle import settled
     from reverie.surfaces.commands.mirror import not_in_step
 
@@ -335,7 +389,9 @@ def settle(desk: Desk) -> None:
 
 
 def fetched(desk: Desk, mind: "Mind") -> str:
-    """Have the embedding model on this machine, though no text waits for it yet; why not, where that cannot be."""
+    """Have the embedding model on this machine, though no text waits for it yet; why not, where
+    that cannot be.
+    """
     from reverie.surfaces.worker import unfetched
 
     if mind.embedder is not None and unfetched(desk.settings):
@@ -348,7 +404,9 @@ def fetched(desk: Desk, mind: "Mind") -> str:
 
 def llm(
     desk: Desk,
-    check: Annotated[bool, typer.Option("--check", help="Ask it something small now, even if it rests.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Ask it something small now, even if it rests.")
+    ] = False,
 ) -> None:
     """The language model: today's tokens and cost, how its calls ended, whether it rests."""
     from reverie.surfaces import language

@@ -1,7 +1,8 @@
-"""Hooks: a host agent starts `run.py` at each of its moments, JSON on stdin, and reads JSON from stdout.
+"""Hooks: a host agent starts `run.py` at each of its moments, JSON on stdin, and reads JSON from
+stdout.
 
-One model of what happens (`happening.Happening`), one adapter for each host (`hosts`), and two sides that meet in files
-under `<home>/hooks` (`places`):
+One model of what happens (`happening.Happening`), one adapter for each host (`hosts`), and two
+sides that meet in files under `<home>/hooks` (`places`):
 
     the hook      `once`: lives for some tens of milliseconds. It takes the block that waits for its session, holds
                   what a tool is about to do against the guards, writes down what happened, without secrets, and is
@@ -11,8 +12,9 @@ under `<home>/hooks` (`places`):
     the desk      `desk`: a thread of the detached worker. It takes in what hooks wrote, has it learned from, prepares
                   the next block and lays it, and the guards, where the next hook finds them.
 
-Always true: a hook never fails its host. Whatever goes wrong, and after two seconds in any case, it answers `{}`,
-leaves with 0, and writes a line into `trouble.log`. Nothing is written to disk before secrets are taken out of it.
-What happened is written down before anything is looked for: a store in trouble loses no prompt.
-Nothing waits for the desk: without it, events wait in the spool and prompts are answered by words.
+Always true: a hook never fails its host. Whatever goes wrong, and after two seconds in any case, it
+answers `{}`, leaves with 0, and writes a line into `trouble.log`. Nothing is written to disk before
+secrets are taken out of it. What happened is written down before anything is looked for: a store in
+trouble loses no prompt. Nothing waits for the desk: without it, events wait in the spool and
+prompts are answered by words.
 """

@@ -1,5 +1,5 @@
-"""What fits: both ends of a long text are kept, a tool's arguments without the files in them, and of an answer whole
-lines. No secret is cut in two.
+"""What fits: both ends of a long text are kept, a tool's arguments without the files in them, and
+of an answer whole lines. No secret is cut in two.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from typing import Any
 from reverie.policy import USUAL, Policy
 from reverie.surfaces.hooks.hosts import MOST_CHARS
 
-KEEP, WHOLE = 8_000, 56_000    # characters kept of either end of a text that has more than WHOLE: 2 (KEEP + SPARE)
+KEEP, WHOLE = (
+    8_000,
+    56_000,
+)  # characters kept of either end of a text that has more than WHOLE: 2 (KEEP + SPARE)
 
 
 def kept(text: str, policy: Policy = USUAL) -> str:
@@ -28,8 +31,11 @@ def bounded(given: Any, policy: Policy = USUAL) -> Any:
     """What a tool is given, without the texts that are files."""
     if not isinstance(given, Mapping):
         return kept(given, policy) if isinstance(given, str) else None
-    return {str(name): value if not isinstance(value, str) or len(value) <= KEEP else "…"
-            for name, value in list(given.items())[:20] if isinstance(value, (str, int, float, bool))}  # fmt: skip
+    return {
+        str(name): value if not isinstance(value, str) or len(value) <= KEEP else "…"
+        for name, value in list(given.items())[:20]
+        if isinstance(value, (str, int, float, bool))
+    }
 
 
 def fitting(text: str) -> str:

@@ -1,11 +1,12 @@
 """The worker's side of hooks: takes in what they wrote, and lays ready what they will ask for.
 
-Each conversation is attended as the companion attends one: the same `Background` writes turns down and prepares for the
-newest, only that the hook has given the block and tells which. What a session is given while nobody attends it is in
-the log, so whoever attends it next knows (CC-45).
+Each conversation is attended as the companion attends one: the same `Background` writes turns down
+and prepares for the newest, only that the hook has given the block and tells which. What a session
+is given while nobody attends it is in the log, so whoever attends it next knows (CC-45).
 
-An event leaves the spool after it was written down: killed in between, a worker leads to a second copy, never to a
-loss. Ends of sessions and compactions are recorded as such; extraction begins there.
+An event leaves the spool after it was written down: killed in between, a worker leads to a second
+copy, never to a loss. Ends of sessions and compactions are recorded as such; extraction begins
+there.
 """
 
 from __future__ import annotations
@@ -42,12 +43,16 @@ from reverie.window import EMPTY, FOOT, HEAD, line
 if TYPE_CHECKING:
     from reverie import Mind
 
-BATCH = 200              # events that are taken in before blocks are laid
-PATIENCE = 60.0          # seconds that a batch may take to be written down and prepared for
-ABOUT_FILES = 2_000      # newest memories among which those about files are looked for
-WINDOW_TURNS = 6         # newest turns from which a conversation's window is read when it is attended again
-MOST_ATTENDED = 50       # conversations at once; the first is let go of, and taken up again when it speaks
-OLD = 86_400.0           # seconds after which the files of a silent session are removed
+BATCH = 200  # events that are taken in before blocks are laid
+PATIENCE = 60.0  # seconds that a batch may take to be written down and prepared for
+ABOUT_FILES = 2_000  # newest memories among which those about files are looked for
+WINDOW_TURNS = (
+    6  # newest turns from which a conversation's window is read when it is attended again
+)
+MOST_ATTENDED = (
+    50  # conversations at once; the first is let go of, and taken up again when it speaks
+)
+OLD = 86_400.0  # seconds after which the files of a silent session are removed
 
 
 @dataclass(eq=False, slots=True)
@@ -55,10 +60,10 @@ class Attended:
     """One conversation; a member of `Background`."""
 
     conversation: Conversation
-    count: int = 0                     # messages so far
-    full: bool = False                 # its context was found nearly full
-    asked: float = 0.0                 # when its newest prompt came
-    laid: object = None                # the block that lies ready, as it was prepared
+    count: int = 0  # messages so far
+    full: bool = False  # its context was found nearly full
+    asked: float = 0.0  # when its newest prompt came
+    laid: object = None  # the block that lies ready, as it was prepared
     closed: bool = False
 
 
@@ -68,17 +73,19 @@ class Desk:
     def __init__(self, mind: Mind, now: Callable[[], float] = clock.now) -> None:
         self.mind, self.now = mind, now
         self.room = Places(str(mind.settings.home))
-        self._config = -1.0                            # when config.toml was changed, as it was read last
+        self._config = -1.0  # when config.toml was changed, as it was read last
         self._reread()
         self._background = Background(mind.store, mind.embedder, mind.settings, now, mind.llm)
         self._attended: dict[str, Attended] = {}
-        self._in_hand: set[str] = set()                # events that were taken in and are not written down yet
-        self._spaces: set[str] = set()                 # in which somebody works, or did since this worker came
-        self._seen = 0                                 # the last event when what lies ready was looked at
+        self._in_hand: set[str] = set()  # events that were taken in and are not written down yet
+        self._spaces: set[str] = set()  # in which somebody works, or did since this worker came
+        self._seen = 0  # the last event when what lies ready was looked at
 
     def waits(self) -> bool:
         """Whether something has happened, or what was laid ready may be out of date."""
-        return bool(self._news()) or bool(self._spaces and self.mind.store.last_event() != self._seen)
+        return bool(self._news()) or bool(
+            self._spaces and self.mind.store.last_event() != self._seen
+        )
 
     def attend(self) -> int:
         """Take in what waits and lay ready what follows from it; how many events there were."""
@@ -100,7 +107,9 @@ class Desk:
         return [path for path in self.room.waiting() if path not in self._in_hand]
 
     def close(self) -> None:
-        """Let go of all conversations. Blocks go on lying ready, and reminders in them stay claimed."""
+        """Let go of all conversations. Blocks go on lying ready, and reminders in them stay
+        claimed.
+        """
         for session in list(self._attended):
             self._leave(session)
         self._tidy()
@@ -120,17 +129,23 @@ class Desk:
         except StoreError:
             raise
         except Exception as err:
-            self.room.trouble(f"{os.path.basename(path)} was not taken in: {type(err).__name__}: {err}")
+            self.room.trouble(
+                f"{os.path.basename(path)} was not taken in: {type(err).__name__}: {err}"
+            )
 
     def _reread(self) -> None:
-        """What was switched off meanwhile is so from the next event on, also where it had been written already."""
+        """What was switched off meanwhile is so from the next event on, also where it had been
+        written already.
+        """
         changed = config.changed_at(self.mind.settings)
         if changed != self._config:
-            with suppress(BadInput):       # somebody is writing it by hand: what was chosen before holds
+            with suppress(BadInput):  # somebody is writing it by hand: what was chosen before holds
                 self.mind.settings, self._config = config.switched(self.mind.settings), changed
 
     def _forgets(self, event: Mapping[str, Any]) -> None:
-        """Memory is off where this happened: nothing of it is taken in, and nothing lies ready there."""
+        """Memory is off where this happened: nothing of it is taken in, and nothing lies ready
+        there.
+        """
         with suppress(OSError):
             os.unlink(self.room.of(event["session"], "block"))
         self._leave(event["session"])
@@ -138,7 +153,7 @@ class Desk:
     def _began(self, event: Mapping[str, Any]) -> None:
         one = self._attend(event)
         if event["source"] == "compact":
-            one.conversation.attention.injected.clear()        # its context holds them no longer
+            one.conversation.attention.injected.clear()  # its context holds them no longer
             one.full = False
         if event["ids"]:
             self._turn(one, event)
@@ -156,7 +171,9 @@ class Desk:
         if used is not None and (used >= FULL) != one.full:
             one.full = used >= FULL
             if one.full:
-                self._record("compact", event, full=round(used, 2))    # extraction does not wait for the compaction
+                self._record(
+                    "compact", event, full=round(used, 2)
+                )  # extraction does not wait for the compaction
 
     def _shown(self, event: Mapping[str, Any]) -> None:
         """Something was said before a tool, or when it failed."""
@@ -166,20 +183,44 @@ class Desk:
             self._turn(self._attend(event), event)
 
     def _to_subagent(self, event: Mapping[str, Any]) -> None:
-        """What a subagent was told: its context is its own, so it does not count as given to the conversation."""
+        """What a subagent was told: its context is its own, so it does not count as given to the
+        conversation.
+        """
         store, space, at = self.mind.store, event["space"], event["at"]
         session = f"{event['session']}/{event['agent']}"
-        store.append([Event("turn", space, at, session, {"messages": [], "first": 0, "given": list(event["ids"])})])
+        store.append(
+            [
+                Event(
+                    "turn",
+                    space,
+                    at,
+                    session,
+                    {"messages": [], "first": 0, "given": list(event["ids"])},
+                )
+            ]
+        )
         due = store.get(event["due"]) if event["due"] else ()
         fire(store, due, at, session)
         let_go(store, due, holder_of(event["session"]))
 
     def _ran(self, event: Mapping[str, Any]) -> None:
-        failed = event["kind"] == kinds.TOOL_FAILED or (event["doubtful"] and tells_of_error(event["result"]))
-        given, error = within(event["root"], event["given"]), event["text"] or event["result"] or "failed"
-        self.mind.record_tool(event["tool"], given, event["result"] or None, ok=not failed,
-                              error=error if failed else None, duration=event["seconds"],
-                              session=event["session"], space=event["space"])  # fmt: skip
+        failed = event["kind"] == kinds.TOOL_FAILED or (
+            event["doubtful"] and tells_of_error(event["result"])
+        )
+        given, error = (
+            within(event["root"], event["given"]),
+            event["text"] or event["result"] or "failed",
+        )
+        self.mind.record_tool(
+            event["tool"],
+            given,
+            event["result"] or None,
+            ok=not failed,
+            error=error if failed else None,
+            duration=event["seconds"],
+            session=event["session"],
+            space=event["space"],
+        )
         if event["ids"]:
             self._shown(event)
 
@@ -204,10 +245,14 @@ class Desk:
         """What was said, and what was given with it."""
         conversation, ids = one.conversation, tuple(event["ids"])
         ready = next(iter(conversation.slot), EMPTY)
-        if (taken := not set(ids).isdisjoint(ready.ids)):      # some of it was given: the rest may be prepared again
+        if taken := not set(ids).isdisjoint(
+            ready.ids
+        ):  # some of it was given: the rest may be prepared again
             conversation.slot.clear()
         due = tuple(self.mind.store.get(event["due"])) if event["due"] else ()
-        self._background.put(Turn(conversation, said, one.count, ids, ready if taken else EMPTY, event["at"], due))
+        self._background.put(
+            Turn(conversation, said, one.count, ids, ready if taken else EMPTY, event["at"], due)
+        )
         one.count += len(said)
 
     def _attend(self, event: Mapping[str, Any]) -> Attended:
@@ -216,14 +261,16 @@ class Desk:
         self._spaces.add(space)
         one = self._attended.get(session)
         if one is None or one.conversation.space != space:
-            conversation = Conversation(space, own=False, attention=Attention(session, (space,)),
-                                        holder=holder_of(session))  # fmt: skip
+            conversation = Conversation(
+                space, own=False, attention=Attention(session, (space,)), holder=holder_of(session)
+            )
             resume(self.mind.store, conversation.attention, space, event["at"])
             one = self._attended[session] = Attended(conversation)
             if len(self._attended) > MOST_ATTENDED:
                 self._leave(next(iter(self._attended)))
-            turns = self.mind.store.events(session=session, space=space, verbs=("turn",), newest=True,
-                                           limit=WINDOW_TURNS)  # fmt: skip
+            turns = self.mind.store.events(
+                session=session, space=space, verbs=("turn",), newest=True, limit=WINDOW_TURNS
+            )
             for turn in reversed(turns):
                 messages = turn.payload.get("messages", ())
                 conversation.window.extend(Said(said["role"], said["text"]) for said in messages)
@@ -236,15 +283,22 @@ class Desk:
         if one is not None:
             one.closed = True
             self._background.leave(one)
-            let_go(self.mind.store, [memory for block in one.conversation.slot for memory in block.due]
-                   if not os.path.exists(self.room.of(session, "block")) else (), one.conversation.holder)  # fmt: skip
+            let_go(
+                self.mind.store,
+                [memory for block in one.conversation.slot for memory in block.due]
+                if not os.path.exists(self.room.of(session, "block"))
+                else (),
+                one.conversation.holder,
+            )
 
     def _written(self) -> bool:
         """Whether everything so far is in the log, and prepared for."""
         done = self._background.wait(PATIENCE)
         if not done:
-            self.room.trouble(f"what hooks wrote is not written down yet: {self._background.trouble}")
-        self.mind.deeds(limit=0)    # waits until those that were recorded are written
+            self.room.trouble(
+                f"what hooks wrote is not written down yet: {self._background.trouble}"
+            )
+        self.mind.deeds(limit=0)  # waits until those that were recorded are written
         return done
 
     # Laying ready
@@ -267,9 +321,13 @@ class Desk:
                     os.unlink(path)
 
     def _guard(self) -> None:
-        """What hooks say before tools, for each space that somebody works in; and what ceased to count is withdrawn."""
+        """What hooks say before tools, for each space that somebody works in; and what ceased to
+        count is withdrawn.
+        """
         newest = self.mind.store.last_event()
-        changed = newest != self._seen and (not self._seen or bool(self.mind.store.altered_after(self._seen)))
+        changed = newest != self._seen and (
+            not self._seen or bool(self.mind.store.altered_after(self._seen))
+        )
         if newest != self._seen:
             self._background.take_back_retired()
         for space in self._spaces:
@@ -281,13 +339,23 @@ class Desk:
         store, now, seen = self.mind.store, self.now(), lineage(space)
         if self.mind.settings.is_off(space):
             return {"head": HEAD, "foot": FOOT, "rows": [], "fixes": 0}
-        reminders = [row_of(one, line(one, now), intention.reminder_of(one).when, reminder=True)
-                     for one in waiting(store, space) if one.triggers]  # fmt: skip
-        called = sorted((one for one in store.triggered(seen) if one.kind != INTENTION and surfaces(one, now)),
-                        key=urgency)
+        reminders = [
+            row_of(one, line(one, now), intention.reminder_of(one).when, reminder=True)
+            for one in waiting(store, space)
+            if one.triggers
+        ]
+        called = sorted(
+            (one for one in store.triggered(seen) if one.kind != INTENTION and surfaces(one, now)),
+            key=urgency,
+        )
         known = {one.id for one in called}
-        filed = [one for one in store.browse(Filter(spaces=seen, without=(INTENTION, *FIRST), limit=ABOUT_FILES))
-                 if one.files and one.id not in known and surfaces(one, now) and not unverified(one)]  # fmt: skip
+        filed = [
+            one
+            for one in store.browse(
+                Filter(spaces=seen, without=(INTENTION, *FIRST), limit=ABOUT_FILES)
+            )
+            if one.files and one.id not in known and surfaces(one, now) and not unverified(one)
+        ]
         rows = [*reminders, *(row_of(one, line(one, now)) for one in (*called, *filed))][:MOST_ROWS]
         lessons = store.browse(Filter(spaces=seen, kinds=("learning",), limit=1))
         return {"head": HEAD, "foot": FOOT, "rows": rows, "fixes": len(lessons)}
@@ -317,6 +385,9 @@ def within(root: str, given: Any) -> Any:
     """What a tool was given, with its file as the repository has it."""
     if not isinstance(given, Mapping):
         return given
-    return {name: value.removeprefix(f"{root}/") if root and name in PATHS and isinstance(value, str) else value
-            for name, value in given.items()}  # fmt: skip
-
+    return {
+        name: value.removeprefix(f"{root}/")
+        if root and name in PATHS and isinstance(value, str)
+        else value
+        for name, value in given.items()
+    }

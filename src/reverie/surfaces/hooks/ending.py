@@ -1,14 +1,15 @@
-"""How a command ended, where the host tells a hook only what it printed: read from the end of the host's own file.
+"""How a command ended, where the host tells a hook only what it printed: read from the end of the
+host's own file.
 
-Codex writes each command's exit code there before it asks the hook. The format is the host's own and may change: what
-cannot be read is not known, and then the words of the answer are all there is.
+Codex writes each command's exit code there before it asks the hook. The format is the host's own
+and may change: what cannot be read is not known, and then the words of the answer are all there is.
 """
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
-TAIL = 256_000           # bytes of the file that are looked at
+TAIL = 256_000  # bytes of the file that are looked at
 
 
 def exit_code(transcript: str, call: str) -> int | None:
@@ -22,8 +23,14 @@ def exit_code(transcript: str, call: str) -> int | None:
     except OSError:
         return None
     name = json.dumps(call).encode("ascii")
-    return next((code for line in reversed(lines) if name in line and b'"exit_code"' in line
-                 and (code := code_in(line, call)) is not None), None)  # fmt: skip
+    return next(
+        (
+            code
+            for line in reversed(lines)
+            if name in line and b'"exit_code"' in line and (code := code_in(line, call)) is not None
+        ),
+        None,
+    )
 
 
 def code_in(line: bytes, call: str) -> int | None:

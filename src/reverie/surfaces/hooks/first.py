@@ -1,8 +1,9 @@
-"""What a hook looks for itself, because nothing that lies ready can know it: it opens the store at a prompt that says
-something of its own, when a known error may have come again, and after a compaction.
+"""What a hook looks for itself, because nothing that lies ready can know it: it opens the store at
+a prompt that says something of its own, when a known error may have come again, and after a
+compaction.
 
-Only words are asked, within `settings.deadline`. Imports are the lightest that can answer; reminders bring heavy ones
-and are looked for only where there are any.
+Only words are asked, within `settings.deadline`. Imports are the lightest that can answer;
+reminders bring heavy ones and are looked for only where there are any.
 """
 
 from __future__ import annotations
@@ -21,30 +22,49 @@ if TYPE_CHECKING:
     from reverie.store import Store
     from reverie.window import Block
 
-ASKED = 1_200            # characters of a prompt that are searched for, as in `settle.preparing`
+ASKED = 1_200  # characters of a prompt that are searched for, as in `settle.preparing`
 NOTHING: Mapping[str, Any] = {}
-AGAIN = 20               # memories that a session was given lately, or has taught, that are said again
-TURNS = 100              # its newest turns that are looked at for those
-FIXES = 2                # remedies that are named
-MOST_LEARNED = 2_000     # newest lessons among which a remedy is looked for
+AGAIN = 20  # memories that a session was given lately, or has taught, that are said again
+TURNS = 100  # its newest turns that are looked at for those
+FIXES = 2  # remedies that are named
+MOST_LEARNED = 2_000  # newest lessons among which a remedy is looked for
 
 
 def begun(happening: Happening, home: str) -> dict[str, Any]:
-    """What holds for a session from its beginning: its space and folder, whether memory is off there."""
+    """What holds for a session from its beginning: its space and folder, whether memory is off
+    there.
+    """
     settings = config.load(Path(home))
     folder = Path(happening.cwd) if happening.cwd else config.here()
     policy = settings.policy
     space = config.space_of(folder)
-    return {"space": space, "root": str(config.work_tree(folder)), "off": settings.is_off(space, happening.session),
-            "idle": settings.idle, "personal": policy.personal, "contact": policy.contact,
-            "sensitive": list(policy.sensitive)}  # fmt: skip
+    return {
+        "space": space,
+        "root": str(config.work_tree(folder)),
+        "off": settings.is_off(space, happening.session),
+        "idle": settings.idle,
+        "personal": policy.personal,
+        "contact": policy.contact,
+        "sensitive": list(policy.sensitive),
+    }
 
 
-def by_words(session: str, space: str, text: str, home: str, now: float, *, begins: bool = True,
-             ready: Mapping[str, Any] = NOTHING, given: Mapping[str, float] = NOTHING) -> dict[str, Any]:  # fmt: skip
-    """The block for a prompt: what words find, what lay ready and still counts; with the first also what is due.
+def by_words(
+    session: str,
+    space: str,
+    text: str,
+    home: str,
+    now: float,
+    *,
+    begins: bool = True,
+    ready: Mapping[str, Any] = NOTHING,
+    given: Mapping[str, float] = NOTHING,
+) -> dict[str, Any]:
+    """The block for a prompt: what words find, what lay ready and still counts; with the first also
+    what is due.
 
-    Nothing is said again that was `given` lately, though the desk may not have written that down yet.
+    Nothing is said again that was `given` lately, though the desk may not have written that down
+    yet.
     """
     with opened(home) as there:
         if there is None:
@@ -58,20 +78,33 @@ def by_words(session: str, space: str, text: str, home: str, now: float, *, begi
         for id, at in given.items():
             attention.given((id,), at)
         blocked, waited = attention.blocked(now), ready.get("due", ())
-        due = [*(due_for(store, settings, session, space, now) if begins else ()),
-               *still(store, waited)]  # fmt: skip
-        besides = still(store, [id for id in ready.get("ids", ()) if id not in blocked and id not in waited])
-        return laid(opening(store, settings, attention, space, text[:ASKED], text, now, due, besides)) or {}
+        due = [
+            *(due_for(store, settings, session, space, now) if begins else ()),
+            *still(store, waited),
+        ]
+        besides = still(
+            store, [id for id in ready.get("ids", ()) if id not in blocked and id not in waited]
+        )
+        return (
+            laid(opening(store, settings, attention, space, text[:ASKED], text, now, due, besides))
+            or {}
+        )
 
 
 def still(store: Store, ids: Sequence[str]) -> list[Hit]:
     """What lay ready, as far as it still counts."""
     from reverie.model import Hit
 
-    return [Hit(memory, 0.0, ("prepared",)) for memory in store.get(ids) if memory.active] if ids else []
+    return (
+        [Hit(memory, 0.0, ("prepared",)) for memory in store.get(ids) if memory.active]
+        if ids
+        else []
+    )
 
 
-def due_for(store: Store, settings: Settings, session: str, space: str, now: float) -> Sequence[Hit]:
+def due_for(
+    store: Store, settings: Settings, session: str, space: str, now: float
+) -> Sequence[Hit]:
     """Reminders that are due, claimed for this session."""
     from reverie.kinds import INTENTION
     from reverie.model import Filter, lineage
@@ -91,7 +124,9 @@ def all_count(ids: Sequence[str], home: str) -> bool:
 
 
 def again(session: str, space: str, home: str, now: float) -> dict[str, Any]:
-    """What a session was given lately and what it has taught: its context was shortened and holds that no longer."""
+    """What a session was given lately and what it has taught: its context was shortened and holds
+    that no longer.
+    """
     with opened(home) as there:
         if there is None:
             return {}
@@ -103,11 +138,16 @@ def said_again(store: Store, settings: Settings, session: str, space: str, now: 
     from reverie.model import Filter, Hit, lineage
     from reverie.search.shape import surfaces
     from reverie.window import render
+
     turns = store.events(session=session, space=space, verbs=("turn",), newest=True, limit=TURNS)
-    given = list(dict.fromkeys(id for turn in turns for id in turn.payload.get("given", ())))[:AGAIN]
+    given = list(dict.fromkeys(id for turn in turns for id in turn.payload.get("given", ())))[
+        :AGAIN
+    ]
     known = [memory for memory in store.get(given) if memory.active]
     taught = store.browse(Filter(spaces=lineage(space), session=session, limit=AGAIN))
-    hits = [Hit(memory, 0.0, ("said again",)) for memory in (*known, *taught) if surfaces(memory, now)]
+    hits = [
+        Hit(memory, 0.0, ("said again",)) for memory in (*known, *taught) if surfaces(memory, now)
+    ]
     return render(hits, now, limit=2 * settings.limit, budget=2 * settings.budget)
 
 
@@ -122,12 +162,24 @@ def fixes(error: str, space: str, home: str, shown: Container[str] = ()) -> dict
         from reverie.privacy import redact
         from reverie.window import FOOT, HEAD, escaped
 
-        lessons = there[0].browse(Filter(spaces=lineage(space), kinds=("learning",), limit=MOST_LEARNED))
-        found = suggestions(redact(error, there[1].policy.masking)[0], filter(is_ripe, lessons))[:FIXES]
+        lessons = there[0].browse(
+            Filter(spaces=lineage(space), kinds=("learning",), limit=MOST_LEARNED)
+        )
+        found = suggestions(redact(error, there[1].policy.masking)[0], filter(is_ripe, lessons))[
+            :FIXES
+        ]
         known = [one for one in found if one.memory.id not in shown]
-        lines = [f"- {escaped(one.memory.text)} ({one.why}) [{escaped(one.memory.id)}]" for one in known]
-        return {"text": "\n".join((HEAD, "Known fixes:", *lines, FOOT)),
-                "ids": [one.memory.id for one in known]} if lines else {}  # fmt: skip
+        lines = [
+            f"- {escaped(one.memory.text)} ({one.why}) [{escaped(one.memory.id)}]" for one in known
+        ]
+        return (
+            {
+                "text": "\n".join((HEAD, "Known fixes:", *lines, FOOT)),
+                "ids": [one.memory.id for one in known],
+            }
+            if lines
+            else {}
+        )
 
 
 @contextmanager
@@ -147,16 +199,21 @@ def opened(home: str) -> Iterator[tuple[Store, Settings] | None]:
 
 
 def laid(block: Block, about: Sequence[str] = (), asked: float = 0.0) -> dict[str, Any] | None:
-    """A block as it is laid ready for a hook, what it is `about` (`topic.about`), and when the prompt was `asked` that
-    it was prepared for; None for an empty one.
+    """A block as it is laid ready for a hook, what it is `about` (`topic.about`), and when the
+    prompt was `asked` that it was prepared for; None for an empty one.
     """
     from reverie.attention import FRESH_FOR
 
     if not block:
         return None
-    return {"text": block.text, "ids": list(block.ids), "due": [memory.id for memory in block.due],
-            "until": block.prepared_at + FRESH_FOR, "about": list(about),
-            "asked": asked if block.prepared_at >= asked else 0.0}  # fmt: skip
+    return {
+        "text": block.text,
+        "ids": list(block.ids),
+        "due": [memory.id for memory in block.due],
+        "until": block.prepared_at + FRESH_FOR,
+        "about": list(about),
+        "asked": asked if block.prepared_at >= asked else 0.0,
+    }
 
 
 def holder_of(session: str) -> str:

@@ -1,8 +1,10 @@
-"""One hook, from stdin to stdout: read what happened, say what is to be said, write down what was said and done.
+"""One hook, from stdin to stdout: read what happened, say what is to be said, write down what was
+said and done.
 
-`answered` is the whole of it. What it needs of the store was laid ready by the desk, so it opens none; where that
-cannot be, because nobody knew what a prompt would say, `first` opens it. Time is bounded by a second thread: when
-PATIENCE is over the host has its `{}`, whatever the first one is waiting for.
+`answered` is the whole of it. What it needs of the store was laid ready by the desk, so it opens
+none; where that cannot be, because nobody knew what a prompt would say, `first` opens it. Time is
+bounded by a second thread: when PATIENCE is over the host has its `{}`, whatever the first one is
+waiting for.
 """
 
 from __future__ import annotations
@@ -26,17 +28,32 @@ from reverie.surfaces.hooks.places import MOST_WAITING, Places, read, write
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
-PATIENCE, LAST = 2.0, 1.2    # seconds; at the end of a session Claude Code waits for 1.5
+PATIENCE, LAST = 2.0, 1.2  # seconds; at the end of a session Claude Code waits for 1.5
 ENDS = (b'"SessionEnd"', b'"sessionEnd"')
-MOST_INPUT = 8_000_000   # bytes of stdin that are looked at; of a longer prompt the beginning is taken in
+MOST_INPUT = (
+    8_000_000  # bytes of stdin that are looked at; of a longer prompt the beginning is taken in
+)
 NOTHING: Mapping[str, Any] = {}
-COMPLAINTS = ("rror", "xception", "ailed", "not found", "No such", "cannot", "denied", "refused", "fatal", "panic",
-              "***")
+COMPLAINTS = (
+    "rror",
+    "xception",
+    "ailed",
+    "not found",
+    "No such",
+    "cannot",
+    "denied",
+    "refused",
+    "fatal",
+    "panic",
+    "***",
+)
 """What stands in an answer that may tell of an error: only then it is worth opening the store."""
 
 
 def script() -> None:
-    """The command `reverie-hook`, which plugins name: as `run.py`, found by its name instead of its place."""
+    """The command `reverie-hook`, which plugins name: as `run.py`, found by its name instead of its
+    place.
+    """
     main(sys.argv[1:])
     os._exit(0)
 
@@ -54,7 +71,7 @@ def main(words: Sequence[str]) -> None:
 
     try:
         room = Places(environment.home())
-    except OSError as err:     # there is no folder whose log could tell
+    except OSError as err:  # there is no folder whose log could tell
         os.write(2, f"reverie: {err.strerror}\n".encode("ascii", "backslashreplace"))
         return say({})
 
@@ -67,7 +84,7 @@ def main(words: Sequence[str]) -> None:
         waiting = watched(give_up, LAST)
         given = sys.stdin.buffer.read(MOST_INPUT + 1)
         while len(given) > MOST_INPUT and sys.stdin.buffer.read(1_000_000):
-            pass    # to the end, or the host meets a broken pipe
+            pass  # to the end, or the host meets a broken pipe
         if not any(end in given for end in ENDS):
             waiting.cancel()
             watched(give_up, PATIENCE)
@@ -95,13 +112,15 @@ def answered(name: str, given: bytes, room: Places, now: float) -> Mapping[str, 
         return {}
     note = noted(name, happening, room)
     if note["off"]:
-        if happening.kind == kinds.PROMPT:     # what lies ready was prepared for an earlier one
+        if happening.kind == kinds.PROMPT:  # what lies ready was prepared for an earlier one
             room.take(happening.session)
         return {}
     room.came(name)
     at_work = happening.kind in kinds.AT_WORK and host.answer(payload["hook_event_name"], "-")
     ready = meanwhile(happening, note, room, now) if at_work else NOTHING
-    text = ANSWERS[happening.kind](happening, note | {"told": ready["ids"]} if ready else note, room, now)
+    text = ANSWERS[happening.kind](
+        happening, note | {"told": ready["ids"]} if ready else note, room, now
+    )
     text = "\n".join(filter(None, (ready.get("text", ""), text)))
     if text:
         room.came(f"{name}_gave")
@@ -118,13 +137,16 @@ def cut(given: bytes, room: Places) -> Mapping[str, Any]:
     from reverie.surfaces.hooks.overlong import beginning
 
     payload = beginning(given)
-    room.trouble(f"{payload.get('hook_event_name', 'an event')}: larger than {MOST_INPUT // 1_000_000} MB, "
-                 f"{'only its beginning is' if payload else 'not'} taken in")
+    room.trouble(
+        f"{payload.get('hook_event_name', 'an event')}: larger than {MOST_INPUT // 1_000_000} MB, "
+        f"{'only its beginning is' if payload else 'not'} taken in"
+    )
     return payload
 
 
 def noted(name: str, happening: Happening, room: Places) -> dict[str, Any]:
-    """The note of a session: as it was written when it began, or anew if the settings or its model were altered since.
+    """The note of a session: as it was written when it began, or anew if the settings or its model
+    were altered since.
     """
     note = read(room.of(happening.session, "json"))
     if note is None or note.get("config") != altered(room) or happening.kind == kinds.SESSION_START:
@@ -142,7 +164,9 @@ def noted(name: str, happening: Happening, room: Places) -> dict[str, Any]:
 
 
 def keep(room: Places, session: str, note: dict[str, Any]) -> None:
-    """Write down the note of a session. Where that cannot be, each hook makes it anew: what is known can be read."""
+    """Write down the note of a session. Where that cannot be, each hook makes it anew: what is
+    known can be read.
+    """
     try:
         write(room.of(session, "json"), note)
     except OSError as err:
@@ -174,19 +198,31 @@ def starting(happening: Happening, note: dict[str, Any], room: Places, now: floa
 
 
 def asked(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
-    """The user says something: what words find goes with it, and what an earlier turn prepared, if it fits."""
+    """The user says something: what words find goes with it, and what an earlier turn prepared, if
+    it fits.
+    """
 
     def look() -> Mapping[str, Any]:
         from reverie.surfaces.hooks.topic import worth_looking
 
         ready, given = prepared(happening, room, now), room.given(happening.session)
-        quiet = note["asked"] and not worth_looking(happening.text, read(room.guards(note["space"])))
+        quiet = note["asked"] and not worth_looking(
+            happening.text, read(room.guards(note["space"]))
+        )
         if quiet and given.keys().isdisjoint(ready.get("ids", ())):
             return ready if counts(ready, room) else {}
         from reverie.surfaces.hooks.first import by_words
 
-        return by_words(happening.session, note["space"], happening.text, room.home, now, begins=not note["asked"],
-                        ready=ready, given=given)  # fmt: skip
+        return by_words(
+            happening.session,
+            note["space"],
+            happening.text,
+            room.home,
+            now,
+            begins=not note["asked"],
+            ready=ready,
+            given=given,
+        )
 
     text = with_it(happening, note, room, now, look)
     keep(room, happening.session, note | {"asked": now})
@@ -194,7 +230,9 @@ def asked(happening: Happening, note: dict[str, Any], room: Places, now: float) 
 
 
 def prepared(happening: Happening, room: Places, now: float) -> Mapping[str, Any]:
-    """What an earlier turn prepared, taken, if it is fresh and this prompt goes on with it; else it waits on."""
+    """What an earlier turn prepared, taken, if it is fresh and this prompt goes on with it; else it
+    waits on.
+    """
     ready = read(room.of(happening.session, "block"))
     if not ready or not now < ready["until"]:
         return {}
@@ -207,8 +245,8 @@ def prepared(happening: Happening, room: Places, now: float) -> Mapping[str, Any
 
 
 def counts(block: Mapping[str, Any], room: Places) -> bool:
-    """Whether there is something in a block, and all of it counts. The store is asked: a worker takes back what does
-    not, but not at once, and not what another worker laid ready.
+    """Whether there is something in a block, and all of it counts. The store is asked: a worker
+    takes back what does not, but not at once, and not what another worker laid ready.
     """
     if not block:
         return False
@@ -217,12 +255,19 @@ def counts(block: Mapping[str, Any], room: Places) -> bool:
     return all_count(block["ids"], room.home)
 
 
-def meanwhile(happening: Happening, note: Mapping[str, Any], room: Places, now: float) -> Mapping[str, Any]:
-    """What was prepared for the prompt at hand, once the agent is at work: meaning takes longer than a prompt may wait,
-    and a tool runs before most answers. A subagent's context is its own.
+def meanwhile(
+    happening: Happening, note: Mapping[str, Any], room: Places, now: float
+) -> Mapping[str, Any]:
+    """What was prepared for the prompt at hand, once the agent is at work: meaning takes longer
+    than a prompt may wait, and a tool runs before most answers. A subagent's context is its own.
     """
     ready = read(room.of(happening.session, "block"))
-    if not ready or happening.agent or not ready.get("asked") == note["asked"] != 0 or not now < ready["until"]:
+    if (
+        not ready
+        or happening.agent
+        or not ready.get("asked") == note["asked"] != 0
+        or not now < ready["until"]
+    ):
         return NOTHING
     taken = room.take(happening.session) or NOTHING
     if not counts(taken, room):
@@ -243,8 +288,12 @@ def about_to(happening: Happening, note: dict[str, Any], room: Places, now: floa
     met = meeting(guards["rows"], happening.tool, happening.given, shown, now)
     told = note.get("told", ())
     room.show(happening.session, [row["id"] for row in met if row["id"] in told], happening.agent)
-    met = [row for row in met if row["id"] not in told
-           and (not row["reminder"] or room.claim(f"{row['id']}-{row['when'] or 0:.0f}"))]  # fmt: skip
+    met = [
+        row
+        for row in met
+        if row["id"] not in told
+        and (not row["reminder"] or room.claim(f"{row['id']}-{row['when'] or 0:.0f}"))
+    ]
     if not met:
         return ""
     ids = [row["id"] for row in met]
@@ -255,7 +304,8 @@ def about_to(happening: Happening, note: dict[str, Any], room: Places, now: floa
 
 
 def ran(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
-    """A tool ran: what once made its error go away, if it failed, or may have, and anything is known of errors here.
+    """A tool ran: what once made its error go away, if it failed, or may have, and anything is
+    known of errors here.
 
     Each fix is told once in a session (X40).
     """
@@ -270,7 +320,9 @@ def ran(happening: Happening, note: dict[str, Any], room: Places, now: float) ->
     def look() -> Mapping[str, Any]:
         from reverie.surfaces.hooks.first import fixes
 
-        found = fixes(error[-KEEP:], note["space"], room.home, room.shown(happening.session, happening.agent))
+        found = fixes(
+            error[-KEEP:], note["space"], room.home, room.shown(happening.session, happening.agent)
+        )
         room.show(happening.session, found.get("ids", ()), happening.agent)
         return found
 
@@ -288,7 +340,9 @@ def decided(happening: Happening) -> Happening:
         return happening
     if code == 0:
         return happening._replace(doubtful=False)
-    return happening._replace(doubtful=False, kind=kinds.TOOL_FAILED, text=happening.result or f"Exit code {code}")
+    return happening._replace(
+        doubtful=False, kind=kinds.TOOL_FAILED, text=happening.result or f"Exit code {code}"
+    )
 
 
 def written(happening: Happening, note: dict[str, Any], room: Places, now: float) -> str:
@@ -315,10 +369,15 @@ ANSWERS: dict[str, Callable[[Happening, dict[str, Any], Places, float], str]] = 
 }
 
 
-def with_it(happening: Happening, note: Mapping[str, Any], room: Places, now: float,
-            look: Callable[[], Mapping[str, Any]]) -> str:  # fmt: skip
-    """What `look` finds to say, looked for only once it is written down what happened: trouble with the store loses
-    nothing. Until then the desk waits for it, so that it learns of both at once.
+def with_it(
+    happening: Happening,
+    note: Mapping[str, Any],
+    room: Places,
+    now: float,
+    look: Callable[[], Mapping[str, Any]],
+) -> str:
+    """What `look` finds to say, looked for only once it is written down what happened: trouble with
+    the store loses nothing. Until then the desk waits for it, so that it learns of both at once.
     """
     held = put(happening, note, room, now, {}, held=True)
     found: Mapping[str, Any] = {}
@@ -330,33 +389,56 @@ def with_it(happening: Happening, note: Mapping[str, Any], room: Places, now: fl
         room.give(happening.session, found["ids"], now)
     if held:
         with suppress(OSError):
-            room.let_go(held, {"ids": list(found.get("ids", ())), "due": list(found.get("due", ()))})
+            room.let_go(
+                held, {"ids": list(found.get("ids", ())), "due": list(found.get("due", ()))}
+            )
     return str(found.get("text", ""))
 
 
-def put(happening: Happening, note: Mapping[str, Any], room: Places, now: float, block: Mapping[str, Any], *,
-        held: bool = False) -> str:  # fmt: skip
-    """Have the desk take it in, without secrets: what happened, and what was said with it. Where it lies, or nothing.
+def put(
+    happening: Happening,
+    note: Mapping[str, Any],
+    room: Places,
+    now: float,
+    block: Mapping[str, Any],
+    *,
+    held: bool = False,
+) -> str:
+    """Have the desk take it in, without secrets: what happened, and what was said with it. Where it
+    lies, or nothing.
 
-    Where nobody has taken anything in for long, or nothing can be written, it is dropped, and that is told (CC-47).
+    Where nobody has taken anything in for long, or nothing can be written, it is dropped, and that
+    is told (CC-47).
     """
     from reverie.privacy import redact_value
     from reverie.surfaces.detached import lives
 
     if not lives(room.lock) and len(room.waiting()) >= MOST_WAITING:
-        room.trouble(f"not written down: {MOST_WAITING:,} events wait, and nobody takes them in. Try: reverie worker")
+        room.trouble(
+            f"not written down: {MOST_WAITING:,} events wait, and nobody takes them in. Try: reverie worker"
+        )
         return ""
     policy = policy_of(note)
     if happening.tool:
         from reverie.privacy.sensitive import Deed, guarded
 
-        deed = guarded(Deed(happening.given, happening.result, happening.text), policy, happening.cwd)
+        deed = guarded(
+            Deed(happening.given, happening.result, happening.text), policy, happening.cwd
+        )
         happening = happening._replace(given=deed.given, result=deed.result, text=deed.error)
-    told = happening._replace(text=kept(happening.text, policy), result=kept(happening.result, policy))._asdict()
+    told = happening._replace(
+        text=kept(happening.text, policy), result=kept(happening.result, policy)
+    )._asdict()
     safe, _ = redact_value({**told, "given": bounded(happening.given, policy)}, policy)
     assert isinstance(safe, dict)
-    event = {**safe, "at": now, "space": note["space"], "root": note["root"], "ids": list(block.get("ids", ())),
-             "due": list(block.get("due", ()))}  # fmt: skip
+    event = {
+        **safe,
+        "at": now,
+        "space": note["space"],
+        "root": note["root"],
+        "ids": list(block.get("ids", ())),
+        "due": list(block.get("due", ())),
+    }
     try:
         return room.put(event, held=held)
     except OSError as err:
@@ -369,13 +451,17 @@ def policy_of(note: Mapping[str, Any]) -> Policy:
 
     A note of an earlier version says nothing of it.
     """
-    return Policy(note.get("personal", USUAL.personal), note.get("contact", USUAL.contact),
-                  tuple(note.get("sensitive", ())))
+    return Policy(
+        note.get("personal", USUAL.personal),
+        note.get("contact", USUAL.contact),
+        tuple(note.get("sensitive", ())),
+    )
 
 
 class Packages:
-    """Puts the site packages on the path, where they were left out for speed, once one is asked for: most hooks need
-    none. The last of the finders, so what is asked for here stands nowhere else.
+    """Puts the site packages on the path, where they were left out for speed, once one is asked
+    for: most hooks need none. The last of the finders, so what is asked for here stands nowhere
+    else.
     """
 
     @classmethod

@@ -26,14 +26,16 @@ from zlib import crc32
 
 from reverie import clock
 
-TROUBLE = 100_000        # bytes of the log; what is older goes to `.1`, and from there for good
-MOST_WAITING = 10_000    # events in the spool beyond which none is added while no worker lives
-HELD_FOR = 10.0          # seconds after which nobody looks any more: its hook was killed
+TROUBLE = 100_000  # bytes of the log; what is older goes to `.1`, and from there for good
+MOST_WAITING = 10_000  # events in the spool beyond which none is added while no worker lives
+HELD_FOR = 10.0  # seconds after which nobody looks any more: its hook was killed
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 
 class Places(NamedTuple):
-    """Where the files of a home are. Plain strings: `pathlib` takes a hook a fifth of its time to import."""
+    """Where the files of a home are. Plain strings: `pathlib` takes a hook a fifth of its time to
+    import.
+    """
 
     home: str
 
@@ -61,7 +63,9 @@ class Places(NamedTuple):
         return f"{self.home}/hooks/trouble.log"
 
     def put(self, event: dict[str, Any], *, held: bool = False) -> str:
-        """Have the desk take this in, now or once it is let go of; where it lies. Without secrets already."""
+        """Have the desk take this in, now or once it is let go of; where it lies. Without secrets
+        already.
+        """
         path = f"{self.spool}/{clock.new_id('hook')}.{'held' if held else 'json'}"
         write(path, event)
         return path
@@ -73,14 +77,22 @@ class Places(NamedTuple):
         os.replace(held, f"{held.removesuffix('.held')}.json")
 
     def waiting(self) -> list[str]:
-        """What is not taken in yet, in the order in which it happened. What a hook holds, once that must be dead."""
-        return [path for path in self.files("spool")
-                if path.endswith(".json") or (path.endswith(".held") and old(path))]  # fmt: skip
+        """What is not taken in yet, in the order in which it happened. What a hook holds, once that
+        must be dead.
+        """
+        return [
+            path
+            for path in self.files("spool")
+            if path.endswith(".json") or (path.endswith(".held") and old(path))
+        ]
 
     def files(self, folder: str) -> list[str]:
         """The files of one of the folders, by name; none where there is no folder."""
         try:
-            return sorted(f"{self.home}/hooks/{folder}/{name}" for name in os.listdir(f"{self.home}/hooks/{folder}"))
+            return sorted(
+                f"{self.home}/hooks/{folder}/{name}"
+                for name in os.listdir(f"{self.home}/hooks/{folder}")
+            )
         except OSError:
             return []
 
@@ -124,7 +136,9 @@ class Places(NamedTuple):
             return None
 
     def shown(self, session: str, agent: str = "") -> set[str]:
-        """What an agent of a session was shown before tools: what a subagent sees, the others do not."""
+        """What an agent of a session was shown before tools: what a subagent sees, the others do
+        not.
+        """
         mine = plain(agent)
         return {id for name, id in self._lines(session, "shown") if name == mine}
 
@@ -134,7 +148,11 @@ class Places(NamedTuple):
 
     def given(self, session: str) -> dict[str, float]:
         """What went with a session's prompts, and when."""
-        return {id: float(at) for at, id in self._lines(session, "given") if at.replace(".", "", 1).isdigit()}
+        return {
+            id: float(at)
+            for at, id in self._lines(session, "given")
+            if at.replace(".", "", 1).isdigit()
+        }
 
     def give(self, session: str, ids: Iterable[str], now: float) -> None:
         """These go with a prompt now."""
@@ -144,7 +162,11 @@ class Places(NamedTuple):
         """The lines of one of a session's lists: (of whom or when, id)."""
         try:
             with open(self.of(session, what), encoding="utf-8") as file:
-                return [(name, id) for name, gap, id in (line.rstrip("\n").rpartition(" ") for line in file) if id]
+                return [
+                    (name, id)
+                    for name, gap, id in (line.rstrip("\n").rpartition(" ") for line in file)
+                    if id
+                ]
         except (OSError, ValueError):
             return []
 
@@ -153,9 +175,11 @@ class Places(NamedTuple):
             file.write("".join(f"{name} {id}\n" for name, id in lines))
 
     def trouble(self, text: str) -> None:
-        """A line in the log, without secrets; where it cannot be written, on stderr, which hosts show who looks for it.
+        """A line in the log, without secrets; where it cannot be written, on stderr, which hosts
+        show who looks for it.
 
-        While the package is half there nothing says what is a secret: then the words of the text are left out.
+        While the package is half there nothing says what is a secret: then the words of the text
+        are left out.
         """
         try:
             from reverie.privacy import redact
@@ -173,7 +197,9 @@ class Places(NamedTuple):
                 file.write(line)
         except OSError as err:
             with suppress(OSError):
-                os.write(2, f"reverie: {line.rstrip()} ({err})\n".encode("ascii", "backslashreplace"))
+                os.write(
+                    2, f"reverie: {line.rstrip()} ({err})\n".encode("ascii", "backslashreplace")
+                )
 
 
 def plain(name: str) -> str:

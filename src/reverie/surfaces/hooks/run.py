@@ -1,9 +1,10 @@
-"""What a host starts: `python -I -S run.py claude-code`. Finds the package it lies in and never fails.
+"""What a host starts: `python -I -S run.py claude-code`. Finds the package it lies in and never
+fails.
 
-`-I -S` leaves out the site packages, which a hook does not need and which would cost it a third of its time. If the
-package cannot be imported, in the middle of an upgrade or by a Python that is too old, the answer is that there is
-nothing to say, and the log says why: with the standard library alone, for nothing else is there. With `--check`, for
-`reverie doctor`, it fails instead.
+`-I -S` leaves out the site packages, which a hook does not need and which would cost it a third of
+its time. If the package cannot be imported, in the middle of an upgrade or by a Python that is too
+old, the answer is that there is nothing to say, and the log says why: with the standard library
+alone, for nothing else is there. With `--check`, for `reverie doctor`, it fails instead.
 """
 
 import gc
@@ -22,14 +23,18 @@ def complain(err: BaseException) -> None:
         os.makedirs(os.path.join(home, "hooks"), 0o700, exist_ok=True)
         with open(os.path.join(home, "hooks", "trouble.log"), "a") as log:
             told = f"{type(err).__name__}: {err}"
-            log.write(f"{time.time():.0f} Python {sys.version.split()[0]} cannot import the hook: {told}\n")
+            log.write(
+                f"{time.time():.0f} Python {sys.version.split()[0]} cannot import the hook: {told}\n"
+            )
     except OSError:
         pass
 
 
-gc.disable()    # a process of some milliseconds has no garbage to look for
+gc.disable()  # a process of some milliseconds has no garbage to look for
 try:
-    sys.path.append(os.sep.join(__file__.split(os.sep)[:-4]))  # at the end: nothing there is to shadow the library
+    sys.path.append(
+        os.sep.join(__file__.split(os.sep)[:-4])
+    )  # at the end: nothing there is to shadow the library
     from reverie.surfaces.hooks.once import main
 except BaseException as err:
     if "--check" in sys.argv:

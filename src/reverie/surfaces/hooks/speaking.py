@@ -1,8 +1,9 @@
-"""Which model speaks: what hooks were told of it, or what the host's own file of the conversation says (X37).
+"""Which model speaks: what hooks were told of it, or what the host's own file of the conversation
+says (X37).
 
-Codex and Cursor name the model with every event, Claude Code at the beginning of a session and with each answer in its
-transcript. Who keeps something by MCP tells its own name only, so the note of its host's newest session in the same
-project is looked at. What cannot be told is "".
+Codex and Cursor name the model with every event, Claude Code at the beginning of a session and with
+each answer in its transcript. Who keeps something by MCP tells its own name only, so the note of
+its host's newest session in the same project is looked at. What cannot be told is "".
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from pathlib import Path
 from reverie.surfaces.hooks.places import Places, read
 from reverie.surfaces.hooks.usage import rows_back
 
-NEWEST = 20              # notes of sessions that are looked at
+NEWEST = 20  # notes of sessions that are looked at
 
 
 def speaking(room: Places, client: str, space: str) -> str:
-    """The model of a client's newest session in a space. Clients are named after their host: "codex-mcp-client"."""
+    """The model of a client's newest session in a space. Clients are named after their host:
+    "codex-mcp-client".
+    """
     notes = [path for path in room.files("sessions") if path.endswith(".json")]
     for path in sorted(notes, key=written, reverse=True)[:NEWEST]:
         note = read(path) or {}
@@ -36,11 +39,19 @@ def written(path: str) -> float:
 
 
 def in_transcript(path: str) -> str:
-    """The model of the newest answer in a transcript as Claude Code writes it; what subagents say is theirs."""
+    """The model of the newest answer in a transcript as Claude Code writes it; what subagents say
+    is theirs.
+    """
     for row in rows_back(Path(path)) if path else ():
         message = row.get("message")
-        if isinstance(message, dict) and not row.get("isSidechain") and message.get("role") == "assistant":
+        if (
+            isinstance(message, dict)
+            and not row.get("isSidechain")
+            and message.get("role") == "assistant"
+        ):
             model = message.get("model")
-            if isinstance(model, str) and model and not model.startswith("<"):     # "<synthetic>": the host itself
+            if (
+                isinstance(model, str) and model and not model.startswith("<")
+            ):  # "<synthetic>": the host itself
                 return model
     return ""

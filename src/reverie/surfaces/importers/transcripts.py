@@ -1,11 +1,12 @@
 """Recorded conversations as values, whoever recorded them.
 
-Three formats, told apart by what is in the file: messages in the shape of OpenAI's API (a JSON list,
-{"messages": […]}, or one message a line), Claude Code's transcripts (a line for each entry, of which "user"
-and "assistant" count), and corpora ({"id", "text", "timestamp", "session_id", "speaker"} a line). What is
-none of these raises BadTranscript with the number of the line. A process that died leaves a file whose last line is
-unfinished, and now and then a byte that is no text: that is left out, or replaced, and said in `Recording.remarks`.
-Nothing is printed, opened or kept here.
+Three formats, told apart by what is in the file: messages in the shape of OpenAI's API (a JSON
+list, {"messages": […]}, or one message a line), Claude Code's transcripts (a line for each entry,
+of which "user" and "assistant" count), and corpora ({"id", "text", "timestamp", "session_id",
+"speaker"} a line). What is none of these raises BadTranscript with the number of the line. A
+process that died leaves a file whose last line is unfinished, and now and then a byte that is no
+text: that is left out, or replaced, and said in `Recording.remarks`. Nothing is printed, opened or
+kept here.
 """
 
 import json
@@ -17,7 +18,9 @@ from reverie.errors import BadInput, BadTranscript
 from reverie.lifecycle.intake import clean, moment
 from reverie.messages import called
 
-Entry = tuple[int, dict[str, Any]]  # the number of the line (or of the item of a list), and what stands there
+Entry = tuple[
+    int, dict[str, Any]
+]  # the number of the line (or of the item of a list), and what stands there
 
 ROLES = {
     "user": "user",
@@ -85,22 +88,28 @@ def read(data: bytes, name: str = "recording") -> Recording:
 
 
 def uncut(data: bytes) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """The messages of a file in the shape in which a provider takes them, tools' calls and results included, all as one
-    conversation; and what was left out or replaced. When one was said stands in it as `at`, where that is known.
+    """The messages of a file in the shape in which a provider takes them, tools' calls and results
+    included, all as one conversation; and what was left out or replaced. When one was said stands
+    in it as `at`, where that is known.
     """
     remarks = read(data).remarks  # says what is wrong with a file that cannot be read
     entries = list(objects(finished(decoded(data)[0])[0]))
     if any(is_claude(entry) for _, entry in entries):
         return joined(entries), remarks
     if any(is_message(entry) for _, entry in entries):
-        return [stamped(entry, entry.get("timestamp", entry.get("at")), number) for number, entry in entries], remarks
+        return [
+            stamped(entry, entry.get("timestamp", entry.get("at")), number)
+            for number, entry in entries
+        ], remarks
     talks = (talk for _, _, reader in FORMATS[-1:] for talk in reader(entries, ""))
     said = [message for talk in talks for message in talk.messages]
     return [stamped({"role": one.role, "content": one.text}, one.at, 0) for one in said], remarks
 
 
 def joined(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """The messages of a Claude Code transcript: it writes a line for each part of one, here they are whole again."""
+    """The messages of a Claude Code transcript: it writes a line for each part of one, here they
+    are whole again.
+    """
     found: list[dict[str, Any]] = []
     for number, entry in entries:
         if not is_claude(entry) or entry.get("isSidechain") or entry.get("isMeta"):
@@ -127,13 +136,17 @@ def stamped(message: Mapping[str, Any], when: Any, number: int) -> dict[str, Any
 
 
 def decoded(data: bytes) -> tuple[str, tuple[str, ...]]:
-    """Text from bytes, with or without a byte order mark, and where it was none; what is no text becomes �."""
+    """Text from bytes, with or without a byte order mark, and where it was none; what is no text
+    becomes �.
+    """
     code = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     try:
         return data.decode(code), ()
     except UnicodeDecodeError as err:
         line = data[: err.start].count(b"\n") + 1
-        return data.decode(code, "replace"), (f"Line {line} is not UTF-8 text; what cannot be read there became �",)
+        return data.decode(code, "replace"), (
+            f"Line {line} is not UTF-8 text; what cannot be read there became �",
+        )
 
 
 def finished(text: str) -> tuple[str, tuple[str, ...]]:
@@ -151,10 +164,14 @@ def objects(text: str) -> Iterator[Entry]:
     if whole.startswith("["):
         yield from listed(parsed(whole, 1))
         return
-    lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    lines = [
+        (number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()
+    ]
     if whole.startswith("{") and not is_json(lines[0][1]):
         value = parsed(whole, lines[0][0])  # one object over several lines
-        yield from listed(value["messages"]) if isinstance(value.get("messages"), list) else [(1, value)]
+        yield from (
+            listed(value["messages"]) if isinstance(value.get("messages"), list) else [(1, value)]
+        )
         return
     for number, line in lines:
         value = parsed(line, number)
@@ -210,8 +227,12 @@ def messages(entries: Sequence[Entry], name: str) -> Iterator[Conversation]:
             raise BadTranscript(f"Line {number} is no message: role or content is missing")
         role = ROLES.get(entry["role"])
         if role is None:
-            raise BadTranscript(f"Line {number} has the role {entry['role']!r}; known are {', '.join(ROLES)}")
-        text = "\n".join(part for part in (spoken(entry.get("content")), calls(entry.get("tool_calls"))) if part)
+            raise BadTranscript(
+                f"Line {number} has the role {entry['role']!r}; known are {', '.join(ROLES)}"
+            )
+        text = "\n".join(
+            part for part in (spoken(entry.get("content")), calls(entry.get("tool_calls"))) if part
+        )
         if text:
             session = str(entry.get("session_id") or entry.get("session") or name)
             speaker = str(entry.get("name") or entry.get("speaker") or "")
@@ -257,7 +278,9 @@ def calls(tool_calls: Any) -> str:
         return ""
     functions = (call.get("function", {}) for call in tool_calls if isinstance(call, Mapping))
     return "\n".join(
-        called(str(f.get("name", "tool")), f.get("arguments")) for f in functions if isinstance(f, Mapping)
+        called(str(f.get("name", "tool")), f.get("arguments"))
+        for f in functions
+        if isinstance(f, Mapping)
     )
 
 
@@ -270,7 +293,9 @@ def is_claude(entry: Mapping[str, Any]) -> bool:
 
 
 def claude(entries: Sequence[Entry], name: str) -> Iterator[Conversation]:
-    """What user and assistant said; side conversations, the program's notes and the like do not count."""
+    """What user and assistant said; side conversations, the program's notes and the like do not
+    count.
+    """
     talks: dict[str, list[Message]] = {}
     for number, entry in entries:
         if not is_claude(entry) or entry.get("isSidechain") or entry.get("isMeta"):
@@ -287,7 +312,9 @@ def claude(entries: Sequence[Entry], name: str) -> Iterator[Conversation]:
 
 def answers_tool(content: Any) -> bool:
     """Whether a "user" message is what a tool answered."""
-    return isinstance(content, list) and any(isinstance(p, Mapping) and p.get("type") == "tool_result" for p in content)
+    return isinstance(content, list) and any(
+        isinstance(p, Mapping) and p.get("type") == "tool_result" for p in content
+    )
 
 
 # Corpora
@@ -295,7 +322,9 @@ def answers_tool(content: Any) -> bool:
 
 def is_corpus(entry: Mapping[str, Any]) -> bool:
     """{"text", "session_id" or "speaker" or "id"}"""
-    return isinstance(entry.get("text"), str) and bool({"session_id", "speaker", "id"} & entry.keys())
+    return isinstance(entry.get("text"), str) and bool(
+        {"session_id", "speaker", "id"} & entry.keys()
+    )
 
 
 def corpus(entries: Sequence[Entry], name: str) -> Iterator[Conversation]:

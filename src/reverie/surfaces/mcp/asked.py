@@ -1,7 +1,9 @@
-"""What is asked of a tool, checked before it runs: what is wrong with it is said in words that tell what to do.
+"""What is asked of a tool, checked before it runs: what is wrong with it is said in words that tell
+what to do.
 
-A name that a tool does not take is refused and not dropped: a question under a wrong name would be answered as if
-nothing had been asked. Requests that are under way when a client closes our stdin are answered before we leave.
+A name that a tool does not take is refused and not dropped: a question under a wrong name would be
+answered as if nothing had been asked. Requests that are under way when a client closes our stdin
+are answered before we leave.
 """
 
 from __future__ import annotations
@@ -17,19 +19,26 @@ from mcp.server.stdio import stdio_server
 from mcp_types import CallToolResult, InputRequiredResult, Tool
 from pydantic import ValidationError
 
-LINGER = 20.0            # seconds that requests under way may take once stdin is closed
-LONGEST = 60             # characters of a wrong value that are repeated
+LINGER = 20.0  # seconds that requests under way may take once stdin is closed
+LONGEST = 60  # characters of a wrong value that are repeated
 SENTENCES = {
     "missing": "is needed",
     "string_type": "must be a text",
-    "bool_parsing": "must be true or false", "bool_type": "must be true or false",
-    "int_parsing": "must be a whole number", "int_type": "must be a whole number",
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
     "int_from_float": "must be a whole number",
-    "float_parsing": "must be a number", "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
     "literal_error": "must be one of {expected}",
-    "greater_than_equal": "must be at least {ge}", "less_than_equal": "must be at most {le}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
     "string_too_long": "may have {max_length:,} characters at most: ask in fewer words",
-    **dict.fromkeys(("list_type", "tuple_type", "is_instance_of", "sequence_str"), 'must be a list, such as ["one"]'),
+    **dict.fromkeys(
+        ("list_type", "tuple_type", "is_instance_of", "sequence_str"),
+        'must be a list, such as ["one"]',
+    ),
 }
 """What is wrong with an argument, by pydantic's name for it."""
 
@@ -39,27 +48,47 @@ class Server(MCPServer[Any]):
 
     async def list_tools(self) -> list[Tool]:
         """The tools; none takes an argument that it does not name."""
-        return [tool.model_copy(update={"input_schema": {**tool.input_schema, "additionalProperties": False}})
-                for tool in await super().list_tools()]
+        return [
+            tool.model_copy(
+                update={"input_schema": {**tool.input_schema, "additionalProperties": False}}
+            )
+            for tool in await super().list_tools()
+        ]
 
-    async def call_tool(self, name: str, arguments: dict[str, Any],
-                        context: Context[Any, Any] | None = None) -> CallToolResult | InputRequiredResult:
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
         """Call a tool; ToolError says what to do about arguments that it cannot use."""
-        takes = next((list(tool.input_schema.get("properties", ())) for tool in await super().list_tools()
-                      if tool.name == name), None)
+        takes = next(
+            (
+                list(tool.input_schema.get("properties", ()))
+                for tool in await super().list_tools()
+                if tool.name == name
+            ),
+            None,
+        )
         if takes is not None and (odd := [given for given in arguments if given not in takes]):
-            raise ToolError(f"{name} takes no {', '.join(map(short, odd))}. It takes: {', '.join(takes) or 'nothing'}")
+            raise ToolError(
+                f"{name} takes no {', '.join(map(short, odd))}. It takes: {', '.join(takes) or 'nothing'}"
+            )
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as err:
             if isinstance(err.__cause__, ValidationError):
-                raise ToolError(f"{name}: {'; '.join(dict.fromkeys(map(wrong, err.__cause__.errors())))}") from err
+                raise ToolError(
+                    f"{name}: {'; '.join(dict.fromkeys(map(wrong, err.__cause__.errors())))}"
+                ) from err
             raise
 
     async def run_stdio_async(self) -> None:
         """Serve over stdin and stdout until stdin is closed and what was asked is answered."""
-        async with stdio_server() as (incoming, outgoing), patient(incoming, outgoing) as (reads, writes):
-            await self._lowlevel_server.run(reads, writes, self._lowlevel_server.create_initialization_options())
+        async with (
+            stdio_server() as (incoming, outgoing),
+            patient(incoming, outgoing) as (reads, writes),
+        ):
+            await self._lowlevel_server.run(
+                reads, writes, self._lowlevel_server.create_initialization_options()
+            )
 
 
 def wrong(error: Mapping[str, Any]) -> str:
@@ -79,7 +108,9 @@ def short(value: object) -> str:
 
 @asynccontextmanager
 async def patient(incoming: Any, outgoing: Any) -> AsyncIterator[Sequence[Any]]:
-    """The two streams of a connection, of which the first ends only when its requests are answered, or LINGER later."""
+    """The two streams of a connection, of which the first ends only when its requests are answered,
+    or LINGER later.
+    """
     under_way: set[Any] = set()
     answered = anyio.Event()
     to_us, reads = anyio.create_memory_object_stream[Any](0)
@@ -91,7 +122,9 @@ async def patient(incoming: Any, outgoing: Any) -> AsyncIterator[Sequence[Any]]:
                 message: Any = getattr(item, "message", None)
                 if hasattr(message, "method") and hasattr(message, "id"):
                     under_way.add(message.id)
-                elif getattr(message, "method", "") == "notifications/cancelled":    # it gets no answer any more
+                elif (
+                    getattr(message, "method", "") == "notifications/cancelled"
+                ):  # it gets no answer any more
                     under_way.discard((message.params or {}).get("requestId"))
                 await to_us.send(item)
             with anyio.move_on_after(LINGER):

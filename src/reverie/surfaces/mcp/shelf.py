@@ -7,7 +7,13 @@ from pathlib import Path
 import anyio.to_thread
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
-from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
+from mcp_types import (
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    PromptReference,
+    ResourceTemplateReference,
+)
 
 from reverie import clock
 from reverie.errors import ReverieError
@@ -17,8 +23,8 @@ from reverie.surfaces.mcp.told import NOTE, QUERY, told
 from reverie.window import harmless
 
 MARKDOWN = "text/markdown"
-MOST = 20                # memories of the prompt `recall`, and tags that complete its topic
-BUDGET = 2_000           # tokens of it
+MOST = 20  # memories of the prompt `recall`, and tags that complete its topic
+BUDGET = 2_000  # tokens of it
 
 WRAP_UP = """Look back over this conversation and decide what a later one should know.
 
@@ -35,18 +41,33 @@ already, and revise that instead. Then say in a line or two what you kept."""
 def furnish(server: MCPServer, room: Room) -> None:
     """Put resources and prompts on a server."""
 
-    @server.resource("reverie://pages/MEMORY.md", name="MEMORY.md", title="What is remembered here", mime_type=MARKDOWN,
-                     description="Long-term memory of this project as a page.")
+    @server.resource(
+        "reverie://pages/MEMORY.md",
+        name="MEMORY.md",
+        title="What is remembered here",
+        mime_type=MARKDOWN,
+        description="Long-term memory of this project as a page.",
+    )
     def lasting() -> str:
         return page(room, LONG)
 
-    @server.resource("reverie://pages/today.md", name="today.md", title="Today's log", mime_type=MARKDOWN,
-                     description="What happened today (UTC) in this project.")
+    @server.resource(
+        "reverie://pages/today.md",
+        name="today.md",
+        title="Today's log",
+        mime_type=MARKDOWN,
+        description="What happened today (UTC) in this project.",
+    )
     def today() -> str:
         return page(room, day_page(moment(clock.now())))
 
-    @server.resource("reverie://memory/{id}", name="memory", title="One memory", mime_type=MARKDOWN,
-                     description="A memory with where it came from and why it is believed.")
+    @server.resource(
+        "reverie://memory/{id}",
+        name="memory",
+        title="One memory",
+        mime_type=MARKDOWN,
+        description="A memory with where it came from and why it is believed.",
+    )
     def memory(id: str) -> str:
         try:
             (one,) = room.seen([id])
@@ -60,6 +81,7 @@ def furnish(server: MCPServer, room: Room) -> None:
     @server.prompt("recall", title="Recall", description="Bring in what memory has on a topic.")
     def recall(topic: str) -> str:
         from reverie.window.block import render
+
         hits = room.mind.recall(topic[:QUERY], space=room.space, limit=MOST, mode=room.mode())
         block = render(hits, clock.now(), limit=MOST, budget=BUDGET, asked=True)
         return f"On {topic}:\n\n{block.text or 'Memory has nothing on it.'}"
@@ -69,8 +91,11 @@ def furnish(server: MCPServer, room: Room) -> None:
         return WRAP_UP
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK has no annotation there
-    async def completed(ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument,
-                        context: CompletionContext | None) -> Completion:  # noqa: ARG001 - nothing depends on others
+    async def completed(
+        ref: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        context: CompletionContext | None,  # noqa: ARG001 - nothing depends on others
+    ) -> Completion:
         """Topics are tags; nothing else is completed."""
         if not isinstance(ref, PromptReference) or argument.name != "topic":
             return Completion(values=[])
@@ -85,6 +110,6 @@ def page(room: Room, name: str) -> str:
         if folder.own and folder.space == room.space and Path(folder.path, name).is_file():
             try:
                 return harmless(room.mind.read_file(Path(folder.path, name), space=room.space).text)
-            except ReverieError as err:      # such as: it is too long
+            except ReverieError as err:  # such as: it is too long
                 return f"{name} of {room.space} cannot be shown: {err}\n"
     return f"Nothing is written in {name} of {room.space} yet.\n"

@@ -9,7 +9,8 @@
     trial      our own hook and MCP server, tried in a home made for it
     doctor     whether all is well, in words
 
-Always true: what others wrote stays, every byte of it; wiring twice changes nothing; a file that was not touched since
-it was wired comes back as it was, and one that did not exist is gone again; of one that was touched only our entries
-are taken out. No text of others is copied, and no command that stands in a settings file is ever run by us.
+Always true: what others wrote stays, every byte of it; wiring twice changes nothing; a file that
+was not touched since it was wired comes back as it was, and one that did not exist is gone again;
+of one that was touched only our entries are taken out. No text of others is copied, and no command
+that stands in a settings file is ever run by us.
 """

@@ -1,7 +1,8 @@
 """Our entries in the text of a host's settings: put in, taken out. Pure.
 
-What others wrote stays to the byte (`splice`). Ours are told from theirs to the letter (`command`): a handler that
-Reverie did not write is never taken out, whatever it mentions. In TOML ours is a block between two marks at the end.
+What others wrote stays to the byte (`splice`). Ours are told from theirs to the letter (`command`):
+a handler that Reverie did not write is never taken out, whatever it mentions. In TOML ours is a
+block between two marks at the end.
 """
 
 from __future__ import annotations
@@ -15,18 +16,32 @@ from reverie.errors import BadInput
 from reverie.surfaces.wiring import command
 from reverie.surfaces.wiring.splice import BOM, BY_HAND, Cut, Draft, Path
 
-SERVER = "reverie"       # the name of our MCP server in every host
-SERVE_ARGS = ["-P", "-m", "reverie", "mcp"]    # -P: hosts start it in a project that may hold a `json.py`
-TIMEOUT = 3              # seconds that a host waits for a hook; ours answers within two. Codex allows 3 at the end
+SERVER = "reverie"  # the name of our MCP server in every host
+SERVE_ARGS = [
+    "-P",
+    "-m",
+    "reverie",
+    "mcp",
+]  # -P: hosts start it in a project that may hold a `json.py`
+TIMEOUT = (
+    3  # seconds that a host waits for a hook; ours answers within two. Codex allows 3 at the end
+)
 HOME = "REVERIE_HOME"
 BEGIN, END = "# >>> reverie: taken out again by `reverie uninstall` >>>", "# <<< reverie <<<"
-MARKS = re.compile(rf"^(?:\r?\n)?{re.escape(BEGIN)}(?:\r?\n|\Z)|^{re.escape(END)}(?:\r?\n|\Z)", re.MULTILINE)
-TABLE = re.compile(rf"^\[mcp_servers\.{SERVER}(?:\.env)?\][^\n]*(?:\n|\Z)(?:(?!\[|{re.escape(END)})[^\n]*\n)*"
-                   rf"(?:(?!\[|{re.escape(END)})[^\n]+\Z)?", re.MULTILINE)  # fmt: skip
+MARKS = re.compile(
+    rf"^(?:\r?\n)?{re.escape(BEGIN)}(?:\r?\n|\Z)|^{re.escape(END)}(?:\r?\n|\Z)", re.MULTILINE
+)
+TABLE = re.compile(
+    rf"^\[mcp_servers\.{SERVER}(?:\.env)?\][^\n]*(?:\n|\Z)(?:(?!\[|{re.escape(END)})[^\n]*\n)*"
+    rf"(?:(?!\[|{re.escape(END)})[^\n]+\Z)?",
+    re.MULTILINE,
+)
 
 
 class Wired(NamedTuple):
-    """A text with our entries; what takes them out again exactly; which containers were made for them."""
+    """A text with our entries; what takes them out again exactly; which containers were made for
+    them.
+    """
 
     text: str
     undo: tuple[Cut, ...] = ()
@@ -34,10 +49,19 @@ class Wired(NamedTuple):
 
 
 def hooked(text: str, events: Sequence[str], line: str, *, flat: bool) -> Wired:
-    """Our hooks in a file: for Cursor a list of commands for each event (flat), for others groups of handlers."""
+    """Our hooks in a file: for Cursor a list of commands for each event (flat), for others groups
+    of handlers.
+    """
     draft = Draft(text)
-    timed = {"command": line, "timeout": TIMEOUT} if flat else {"type": "command", "command": line, "timeout": TIMEOUT}
-    here = {event: [handler["command"] for _, handler in found] for event, found in ours_by_event(draft.data).items()}
+    timed = (
+        {"command": line, "timeout": TIMEOUT}
+        if flat
+        else {"type": "command", "command": line, "timeout": TIMEOUT}
+    )
+    here = {
+        event: [handler["command"] for _, handler in found]
+        for event, found in ours_by_event(draft.data).items()
+    }
     if here == {event: [line] for event in events}:
         return Wired(text)
     draft = Draft(unhooked(text, None))
@@ -61,7 +85,9 @@ def hooked(text: str, events: Sequence[str], line: str, *, flat: bool) -> Wired:
 
 
 def unhooked(text: str, made: Collection[str] | None) -> str:
-    """A text without our hooks, and without what was made for them (None: nobody knows what that was)."""
+    """A text without our hooks, and without what was made for them (None: nobody knows what that
+    was).
+    """
     draft = Draft(text) if text.strip() else None
     if draft is None:
         return text
@@ -78,7 +104,9 @@ def drop_hooks(draft: Draft, made: Collection[str] | None) -> None:
             draft.remove(path)
             if len(path) > 3 and not draft.value(path[:4]):
                 draft.remove(path[:3])
-        if not draft.data["hooks"][event] and (made is None or {"hooks", f"hooks/{event}"} & set(made)):
+        if not draft.data["hooks"][event] and (
+            made is None or {"hooks", f"hooks/{event}"} & set(made)
+        ):
             draft.remove(("hooks", event))
             if not draft.data["hooks"] and (made is None or "hooks" in made):
                 draft.remove(("hooks",))
@@ -87,12 +115,17 @@ def drop_hooks(draft: Draft, made: Collection[str] | None) -> None:
 def served(text: str, server: Mapping[str, Any]) -> Wired:
     """Our MCP server among those of a host; BadInput where one of its name is somebody else's."""
     draft = Draft(text)
-    servers, made = part(draft.data, "mcpServers"), () if "mcpServers" in draft.data else ("mcpServers",)
+    servers, made = (
+        part(draft.data, "mcpServers"),
+        () if "mcpServers" in draft.data else ("mcpServers",),
+    )
     if SERVER in servers:
         old = servers[SERVER]
         if not is_our_server(old):
-            raise BadInput(f"it has an MCP server {SERVER!r} that Reverie did not write. Take it out, or leave ours "
-                           "out: --no-mcp")  # fmt: skip
+            raise BadInput(
+                f"it has an MCP server {SERVER!r} that Reverie did not write. Take it out, or leave ours "
+                "out: --no-mcp"
+            )
         server = merged(old, server)
         if server == old:
             return Wired(text)
@@ -129,13 +162,23 @@ def is_our_server(server: Any) -> bool:
 def merged(old: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Any]:
     """Our server as it is to be, with what somebody, or the host, noted beside it."""
     noted = old.get("env")
-    kept = {name: value for name, value in noted.items() if name != HOME} if isinstance(noted, Mapping) else {}
+    kept = (
+        {name: value for name, value in noted.items() if name != HOME}
+        if isinstance(noted, Mapping)
+        else {}
+    )
     env = {**kept, **server.get("env", {})}
-    return {**{name: value for name, value in old.items() if name != "env"}, **server, **({"env": env} if env else {})}
+    return {
+        **{name: value for name, value in old.items() if name != "env"},
+        **server,
+        **({"env": env} if env else {}),
+    }
 
 
 def toml_served(text: str, server: Mapping[str, Any]) -> Wired:
-    """A TOML file with our MCP server at its end; BadInput if it has one by hand, or cannot be read."""
+    """A TOML file with our MCP server at its end; BadInput if it has one by hand, or cannot be
+    read.
+    """
     rest, end = toml_without(text), "\r\n" if "\r\n" in text else "\n"
     block = end.join((BEGIN, toml_lines(server).replace("\n", end), END, ""))
     if block in text:
@@ -150,8 +193,14 @@ def toml_served(text: str, server: Mapping[str, Any]) -> Wired:
 def toml_lines(server: Mapping[str, Any]) -> str:
     """Our MCP server as a table of TOML."""
     env = ", ".join(f"{name} = {toml(value)}" for name, value in server.get("env", {}).items())
-    return "\n".join((f"[mcp_servers.{SERVER}]", f"command = {toml(server['command'])}",
-                      f"args = {toml(tuple(server['args']))}", *([f"env = {{ {env} }}"] if env else ())))  # fmt: skip
+    return "\n".join(
+        (
+            f"[mcp_servers.{SERVER}]",
+            f"command = {toml(server['command'])}",
+            f"args = {toml(tuple(server['args']))}",
+            *([f"env = {{ {env} }}"] if env else ()),
+        )
+    )
 
 
 def toml_without(text: str, _made: Collection[str] | None = None) -> str:
@@ -166,7 +215,9 @@ def toml_without(text: str, _made: Collection[str] | None = None) -> str:
     rest = MARKS.sub("", TABLE.sub("", text))
     left = read_toml(rest).get("mcp_servers", {})
     if SERVER in left:
-        raise BadInput(f"our MCP server cannot be told from the rest of it. Take out mcp_servers.{SERVER} by hand")
+        raise BadInput(
+            f"our MCP server cannot be told from the rest of it. Take out mcp_servers.{SERVER} by hand"
+        )
     return rest
 
 
@@ -177,8 +228,10 @@ def read_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text.removeprefix(BOM))
     except tomllib.TOMLDecodeError as err:
-        raise BadInput(f"it is no TOML that can be read, or would be none with our MCP server ({err}). Take out "
-                       "what is there of it, or mend it, or wire by hand: reverie install HOST --print") from err
+        raise BadInput(
+            f"it is no TOML that can be read, or would be none with our MCP server ({err}). Take out "
+            "what is there of it, or mend it, or wire by hand: reverie install HOST --print"
+        ) from err
 
 
 def ours_in(text: str | None) -> list[str]:
@@ -187,7 +240,11 @@ def ours_in(text: str | None) -> list[str]:
         data: Mapping[str, Any] = Draft(text or "").data
     except BadInput:
         data = read_toml(text or "")
-    found = [f"{event}: {handler['command']}" for event, ours in ours_by_event(data).items() for _, handler in ours]
+    found = [
+        f"{event}: {handler['command']}"
+        for event, ours in ours_by_event(data).items()
+        for _, handler in ours
+    ]
     for servers in (data.get("mcpServers"), data.get("mcp_servers")):
         server = servers.get(SERVER) if isinstance(servers, Mapping) else None
         if server is not None and is_our_server(server):
@@ -207,7 +264,7 @@ def ours_by_event(data: Mapping[str, Any]) -> dict[str, list[tuple[Path, Mapping
 def every_handler(data: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """All that hosts would run, with its place: in groups, and as Cursor has it."""
     hooks = data.get("hooks")
-    for event, listed in (hooks.items() if isinstance(hooks, Mapping) else ()):
+    for event, listed in hooks.items() if isinstance(hooks, Mapping) else ():
         for at, one in enumerate(listed if isinstance(listed, list) else ()):
             inside = one.get("hooks") if isinstance(one, Mapping) else None
             for place, handler in enumerate(inside if isinstance(inside, list) else ()):
@@ -218,7 +275,9 @@ def every_handler(data: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, 
 
 
 def is_ours(handler: Mapping[str, Any]) -> bool:
-    """Whether Reverie wrote a handler, to the letter of its command, whichever installation it names."""
+    """Whether Reverie wrote a handler, to the letter of its command, whichever installation it
+    names.
+    """
     line = handler.get("command")
     return isinstance(line, str) and command.read(line) is not None
 

@@ -1,7 +1,8 @@
 """What hosts' settings say of Reverie, read and judged, never run.
 
-A project's files come with the repository, from whoever wrote it; the user's own may hold anybody's commands. So a line
-is taken apart and compared with what this installation would write (`command`), and programs are only looked up.
+A project's files come with the repository, from whoever wrote it; the user's own may hold anybody's
+commands. So a line is taken apart and compared with what this installation would write (`command`),
+and programs are only looked up.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from reverie.surfaces.wiring.ledger import text_of
 from reverie.surfaces.wiring.splice import parsed
 from reverie.surfaces.wiring.targets import NAMES, files
 
-PLUGIN = "reverie@"                    # how our plugin's name begins, whatever the market is called
+PLUGIN = "reverie@"  # how our plugin's name begins, whatever the market is called
 UNINSTALL = "claude plugin uninstall"  # Claude Code's own command
 MENTIONS = ("reverie-hook", "reverie/surfaces/hooks/run.py")
 
@@ -30,7 +31,7 @@ class Finding(NamedTuple):
 
     well: bool
     text: str
-    mend: str = ""                     # what to do about it, or what is worth knowing
+    mend: str = ""  # what to do about it, or what is worth knowing
 
 
 class Wiring(NamedTuple):
@@ -38,10 +39,10 @@ class Wiring(NamedTuple):
 
     host: str
     project: Path | None
-    path: Path                         # of the hooks
-    hooks: Mapping[str, Sequence[command.Hook]]    # ours, by event
-    others: int                        # commands that mention ours and are somebody's own
-    server: Mapping[str, Any] | None   # our MCP server
+    path: Path  # of the hooks
+    hooks: Mapping[str, Sequence[command.Hook]]  # ours, by event
+    others: int  # commands that mention ours and are somebody's own
+    server: Mapping[str, Any] | None  # our MCP server
     servers: Path
 
     @property
@@ -68,7 +69,9 @@ class Files:
             self.read[path] = {}
             try:
                 text = text_of(path) or ""
-                self.read[path] = entries.read_toml(text) if path.suffix == ".toml" else parsed(text)
+                self.read[path] = (
+                    entries.read_toml(text) if path.suffix == ".toml" else parsed(text)
+                )
             except OSError as err:
                 self.troubles[path] = err.strerror or str(err)
             except BadInput as err:
@@ -78,7 +81,9 @@ class Files:
     def unreadable(self) -> Iterator[Finding]:
         """The files that somebody has to mend."""
         for path, trouble in self.troubles.items():
-            yield Finding(False, f"{path} cannot be read: {trouble}", "Its host may not read it either.")
+            yield Finding(
+                False, f"{path} cannot be read: {trouble}", "Its host may not read it either."
+            )
 
 
 def wirings(found: Files, project: Path) -> list[Wiring]:
@@ -100,39 +105,66 @@ def wiring(found: Files, host: str, project: Path | None) -> Wiring:
         others += hook is None and any(word in line for word in MENTIONS)
     listed = found.data(servers).get("mcp_servers" if servers.suffix == ".toml" else "mcpServers")
     server = listed.get(entries.SERVER) if isinstance(listed, Mapping) else None
-    return Wiring(host, project, path, hooks, others, server if isinstance(server, Mapping) else None, servers)
+    return Wiring(
+        host, project, path, hooks, others, server if isinstance(server, Mapping) else None, servers
+    )
 
 
 def judged(one: Wiring, home: Path) -> Iterator[Finding]:
     """What is to be said of one wiring without trying anything."""
     if not one.hooks:
         if one.others:
-            yield Finding(True, f"{one.name} has {one.others} commands of somebody's own that mention our hook.",
-                          f"They are not looked at. If you want ours: {one.again}")  # fmt: skip
+            yield Finding(
+                True,
+                f"{one.name} has {one.others} commands of somebody's own that mention our hook.",
+                f"They are not looked at. If you want ours: {one.again}",
+            )
         return
     missing = [event for event in HOSTS[one.host].events if event not in one.hooks]
     if missing:
-        yield Finding(False, f"{one.name}: no hook for {', '.join(missing)}.", f"Wire it anew: {one.again}")
+        yield Finding(
+            False, f"{one.name}: no hook for {', '.join(missing)}.", f"Wire it anew: {one.again}"
+        )
     if any(len(hooks) > 1 for hooks in one.hooks.values()):
-        yield Finding(False, f"{one.name}: it runs more than one hook of ours at the same event.",
-                      f"Wire it anew: {one.again}")  # fmt: skip
+        yield Finding(
+            False,
+            f"{one.name}: it runs more than one hook of ours at the same event.",
+            f"Wire it anew: {one.again}",
+        )
     if one.others:
-        yield Finding(True, f"{one.name}: {one.others} more commands mention our hook and are not ours.",
-                      "If they run it, every hook runs twice.")  # fmt: skip
+        yield Finding(
+            True,
+            f"{one.name}: {one.others} more commands mention our hook and are not ours.",
+            "If they run it, every hook runs twice.",
+        )
     every = {hook for hooks in one.hooks.values() for hook in hooks}
     for program in sorted({hook.program for hook in every}):
         if lost := next((word for word in runs(program) if not there(word)), ""):
-            yield Finding(False, f"{one.name}: its hook does not work: {lost} is not there.",
-                          f"Wire it anew: {one.again}")  # fmt: skip
+            yield Finding(
+                False,
+                f"{one.name}: its hook does not work: {lost} is not there.",
+                f"Wire it anew: {one.again}",
+            )
         elif program not in (command.ours(), command.BY_NAME):
-            yield Finding(True, f"{one.name} is wired to another installation of Reverie ({program[-1]}), which is not "
-                          "tried from here.", f"To have this one: {one.again}")  # fmt: skip
+            yield Finding(
+                True,
+                f"{one.name} is wired to another installation of Reverie ({program[-1]}), which is not "
+                "tried from here.",
+                f"To have this one: {one.again}",
+            )
     usual = config.user_home() / ".reverie"
     for other in sorted({Path(hook.home or usual) for hook in every if not hook.windows}):
         if other.resolve() != home.resolve():
-            look = "" if one.project else f". To look at that one: reverie --home {shlex.quote(str(other))} doctor"
-            yield Finding(False, f"{one.name}: its hooks open the memory in {other}, and this is the one in {home}.",
-                          f"To wire this one: {one.again}{look}")  # fmt: skip
+            look = (
+                ""
+                if one.project
+                else f". To look at that one: reverie --home {shlex.quote(str(other))} doctor"
+            )
+            yield Finding(
+                False,
+                f"{one.name}: its hooks open the memory in {other}, and this is the one in {home}.",
+                f"To wire this one: {one.again}{look}",
+            )
 
 
 def runs(program: Sequence[str]) -> tuple[str, ...]:
@@ -149,22 +181,33 @@ def server_of(one: Wiring) -> Iterator[Finding]:
     """Whether the MCP server can be started: its program is looked up, not run."""
     if one.server is None:
         if one.hooks:
-            yield Finding(True, f"{NAMES[one.host]} has no MCP server of ours ({one.servers}).",
-                          f"If you want it: {one.again}")  # fmt: skip
+            yield Finding(
+                True,
+                f"{NAMES[one.host]} has no MCP server of ours ({one.servers}).",
+                f"If you want it: {one.again}",
+            )
         return
     program = one.server.get("command")
     if isinstance(program, str) and not there(program):
-        mend = "Install Reverie with pipx or uv tool, or add its folder to PATH." if program == "reverie" else \
-            f"Wire it anew: {one.again}"  # fmt: skip
-        yield Finding(False, f"{NAMES[one.host]} ({one.servers}): its MCP server cannot start: {program} is not there.",
-                      mend)  # fmt: skip
+        mend = (
+            "Install Reverie with pipx or uv tool, or add its folder to PATH."
+            if program == "reverie"
+            else f"Wire it anew: {one.again}"
+        )
+        yield Finding(
+            False,
+            f"{NAMES[one.host]} ({one.servers}): its MCP server cannot start: {program} is not there.",
+            mend,
+        )
 
 
 def plugin(found: Files, project: Path) -> tuple[Path, str] | None:
-    """The settings of Claude Code in which our plugin is switched on, and its whole name; None where it is not."""
+    """The settings of Claude Code in which our plugin is switched on, and its whole name; None
+    where it is not.
+    """
     for path in claude_settings(project):
         enabled = found.data(path).get("enabledPlugins")
-        for name, on in (enabled.items() if isinstance(enabled, Mapping) else ()):
+        for name, on in enabled.items() if isinstance(enabled, Mapping) else ():
             if name.startswith(PLUGIN) and on:
                 return path, name
     return None
@@ -175,8 +218,11 @@ def plugged(named: tuple[Path, str]) -> Iterator[Finding]:
     yield Finding(True, f"Claude Code has our plugin ({named[0]}).")
     for program in ("reverie-hook", "reverie"):
         if not there(program):
-            yield Finding(False, f"Our plugin for Claude Code runs {program}, which is not on the path.",
-                          "Install Reverie with pipx or uv tool, or add its folder to PATH.")  # fmt: skip
+            yield Finding(
+                False,
+                f"Our plugin for Claude Code runs {program}, which is not on the path.",
+                "Install Reverie with pipx or uv tool, or add its folder to PATH.",
+            )
 
 
 def switched_off(found: Files, host: str, project: Path) -> Iterator[Finding]:
@@ -184,21 +230,36 @@ def switched_off(found: Files, host: str, project: Path) -> Iterator[Finding]:
     if host == "claude-code":
         for path in claude_settings(project):
             if found.data(path).get("disableAllHooks") is True:
-                yield Finding(False, f"Claude Code runs no hooks at all: disableAllHooks in {path}.",
-                              "Take that out of the file.")  # fmt: skip
+                yield Finding(
+                    False,
+                    f"Claude Code runs no hooks at all: disableAllHooks in {path}.",
+                    "Take that out of the file.",
+                )
     if host == "codex":
         for path in (files(host, None)[1], files(host, project)[1]):
             features = found.data(path).get("features")
-            off = [name for name in ("hooks", "codex_hooks")
-                   if isinstance(features, Mapping) and features.get(name) is False]  # fmt: skip
+            off = [
+                name
+                for name in ("hooks", "codex_hooks")
+                if isinstance(features, Mapping) and features.get(name) is False
+            ]
             if off:
-                yield Finding(False, f"Codex runs no hooks at all: [features] {off[0]} = false in {path}.",
-                              "Take that out of the file.")  # fmt: skip
+                yield Finding(
+                    False,
+                    f"Codex runs no hooks at all: [features] {off[0]} = false in {path}.",
+                    "Take that out of the file.",
+                )
 
 
 def claude_settings(project: Path) -> tuple[Path, ...]:
-    """Where Claude Code keeps what is on: the user's, the project's, the user's own in the project."""
-    return (files("claude-code", None)[0], project / ".claude" / "settings.json", files("claude-code", project)[0])
+    """Where Claude Code keeps what is on: the user's, the project's, the user's own in
+    the project.
+    """
+    return (
+        files("claude-code", None)[0],
+        project / ".claude" / "settings.json",
+        files("claude-code", project)[0],
+    )
 
 
 def twice(every: Sequence[Wiring], named: tuple[Path, str] | None) -> Iterator[Finding]:
@@ -206,11 +267,17 @@ def twice(every: Sequence[Wiring], named: tuple[Path, str] | None) -> Iterator[F
     for host in NAMES:
         wired = [one.hooks for one in every if one.host == host and one.hooks]
         if wired and named and host == "claude-code":
-            yield Finding(False, "Claude Code is wired more than once, by our plugin and its settings: all runs twice.",
-                          f"Keep one: {UNINSTALL} {named[1]}, or reverie uninstall {host}")  # fmt: skip
+            yield Finding(
+                False,
+                "Claude Code is wired more than once, by our plugin and its settings: all runs twice.",
+                f"Keep one: {UNINSTALL} {named[1]}, or reverie uninstall {host}",
+            )
             continue
         # Claude Code runs equal handlers of several files once.
         once = host == "claude-code" and all(one == wired[0] for one in wired)
         if len(wired) > 1 and not once:
-            yield Finding(False, f"{NAMES[host]} is wired more than once: every hook runs twice.",
-                          f"Keep one: reverie uninstall {host}, or reverie uninstall {host} --project")  # fmt: skip
+            yield Finding(
+                False,
+                f"{NAMES[host]} is wired more than once: every hook runs twice.",
+                f"Keep one: reverie uninstall {host}, or reverie uninstall {host} --project",
+            )

@@ -1,9 +1,10 @@
 """Writing hosts' settings, and how to bring back what was there before.
 
-For each file that we wired, `<home>/installed/<host>.json` (0600) keeps the hash of ours and the cuts that take ours
-out again: never the file's text, which is full of other programs' keys and tokens. Unwiring makes these cuts if the
-file is still as we left it; else only our entries are taken out of what it is now. Folders and files that were not
-there before are gone afterwards, if nothing else came into them.
+For each file that we wired, `<home>/installed/<host>.json` (0600) keeps the hash of ours and the
+cuts that take ours out again: never the file's text, which is full of other programs' keys and
+tokens. Unwiring makes these cuts if the file is still as we left it; else only our entries are
+taken out of what it is now. Folders and files that were not there before are gone afterwards, if
+nothing else came into them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from reverie.privacy import redact
 from reverie.surfaces.wiring.splice import BOM, taken_back, veiled
 from reverie.surfaces.wiring.targets import Target
 
-UNCHANGED = ("{}", "")   # what is left of a file of ours that nobody else has written into
+UNCHANGED = ("{}", "")  # what is left of a file of ours that nobody else has written into
 
 
 class Edit(NamedTuple):
@@ -37,8 +38,13 @@ class Edit(NamedTuple):
     def diff(self) -> str:
         """What changes, as a unified diff, without what stands next to it and is none of ours."""
         veil = str if self.path.suffix == ".toml" else veiled
-        one, other = (veil(text).splitlines() if text is not None else [] for text in (self.before, self.after))
-        return redact("\n".join(unified_diff(one, other, str(self.path), str(self.path), lineterm="")))[0]
+        one, other = (
+            veil(text).splitlines() if text is not None else []
+            for text in (self.before, self.after)
+        )
+        return redact(
+            "\n".join(unified_diff(one, other, str(self.path), str(self.path), lineterm=""))
+        )[0]
 
 
 class Ledger:
@@ -50,7 +56,9 @@ class Ledger:
     def wiring(self, targets: Sequence[Target]) -> list[Edit]:
         """What wiring would alter; empty where all is as it should be."""
         known = self.known()
-        return writable(edit for target in targets if (edit := wired(target, known.get(str(target.path)))))
+        return writable(
+            edit for target in targets if (edit := wired(target, known.get(str(target.path))))
+        )
 
     def unwiring(self, targets: Sequence[Target]) -> list[Edit]:
         """What unwiring would alter."""
@@ -63,7 +71,10 @@ class Ledger:
         known = self.known()
         for edit in edits:
             folders = known.get(str(edit.path), {}).get("folders", [])
-            known[str(edit.path)] = {**(edit.row or {}), "folders": folders + missing(edit.path.parent)}
+            known[str(edit.path)] = {
+                **(edit.row or {}),
+                "folders": folders + missing(edit.path.parent),
+            }
         self._keep(known)
         for edit in edits:
             put(edit)
@@ -99,13 +110,19 @@ class Ledger:
 
 def sound(row: Any) -> bool:
     """Whether a row of the ledger is as `wire` writes it."""
-    if not isinstance(row, dict) or not isinstance(row.get("after"), str) or not isinstance(row.get("new"), bool):
+    if (
+        not isinstance(row, dict)
+        or not isinstance(row.get("after"), str)
+        or not isinstance(row.get("new"), bool)
+    ):
         return False
     texts = [row.get("made"), row.get("folders")]
     cuts = row.get("undo")
-    return (all(isinstance(one, list) and all(isinstance(text, str) for text in one) for one in texts)
-            and isinstance(cuts, list) and all(isinstance(cut, list) and list(map(type, cut)) == [int, int, str]
-                                               for cut in cuts))  # fmt: skip
+    return (
+        all(isinstance(one, list) and all(isinstance(text, str) for text in one) for one in texts)
+        and isinstance(cuts, list)
+        and all(isinstance(cut, list) and list(map(type, cut)) == [int, int, str] for cut in cuts)
+    )
 
 
 def wired(target: Target, row: dict[str, Any] | None) -> Edit | None:
@@ -123,11 +140,18 @@ def wired(target: Target, row: dict[str, Any] | None) -> Edit | None:
     try:
         after = digest(done.text)
     except UnicodeEncodeError as err:
-        raise BadInput(f"{target.path} is UTF-8, and the name of a folder of ours is not. Set REVERIE_HOME, or move "
-                       "Reverie, to a folder whose name is") from err  # fmt: skip
+        raise BadInput(
+            f"{target.path} is UTF-8, and the name of a folder of ours is not. Set REVERIE_HOME, or move "
+            "Reverie, to a folder whose name is"
+        ) from err
     new = before is None or (untouched and row is not None and row["new"])
     made = done.made if row is None or untouched else {*done.made, *row["made"]}
-    return Edit(target.path, before, done.text, {"after": after, "new": new, "undo": done.undo, "made": sorted(made)})
+    return Edit(
+        target.path,
+        before,
+        done.text,
+        {"after": after, "new": new, "undo": done.undo, "made": sorted(made)},
+    )
 
 
 def unwired(target: Target, row: dict[str, Any] | None) -> Edit:
@@ -142,7 +166,9 @@ def unwired(target: Target, row: dict[str, Any] | None) -> Edit:
     except BadInput as err:
         raise BadInput(f"{target.path}: {err}") from err
     ours = row is not None and row["new"] and left != now
-    return Edit(target.path, now, None if ours and left.strip().removeprefix(BOM) in UNCHANGED else left)
+    return Edit(
+        target.path, now, None if ours and left.strip().removeprefix(BOM) in UNCHANGED else left
+    )
 
 
 def writable(edits: Iterable[Edit]) -> list[Edit]:
@@ -150,8 +176,10 @@ def writable(edits: Iterable[Edit]) -> list[Edit]:
     found = list(edits)
     for edit in found:
         if edit.path.exists() and not edit.path.stat().st_mode & 0o222:
-            raise BadInput(f"{edit.path} is write-protected, and is left as it is. Allow it (chmod u+w), or wire "
-                           "Reverie by hand: reverie install HOST --print")  # fmt: skip
+            raise BadInput(
+                f"{edit.path} is write-protected, and is left as it is. Allow it (chmod u+w), or wire "
+                "Reverie by hand: reverie install HOST --print"
+            )
     return found
 
 
@@ -161,7 +189,9 @@ def missing(folder: Path) -> list[str]:
 
 
 def put(edit: Edit) -> None:
-    """Write or remove a file, unless somebody has altered it since it was looked at. Through links, with its mode."""
+    """Write or remove a file, unless somebody has altered it since it was looked at. Through links,
+    with its mode.
+    """
     path = edit.path.resolve()
     if text_of(path) != edit.before:
         raise Conflict(f"{path} was altered meanwhile, and is left as it is. Run the command again")

@@ -1,9 +1,11 @@
-"""A JSON text altered in place: what is added or taken out is cut in, every other byte stays as somebody wrote it.
+"""A JSON text altered in place: what is added or taken out is cut in, every other byte stays as
+somebody wrote it.
 
-Indentation, arrays on one line, escapes, numbers, line ends, a byte order mark: all of it is the owner's. A `Draft`
-makes each change twice, in the text and in the data that it means, and `done` holds the one against the other: a text
-that does not say what was meant is never written. Each cut has its inverse, so that a ledger can bring the text back
-without keeping a copy of it (the rest of such files is full of keys and tokens).
+Indentation, arrays on one line, escapes, numbers, line ends, a byte order mark: all of it is the
+owner's. A `Draft` makes each change twice, in the text and in the data that it means, and `done`
+holds the one against the other: a text that does not say what was meant is never written. Each cut
+has its inverse, so that a ledger can bring the text back without keeping a copy of it (the rest of
+such files is full of keys and tokens).
 """
 
 from __future__ import annotations
@@ -17,7 +19,11 @@ from reverie.errors import BadInput
 
 BOM = "\ufeff"
 BLANK = " \t\r\n"
-SHOWN: Mapping[str, Mapping[str, Any]] = {"hooks": {}, "version": {}, "mcpServers": {"reverie": {}}}    # ours
+SHOWN: Mapping[str, Mapping[str, Any]] = {
+    "hooks": {},
+    "version": {},
+    "mcpServers": {"reverie": {}},
+}  # ours
 DECODER = json.JSONDecoder()
 BY_HAND = "Mend it, or wire Reverie by hand: reverie install HOST --print"
 
@@ -41,7 +47,9 @@ class Cut(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A member of an object, or an element of an array: where it begins, where its value does, where it ends."""
+    """A member of an object, or an element of an array: where it begins, where its value does,
+    where it ends.
+    """
 
     name: str | int
     start: int
@@ -59,7 +67,9 @@ class Draft:
         self.undo: list[Cut] = [] if self.text == text else [Cut(0, len(self.text), text)]
 
     def add(self, path: Path, name: str | None, value: Any) -> None:
-        """Put a value at the end of the object at a path under a name, or of the array there (name None)."""
+        """Put a value at the end of the object at a path under a name, or of the array there (name
+        None).
+        """
         there = self.value(path)
         if name is None:
             there.append(value)
@@ -99,12 +109,16 @@ def taken_back(text: str, cuts: Iterable[Sequence[Any]]) -> str:
 
 
 def veiled(text: str) -> str:
-    """A JSON text to be looked at: of what is none of ours the names alone, for the values may be secrets."""
+    """A JSON text to be looked at: of what is none of ours the names alone, for the values may be
+    secrets.
+    """
     return veiled_at(text, located(text, ()), SHOWN) if text.strip(BLANK + BOM) else text
 
 
 def veiled_at(text: str, start: int, shown: Mapping[str, Mapping[str, Any]]) -> str:
-    """The same with the object that begins at `start`: names that are shown stand with those shown within them."""
+    """The same with the object that begins at `start`: names that are shown stand with those shown
+    within them.
+    """
     for part in reversed(parts(text, start)[0] if text[start] == "{" else []):
         if part.name not in shown:
             text = Cut(part.at, part.end, "…").within(text)
@@ -159,7 +173,9 @@ def written(text: str, lead: str, name: str | None, value: Any) -> str:
     inline = "\n" not in lead
     colon = ": " if not inline or '": ' in text else ":"
     if inline:
-        made = json.dumps(value, ensure_ascii=False, separators=(", " if colon == ": " else ",", colon))
+        made = json.dumps(
+            value, ensure_ascii=False, separators=(", " if colon == ": " else ",", colon)
+        )
     else:
         made = json.dumps(value, ensure_ascii=False, indent=unit(text)).replace("\n", lead)
     return made if name is None else json.dumps(name, ensure_ascii=False) + colon + made
@@ -187,7 +203,9 @@ def located(text: str, path: Path) -> int:
 
 
 def only(inside: Sequence[Part], name: str | int) -> Part:
-    """The one part of that name; BadInput if an object has the name twice: nobody can say which one counts."""
+    """The one part of that name; BadInput if an object has the name twice: nobody can say which one
+    counts.
+    """
     found = [part for part in inside if part.name == name]
     if len(found) > 1:
         raise BadInput(f"it holds {name!r} twice. {BY_HAND}")
@@ -195,7 +213,9 @@ def only(inside: Sequence[Part], name: str | int) -> Part:
 
 
 def parts(text: str, start: int) -> tuple[list[Part], int]:
-    """What the object or array that begins at `start` holds, and where it closes. The text is valid JSON."""
+    """What the object or array that begins at `start` holds, and where it closes. The text is valid
+    JSON.
+    """
     found: list[Part] = []
     named, at = text[start] == "{", after_blank(text, start + 1)
     while text[at] not in "]}":

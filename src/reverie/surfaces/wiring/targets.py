@@ -1,7 +1,7 @@
 """Which files a host keeps its settings in, and what ours look like there.
 
-A project's files that other people get with the repository name no place on this machine; those that do are private
-(`.claude/settings.local.json`) or are said to be (docs/hosts.md).
+A project's files that other people get with the repository name no place on this machine; those
+that do are private (`.claude/settings.local.json`) or are said to be (docs/hosts.md).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Target(NamedTuple):
     """A settings file, and how our entries get into its text and out of it."""
 
     path: Path
-    what: str                          # "hooks" or "server"
+    what: str  # "hooks" or "server"
     put: Callable[[str], entries.Wired]
     drop: Callable[[str, Collection[str] | None], str]
 
@@ -31,8 +31,8 @@ class Target(NamedTuple):
 class Place(NamedTuple):
     """For whom Reverie is wired, and which memory it opens there."""
 
-    home: Path                         # the memory's home
-    project: Path | None = None        # the project's folder; None: for the user, in all projects
+    home: Path  # the memory's home
+    project: Path | None = None  # the project's folder; None: for the user, in all projects
 
     @property
     def moved(self) -> bool:
@@ -43,12 +43,21 @@ class Place(NamedTuple):
 def targets(host: str, place: Place) -> list[Target]:
     """The settings files of a host."""
     hooked, servers = files(host, place.project)
-    hooks = partial(entries.hooked, events=tuple(HOSTS[host].events), line=hook_command(host, place),
-                    flat=host == "cursor")  # fmt: skip
-    with_server, without = ((entries.toml_served, entries.toml_without) if servers.suffix == ".toml" else
-                            (entries.served, entries.unserved))  # fmt: skip
-    return [Target(hooked, "hooks", hooks, entries.unhooked),
-            Target(servers, "server", partial(with_server, server=mcp_server(place)), without)]  # fmt: skip
+    hooks = partial(
+        entries.hooked,
+        events=tuple(HOSTS[host].events),
+        line=hook_command(host, place),
+        flat=host == "cursor",
+    )
+    with_server, without = (
+        (entries.toml_served, entries.toml_without)
+        if servers.suffix == ".toml"
+        else (entries.served, entries.unserved)
+    )
+    return [
+        Target(hooked, "hooks", hooks, entries.unhooked),
+        Target(servers, "server", partial(with_server, server=mcp_server(place)), without),
+    ]
 
 
 def files(host: str, project: Path | None) -> tuple[Path, Path]:
@@ -57,7 +66,9 @@ def files(host: str, project: Path | None) -> tuple[Path, Path]:
         if project:
             return project / ".claude" / "settings.local.json", project / ".mcp.json"
         folder = config.host_folder("CLAUDE_CONFIG_DIR", ".claude")
-        return folder / "settings.json", (folder if folder.name != ".claude" else folder.parent) / ".claude.json"
+        return folder / "settings.json", (
+            folder if folder.name != ".claude" else folder.parent
+        ) / ".claude.json"
     if host == "codex":
         folder = project / ".codex" if project else config.host_folder("CODEX_HOME", ".codex")
         return folder / "hooks.json", folder / "config.toml"
@@ -68,7 +79,9 @@ def files(host: str, project: Path | None) -> tuple[Path, Path]:
 def hook_command(host: str, place: Place) -> str:
     """The command line that a host runs."""
     moved = place.moved and sys.platform != "win32"
-    return command.Hook(command.ours(), host, str(place.home) if moved else "", sys.platform == "win32").line
+    return command.Hook(
+        command.ours(), host, str(place.home) if moved else "", sys.platform == "win32"
+    ).line
 
 
 def mcp_server(place: Place) -> Mapping[str, Any]:

@@ -1,7 +1,9 @@
-"""Trying what this installation would write into a host: its hook and its MCP server, in a home made for it.
+"""Trying what this installation would write into a host: its hook and its MCP server, in a home
+made for it.
 
-Only our own program is started, as a list of words and by no shell; what settings files say is compared with it
-(`found`). The home of the trial is empty and removed afterwards, so that nothing is learned from it.
+Only our own program is started, as a list of words and by no shell; what settings files say is
+compared with it (`found`). The home of the trial is empty and removed afterwards, so that nothing
+is learned from it.
 """
 
 from __future__ import annotations
@@ -20,22 +22,35 @@ from reverie.surfaces.hooks.places import Places
 from reverie.surfaces.wiring import command
 from reverie.surfaces.wiring.entries import SERVE_ARGS
 
-PROBE = 5.0              # seconds that a hook may take when it is tried; hosts give it TIMEOUT
-SERVES = 20.0            # seconds until the MCP server has answered; it loads for one or two
+PROBE = 5.0  # seconds that a hook may take when it is tried; hosts give it TIMEOUT
+SERVES = 20.0  # seconds until the MCP server has answered; it loads for one or two
 SETTINGS = 'embedder = "none"\nidle = 0.0\nmirror = "off"\n'
-CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "reverie doctor", "version": "1"}}
+CLIENT = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "reverie doctor", "version": "1"},
+}
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": CLIENT}
 
 
 def hook(host: str) -> tuple[float, str]:
-    """(seconds, what went wrong) of a hook that is told of a tool that ran, the commonest event; the second of two.
+    """(seconds, what went wrong) of a hook that is told of a tool that ran, the commonest event;
+    the second of two.
 
-    The first finds modules not yet compiled and a home not yet made, as no hook does but the first one ever.
+    The first finds modules not yet compiled and a home not yet made, as no hook does but the first
+    one ever.
     """
     event = next(name for name, kind in HOSTS[host].events.items() if kind == TOOL_AFTER)
     with TemporaryDirectory(prefix="reverie-doctor-") as folder:
-        told = {"hook_event_name": event, "session_id": "doctor", "conversation_id": "doctor", "cwd": folder,
-                "tool_name": "Bash", "tool_input": {"command": "true"}, "tool_response": {"stdout": ""}}  # fmt: skip
+        told = {
+            "hook_event_name": event,
+            "session_id": "doctor",
+            "conversation_id": "doctor",
+            "cwd": folder,
+            "tool_name": "Bash",
+            "tool_input": {"command": "true"},
+            "tool_response": {"stdout": ""},
+        }
         room = made(folder)
         words = [*command.ours(), host, "--check"]
         seconds, trouble = 0.0, ""
@@ -45,8 +60,12 @@ def hook(host: str) -> tuple[float, str]:
             seconds = clock.ticks() - begun
             if trouble or answer != "{}" or not room.waiting():
                 logged = Path(room.log)
-                told_of = logged.read_text("utf-8", "replace").splitlines() if logged.is_file() else []
-                return seconds, trouble or (told_of or [f"it answers {answer[:80]!r} and writes nothing down"])[-1]
+                told_of = (
+                    logged.read_text("utf-8", "replace").splitlines() if logged.is_file() else []
+                )
+                return seconds, trouble or (
+                    told_of or [f"it answers {answer[:80]!r} and writes nothing down"]
+                )[-1]
     return seconds, ""
 
 
@@ -54,7 +73,9 @@ def server() -> str:
     """What goes wrong when our MCP server is started, greeted and left."""
     with TemporaryDirectory(prefix="reverie-doctor-") as folder:
         made(folder)
-        answer, trouble = ran([sys.executable, *SERVE_ARGS], json.dumps(HELLO) + "\n", folder, SERVES)
+        answer, trouble = ran(
+            [sys.executable, *SERVE_ARGS], json.dumps(HELLO) + "\n", folder, SERVES
+        )
     return trouble or ("" if '"serverInfo"' in answer else f"it answers {answer[:80]!r}")
 
 
@@ -67,8 +88,18 @@ def made(folder: str) -> Places:
 def ran(words: Sequence[str], given: str, home: str, most: float) -> tuple[str, str]:
     """(what a program of ours printed, what went wrong)."""
     try:
-        done = subprocess.run(words, input=given, text=True, encoding="utf-8", errors="replace", capture_output=True,
-                              timeout=most, check=False, cwd=home, env=config.tried_in(home))  # fmt: skip
+        done = subprocess.run(
+            words,
+            input=given,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            capture_output=True,
+            timeout=most,
+            check=False,
+            cwd=home,
+            env=config.tried_in(home),
+        )
     except subprocess.TimeoutExpired:
         return "", f"no answer within {most:.0f} s"
     except OSError as err:
