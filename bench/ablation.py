@@ -22,11 +22,12 @@ import reverie
 from bench.common import save, table
 from bench.retrieval import data, stores
 from bench.retrieval.metrics import measure
-from reverie.config import Settings
-from reverie.embed import Embedder
-from reverie.model import Event, Hit, lineage
-from reverie.search import Query, search, shape
-from reverie.settle.maintaining import snippet
+from reverie.core.config import Settings
+from reverie.core.model import Event, Hit, lineage
+from reverie.embedding import Embedder
+from reverie.extraction.retrieval_feedback import snippet
+from reverie.retrieval import rescoring, search
+from reverie.retrieval.search_query import Query
 
 LIMIT, SHOWN = 10, 5
 EDGES = ("none", "given", "judged")
@@ -137,7 +138,7 @@ def ablated(
                         measured(mind, second, ids, **how)
                     )
                 for label, (stage, without) in STAGES.items():
-                    with patch.object(shape, stage, without):
+                    with patch.object(rescoring, stage, without):
                         rows.setdefault(f"{edges}: {label}", []).extend(measured(mind, second, ids))
                 if edges == "none":
                     rows.setdefault("none: gate", []).extend(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.common import save, table, timed
-from reverie.lifecycle.experience.deeds import Run, nearest_rank, tool_payload
+from reverie.activity.activity_events import Run, nearest_rank, tool_payload
 from reverie.testing import NOON, SPACE, an_event, memory
 
 RUNS, BATCH = 1_000_000, 10_000

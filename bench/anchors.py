@@ -37,10 +37,10 @@ from typing import Any, NamedTuple
 import reverie
 from bench.code import taken
 from bench.common import ROOT, save, table
-from reverie.anchors import CHANGED, GONE, Anchor, anchors_of
-from reverie.config import Settings, space_of
-from reverie.settle.anchoring import READER
-from reverie.settle.reading import follow
+from reverie.code.anchor_reader import READER
+from reverie.core.code_anchors import CHANGED, GONE, Anchor, anchors_of
+from reverie.core.config import Settings, space_of
+from reverie.pipeline.event_reader import follow
 
 PACKAGES = (
     ("rich", "13.0.0", "13.9.4"),

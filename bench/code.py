@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import reverie
 from bench.common import RESULTS, save, table
-from reverie.config import Settings
+from reverie.core.config import Settings
 
 PACKAGES = ("click", "rich", "typer", "jedi", "pathspec", "h11")
 Target = tuple[str, int]

@@ -26,9 +26,9 @@ from typing import Any
 import reverie
 from bench.code import taken
 from bench.common import percentile, save, table, timed
-from reverie.code.facts import unpacked
-from reverie.code.resolve import resolved
-from reverie.config import Settings
+from reverie.code.parsed_facts import unpacked
+from reverie.code.reference_resolution import resolved
+from reverie.core.config import Settings
 
 WHEELS = (
     "Django==5.1.4",

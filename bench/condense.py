@@ -27,15 +27,15 @@ import reverie
 from bench.common import save
 from bench.window.__main__ import HALF, SPACE, Bench, affordable, mean, run
 from bench.window.data import Need, Talk
-from reverie.companion import gone_of
-from reverie.config import Settings
-from reverie.embed import Embedder
-from reverie.lifecycle.condense.drafting import Condensed, draft, finished, fitting
-from reverie.lifecycle.condense.strategies import STRATEGIES
-from reverie.settle.leaving import Home, keep
-from reverie.window.course import Place
-from reverie.window.fitting import Wish, fit
-from reverie.window.shapes import Known, text_of
+from reverie.context_window.condensing.condense_strategies import STRATEGIES
+from reverie.context_window.condensing.summary_draft import Condensed, draft, finished, fitting
+from reverie.context_window.evicted_excerpts import Home, keep
+from reverie.context_window.message_index import Place
+from reverie.context_window.provider_messages import Known, text_of
+from reverie.context_window.window_fitting import Wish, fit
+from reverie.core.config import Settings
+from reverie.embedding import Embedder
+from reverie.runtime.companion import gone_of
 
 DEPTH = 5
 FITS = ("oldest", "ours")

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.common import percentile, save, table, timed
-from reverie.lifecycle.experience.deeds import Run, shortened, tool_payload
-from reverie.settle.chronicling import GIT, LOG
+from reverie.activity.activity_events import Run, shortened, tool_payload
+from reverie.activity.git_history import GIT, LOG
 from reverie.testing import SPACE, an_event, memory
 
 COMMITS, FILES, RUNS = 10_000, 3_000, 500

@@ -23,10 +23,10 @@ import numpy as np
 
 import reverie
 from bench.common import percentile, save, table, timed
-from reverie.config import Settings
-from reverie.embed import open_embedder
-from reverie.settle.embedding import BATCH
-from reverie.settle.filing import embed_chunks, halved
+from reverie.core.config import Settings
+from reverie.embedding import open_embedder
+from reverie.notes.note_vectors import embed_chunks, halved
+from reverie.pipeline.pending_vectors import BATCH
 from reverie.testing import Counting
 
 SPACE = "me/bench"
@@ -104,9 +104,8 @@ def measured(files: int, megabytes: float) -> dict[str, Any]:
         with reverie.open(settings=Settings(home=home, embedder="none")) as mind:
             mind.add_folder(notes, space=SPACE)
             first = timed(lambda: mind.sync_files(space=SPACE, progress=told))
-            mind.sync_files(
-                space=SPACE
-            )  # what was written within the last two seconds is looked at once more
+            # what was written within the last two seconds is looked at once more
+            mind.sync_files(space=SPACE)
             again = [timed(lambda: mind.sync_files(space=SPACE)) for _ in range(5)]
             asked = [
                 timed(lambda: mind.search_files(q, space=SPACE, mode="words"))
@@ -185,7 +184,7 @@ def halves(cache: Path, count: int) -> dict[str, float]:
     """How often seven words of a chunk's first or last quarter find it among the first five of so
     many long chunks.
     """
-    from reverie.files.chunks import SIZE, chunked
+    from reverie.notes.text_chunks import SIZE, chunked
 
     rng, source = random.Random(3), paragraphs(20_000)
     rng.shuffle(source)

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.common import Texts, percentile, save, table, timed
-from reverie import clock, config
-from reverie.config import Settings
-from reverie.surfaces.detached import lives
-from reverie.surfaces.hooks.places import Places
-from reverie.surfaces.wiring.command import launcher
+from reverie.core import clock, config
+from reverie.core.config import Settings
+from reverie.interfaces.hooks.spool import Places
+from reverie.interfaces.install.hook_line import launcher
+from reverie.interfaces.worker_start import lives
 from reverie.testing import memory
 
 MEMORIES, GUARDS = 1_000, 50

@@ -18,7 +18,7 @@ from typing import Any
 import reverie
 from bench.common import Texts, percentile, process_seconds, save, table, timed
 from bench.retrieval.stores import model
-from reverie.config import Settings
+from reverie.core.config import Settings
 
 COLD = """
 import sys, reverie
@@ -143,9 +143,8 @@ def rss() -> float:
 
 def cold(home: Path) -> dict[str, float]:
     """A new process to its first hit by words, against `import sqlite3`; and the import alone."""
-    compileall.compile_dir(
-        str(Path(reverie.__file__).parent), quiet=2
-    )  # as an installed package is
+    # as an installed package is
+    compileall.compile_dir(str(Path(reverie.__file__).parent), quiet=2)
     with opened(home / "cold", "none") as mind:
         texts = Texts().many(2_000)
         mind.remember_many([{"text": text} for text in texts], space="me/bench")

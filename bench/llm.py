@@ -17,12 +17,12 @@ from typing import Any
 
 from bench.common import percentile, save, table
 from bench.retrieval.data import Row, default_root, load
-from reverie.embed.minilm import MiniLM
-from reverie.llm import Llm, Reply, Request, address
-from reverie.llm.judge import CANDIDATE, POOL, QUERY, request
-from reverie.llm.spending import Limits, tokens
-from reverie.model import Add, Event
-from reverie.store import Store
+from reverie.core.model import Add, Event
+from reverie.embedding.minilm import MiniLM
+from reverie.llm.judge_task import CANDIDATE, POOL, QUERY, request
+from reverie.llm.language_model import Llm, Reply, Request, address
+from reverie.llm.spending_limits import Limits, tokens
+from reverie.storage import Store
 from reverie.testing import Clock, a_memory, memory
 
 SPACE = "me/bench"

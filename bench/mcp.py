@@ -18,7 +18,7 @@ from typing import Any
 
 import reverie
 from bench.common import Texts, percentile, save, table
-from reverie.config import Settings
+from reverie.core.config import Settings
 
 TARGET = 2.0
 EMPTY = """

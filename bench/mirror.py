@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.common import Texts, percentile, save, table, timed
-from reverie.mirror.files import Folder
-from reverie.mirror.pages import parse
+from reverie.mirror.mirror_folder import Folder
+from reverie.mirror.page_blocks import parse
 from reverie.testing import Clock, memory
 
 SPACE = "me/bench"

@@ -16,8 +16,8 @@ import numpy as np
 import reverie
 from bench.common import Given, Texts, percentile, save, table, timed, vectors
 from bench.latency import rss
-from reverie.config import Settings
-from reverie.words import fingerprint
+from reverie.core.config import Settings
+from reverie.text.tokenization import fingerprint
 
 STEP = 5_000
 

@@ -26,11 +26,11 @@ from bench.common import save, table
 from bench.retrieval.data import default_root
 from bench.retrieval.metrics import measure
 from bench.retrieval.metrics import table as means
-from reverie.code.chunks import symbol_of
-from reverie.code.similar import ranked
-from reverie.config import Settings
-from reverie.search.files import Asked
-from reverie.words import query_terms
+from reverie.code.code_chunks import symbol_of
+from reverie.code.similar_code import ranked
+from reverie.core.config import Settings
+from reverie.retrieval.note_search import Asked
+from reverie.text.tokenization import query_terms
 
 PACKAGES = ("click", "h11", "pathspec", "requests", "typer")
 DEEP = 50  # answers that are looked at

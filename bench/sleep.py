@@ -26,10 +26,10 @@ import numpy as np
 
 import reverie
 from bench.common import Given, Texts, save, table, timed
-from reverie.config import Settings
-from reverie.model import Event
+from reverie.core.config import Settings
+from reverie.core.model import Event
 from reverie.testing import Clock
-from reverie.words import fingerprint
+from reverie.text.tokenization import fingerprint
 
 NOW = 1_760_000_000.0
 DAY = 86_400.0

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import reverie
-from reverie.mind import Mind
-from reverie.mind.talk import Ready, Talk
+from reverie.runtime.mind import Mind
+from reverie.runtime.mind.agent_hooks import Ready, Talk
 from reverie.testing import Clock
 
 Message = dict[str, Any]

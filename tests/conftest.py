@@ -45,11 +45,11 @@ def elsewhere(monkeypatch, tmp_path_factory):
 @pytest.fixture(scope="session")
 def model_cache(tmp_path_factory):
     """A cache folder with the real model in it, fetched the way that users fetch it."""
-    from reverie.embed import weights
+    from reverie.embedding import model_weights
 
     kept = os.environ.get("REVERIE_TEST_CACHE")
     cache = Path(kept) if kept else tmp_path_factory.mktemp("model-cache")
-    weights.ensure(cache)
+    model_weights.ensure(cache)
     return cache
 
 

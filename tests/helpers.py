@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from reverie import clock, config
-from reverie.config import Settings
-from reverie.surfaces.cli import app
+from reverie.core import clock, config
+from reverie.core.config import Settings
+from reverie.interfaces.cli.app import app
 from reverie.testing import memory, said
 
 TRICKY = [

@@ -11,7 +11,7 @@ import re
 from contextlib import contextmanager
 
 from reverie import privacy
-from reverie.surfaces.hooks.places import Places, write
+from reverie.interfaces.hooks.spool import Places, write
 from reverie.testing import SPACE, said
 
 

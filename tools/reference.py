@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import reverie
-from reverie import config, errors
-from reverie.kinds import CUSTOM, KINDS, Kind
+from reverie.core import config, errors
+from reverie.core.kinds import CUSTOM, KINDS, Kind
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 HEAD = "<!-- Made by `python -m tools.reference`. Do not edit: change the code. -->\n\n"
@@ -46,15 +46,24 @@ def paragraph(member: Callable[..., object], name: str) -> str:
     return f"### `{name}`\n\n```text\n{name}{signature}\n```\n\n{inspect.getdoc(member)}\n\n"
 
 
+def setting_rows() -> list[tuple[str, str, str]]:
+    """(name, default, the comment above or beside it) of each field of Settings."""
+    rows, above = [], []
+    for line in inspect.getsource(config.Settings).splitlines():
+        if line.startswith("    # "):
+            above.append(line.strip("# "))
+            continue
+        if field := re.match(r"    (\w+): [^=#]+?(?: = ([^#]+?))?(?:\s+#\s(.+))?$", line):
+            name, default, beside = field.groups()
+            words = " ".join([*above, *([beside] if beside else [])])
+            rows.append((name, default or "required", words))
+        above = []
+    return rows
+
+
 def settings() -> str:
     """Every setting with its default and the sentence beside it."""
-    source = inspect.getsource(config.Settings)
-    rows = [
-        f"| `{name}` | `{default or 'required'}` | {comment} |"
-        for name, default, comment in re.findall(
-            r"^    (\w+): [^=#\n]+?(?:= (.+?))?\s*#\s(.+)$", source, re.MULTILINE
-        )
-    ]
+    rows = [f"| `{name}` | `{default}` | {words} |" for name, default, words in setting_rows()]
     variables = (
         "`REVERIE_HOME` moves the home, `REVERIE_SANDBOX=1` exchanges it for one to try things out,\n"
         "`REVERIE_OFF=1` switches memory off, `REVERIE_OFFLINE=1` forbids fetching,\n"
@@ -97,7 +106,7 @@ def helps() -> Iterator[tuple[str, str]]:
     from typer.main import get_command
     from typer.testing import CliRunner
 
-    from reverie.surfaces.cli import app
+    from reverie.interfaces.cli.app import app
 
     runner = CliRunner(env={"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"})
     for path in ([], *paths(get_command(app))):

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 
 from bench.appraisal.cases import AFRESH, HELD_OUT, SEEN, TRICKY
 from bench.common import save, table
-from reverie.lifecycle.appraisal import appraised
+from reverie.memory.emotion_detection import appraised
 
 Teller = Callable[[str], str]
 PLEASING = ("joy", "relief", "satisfaction")

@@ -22,13 +22,12 @@ from numpy.typing import NDArray
 
 from bench.retrieval.data import SETS, Dataset, Row, default_root, load
 from bench.retrieval.metrics import recall_at
-from reverie.embed.minilm import PRECISIONS, MiniLM, _run, graph_file
+from reverie.embedding.minilm import PRECISIONS, MiniLM, _run, graph_file
 
 Vectors = NDArray[np.float32]
 Table = dict[str, dict[str, float | None]]  # row → column → figure, None where it was not measured
-Score = Callable[
-    [Vectors, Vectors], Vectors
-]  # (chunk vectors of one text, queries) → score per query
+# (chunk vectors of one text, queries) → score per query
+Score = Callable[[Vectors, Vectors], Vectors]
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "embedding.json"
 SHORT = 60  # characters at least and 200 at most: what a remembered fact looks like
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from bench.common import save, table, timed
 from bench.errors.cases import HELD_OUT, LATER, TUNED, Case
-from reverie.lifecycle.experience.signature import likeness, signature
+from reverie.activity.failure_signature import likeness, signature
 
 VARIANTS = (("app", 0, 3), ("service", 7, 17), ("tool2", 31, 211))  # stem, lines above, number
 PADS = {

@@ -17,11 +17,10 @@ from typing import Any
 from bench.common import save, table
 from bench.extraction.baselines import Messages, every_sentence, six_rules
 from bench.extraction.data import Session, agreement, halves
-from reverie.lifecycle.extract import Found, gleaned
+from reverie.extraction.rule_extraction import Found, gleaned
 
-ENOUGH = (
-    0.6  # share of the quote's words that a memory covers (of a fix: of its commands and error)
-)
+# share of the quote's words that a memory covers (of a fix: of its commands and error)
+ENOUGH = 0.6
 # times that figures of the held-out half were looked at; nothing in it was listed or read for
 # tuning
 LOOKS = 3

@@ -4,8 +4,9 @@ of the user.
 
 import re
 
-from reverie.lifecycle.extract import Found, without_injections
-from reverie.lifecycle.extract.words import sentences
+from reverie.extraction.rule_extraction import Found
+from reverie.text.injection_fence import without_injections
+from reverie.text.own_sentences import sentences
 
 SIX = (
     (

@@ -26,13 +26,13 @@ from bench.gate import sessions
 from bench.gate.cases import places
 from bench.gate.walk import Gate, Shown, figures, walked
 from bench.retrieval import data, stores
-from reverie.embed import Embedder
-from reverie.messages import Said
-from reverie.model import Hit
-from reverie.search import gate, shape
-from reverie.search.gate import Seen
-from reverie.settle import preparing
-from reverie.words import query_terms
+from reverie.core.model import Hit
+from reverie.embedding import Embedder
+from reverie.injection import prepare_block
+from reverie.retrieval import relevance_gate, rescoring
+from reverie.retrieval.relevance_gate import Seen
+from reverie.text.host_messages import Said
+from reverie.text.tokenization import query_terms
 
 COSINES = (0.35, 0.40, 0.45)
 BM25S = (3.0, 4.0, 5.0)
@@ -70,7 +70,7 @@ def unjudged(hits: Sequence[Hit], _seen: Sequence[Seen], _text: str) -> list[Hit
 
 
 def standing_out(hits: Sequence[Hit], limit: int) -> list[Hit]:
-    return list(hits[: shape.gate([hit.score for hit in hits], limit)])
+    return list(hits[: rescoring.gate([hit.score for hit in hits], limit)])
 
 
 def echoed(hits: Sequence[Hit], seen: Sequence[Seen], text: str) -> list[Hit]:
@@ -98,15 +98,15 @@ def half(hits: Sequence[Hit], limit: int) -> list[Hit]:
 
 
 def borrowing(
-    focus: Callable[[Sequence[Said]], preparing.Focus],
-) -> Callable[[Sequence[Said]], preparing.Focus]:
+    focus: Callable[[Sequence[Said]], prepare_block.Focus],
+) -> Callable[[Sequence[Said]], prepare_block.Focus]:
     """What was searched for before: a remark of few words, and the one before it."""
 
-    def borrowed(window: Sequence[Said]) -> preparing.Focus:
+    def borrowed(window: Sequence[Said]) -> prepare_block.Focus:
         about, asked = focus(window), [m.text for m in window if m.role == "user"]
         if len(asked) < 2 or len(query_terms(about.text)) >= FEW_TERMS:
             return about
-        return preparing.Focus(f"{about.text}\n{asked[-2]}", about.context)
+        return prepare_block.Focus(f"{about.text}\n{asked[-2]}", about.context)
 
     return borrowed
 
@@ -183,13 +183,15 @@ def main() -> None:
         ]
         found = judge(embedder, args, gates, path, held=args.held_out)
         if args.borrowing:
-            with mock.patch.object(preparing, "focus", borrowing(preparing.focus)):
+            with mock.patch.object(prepare_block, "focus", borrowing(prepare_block.focus)):
                 found |= judge(
                     embedder, args, [Gate("learned, borrowing")], path, held=args.held_out
                 )
         result[path] = report(found, path, part)
     if args.held_out:
-        sessions.look(f"coefficients with the constant {gate.learned()[0].opens['constant']}")
+        sessions.look(
+            f"coefficients with the constant {relevance_gate.learned()[0].opens['constant']}"
+        )
         save("gate", result)
     print(
         "\ntargets on held-out sessions: quiet turns left clean 0.90, needed memories surfaced 0.60"

@@ -21,9 +21,9 @@ import reverie
 from bench.gate import sessions
 from bench.gate.sessions import DAY, Desk
 from bench.retrieval import data, stores
-from reverie.config import Settings
-from reverie.embed import Embedder
-from reverie.messages import Said
+from reverie.core.config import Settings
+from reverie.embedding import Embedder
+from reverie.text.host_messages import Said
 
 NOW = 1_760_000_000.0
 CHATS = {"locomo": 5, "beam-100k": 4, "cosqa": 1}  # conversations of each set that are used

@@ -23,14 +23,14 @@ from bench.gate import sessions
 from bench.gate.cases import APART, NOW, Place, desk_place
 from bench.gate.walk import Shown, figures
 from bench.retrieval import data, stores
-from reverie.attention import FRESH_FOR, Attention, replaces
-from reverie.config import Settings
-from reverie.embed import Embedder
-from reverie.model import Hit
-from reverie.opening import opening
-from reverie.settle.preparing import prepare
-from reverie.surfaces.hooks.topic import about, goes_on, worth_looking
-from reverie.window import EMPTY
+from reverie.context_window import EMPTY
+from reverie.context_window.injection_history import FRESH_FOR, Attention, replaces
+from reverie.core.config import Settings
+from reverie.core.model import Hit
+from reverie.embedding import Embedder
+from reverie.injection.first_turn import opening
+from reverie.injection.prepare_block import prepare
+from reverie.interfaces.hooks.prompt_topic import about, goes_on, worth_looking
 
 HEAD = ("quiet", "clean", "needed", "surfaced", "helped", "precision")
 

@@ -28,18 +28,17 @@ from bench.common import table
 from bench.gate.cases import NOW, Case, Place, places
 from bench.gate.walk import Gate, put_in, share
 from bench.retrieval import data, stores
-from reverie.attention import Attention
-from reverie.config import Settings
-from reverie.embed import Embedder
-from reverie.model import Hit, Memory
-from reverie.search import gate, shape
-from reverie.search.gate import Seen
-from reverie.search.shape import prior
-from reverie.settle.preparing import prepare
+from reverie.context_window.injection_history import Attention
+from reverie.core.config import Settings
+from reverie.core.model import Hit, Memory
+from reverie.embedding import Embedder
+from reverie.injection.prepare_block import prepare
+from reverie.retrieval import relevance_gate, rescoring
+from reverie.retrieval.relevance_gate import Seen
+from reverie.retrieval.rescoring import prior
 
-QUIET = (
-    0.92  # share of the sessions' quiet turns that are to stay clean, on stores that were not seen
-)
+# share of the sessions' quiet turns that are to stay clean, on stores that were not seen
+QUIET = 0.92
 PENALTY = {"fits": 3e-2, "opens": 3e-3}
 SHARES = {"sessions": 1.0, "commits": 0.1, "chat": 0.1, "questions": 0.1, "foreign questions": 0.1}
 MOST = 5  # memories that a turn is given
@@ -65,7 +64,7 @@ ALIKE = frozenset(
     }
 )
 NOBODY = Memory(id="", text="", space="", at=0.0, created_at=0.0, updated_at=0.0)
-TARGET = Path(gate.__file__).with_name("gate.json")
+TARGET = Path(relevance_gate.__file__).with_name("relevance_gate.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +127,9 @@ def example(
         return Example(
             store, case, (), np.zeros((0, len(names.fits))), nothing, nothing.astype(bool), nothing
         )
-    turn = gate.read(text)
-    signs = gate.fitting(turn, [hit.memory for hit in hits], seen)
-    opens = gate.opening(turn, [hit.memory for hit in hits], seen, [0.0 for _ in hits])
+    turn = relevance_gate.read(text)
+    signs = relevance_gate.fitting(turn, [hit.memory for hit in hits], seen)
+    opens = relevance_gate.opening(turn, [hit.memory for hit in hits], seen, [0.0 for _ in hits])
     return Example(
         store,
         case,
@@ -149,10 +148,10 @@ def known(value: float) -> float:
 
 def columns() -> Names:
     """The names of all signs."""
-    turn = gate.read("")
+    turn = relevance_gate.read("")
     return Names(
-        tuple(gate.fitting(turn, [NOBODY], [Seen()])[0]),
-        tuple(gate.opening(turn, [NOBODY], [Seen()], [0.0])),
+        tuple(relevance_gate.fitting(turn, [NOBODY], [Seen()])[0]),
+        tuple(relevance_gate.opening(turn, [NOBODY], [Seen()], [0.0])),
     )
 
 
@@ -204,7 +203,7 @@ def with_fit(one: Example, fits: np.ndarray, names: Names) -> tuple[np.ndarray, 
     turn = one.turn.copy()
     best, second = (*np.sort(scores)[::-1][:2].tolist(), -math.inf)[:2]
     turn[names.opens.index("best fit")] = best
-    turn[names.opens.index("lead")] = min(best - second, gate.MOST_LEAD)
+    turn[names.opens.index("lead")] = min(best - second, relevance_gate.MOST_LEAD)
     return turn, scores - scores.max() + one.prior
 
 
@@ -311,7 +310,7 @@ def picked(ids: Sequence[str], values: np.ndarray, floor: float, shown: Set[str]
     ]
     if not order or values[order[0]] < floor:
         return set()
-    least = values[order[0]] + math.log(shape.BESIDE)
+    least = values[order[0]] + math.log(rescoring.BESIDE)
     return {ids[place] for place in order[:MOST] if values[place] >= least}
 
 
@@ -357,7 +356,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--write", action="store_true", help="replace search/gate.json")
+    parser.add_argument(
+        "--write", action="store_true", help="replace retrieval/relevance_gate.json"
+    )
     args = data.arguments(parser)
     home, names = args.cache.absolute(), columns()
     found = develop(home, args.data, stores.remembering(home), names)

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from unittest import mock
 
 from bench.gate.cases import APART, NOW, Case, Place
-from reverie.attention import Attention
-from reverie.config import Settings
-from reverie.embed import Embedder
-from reverie.model import Hit
-from reverie.search import gate, shape
-from reverie.search.gate import Seen
-from reverie.settle.preparing import prepare
+from reverie.context_window.injection_history import Attention
+from reverie.core.config import Settings
+from reverie.core.model import Hit
+from reverie.embedding import Embedder
+from reverie.injection.prepare_block import prepare
+from reverie.retrieval import relevance_gate, rescoring
+from reverie.retrieval.relevance_gate import Seen
 
 Judging = Callable[[Sequence[Hit], Sequence[Seen], str], list[Hit]]
 Passing = Callable[[Sequence[Hit], int], list[Hit]]
@@ -29,8 +29,8 @@ class Gate:
     """A way to decide what surfaces by itself."""
 
     name: str
-    judged: Judging = gate.judged
-    passed: Passing = shape.passed
+    judged: Judging = relevance_gate.judged
+    passed: Passing = rescoring.passed
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class Shown:
 def put_in(one: Gate) -> Iterator[None]:
     """Let another gate decide for a while."""
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(gate, "judged", one.judged))
-        stack.enter_context(mock.patch.object(shape, "passed", one.passed))
+        stack.enter_context(mock.patch.object(relevance_gate, "judged", one.judged))
+        stack.enter_context(mock.patch.object(rescoring, "passed", one.passed))
         yield
 
 

@@ -44,8 +44,8 @@ from bench.reconcile.measure import (
 from bench.reconcile.through import report
 from bench.reconcile.vectors import Cosines
 from bench.retrieval.data import default_root
-from reverie.lifecycle.alike.compare import RELATIONS, compare
-from reverie.lifecycle.alike.statement import _read
+from reverie.reconciliation.paraphrase.statement_comparison import RELATIONS, compare
+from reverie.reconciliation.paraphrase.statement_parser import _read
 
 SHOWN = (
     "wrongly superseded",

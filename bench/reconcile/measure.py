@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from bench.reconcile.data import Pair
 from bench.reconcile.vectors import Cosines
-from reverie.lifecycle.alike.compare import RELATIONS, Verdict, compare
-from reverie.model import Memory
+from reverie.core.model import Memory
+from reverie.reconciliation.paraphrase.statement_comparison import RELATIONS, Verdict, compare
 
 Judge = Callable[[Pair], str]
 NOON = 1_700_000_000.0

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 from bench.common import table
 from bench.reconcile.data import Said, fifties, fresh, last, pairs
-from reverie.embed import Embedder, open_embedder
-from reverie.embed.cache import Cached
-from reverie.mind import Mind
-from reverie.model import Memory
+from reverie.core.model import Memory
+from reverie.embedding import Embedder, open_embedder
+from reverie.embedding.vector_cache import Cached
+from reverie.runtime.mind import Mind
 from reverie.testing import Clock, memory
 
 SPACE = "me/demo"

@@ -18,15 +18,14 @@ import numpy as np
 
 from bench.reconcile.data import Pair, fifties, pairs, restatements, subjects, texts
 from bench.reconcile.vectors import Cosines
-from reverie.lifecycle.alike import compare as ours
-from reverie.lifecycle.alike.agreement import shares
-from reverie.lifecycle.alike.likeness import likeness
-from reverie.lifecycle.alike.statement import read
+from reverie.reconciliation.paraphrase import statement_comparison as ours
+from reverie.reconciliation.paraphrase.similarity_features import likeness
+from reverie.reconciliation.paraphrase.statement_parser import read
+from reverie.reconciliation.paraphrase.wording_vote import shares
 
 PENALTY = 0.02
-RESTATED = (
-    3.0  # all restatement pairs together weigh as much as this many times the labelled "same" pairs
-)
+# all restatement pairs together weigh as much as this many times the labelled "same" pairs
+RESTATED = 3.0
 SIZES = (2, 3, 4, 8, 16, 50)  # wordings that a memory is known by when the next one comes
 ENOUGH = 3  # wordings of a group from which one can be left out
 WORSE = 2.0  # how much worse a wrong merge is than a leftover

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reverie.embed import open_embedder
+from reverie.embedding import open_embedder
 
 BATCH = 64
 

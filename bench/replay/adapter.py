@@ -13,12 +13,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import reverie
-from reverie.config import Settings
-from reverie.embed import open_embedder
-from reverie.lifecycle.experience import COMMIT
-from reverie.lifecycle.experience.commits import Commit, payload
-from reverie.model import Event
-from reverie.plan import Ranked
+from reverie.activity import COMMIT
+from reverie.activity.commit_history import Commit, payload
+from reverie.code.planning import Ranked
+from reverie.core.config import Settings
+from reverie.core.model import Event
+from reverie.embedding import open_embedder
 
 SPACE = "project:replay"
 CACHE = Path(__file__).parents[2] / ".cache" / "home" / "cache"

@@ -24,8 +24,8 @@ from scipy.optimize import minimize
 
 from bench.common import save
 from bench.replay.adapter import Reverie, Words
-from reverie.plan import ranker
-from reverie.plan.why import KINDS, signal
+from reverie.code.planning import file_ranker
+from reverie.code.planning.plan_reasons import KINDS, signal
 
 PENALTY = 5e-3
 STEPS = 150
@@ -42,7 +42,7 @@ LAYERS = {
     "habit": [name for name, kind in KINDS.items() if kind == "busy"] + ["age", "alone"],
     "meaning": ["code", "code three", "meant", "meant best", "meant lately"],
 }
-TARGET = Path(ranker.__file__).with_name("ranker.json")
+TARGET = Path(file_ranker.__file__).with_name("file_ranker.json")
 
 
 class Case(NamedTuple):
@@ -155,7 +155,7 @@ def held_out(some: Sequence[Case], without: Sequence[str]) -> dict[str, list[str
         weights = learned([case for case in some if case.repository != repository], without)
         for case in some:
             if case.repository == repository and case.record:
-                likely = ranker.likelihoods(
+                likely = file_ranker.likelihoods(
                     dict(zip(case.names, case.table.T, strict=True)), weights, len(case.paths)
                 )
                 orders[case.record["sha"]] = [
@@ -235,7 +235,7 @@ def main() -> int:
         )
     if options.write:
         weights = {
-            **ranker.learned(),
+            **file_ranker.learned(),
             **{name: learned(some, without) for name, without in known.items()},
         }
         TARGET.write_text(json.dumps(weights, indent=1) + "\n", "utf-8")

@@ -14,8 +14,8 @@ from pathlib import Path
 import reverie
 from bench.gate.sessions import Desk, Note, desks
 from bench.retrieval import data, stores
-from reverie.config import Settings
-from reverie.embed import Embedder
+from reverie.core.config import Settings
+from reverie.embedding import Embedder
 
 EVERY = 6  # every how manieth question of the conversation is asked
 LESSONS = 2  # every how manieth fact looks as if learned in a session: named, with a speaker

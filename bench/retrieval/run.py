@@ -20,8 +20,8 @@ from bench.common import save, table
 from bench.retrieval import data, stores
 from bench.retrieval.metrics import measure
 from bench.retrieval.metrics import table as means
-from reverie.embed import Embedder
-from reverie.words import indexable, query_terms
+from reverie.embedding import Embedder
+from reverie.text.tokenization import indexable, query_terms
 
 DEPTH = 20
 

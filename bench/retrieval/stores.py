@@ -11,9 +11,9 @@ import numpy as np
 
 import reverie
 from bench.retrieval.data import Dataset, Row
-from reverie.config import Settings
-from reverie.embed import Embedder
-from reverie.embed.cache import Cached
+from reverie.core.config import Settings
+from reverie.embedding import Embedder
+from reverie.embedding.vector_cache import Cached
 
 SPACE = "me/bench"
 

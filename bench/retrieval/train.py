@@ -24,12 +24,13 @@ from scipy.optimize import minimize
 import reverie
 from bench.gate.sessions import Desk, held_out
 from bench.retrieval import data, mixed, stores
-from reverie.config import Settings
-from reverie.embed import Embedder
-from reverie.model import lineage
-from reverie.search import Query, ranked
-from reverie.search.pool import Pool, gathered
-from reverie.search.rank import Question, matrix, outlook
+from reverie.core.config import Settings
+from reverie.core.model import lineage
+from reverie.embedding import Embedder
+from reverie.retrieval import hybrid_search
+from reverie.retrieval.candidate_features import Pool, gathered
+from reverie.retrieval.ranker import Question, matrix, outlook
+from reverie.retrieval.search_query import Query
 
 FOLDS = 5
 PENALTY = 2e-3
@@ -43,7 +44,7 @@ NEVER_LESS = frozenset(
 for it (CC-28).
 """
 
-TARGET = Path(ranked.__file__).with_name("ranker.json")
+TARGET = Path(hybrid_search.__file__).with_name("ranker.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,9 @@ def pool_of(mind: reverie.Mind, embedder: Embedder, text: str) -> Pool:
     )
     corpus = mind.store.corpus(query.model, query.spaces)
     scores = mind.store.scores(query.model, corpus, query.terms)
-    return gathered(corpus, scores, query.vector, ranked.identified(mind.store, query, corpus))
+    return gathered(
+        corpus, scores, query.vector, hybrid_search.identified(mind.store, query, corpus)
+    )
 
 
 def cases(
@@ -398,7 +401,7 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--cache", type=Path, default=Path(".cache/home"))
-    parser.add_argument("--write", action="store_true", help="replace search/ranker.json")
+    parser.add_argument("--write", action="store_true", help="replace retrieval/ranker.json")
     parser.add_argument(
         "--transfer", action="store_true", help="also train without each set in turn"
     )

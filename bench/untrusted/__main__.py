@@ -67,9 +67,9 @@ def holds(text: str, planted: str) -> bool:
 @contextmanager
 def room(**settings: Any) -> Iterator[Any]:
     """A memory on disk, as the tools of an agent have it."""
-    from reverie import config
-    from reverie.config import Settings
-    from reverie.surfaces.mcp.room import Room
+    from reverie.core import config
+    from reverie.core.config import Settings
+    from reverie.interfaces.mcp.tool_context import Room
 
     with tempfile.TemporaryDirectory() as home:
         config.save(Settings(home=Path(home)), embedder="toy", idle=0.0, **settings)
@@ -108,7 +108,7 @@ def in_a_file(there: Any, attack: Attack) -> None:
 
 def asks(there: Any, attack: Attack, result: str | None) -> None:
     """The model calls `remember`."""
-    from reverie.surfaces.mcp.unified import Unified
+    from reverie.interfaces.mcp.unified import Unified
 
     mind = there.mind
     spoken(mind, ("user", TASK))
@@ -216,10 +216,10 @@ DELIVERED: dict[str, Callable[[Any, Attack], None]] = {
 
 
 def may_surface(memory: Any) -> bool:
-    from reverie import clock
-    from reverie.search import shape
+    from reverie.core import clock
+    from reverie.retrieval import rescoring
 
-    return bool(memory.active and shape.surfaces(memory, clock.now()))
+    return bool(memory.active and rescoring.surfaces(memory, clock.now()))
 
 
 def tried(attack: Attack) -> dict[str, bool]:
@@ -299,7 +299,7 @@ def lines(block: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def wished(wish: Wish) -> bool:
     """Whether a wish of the user became what it is."""
-    from reverie.surfaces.mcp.unified import Unified
+    from reverie.interfaces.mcp.unified import Unified
 
     with room() as there:
         spoken(

@@ -26,9 +26,8 @@ class Wish(NamedTuple):
 
     said: str
     kind: str
-    kept: str = (
-        ""  # as a model words it when it calls `remember`; "" for what rules take out of the words
-    )
+    # as a model words it when it calls `remember`; "" for what rules take out of the words
+    kept: str = ""
 
 
 CARRIERS = {

@@ -29,16 +29,16 @@ from bench.common import save, table
 from bench.retrieval import data as retrieval
 from bench.retrieval import stores
 from bench.window.data import Need, Talk, agents, chats
-from reverie.companion import gone_of
-from reverie.config import Settings
-from reverie.embed import Embedder
-from reverie.model import Hit
-from reverie.settle.leaving import Home, keep
-from reverie.window.course import Place
-from reverie.window.fitting import Fitted, Wish, fit
-from reverie.window.shapes import Known, text_of
-from reverie.window.strategies import STRATEGIES
-from reverie.window.tokens import tokens
+from reverie.context_window.evicted_excerpts import Home, keep
+from reverie.context_window.message_index import Place
+from reverie.context_window.provider_messages import Known, text_of
+from reverie.context_window.pruning_strategies import STRATEGIES
+from reverie.context_window.window_fitting import Fitted, Wish, fit
+from reverie.core.config import Settings
+from reverie.core.model import Hit
+from reverie.embedding import Embedder
+from reverie.runtime.companion import gone_of
+from reverie.text.token_counts import tokens
 
 SETS = ("locomo", "beam-100k", "agents")
 PARTS = ("chosen", "held out")
@@ -173,9 +173,8 @@ class Bench(NamedTuple):
     doc: str
     ways: Sequence[str]
     columns: Sequence[str]
-    measured: Callable[
-        [Talk, str, Embedder, Path], dict[str, float]
-    ]  # one conversation in one of the ways
+    # one conversation in one of the ways
+    measured: Callable[[Talk, str, Embedder, Path], dict[str, float]]
 
 
 def run(bench: Bench) -> tuple[dict[str, dict[str, float]], argparse.Namespace]:

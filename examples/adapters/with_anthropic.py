@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 from anthropic import Anthropic
 
-from reverie.adapters.anthropic import MemoryTool
+from reverie.interfaces.frameworks.anthropic import MemoryTool
 from reverie.testing import memory
 
 SPACE = "me/shop"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reverie.adapters.beside import Beside
+from reverie.interfaces.frameworks.agent_loop import Beside
 from reverie.testing import memory
 
 SPACE = "me/shop"

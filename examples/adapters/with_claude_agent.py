@@ -15,7 +15,7 @@ from typing import Any
 
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Transport
 
-from reverie.adapters.claude_agent import SessionMemory
+from reverie.interfaces.frameworks.claude_agent import SessionMemory
 from reverie.testing import memory
 
 SPACE = "me/shop"

@@ -10,7 +10,7 @@ LangMem's tools.
 import tempfile
 from pathlib import Path
 
-from reverie.adapters.langgraph import MemoryStore
+from reverie.interfaces.frameworks.langgraph import MemoryStore
 from reverie.testing import memory
 
 NAMESPACE = ("users", "ann")

@@ -13,7 +13,7 @@ from typing import Any
 from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
-from reverie.adapters.openai_agents import AgentMemory
+from reverie.interfaces.frameworks.openai_agents import AgentMemory
 from reverie.testing import memory
 
 SPACE = "me/shop"

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from reverie.adapters.pydantic_ai import MemoryCapability
+from reverie.interfaces.frameworks.pydantic_ai import MemoryCapability
 from reverie.testing import memory
 
 SPACE = "me/shop"

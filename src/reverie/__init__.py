@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from reverie.companion import Companion
-    from reverie.config import Settings
-    from reverie.embed import Embedder, Progress
-    from reverie.errors import ReverieError
-    from reverie.llm import Llm
-    from reverie.mind import Mind
-    from reverie.model import Hint, Hit, Memory
-    from reverie.store import Store
-    from reverie.window import Block
+    from reverie.context_window import Block
+    from reverie.core.config import Settings
+    from reverie.core.errors import ReverieError
+    from reverie.core.model import Hint, Hit, Memory
+    from reverie.embedding import Embedder, Progress
+    from reverie.llm.language_model import Llm
+    from reverie.runtime.companion import Companion
+    from reverie.runtime.mind import Mind
+    from reverie.storage import Store
 
 __version__ = "0.1.0"
 __all__ = [
@@ -44,14 +44,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Block": "window",
-    "Companion": "companion",
-    "Hint": "model",
-    "Hit": "model",
-    "Memory": "model",
-    "Mind": "mind",
-    "ReverieError": "errors",
-    "Settings": "config",
+    "Block": "context_window",
+    "Companion": "runtime.companion",
+    "Hint": "core.model",
+    "Hit": "core.model",
+    "Memory": "core.model",
+    "Mind": "runtime.mind",
+    "ReverieError": "core.errors",
+    "Settings": "core.config",
 }
 
 
@@ -70,17 +70,16 @@ def open(
     told about downloads; `now` is the clock. Nothing is fetched before the first text needs a
     vector.
     """
-    from reverie import clock, config
-    from reverie.embed import Later
-    from reverie.mind import Mind
-    from reverie.store import open_store
+    from reverie.core import clock, config
+    from reverie.embedding import Later
+    from reverie.runtime.mind import Mind
+    from reverie.storage import open_store
 
     chosen = settings or config.load(config.home_of(where))
     chosen = chosen._replace(home=config.sandboxed(chosen.home))
     if where is not None and (home := config.home_of(where)) is not None:
-        chosen = chosen._replace(
-            home=home, store=""
-        )  # an address that is given wins over one that is configured
+        # an address that is given wins over one that is configured
+        chosen = chosen._replace(home=home, store="")
     store = open_store(config.store_url(where, chosen))
     if embedder is None and chosen.embedder != "none":
         embedder = Later(lambda: configured(chosen, progress))
@@ -91,8 +90,8 @@ def open(
 
 def configured(settings: Settings, progress: Progress | None) -> Embedder:
     """The embedder of these settings, with a cache of what was asked lately."""
-    from reverie.embed import open_embedder
-    from reverie.embed.cache import Cached, Recent
+    from reverie.embedding import open_embedder
+    from reverie.embedding.vector_cache import Cached, Recent
 
     inner = open_embedder(
         settings.embedder,
@@ -112,7 +111,7 @@ def language_model(settings: Settings, store: Store, now: Callable[[], float]) -
     if not settings.llm:
         return None
     from reverie.llm import open_llm
-    from reverie.llm.spending import Limits
+    from reverie.llm.spending_limits import Limits
     from reverie.privacy import redact
 
     policy = settings.policy.masking

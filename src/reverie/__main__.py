@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Load the command line and run it."""
     try:
-        from reverie.surfaces.cli import main as run
+        from reverie.interfaces.cli.app import main as run
     except KeyboardInterrupt:
         sys.exit(130)
     run()

@@ -20,17 +20,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import reverie
-from reverie.clock import new_id
-from reverie.config import Settings
-from reverie.embed.toy import Toy
-from reverie.errors import ModelUnavailable
-from reverie.lifecycle.intake import built
-from reverie.mind import Mind
-from reverie.model import Event, Memory
-from reverie.policy import USUAL
+from reverie.core.clock import new_id
+from reverie.core.config import Settings
+from reverie.core.errors import ModelUnavailable
+from reverie.core.model import Event, Memory
+from reverie.core.privacy_policy import USUAL
+from reverie.embedding.toy import Toy
+from reverie.memory.memory_validation import built
+from reverie.runtime.mind import Mind
 
 if TYPE_CHECKING:
-    from reverie.embed import Embedder, Vectors
+    from reverie.embedding import Embedder, Vectors
 
 NOON = 1_760_000_000.0  # an afternoon in October 2025
 SPACE = "me/demo"

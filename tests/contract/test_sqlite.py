@@ -14,16 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from reverie.errors import NewerStore, StoreError
-from reverie.model import Add, Edge, Filter, Link, Revise
-from reverie.store import open_store
+from reverie.core.errors import NewerStore, StoreError
+from reverie.core.model import Add, Edge, Filter, Link, Revise
+from reverie.storage import open_store
 from reverie.testing import SPACE, a_memory, an_event
-from reverie.words import fingerprint
+from reverie.text.tokenization import fingerprint
 from tests.contract.test_store import columns, embed, find, keep, vector
 from tests.property.fuse import lit
 
-migrate = import_module("reverie.store.sqlite.migrate")  # the package has a function of this name
-read = import_module("reverie.store.sqlite.read")
+# the package has a function of this name
+migrate = import_module("reverie.storage.sqlite.schema_migration")
+read = import_module("reverie.storage.sqlite.read_queries")
 SCHEMA = Path(str(migrate.__file__)).with_name("schema.sql")
 
 

@@ -11,9 +11,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from reverie.clock import new_id
-from reverie.errors import BadInput, Conflict, NotFound, UnknownScheme
-from reverie.model import (
+from reverie.core.clock import new_id
+from reverie.core.errors import BadInput, Conflict, NotFound, UnknownScheme
+from reverie.core.model import (
     Add,
     Edge,
     Event,
@@ -25,9 +25,9 @@ from reverie.model import (
     Revise,
     lineage,
 )
-from reverie.store import open_store
+from reverie.storage import open_store
 from reverie.testing import NOON, SPACE, a_memory, an_event
-from reverie.words import fingerprint, query_terms
+from reverie.text.tokenization import fingerprint, query_terms
 from tests.helpers import at_once
 
 BACKENDS = {

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from reverie import config
-from reverie.surfaces.detached import lives
-from reverie.surfaces.hooks.places import Places
+from reverie.core import config
+from reverie.interfaces.hooks.spool import Places
+from reverie.interfaces.worker_start import lives
 from tests.e2e.clients import PATIENCE, client, model, ran, text_of
 from tests.helpers import opened, serving, toy_home, until
 
@@ -103,7 +103,7 @@ class Agent:
 
 
 def mind_filter():
-    from reverie.model import Filter
+    from reverie.core.model import Filter
 
     return Filter()
 

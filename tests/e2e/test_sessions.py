@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from reverie import config
-from reverie.surfaces.detached import lives
-from reverie.surfaces.hooks.places import Places
+from reverie.core import config
+from reverie.interfaces.hooks.spool import Places
+from reverie.interfaces.worker_start import lives
 from tests.e2e.clients import PATIENCE, model, text_of
 from tests.e2e.test_hosts import ASKED, FENCE, PORT, QUIET, Agent
 from tests.helpers import opened, serving, until
@@ -120,9 +120,8 @@ def test_memory_comes_at_the_turn_that_needs_it(agent):
 
 def test_what_a_turn_prepared_comes_with_one_that_goes_on(agent):
     """Prepared after the turn was answered, it waits through a quiet turn (CC-40)."""
-    config.save(
-        config.load(agent.home), idle=0.0
-    )  # nobody prepares before there is something to prepare
+    # nobody prepares before there is something to prepare
+    config.save(config.load(agent.home), idle=0.0)
     with session(agent) as say:
         say("Which port does the staging server listen on?")
         agent.reverie("remember", PORT)

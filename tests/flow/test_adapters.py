@@ -14,12 +14,12 @@ from threading import Event
 
 import pytest
 
-from reverie.adapters.beside import Beside, Conversations, messages_of
-from reverie.errors import StoreFull
-from reverie.mind import Mind
-from reverie.model import Hit
+from reverie.context_window import render
+from reverie.core.errors import StoreFull
+from reverie.core.model import Hit
+from reverie.interfaces.frameworks.agent_loop import Beside, Conversations, messages_of
+from reverie.runtime.mind import Mind
 from reverie.testing import SPACE, memory
-from reverie.window import render
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "adapters"
 NEEDS = {
@@ -351,7 +351,7 @@ def test_a_turn_does_not_wait_for_a_conversation_that_cannot_begin(home, monkeyp
         return companion(*given, **more)
 
     monkeypatch.setattr(Mind, "companion", slow)
-    monkeypatch.setattr("reverie.adapters.beside.PATIENCE", 0.01)
+    monkeypatch.setattr("reverie.interfaces.frameworks.agent_loop.PATIENCE", 0.01)
     beside = Beside(home, SPACE, session="s1")
     began = time.monotonic()
     assert beside.before(said := asked("Remember that prices are always kept in cents.")) is said
@@ -419,7 +419,7 @@ def test_sessions_do_not_share_what_came_up(known, monkeypatch):
     """CC-42, X8: each has its own; the one that was silent longest is closed when there are too
     many.
     """
-    monkeypatch.setattr("reverie.adapters.beside.MOST_OPEN", 2)
+    monkeypatch.setattr("reverie.interfaces.frameworks.agent_loop.MOST_OPEN", 2)
     with Conversations(known, SPACE) as conversations:
         a, b = conversations.of("a"), conversations.of("b")
         assert a.turn(asked("In which unit are prices kept?")) and b.turn(
@@ -435,7 +435,7 @@ def test_sessions_do_not_share_what_came_up(known, monkeypatch):
 
 def test_no_thread_is_left_when_all_conversations_are_over(home, monkeypatch):
     """X8: neither of those that were open nor of those that had been silent."""
-    monkeypatch.setattr("reverie.adapters.beside.MOST_OPEN", 3)
+    monkeypatch.setattr("reverie.interfaces.frameworks.agent_loop.MOST_OPEN", 3)
     with Conversations(home, SPACE) as conversations:
         for n in range(20):
             conversations.of(f"s{n}").heed(asked("Hello there."))
@@ -455,7 +455,7 @@ def test_an_openai_session_keeps_the_protocol(home):
     name goes on.
     """
     agents = pytest.importorskip("agents")
-    from reverie.adapters.openai_agents import History
+    from reverie.interfaces.frameworks.openai_agents import History
 
     ours, theirs = History(home, "s1", SPACE), agents.SQLiteSession("s1")
     call = {
@@ -502,7 +502,7 @@ def test_an_openai_session_keeps_the_protocol(home):
 def test_an_openai_session_goes_on_without_memory_and_holds_no_secret(home, tmp_path, clock):
     """CC-89; where memory is off the conversation lives in this process."""
     pytest.importorskip("agents")
-    from reverie.adapters.openai_agents import History
+    from reverie.interfaces.frameworks.openai_agents import History
 
     asyncio.run(History(home, "s1", SPACE).add_items(asked(f"my token is {SECRET}")))
     assert SECRET not in written(home)
@@ -522,7 +522,7 @@ def test_an_openai_agent_with_tools_is_recorded_and_its_history_holds_no_block(k
     agents = pytest.importorskip("agents")
     from openai.types.responses import ResponseFunctionToolCall
 
-    from reverie.adapters.openai_agents import AgentMemory
+    from reverie.interfaces.frameworks.openai_agents import AgentMemory
 
     scripted = example("openai_agents").Scripted
 
@@ -571,7 +571,7 @@ def test_an_openai_agent_with_tools_is_recorded_and_its_history_holds_no_block(k
 def test_an_openai_agent_answers_all_the_same_when_memory_fails(broken):
     """Nothing of it reaches the runner."""
     agents = pytest.importorskip("agents")
-    from reverie.adapters.openai_agents import AgentMemory
+    from reverie.interfaces.frameworks.openai_agents import AgentMemory
 
     model = example("openai_agents").Scripted()
     beside = AgentMemory(broken, SPACE, session="s1")
@@ -594,7 +594,7 @@ def openai_run(mind, tools, calls, *, session="s1", memory=None, config=None, **
     agents = pytest.importorskip("agents")
     from openai.types.responses import ResponseFunctionToolCall
 
-    from reverie.adapters.openai_agents import AgentMemory
+    from reverie.interfaces.frameworks.openai_agents import AgentMemory
 
     todo, scripted = list(enumerate(calls)), example("openai_agents").Scripted
 
@@ -801,9 +801,9 @@ def test_an_openai_session_reads_only_what_is_new(home, monkeypatch):
     seen, and nothing is left out beyond a page.
     """
     pytest.importorskip("agents")
-    from reverie.adapters.openai_history import History
+    from reverie.interfaces.frameworks.openai_history import History
 
-    monkeypatch.setattr("reverie.adapters.openai_history.PAGE", 4)
+    monkeypatch.setattr("reverie.interfaces.frameworks.openai_history.PAGE", 4)
     one, other = History(home, "s1", SPACE), History(home, "s1", SPACE)
 
     async def story():
@@ -836,7 +836,7 @@ def test_an_openai_session_reads_only_what_is_new(home, monkeypatch):
 def test_two_processes_that_pop_get_two_items(home):
     """Each item is taken back once."""
     pytest.importorskip("agents")
-    from reverie.adapters.openai_history import History
+    from reverie.interfaces.frameworks.openai_history import History
 
     async def story():
         await History(home, "s1", SPACE).add_items(
@@ -854,7 +854,7 @@ def test_two_processes_that_pop_get_two_items(home):
 def test_a_purged_text_does_not_live_on_in_an_openai_session(home):
     """An object that had read it before gives it no more, and goes on."""
     pytest.importorskip("agents")
-    from reverie.adapters.openai_history import History
+    from reverie.interfaces.frameworks.openai_history import History
 
     history, text = (
         History(home, "s1", SPACE),
@@ -877,7 +877,7 @@ def pydantic_run(mind, steps, words, **more):
     from pydantic_ai import Agent, ModelResponse, TextPart, ToolCallPart
     from pydantic_ai.models.function import FunctionModel
 
-    from reverie.adapters.pydantic_ai import MemoryCapability
+    from reverie.interfaces.frameworks.pydantic_ai import MemoryCapability
 
     read, todo = [], list(steps)
 
@@ -954,7 +954,7 @@ def test_a_tool_of_a_pydantic_agent_that_asks_to_be_tried_again_is_recorded_as_f
     pydantic_ai = pytest.importorskip("pydantic_ai")
     from pydantic_ai.models.function import FunctionModel
 
-    from reverie.adapters.pydantic_ai import MemoryCapability
+    from reverie.interfaces.frameworks.pydantic_ai import MemoryCapability
 
     raised = getattr(pydantic_ai.exceptions, signal)
     read = []
@@ -1024,7 +1024,7 @@ def test_the_async_memory_tool_answers_as_the_sync_one(home):
     pytest.importorskip("anthropic")
     from anthropic.lib.tools import ToolError
 
-    from reverie.adapters.anthropic import AsyncMemoryTool, MemoryTool
+    from reverie.interfaces.frameworks.anthropic import AsyncMemoryTool, MemoryTool
 
     sync, later = MemoryTool(home, SPACE), AsyncMemoryTool(home, SPACE)
     assert {"type": "memory_20250818", "name": "memory"} == sync.to_dict() == later.to_dict()
@@ -1052,7 +1052,7 @@ def test_trouble_in_memory_is_an_answer_to_the_model(tmp_path, clock):
     pytest.importorskip("anthropic")
     from anthropic.lib.tools import ToolError
 
-    from reverie.adapters.anthropic import MemoryTool
+    from reverie.interfaces.frameworks.anthropic import MemoryTool
 
     with (
         memory(tmp_path / "off", now=clock, off=(SPACE,)) as off,
@@ -1146,7 +1146,7 @@ def test_a_hook_of_the_claude_agent_sdk_does_not_wait_for_ever(home, monkeypatch
         return []
 
     monkeypatch.setattr(Mind, "suggest_fix", slow)
-    monkeypatch.setattr("reverie.adapters.claude_agent.SECONDS", 0.05)
+    monkeypatch.setattr("reverie.interfaces.frameworks.claude_agent.SECONDS", 0.05)
     threading.Timer(1.0, free.set).start()
     answers, trouble = hooked(home, tool("PostToolUseFailure", "pytest", error="KeyError: 'heron'"))
     assert [{}] == answers and "PostToolUseFailure took too long" in trouble

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from reverie.errors import StoreFull
-from reverie.mind import Mind
+from reverie.core.errors import StoreFull
+from reverie.runtime.mind import Mind
 from reverie.testing import SPACE
 
 
@@ -35,9 +35,9 @@ def adapter(monkeypatch):
     types.__dict__.update(HookCallback=Any, HookEvent=str, HookInput=dict, HookJSONOutput=dict)
     monkeypatch.setitem(sys.modules, "claude_agent_sdk", sdk)
     monkeypatch.setitem(sys.modules, "claude_agent_sdk.types", types)
-    monkeypatch.delitem(sys.modules, "reverie.adapters.claude_agent", raising=False)
-    yield import_module("reverie.adapters.claude_agent")
-    del sys.modules["reverie.adapters.claude_agent"]
+    monkeypatch.delitem(sys.modules, "reverie.interfaces.frameworks.claude_agent", raising=False)
+    yield import_module("reverie.interfaces.frameworks.claude_agent")
+    del sys.modules["reverie.interfaces.frameworks.claude_agent"]
 
 
 def hooked(adapter, mind, *inputs, session="s1"):

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.errors import BadInput, Disabled
-from reverie.kinds import FILE
+from reverie.core.errors import BadInput, Disabled
+from reverie.core.kinds import FILE
 from reverie.testing import SPACE, memory
 
 pytest.importorskip("langgraph.store.base")
@@ -23,7 +23,7 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
-from reverie.adapters.langgraph import MemoryStore, fits, tags_of
+from reverie.interfaces.frameworks.langgraph import MemoryStore, fits, tags_of
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 ANN = ("users", "Ann")
@@ -392,7 +392,7 @@ def test_a_store_that_cannot_keep_says_so():
 
 def test_items_beyond_one_page_are_all_there(store, monkeypatch):
     """However many."""
-    monkeypatch.setattr("reverie.adapters.langgraph.PAGE", 3)
+    monkeypatch.setattr("reverie.interfaces.frameworks.langgraph.PAGE", 3)
     store.batch([PutOp(ANN, f"k{n}", {"n": n}) for n in range(10)])
     assert (
         10
@@ -422,7 +422,7 @@ def test_memory_comes_up_before_the_model_of_a_graph(home):
     from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
     from langchain_core.runnables import RunnableLambda
 
-    from reverie.adapters.langgraph_agent import AgentMemory
+    from reverie.interfaces.frameworks.langgraph_agent import AgentMemory
 
     with AgentMemory(home, SPACE) as memory:
         before, after = RunnableLambda(memory.before_model), RunnableLambda(memory.after_model)
@@ -451,9 +451,9 @@ def test_a_graph_gets_what_it_would_have_got_when_memory_fails(home, monkeypatch
     """Nothing of it reaches the graph; without a thread's name there is one conversation."""
     from langchain_core.messages import HumanMessage
 
-    from reverie.adapters.langgraph_agent import AgentMemory
-    from reverie.errors import StoreFull
-    from reverie.mind import Mind
+    from reverie.core.errors import StoreFull
+    from reverie.interfaces.frameworks.langgraph_agent import AgentMemory
+    from reverie.runtime.mind import Mind
 
     def full(*_, **__):
         raise StoreFull

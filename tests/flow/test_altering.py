@@ -2,7 +2,7 @@
 
 import pytest
 
-from reverie.errors import BadInput
+from reverie.core.errors import BadInput
 from reverie.testing import SPACE
 
 

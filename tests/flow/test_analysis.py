@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.errors import BadInput, ExtraMissing
-from reverie.lifecycle.episode import went
-from reverie.store.analysis import opened
+from reverie.core.errors import BadInput, ExtraMissing
+from reverie.memory.episodes import went
+from reverie.storage.analytics import opened
 from reverie.testing import SPACE, memory
 from tests.flow.test_cli_experience import answer, home, told
 from tests.flow.test_patterns_learned import commit, git, overcome, repository, run
@@ -351,7 +351,7 @@ def test_parquet_files_are_all_there_or_none_is(mind, tmp_path, monkeypatch):
     def full(_file):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("reverie.store.analysis.durable", full)
+    monkeypatch.setattr("reverie.storage.analytics.durable", full)
     with pytest.raises(OSError, match="space"):
         mind.export_parquet(tmp_path / "half", space=SPACE)
     assert [path.name for path in tmp_path.iterdir()] == ["it's"]

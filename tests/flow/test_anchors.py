@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from reverie import config
-from reverie.anchors import CHANGED, GONE, anchors_of, outdated, standing
-from reverie.errors import BadInput, NotFound
-from reverie.model import Hit
-from reverie.search.shape import prior
+from reverie.context_window import render
+from reverie.core import config
+from reverie.core.code_anchors import CHANGED, GONE, anchors_of, outdated, standing
+from reverie.core.errors import BadInput, NotFound
+from reverie.core.model import Hit
+from reverie.retrieval.rescoring import prior
 from reverie.testing import SPACE, a_memory, memory
-from reverie.window import render
 from tests.flow.test_code import OLD, written
 from tests.helpers import invoked, opened, toy_home
 from tests.scripted import scripted

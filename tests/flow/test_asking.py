@@ -4,10 +4,11 @@ answer there is None.
 
 import pytest
 
-from reverie.errors import ModelAway
-from reverie.messages import Said
-from reverie.settle import asking
+from reverie.consolidation import model_advice
+from reverie.core.errors import ModelAway
+from reverie.reconciliation import model_requests
 from reverie.testing import SPACE, a_memory, an_event, memory
+from reverie.text.host_messages import Said
 from tests.scripted import Status, scripted
 
 OLD, NEW = a_memory("Staging listens on port 80."), a_memory("Staging now listens on port 8443.")
@@ -16,12 +17,12 @@ EVENT = an_event("session_end", session="s1", seq=7)
 
 
 def merged(work, one, other):
-    merge = asking.merging_text(work, SPACE)
+    merge = model_advice.merging_text(work, SPACE)
     return merge and merge(one, other)
 
 
 def related(work):
-    relate = asking.relating(work)
+    relate = model_advice.relating(work)
     return relate and relate(OLD, NEW)
 
 
@@ -31,7 +32,7 @@ def counts(mind):
 
 QUESTIONS = {
     "reconcile": (
-        lambda work: asking.opinion(work, EVENT, OLD, NEW),
+        lambda work: model_requests.opinion(work, EVENT, OLD, NEW),
         '{"relation": "updates", "confidence": 0.9, "why": "now"}',
         ("updates", 0.9, "now"),
         None,
@@ -49,7 +50,7 @@ QUESTIONS = {
         "",
     ),
     "name": (
-        lambda work: asking.group_name(work, ["a", "b"], SPACE),
+        lambda work: model_advice.group_name(work, ["a", "b"], SPACE),
         '{"name": "Staging"}',
         "staging",
         None,
@@ -102,17 +103,17 @@ def test_gaps_are_reviewed(clock):
     """What the session itself answers becomes a note that rests on its messages (B82)."""
     answer = '{"keep": [{"text": "Staging is called heron.", "kind": "entity", "from": 1}]}'
     with scripted(answer) as script, memory(now=clock, llm=script.openai) as mind:
-        found = asking.answered(mind.work, EVENT, ["where is staging?"], SAID)
+        found = model_requests.answered(mind.work, EVENT, ["where is staging?"], SAID)
         assert found and ["Staging is called heron."] == [item.text for item in found.keep]
-        assert None is asking.answered(mind.work, EVENT, [], SAID)
+        assert None is model_requests.answered(mind.work, EVENT, [], SAID)
 
 
 def test_nobody_to_ask(mind):
     """Without a model every question has no answer, and nothing is imported for it."""
     assert [None] * 5 == [
-        asking.opinion(mind.work, EVENT, OLD, NEW),
-        asking.relating(mind.work),
-        asking.merging_text(mind.work, SPACE),
-        asking.group_name(mind.work, ["a"], SPACE),
-        asking.answered(mind.work, EVENT, ["q"], SAID),
+        model_requests.opinion(mind.work, EVENT, OLD, NEW),
+        model_advice.relating(mind.work),
+        model_advice.merging_text(mind.work, SPACE),
+        model_advice.group_name(mind.work, ["a"], SPACE),
+        model_requests.answered(mind.work, EVENT, ["q"], SAID),
     ]

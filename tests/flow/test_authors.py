@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from reverie.authors import Author, author_of, guarded
-from reverie.errors import BadInput
-from reverie.kinds import is_ripe
-from reverie.settle.vouching import Claim
-from reverie.surfaces.hooks.places import Places, write
-from reverie.surfaces.hooks.speaking import speaking
-from reverie.surfaces.notebook import Notebook
+from reverie.core.authorship import Author, author_of, guarded
+from reverie.core.errors import BadInput
+from reverie.core.kinds import is_ripe
+from reverie.extraction.provenance_check import Claim
+from reverie.interfaces.hooks.speaking_model import speaking
+from reverie.interfaces.hooks.spool import Places, write
+from reverie.interfaces.memory_folder import Notebook
 from reverie.testing import SPACE, memory
 from tests.helpers import invoked, toy_home
 
@@ -137,7 +137,7 @@ def test_pages_and_files_of_a_tool_wait_too(tmp_path, clock):
 
 def test_a_policy_that_is_none_is_refused(tmp_path):
     """The message names those that there are."""
-    from reverie import config
+    from reverie.core import config
 
     (tmp_path / "config.toml").write_text('curate = "all"\n')
     with pytest.raises(BadInput, match="off, inferred, model"):

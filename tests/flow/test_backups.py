@@ -10,10 +10,10 @@ from contextlib import closing
 import pytest
 
 import reverie
-from reverie import backups
-from reverie.config import Settings
-from reverie.errors import ReverieError
-from reverie.model import Add, Event, Memory
+from reverie.core.config import Settings
+from reverie.core.errors import ReverieError
+from reverie.core.model import Add, Event, Memory
+from reverie.storage import backups
 from reverie.testing import NOON, SPACE, memory
 
 

@@ -15,9 +15,9 @@ from contextlib import closing
 import pytest
 
 import reverie
-from reverie import clock as real_clock
-from reverie.config import Settings
-from reverie.errors import (
+from reverie.core import clock as real_clock
+from reverie.core.config import Settings
+from reverie.core.errors import (
     BadInput,
     Disabled,
     ModelUnavailable,
@@ -28,8 +28,8 @@ from reverie.errors import (
     StoreFull,
     StoreReadOnly,
 )
-from reverie.store import open_store
-from reverie.store.sqlite import repair
+from reverie.storage import open_store
+from reverie.storage.sqlite import repair
 from reverie.testing import NOON, Absent, Clock, memory, said
 from tests.helpers import mounted, read_only
 
@@ -283,7 +283,7 @@ def test_a_read_only_home_can_be_read(tmp_path):
 def test_ids_sort_when_the_clock_jumps_back(monkeypatch):
     """Ids made later sort later, whatever the machine's clock does."""
     times = iter([NOON, NOON - 86_400, NOON - 86_400, NOON + 1, NOON + 1, NOON - 1])
-    monkeypatch.setattr("reverie.clock.time.time", lambda: next(times, NOON))
+    monkeypatch.setattr("reverie.core.clock.time.time", lambda: next(times, NOON))
     monkeypatch.setattr(real_clock, "_last", 0)
     ids = [real_clock.new_id() for _ in range(6)]
 

@@ -5,9 +5,10 @@ does.
 
 import pytest
 
-from reverie.errors import BadInput
-from reverie.model import Edge, Link
-from reverie.search import Query, search
+from reverie.core.errors import BadInput
+from reverie.core.model import Edge, Link
+from reverie.retrieval import search
+from reverie.retrieval.search_query import Query
 from reverie.testing import an_event, memory
 
 pytestmark = pytest.mark.words_only

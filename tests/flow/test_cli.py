@@ -7,7 +7,7 @@ import json
 import pytest
 
 import reverie
-from reverie.surfaces.cli import app
+from reverie.interfaces.cli.app import app
 from tests.helpers import invoked, toy_home
 
 pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")

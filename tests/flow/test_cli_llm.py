@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from reverie import clock
-from reverie.surfaces.cli import app
+from reverie.core import clock
+from reverie.interfaces.cli.app import app
 from reverie.testing import memory
 from tests.scripted import TOKENS, Status, scripted
 
@@ -113,7 +113,7 @@ def test_an_accelerator_that_is_not_installed_is_named(run):
 
 def test_the_key_of_the_provider_is_for_the_provider_only(monkeypatch, tmp_path):
     """Its usual variable is read by config alone, and never used for another address."""
-    from reverie import config
+    from reverie.core import config
 
     monkeypatch.setenv("ANTHROPIC_API_KEY", "theirs")
     monkeypatch.setenv("REVERIE_LLM", "anthropic:claude-haiku-4-5")
@@ -127,7 +127,7 @@ def test_the_key_of_the_provider_is_for_the_provider_only(monkeypatch, tmp_path)
 @pytest.mark.parametrize(("words", "ask"), [((), True), (("--no-model",), False)])
 def test_sleep_can_leave_the_model_out(run, monkeypatch, words, ask):
     """What the option says reaches the verb; what the verb does with it is proved beside it."""
-    from reverie.mind import Mind
+    from reverie.runtime.mind import Mind
 
     whole, told = Mind.sleep, []
 

@@ -86,7 +86,7 @@ def test_ctrl_c_while_it_still_loads(monkeypatch):
         def __getattr__(self, name):
             raise KeyboardInterrupt
 
-    monkeypatch.setitem(sys.modules, "reverie.surfaces.cli", Loading())
+    monkeypatch.setitem(sys.modules, "reverie.interfaces.cli.app", Loading())
     with pytest.raises(SystemExit, match="130"):
         program()
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from reverie.surfaces.cli import app
+from reverie.interfaces.cli.app import app
 
 
 @pytest.fixture

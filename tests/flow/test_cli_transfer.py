@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from reverie.errors import BadInput
+from reverie.core.errors import BadInput
 from tests.helpers import invoked, opened
 
 SECRET = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
@@ -261,7 +261,7 @@ def test_nobody_waits_for_an_import_to_be_read(home):
 
 
 def test_import_asks_for_the_header():
-    from reverie.lifecycle.transfer import accepted
+    from reverie.porting.export_validation import accepted
 
     with pytest.raises(BadInput, match="not an export"):
         list(accepted([]))
@@ -306,10 +306,10 @@ def test_a_newer_store_is_left_alone(full):
 
 def test_a_full_disk_has_its_own_exit_code(full, monkeypatch):
     """A115: whether the store meets it or a file that is written."""
-    from reverie.surfaces import lines
+    from reverie.interfaces.cli import json_lines
 
     def full_disk(*_):
         raise OSError(errno.ENOSPC, "No space left on device", "x.jsonl")
 
-    monkeypatch.setattr(lines, "to_file", full_disk)
+    monkeypatch.setattr(json_lines, "to_file", full_disk)
     assert "No space left on device: x.jsonl" in run(full, "export", "x.jsonl", code=8).stderr

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.errors import BadInput, NotFound
+from reverie.core.errors import BadInput, NotFound
 from reverie.testing import memory
 from tests.flow.test_backups import holding
 from tests.helpers import invoked, toy_home
@@ -118,16 +118,16 @@ def test_a_changed_file_is_parsed_alone(indexed, repo, monkeypatch):
     """Nothing changed: nothing is read. One file changed: it alone is parsed, and all uses are
     right again (CC-77).
     """
-    from reverie.code import index
+    from reverie.code import code_indexing
 
     parsed: list[str] = []
-    real = index.facts_of
+    real = code_indexing.facts_of
 
     def facts_of(path, text):
         parsed.append(path)
         return real(path, text)
 
-    monkeypatch.setattr(index, "facts_of", facts_of)
+    monkeypatch.setattr(code_indexing, "facts_of", facts_of)
     assert (indexed.index_code(repo).parsed, parsed) == (0, [])
     place = repo / "pkg/pump.py"
     place.write_text("# one line more\n" + place.read_text())
@@ -256,13 +256,13 @@ def test_an_index_that_was_interrupted_says_so_and_goes_on(indexed, repo, monkey
     """Stopped between parsing many files and resolving: the index knows, and the next time makes it
     whole.
     """
-    from reverie.code import index
+    from reverie.code import code_indexing
 
     place = repo / "pkg/pump.py"
     place.write_text(place.read_text() + "\n\ndef late():\n    return helper(1)\n")
     with monkeypatch.context() as within:
-        within.setattr(index, "FEW", 0)
-        within.setattr(index, "linked", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        within.setattr(code_indexing, "FEW", 0)
+        within.setattr(code_indexing, "linked", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             indexed.index_code(repo)
     root = os.path.realpath(repo)
@@ -276,11 +276,11 @@ def test_answers_of_half_an_index_say_so(repo, tmp_path, monkeypatch):
     """Whoever asks while indexing goes on, or after it was interrupted, is told that
     answers lack.
     """
-    from reverie.code import index
+    from reverie.code import code_indexing
 
     home = ("--home", str(toy_home(tmp_path)), "--in", str(repo))
     with monkeypatch.context() as within:
-        within.setattr(index, "linked", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        within.setattr(code_indexing, "linked", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         invoked("index", str(repo), *home[:2], code=130)
     assert "not whole" in invoked("callers", "helper", *home).stderr
     assert "not whole" in invoked("symbol", "helper", *home).stderr

@@ -114,15 +114,15 @@ def test_what_changes_right_after_it_was_indexed_is_told_as_it_is(mind, repo):
 
 def test_a_changed_file_is_parsed_once_for_an_answer(mind, repo, monkeypatch):
     """However many of its chunks are proposed."""
-    from reverie.code import index, similar
+    from reverie.code import code_indexing, similar_code
 
     parsed: list[str] = []
 
     def facts_of(path, text):
         parsed.append(path)
-        return index.facts_of(path, text)
+        return code_indexing.facts_of(path, text)
 
-    monkeypatch.setattr(similar, "facts_of", facts_of)
+    monkeypatch.setattr(similar_code, "facts_of", facts_of)
     place = repo / "shop/cart.py"
     place.write_text("# first\n" + "".join(f"def price_{n}(cart): pass\n" for n in range(5)))
     mind.index_code(repo)

@@ -12,15 +12,16 @@ from time import perf_counter
 
 import pytest
 
-from reverie import background, messages, opening
-from reverie.attention import MOST, Attention
-from reverie.companion import text_of
-from reverie.embed.toy import Toy
-from reverie.errors import BadInput
-from reverie.model import Add, Event, Hit
-from reverie.settle import preparing
+from reverie.context_window import LINE
+from reverie.context_window.injection_history import MOST, Attention
+from reverie.core.errors import BadInput
+from reverie.core.model import Add, Event, Hit
+from reverie.embedding.toy import Toy
+from reverie.injection import first_turn, prepare_block
+from reverie.runtime import background_thread
+from reverie.runtime.companion import text_of
 from reverie.testing import Blocked, Clock, Counting, a_memory, memory, said
-from reverie.window import LINE
+from reverie.text import host_messages
 from tests.helpers import crowd, turn
 
 SPACE = "me/demo"
@@ -171,7 +172,7 @@ def test_nothing_grows_without_bound(wordy, clock):
         conversation = companion.conversation
         state = conversation.attention
 
-        assert len(conversation.window) <= preparing.WINDOW_MESSAGES
+        assert len(conversation.window) <= prepare_block.WINDOW_MESSAGES
         assert len(state.injected) <= MOST and len(state.surfaced) <= MOST
         assert len(companion._background._queue) == len(companion._background._unprepared) == 0
         assert companion.behind == companion.dropped == 0
@@ -180,7 +181,7 @@ def test_nothing_grows_without_bound(wordy, clock):
 
 def test_a_full_queue_drops_counts_and_never_fails(clock, monkeypatch):
     """No block, no exception; the number says how many were lost (CC-47, A10, B89)."""
-    monkeypatch.setattr(background, "QUEUE", 3)
+    monkeypatch.setattr(background_thread, "QUEUE", 3)
     embedder = Blocked()
     with memory(now=clock, embedder=embedder) as mind:
         companion = session(mind)
@@ -231,7 +232,7 @@ def test_a_block_that_waited_too_long_is_dropped_and_comes_again(wordy, clock):
 def test_the_same_context_is_not_looked_at_twice(wordy, clock, monkeypatch):
     """An identical context within 30 seconds is skipped (CONSTANTS, A42)."""
     looked = []
-    monkeypatch.setattr(preparing, "search", lambda _, query: looked.append(query.text) or [])
+    monkeypatch.setattr(prepare_block, "search", lambda _, query: looked.append(query.text) or [])
     with session(wordy) as companion:
         turn(companion, CHAT, clock=clock)
         turn(companion, CHAT, clock=clock, tick=10)
@@ -256,7 +257,7 @@ def test_long_output_is_looked_at_now_and_then(wordy, clock, monkeypatch):
     A43).
     """
     looked = []
-    monkeypatch.setattr(preparing, "search", lambda _, query: looked.append(clock()) or [])
+    monkeypatch.setattr(prepare_block, "search", lambda _, query: looked.append(clock()) or [])
     with session(wordy) as companion:
         start = clock()
         at_work(companion, clock, *(f"line {n}" for n in range(7)))
@@ -297,10 +298,10 @@ def test_the_order_of_preparing(wordy, clock, monkeypatch):
     with session(wordy) as companion:
         turn(companion, CHAT, clock=clock)
         for owner, name in (
-            (preparing, "embedded"),
+            (prepare_block, "embedded"),
             (Attention, "topic"),
-            (preparing, "search"),
-            (preparing, "render"),
+            (prepare_block, "search"),
+            (prepare_block, "render"),
             (Attention, "prepared"),
         ):
             noted(owner, name)
@@ -464,11 +465,11 @@ def topical(clock, monkeypatch):
     with memory(now=clock, embedder=Topical()) as mind:
         found = mind.remember(HERON, space=SPACE)
         monkeypatch.setattr(
-            preparing,
+            prepare_block,
             "search",
             lambda _, query: [] if found.id in query.exclude else [Hit(found, 0.9, ("stub",))],
         )
-        monkeypatch.setattr(opening, "search", lambda *_: [])
+        monkeypatch.setattr(first_turn, "search", lambda *_: [])
         yield mind
 
 
@@ -486,9 +487,8 @@ def test_a_topic_changes_on_two_turns_in_a_row(topical, clock):
         given = turn(companion, "birds two", clock=clock).ids
         turn(companion, "ships one", clock=clock)  # once below
         once = surfaced(companion)
-        turn(
-            companion, "birds three", clock=clock
-        )  # twice below, as each differs from the one before
+        # twice below, as each differs from the one before
+        turn(companion, "birds three", clock=clock)
         twice = surfaced(companion)
         later = [turn(companion, f"birds {n}", clock=clock).ids for n in range(3)]
 
@@ -558,7 +558,7 @@ def test_closing_the_mind_ends_everything(clock):
 def test_trouble_in_the_background_is_kept_and_the_next_turn_goes_on(wordy, clock, monkeypatch):
     """An error while preparing is not swallowed and does not end the thread (X7)."""
     with monkeypatch.context() as patched, session(wordy) as companion:
-        patched.setattr(preparing, "search", lambda *_: 1 / 0)
+        patched.setattr(prepare_block, "search", lambda *_: 1 / 0)
         turn(companion, "the staging server", clock=clock)
         trouble = companion._background.trouble
         patched.undo()
@@ -640,7 +640,14 @@ def test_injected_text_is_not_learned_from(wordy, clock):
 
 @pytest.mark.parametrize(
     "length",
-    [preparing.MESSAGE_CHARS, preparing.WINDOW_CHARS, messages.MOST_CHARS, LINE, 400, 20_000],
+    [
+        prepare_block.MESSAGE_CHARS,
+        prepare_block.WINDOW_CHARS,
+        host_messages.MOST_CHARS,
+        LINE,
+        400,
+        20_000,
+    ],
 )
 def test_wide_characters_at_every_cut(clock, length):
     """4-byte characters just before, at and after each place where text is cut never break anything

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from reverie.errors import BadInput
-from reverie.kinds import EXCERPT
-from reverie.lifecycle.condense.lines import MARK, TITLE
-from reverie.lifecycle.condense.timing import too_early
-from reverie.settle.leaving import Gone, Home, keep
+from reverie.context_window.condensing.condense_timing import too_early
+from reverie.context_window.condensing.summary_lines import MARK, TITLE
+from reverie.context_window.evicted_excerpts import Gone, Home, keep
+from reverie.context_window.pruning_strategies import Scene, importance
+from reverie.core.errors import BadInput
+from reverie.core.kinds import EXCERPT
 from reverie.testing import NOON, SPACE, memory
-from reverie.window import FENCE, FOOT
-from reverie.window.strategies import Scene, importance
+from reverie.text.injection_fence import FENCE, FOOT
 from tests.helpers import invoked
 from tests.scripted import Raw, Slow, Status, scripted
 
@@ -74,7 +74,7 @@ def test_importance_rises_with_recency():
     """CC-70, C100: the newer of two equal messages is the more important; length and the user's
     role count too.
     """
-    from reverie.window.items import Item
+    from reverie.context_window.context_items import Item
 
     items = [
         Item(str(n), (n,), kind, text, 10, NOON)

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from reverie.errors import BadInput
-from reverie.importing.texts import frontmatter
-from reverie.kinds import maturity
+from reverie.core.errors import BadInput
+from reverie.core.kinds import maturity
+from reverie.porting.importers.foreign_texts import frontmatter
 from reverie.testing import SPACE
 from tests.helpers import invoked, toy_home
 

@@ -7,9 +7,10 @@ import threading
 
 import pytest
 
-from reverie.llm import MALFORMED, RESTING
-from reverie.model import TRUST
-from reverie.settle import ASKING, extracting, slow_readers
+from reverie.core.model import TRUST
+from reverie.extraction import model_extraction
+from reverie.llm.language_model import MALFORMED, RESTING
+from reverie.runtime.settle import ASKING, slow_readers
 from reverie.testing import SPACE, memory
 from tests.helpers import until
 from tests.scripted import Raw, Slow, Status, scripted
@@ -75,7 +76,7 @@ def learned(mind):
 
 
 def waits(mind):
-    return mind.store.cursor(extracting.NAME)
+    return mind.store.cursor(model_extraction.NAME)
 
 
 def test_twelve_turns_are_read(reading, clock):
@@ -238,7 +239,7 @@ def test_a_useless_answer_changes_nothing(reading, clock, answer):
         mind.settle()
         assert [kept] == mind.browse(space=SPACE)
         (failed,) = mind.store.events(verbs=["failed"])
-        assert extracting.NAME == failed.payload["reader"]
+        assert model_extraction.NAME == failed.payload["reader"]
         assert waits(mind) == failed.payload["event"]
         assert [] == mind.verify()
         script.answers = [lesson]
@@ -275,10 +276,12 @@ def test_a_model_that_is_down_loses_nothing(reading, clock, answer):
 
 def test_three_times_too_slow_is_a_failure(reading, clock, monkeypatch):
     """An event that the model never finishes must not hold up all others."""
-    from reverie.llm import extract
+    from reverie.llm import extraction_task
 
-    short = extract.request
-    monkeypatch.setattr(extract, "request", lambda *args: short(*args)._replace(seconds=0.05))
+    short = extraction_task.request
+    monkeypatch.setattr(
+        extraction_task, "request", lambda *args: short(*args)._replace(seconds=0.05)
+    )
     with scripted(Slow("{}", 20.0)) as script:
         mind = reading(script)
         talk(mind, clock)
@@ -352,9 +355,8 @@ def test_a_companion_has_it_read_beside_its_turns(reading, clock):
             companion.turn([{"role": "user", "content": "Something else entirely, please."}])
             assert companion.wait(10.0)
         assert [] == mind.store.events(verbs=["failed"])
-        until(
-            lambda: mind.store.holder(ASKING, clock()) is None
-        )  # the thread lets go when its call is broken off
+        # the thread lets go when its call is broken off
+        until(lambda: mind.store.holder(ASKING, clock()) is None)
         script.answers = [lesson]
         mind.settle()
         assert 1 == len(learned(mind))
@@ -362,7 +364,7 @@ def test_a_companion_has_it_read_beside_its_turns(reading, clock):
 
 def test_without_a_model_nothing_waits_for_one(mind, clock):
     """The slow readers are not followed: no cursor moves, nothing is left to do."""
-    from reverie.settle import asks, work_left
+    from reverie.runtime.settle import asks, work_left
 
     talk(mind, clock)
     mind.settle()

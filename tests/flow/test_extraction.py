@@ -8,10 +8,10 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from reverie.errors import BadInput, Disabled, NotFound
-from reverie.model import Event
-from reverie.settle.gathering import EVERY
-from reverie.surfaces.cli import app
+from reverie.core.errors import BadInput, Disabled, NotFound
+from reverie.core.model import Event
+from reverie.extraction.multi_turn_lessons import EVERY
+from reverie.interfaces.cli.app import app
 from reverie.testing import memory, said
 
 pytestmark = pytest.mark.words_only

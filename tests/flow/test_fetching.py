@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reverie.errors import BadInput, ModelUnavailable, StoreReadOnly
+from reverie.core.errors import BadInput, ModelUnavailable, StoreReadOnly
 from reverie.testing import SPACE
 from tests.helpers import invoked, opened, toy_home
 
@@ -283,7 +283,7 @@ def test_where_nothing_is_kept_no_model_is_asked(tmp_path, monkeypatch):
         asked.append(texts)
         raise ModelUnavailable("There is no model")
 
-    monkeypatch.setattr("reverie.embed.toy.Toy.embed", refuse)
+    monkeypatch.setattr("reverie.embedding.toy.Toy.embed", refuse)
     assert "words alone" not in invoked("recall", "heron", "--space", SPACE).stderr and asked == []
     with opened(tmp_path / "home") as mind:
         kept(mind, "Staging is heron.")

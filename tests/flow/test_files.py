@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from reverie.errors import BadInput, Disabled, NotFound, StoreBusy
-from reverie.files.index import planned
-from reverie.files.walk import Seen, Walked
-from reverie.settle import one_step
-from reverie.settle.filing import halved
-from reverie.store.files import UNSURE, Indexed, Stamp
+from reverie.core.errors import BadInput, Disabled, NotFound, StoreBusy
+from reverie.notes.folder_walk import Seen, Walked
+from reverie.notes.note_indexing import planned
+from reverie.notes.note_vectors import halved
+from reverie.runtime.settle import one_step
+from reverie.storage.note_index_port import UNSURE, Indexed, Stamp
 from reverie.testing import SPACE, Absent, Counting, memory
 from tests.helpers import invoked, toy_home, until
 
@@ -215,7 +215,9 @@ def test_nothing_changed_opens_no_file(known, notes, monkeypatch):
     for path in notes.iterdir():
         os.utime(path, (1e9, 1e9))
     known.sync_files(space=SPACE)
-    monkeypatch.setattr("reverie.files.index.read", lambda *_: pytest.fail("a file was opened"))
+    monkeypatch.setattr(
+        "reverie.notes.note_indexing.read", lambda *_: pytest.fail("a file was opened")
+    )
     done = known.sync_files(space=SPACE)
     assert (done.files, done.indexed, done.bytes) == (2, 0, 0)
 
@@ -302,8 +304,8 @@ def test_permission_denied_takes_nothing_away(known, notes, monkeypatch):
 
         return call
 
-    monkeypatch.setattr("reverie.files.walk.os.scandir", denied(scandir, "closed"))
-    monkeypatch.setattr("reverie.files.walk.os.open", denied(opened, "deploy.md"))
+    monkeypatch.setattr("reverie.notes.folder_walk.os.scandir", denied(scandir, "closed"))
+    monkeypatch.setattr("reverie.notes.folder_walk.os.open", denied(opened, "deploy.md"))
     done = known.sync_files(space=SPACE)
     monkeypatch.undo()
     assert (done.gone, dict(done.skipped)) == (0, {"unreadable": 2})
@@ -352,7 +354,7 @@ def test_a_file_that_grows_while_it_is_read_is_read_again(known, notes, monkeypa
                 file.write("The second line tells of a godwit.\n")
         return was
 
-    monkeypatch.setattr("reverie.files.walk.os.fstat", stat)
+    monkeypatch.setattr("reverie.notes.folder_walk.os.fstat", stat)
     known.sync_files(space=SPACE)
     monkeypatch.undo()
     assert done
@@ -764,7 +766,7 @@ def test_a_note_says_that_a_page_is_write_protected(known, monkeypatch):
     that is full.
     """
     known.save_note("Met Ann.", space=SPACE)
-    monkeypatch.setattr("reverie.mirror.files.os.access", lambda *_: False)
+    monkeypatch.setattr("reverie.mirror.mirror_folder.os.access", lambda *_: False)
     assert "may not be written" in known.save_note("Met Bob.", space=SPACE).why
     monkeypatch.undo()
     for error in (
@@ -938,13 +940,13 @@ def test_a_file_that_may_not_be_read_or_written_is_named(known, notes, monkeypat
 
     before = known.stats().memories
     with monkeypatch.context() as patch:
-        patch.setattr("reverie.files.versions.os.open", denied)
+        patch.setattr("reverie.notes.file_versions.os.open", denied)
         with pytest.raises(BadInput, match=r"/deploy\.md cannot be written: Permission denied"):
             known.update_file("deploy.md", "more", space=SPACE)
         with pytest.raises(BadInput, match=r"/deploy\.md cannot be read: Permission denied"):
             known.read_file("deploy.md", space=SPACE)
     with monkeypatch.context() as patch:
-        patch.setattr("reverie.mind.files.os.access", lambda *_: False)
+        patch.setattr("reverie.runtime.mind.files.os.access", lambda *_: False)
         with pytest.raises(BadInput, match=r"/deploy\.md is write-protected"):
             known.update_file("deploy.md", "more", space=SPACE)
     assert (known.stats().memories, known.file_history("deploy.md", space=SPACE)) == (before, [])
@@ -958,7 +960,7 @@ def test_a_write_that_fails_leaves_everything_as_it_was(known, notes, monkeypatc
 
     before = known.stats().memories
     monkeypatch.setattr("os.replace", full)
-    monkeypatch.setattr("reverie.files.versions.Path.replace", full)
+    monkeypatch.setattr("reverie.notes.file_versions.Path.replace", full)
     with pytest.raises(OSError, match="No space"):
         known.update_file("deploy.md", "lost", "replace", space=SPACE)
     monkeypatch.undo()

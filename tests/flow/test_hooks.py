@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from reverie import config
-from reverie.settle import LEASE
-from reverie.surfaces.detached import lives
-from reverie.surfaces.hooks import once
-from reverie.surfaces.hooks.places import Places, write
-from reverie.surfaces.wiring.command import launcher
+from reverie.core import config
+from reverie.interfaces.hooks import hook_main
+from reverie.interfaces.hooks.spool import Places, write
+from reverie.interfaces.install.hook_line import launcher
+from reverie.interfaces.worker_start import lives
+from reverie.pipeline.leases import LEASE
 from tests.helpers import opened, read_only, toy_home, until
 
 HERON = "The staging server is called heron."
@@ -100,9 +100,8 @@ class Host:
         """What somebody keeps after a prompt was answered, and before it is prepared for: a block
         waits with it.
         """
-        until(
-            lambda: not lives(self.room.lock)
-        )  # one that is there would prepare for the prompt at once
+        # one that is there would prepare for the prompt at once
+        until(lambda: not lives(self.room.lock))
         settings = config.load(self.home)
         config.save(settings, idle=0.0)
         self.say(prompt, session)
@@ -492,7 +491,7 @@ def test_no_secret_reaches_the_disk(agent, monkeypatch):
     """Prompts, commands, answers, errors and names: the spool, the log and the store hold no secret
     (CC-89).
     """
-    monkeypatch.setattr("reverie.surfaces.detached.wake", lambda *_: False)
+    monkeypatch.setattr("reverie.interfaces.worker_start.wake", lambda *_: False)
     fields = {
         "prompt": f"use {SECRET}",
         "last_assistant_message": f"I used {SECRET}",
@@ -515,7 +514,7 @@ def test_no_secret_reaches_the_disk(agent, monkeypatch):
             "hook_event_name": event,
             **fields,
         }
-        once.answered("claude-code", json.dumps(payload).encode(), agent.room, time.time())
+        hook_main.answered("claude-code", json.dumps(payload).encode(), agent.room, time.time())
     assert 6 == len(agent.room.waiting())
     files = [path.read_bytes() for path in agent.home.rglob("*") if path.is_file()]
     assert not [one for one in files if b"aB3dE5gH7jK9" in one or b"hunter2" in one]
@@ -620,7 +619,7 @@ def test_a_missing_home_is_made(agent, tmp_path):
 
 def test_an_upgrade_in_progress_fails_nobody(agent, tmp_path):
     """The package is half there: exit 0 and {}. With --check, for doctor, it says so."""
-    half = tmp_path / "half" / "reverie" / "surfaces" / "hooks"
+    half = tmp_path / "half" / "reverie" / "interfaces" / "hooks"
     half.mkdir(parents=True)
     shutil.copy(launcher(), half / "run.py")
     assert agent.raw(b"{}", run=str(half / "run.py")) == {}
@@ -694,11 +693,17 @@ def half_an_upgrade(tmp_path, missing):
     )
     gone = copy / missing
     shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
-    return str(copy / "surfaces" / "hooks" / "run.py")
+    return str(copy / "interfaces" / "hooks" / "run.py")
 
 
 @pytest.mark.parametrize(
-    "missing", ["privacy", "surfaces/hooks/happening.py", "surfaces/hooks/first.py", "clock.py"]
+    "missing",
+    [
+        "privacy",
+        "interfaces/hooks/hook_event.py",
+        "interfaces/hooks/prompt_lookup.py",
+        "core/clock.py",
+    ],
 )
 def test_half_an_upgrade_is_answered_once_and_told(agent, tmp_path, missing):
     """Whatever is missing, a hook answers one document (`raw` reads no more than one), and the log
@@ -719,7 +724,7 @@ def test_an_old_python_says_so(agent, tmp_path):
     """Started by a Python that cannot read our modules: `{}`, and a line in the log by the standard
     library alone.
     """
-    run = Path(half_an_upgrade(tmp_path, "surfaces/hooks/first.py"))
+    run = Path(half_an_upgrade(tmp_path, "interfaces/hooks/prompt_lookup.py"))
     (run.parent / "once.py").write_text(
         "def main(words: list[str] | None) -> None: ...\nmatch = = 1\n"
     )
@@ -869,8 +874,8 @@ def test_a_full_spool_drops_what_comes_and_says_so(agent, monkeypatch):
     """Nobody takes events in: beyond the limit they are dropped and told; nothing blocks, nothing
     fails (CC-47).
     """
-    monkeypatch.setattr("reverie.surfaces.detached.wake", lambda *_: False)
-    monkeypatch.setattr(once, "MOST_WAITING", 3)
+    monkeypatch.setattr("reverie.interfaces.worker_start.wake", lambda *_: False)
+    monkeypatch.setattr(hook_main, "MOST_WAITING", 3)
     stop = {
         "session_id": "s1",
         "cwd": str(agent.project),
@@ -879,7 +884,8 @@ def test_a_full_spool_drops_what_comes_and_says_so(agent, monkeypatch):
     }
     for _ in range(5):
         assert (
-            once.answered("claude-code", json.dumps(stop).encode(), agent.room, time.time()) == {}
+            hook_main.answered("claude-code", json.dumps(stop).encode(), agent.room, time.time())
+            == {}
         )
     assert 3 == len(agent.room.waiting())
     assert 2 == Path(agent.room.log).read_text().count("not written down")

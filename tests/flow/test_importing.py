@@ -7,14 +7,14 @@ import json
 
 import pytest
 
-from reverie import importing
-from reverie.errors import BadInput
-from reverie.importing import jaato as jaato_files
-from reverie.importing import jcode as jcode_files
-from reverie.importing import plan, texts
-from reverie.importing.jcode import stem_of
-from reverie.kinds import kind_of
-from reverie.model import Filter
+from reverie.core.errors import BadInput
+from reverie.core.kinds import kind_of
+from reverie.core.model import Filter
+from reverie.porting import importers
+from reverie.porting.importers import foreign_texts, import_plan
+from reverie.porting.importers import jaato as jaato_files
+from reverie.porting.importers import jcode as jcode_files
+from reverie.porting.importers.jcode import stem_of
 from reverie.testing import memory
 from tests.helpers import crowd, invoked, opened, turn
 from tests.others import (
@@ -64,7 +64,7 @@ def source(request, tmp_path):
 def test_whose_it_is_is_found_out(source):
     """B108: without `--from`, by the look of it."""
     name, path = source
-    assert importing.format_of(path).name == name
+    assert importers.format_of(path).name == name
 
 
 def test_twice_adds_nothing(source, mind):
@@ -620,7 +620,7 @@ def test_a_conversation_is_learned_from(tmp_path):
 def test_a_page_is_cut_at_bullets_and_paragraphs():
     """C90: a bullet keeps what is indented below it; fences are not looked into."""
     page = "# A\n\none\ntwo\n\n- b1\n  more\n\n  still\n- b2\n\nafter\n\n```\n- code\n\n# no\n```\n"
-    assert [(one.line, one.heading, one.text) for one in texts.passages(page)] == [
+    assert [(one.line, one.heading, one.text) for one in foreign_texts.passages(page)] == [
         (3, "A", "one\ntwo"),
         (6, "A", "b1\n  more\n\n  still"),
         (10, "A", "b2"),
@@ -644,8 +644,8 @@ def test_nobody_waits_for_files_to_be_read_and_cleaned(home, tmp_path, monkeypat
             other.remember("Meanwhile.", space=SPACE)
             return memory_of(found, into)
 
-        memory_of = plan.memory_of
-        monkeypatch.setattr(plan, "memory_of", slow)
+        memory_of = import_plan.memory_of
+        monkeypatch.setattr(import_plan, "memory_of", slow)
         assert home.import_from(path, space=SPACE, dry_run=True).plan.kinds == {"fact": 1}
         assert home.import_from(path, space=SPACE).plan.kinds == {"fact": 1}
     assert home.stats().memories == 3
@@ -657,12 +657,12 @@ def test_what_somebody_else_takes_in_meanwhile_is_known(home, tmp_path, monkeypa
     with opened(home.settings.home) as other:
 
         def late(found, into):
-            monkeypatch.setattr(plan, "memory_of", memory_of)
+            monkeypatch.setattr(import_plan, "memory_of", memory_of)
             other.import_from(path, space=SPACE)
             return memory_of(found, into)
 
-        memory_of = plan.memory_of
-        monkeypatch.setattr(plan, "memory_of", late)
+        memory_of = import_plan.memory_of
+        monkeypatch.setattr(import_plan, "memory_of", late)
         done = home.import_from(path, space=SPACE)
     assert (done.plan.kinds, done.plan.known, home.stats().memories) == ({}, 1, 1)
 
@@ -1140,7 +1140,7 @@ def test_a_file_is_parsed_once(tmp_path, monkeypatch):
     again.
     """
     read, made = [], []
-    text_in, memory_of = texts.text_in, plan.memory_of
+    text_in, memory_of = foreign_texts.text_in, import_plan.memory_of
 
     def reading(path):
         read.append(path)
@@ -1152,7 +1152,7 @@ def test_a_file_is_parsed_once(tmp_path, monkeypatch):
 
     for module in (jcode_files, jaato_files):
         monkeypatch.setattr(module, "text_in", reading)
-    monkeypatch.setattr(plan, "memory_of", making)
+    monkeypatch.setattr(import_plan, "memory_of", making)
     for file in (put(tmp_path / "0.json", json.dumps(jcode_graph())), records(tmp_path, {})):
         run(tmp_path / "home", "import", str(file), "--space", SPACE)
     assert (len(read), len(made)) == (2, 3)

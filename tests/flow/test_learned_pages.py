@@ -10,9 +10,8 @@ from tests.flow.test_patterns_learned import MISSING, overcome, run
 @pytest.fixture
 def mind(tmp_path, clock):
     with memory(tmp_path / "home", now=clock, embedder="none") as mind:
-        mind.remember(
-            "Deploys go out on Tuesdays.", space=SPACE
-        )  # a page that lost all is taken for an accident
+        # a page that lost all is taken for an accident
+        mind.remember("Deploys go out on Tuesdays.", space=SPACE)
         yield mind
 
 

@@ -13,13 +13,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from reverie import background, config, conversation
-from reverie.config import Settings
-from reverie.errors import BadInput, NotFound
-from reverie.messages import Heard, Said, text_of
-from reverie.settle.learning import KNOWN
-from reverie.settle.preparing import focus
+from reverie.core import config
+from reverie.core.config import Settings
+from reverie.core.errors import BadInput, NotFound
+from reverie.extraction.turn_learning import KNOWN
+from reverie.injection import conversation_state
+from reverie.injection.prepare_block import focus
+from reverie.runtime import background_thread
 from reverie.testing import Blocked, memory, said
+from reverie.text.host_messages import Heard, Said, text_of
 from tests.helpers import crowd, turn
 
 pytestmark = pytest.mark.words_only
@@ -179,9 +181,9 @@ def test_the_end_of_a_process_does_not_wait_for_a_model(clock, tmp_path):
 
 def test_one_bad_turn_does_not_block_the_log(mind, monkeypatch):
     """It is replaced by a failure; those before and after it are written."""
-    real = conversation.event_of
+    real = conversation_state.event_of
     monkeypatch.setattr(
-        conversation,
+        conversation_state,
         "event_of",
         lambda turn, *more: 1 / 0 if turn.said[0].text == "bad" else real(turn, *more),
     )
@@ -376,7 +378,7 @@ def test_what_counts_no_longer_is_not_injected(mind, clock, away):
 def test_what_goes_while_it_is_prepared_is_not_injected(mind, clock, monkeypatch):
     """Found, then purged, then offered: not given."""
     heron = mind.remember(HERON, space=SPACE)
-    real = background.prepare
+    real = background_thread.prepare
 
     def slow(*args):
         found = real(*args)
@@ -384,7 +386,7 @@ def test_what_goes_while_it_is_prepared_is_not_injected(mind, clock, monkeypatch
             mind.purge(heron.id)
         return found
 
-    monkeypatch.setattr(background, "prepare", slow)
+    monkeypatch.setattr(background_thread, "prepare", slow)
     with mind.companion(f"{SPACE}/s1") as companion:
         turn(companion, CHAT)
         clock.tick(60)

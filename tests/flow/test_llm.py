@@ -8,8 +8,9 @@ import socket
 import pytest
 
 import reverie
-from reverie.errors import BadInput
-from reverie.llm import (
+from reverie.core.errors import BadInput
+from reverie.llm import open_llm
+from reverie.llm.language_model import (
     BUSY,
     DOWN,
     EMPTY,
@@ -23,12 +24,11 @@ from reverie.llm import (
     BadAnswer,
     Request,
     address,
-    open_llm,
 )
-from reverie.llm.asking import fenced
-from reverie.llm.spending import META, Limits
+from reverie.llm.prompt_format import fenced
+from reverie.llm.spending_limits import META, Limits
 from reverie.privacy import redact
-from reverie.store import open_store
+from reverie.storage import open_store
 from reverie.testing import Clock, memory
 from tests.scripted import TOKENS, Raw, Slow, Status, scripted
 
@@ -350,7 +350,7 @@ def test_a_setting_that_names_no_model(setting):
 def memory_settings(**values):
     from pathlib import Path
 
-    from reverie.config import Settings
+    from reverie.core.config import Settings
 
     return Settings(home=Path("reverie-testing"), embedder="toy", **values)
 

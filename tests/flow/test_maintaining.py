@@ -5,13 +5,13 @@ later, nothing lost.
 
 import pytest
 
-from reverie.lifecycle.usage import SUGGESTED
-from reverie.messages import Said
-from reverie.model import Event, lineage
-from reverie.search import Query
-from reverie.settle.gaps import FOR, asks, unanswered
-from reverie.settle.maintaining import CLUSTERS, CLUSTERS_EVERY, clusters_due
+from reverie.core.model import Event, lineage
+from reverie.extraction.knowledge_gaps import FOR, asks, unanswered
+from reverie.extraction.retrieval_feedback import CLUSTERS, CLUSTERS_EVERY, clusters_due
+from reverie.memory.usage_signals import SUGGESTED
+from reverie.retrieval.search_query import Query
 from reverie.testing import said
+from reverie.text.host_messages import Said
 from tests.helpers import crowd
 
 pytestmark = pytest.mark.words_only

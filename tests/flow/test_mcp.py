@@ -21,9 +21,9 @@ import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from reverie import config
-from reverie.surfaces.mcp.room import Room
-from reverie.surfaces.mcp.serve import PROFILES, build
+from reverie.core import config
+from reverie.interfaces.mcp.server import PROFILES, build
+from reverie.interfaces.mcp.tool_context import Room
 from reverie.testing import SPACE, Absent, Blocked, Counting
 from tests.helpers import invoked, opened, toy_home, until
 
@@ -884,7 +884,7 @@ def test_no_tool_waits_for_a_model(room, monkeypatch):
     assert one(server, "recall", query="staging heron")["memories"] and room.mode() == "words"
     room.mind.embedder = Counting()
     assert room.mode() == "words"
-    monkeypatch.setattr("reverie.surfaces.mcp.room.AGAIN", 0.0)
+    monkeypatch.setattr("reverie.interfaces.mcp.tool_context.AGAIN", 0.0)
     until(lambda: room.mode() == "auto")  # it is tried for again, some time later
 
 
@@ -903,14 +903,14 @@ def test_what_is_switched_off_is_off_in_a_server_that_runs(room):
 def test_the_extra_is_named_when_it_is_missing(home, monkeypatch):
     """Without the package mcp the command says what to install."""
     for name in list(sys.modules):
-        if name.startswith("reverie.surfaces.mcp"):
+        if name.startswith("reverie.interfaces.mcp"):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
     assert "pip install 'reverie[mcp]'" in invoked("mcp", code=11).stderr
 
 
 def test_a_profile_that_is_none(room):
-    from reverie.errors import BadInput
+    from reverie.core.errors import BadInput
 
     with pytest.raises(BadInput, match="unified, jcode, files, tags, anthropic"):
         build(room, "other")

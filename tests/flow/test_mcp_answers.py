@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed")
 
-from reverie.surfaces.mcp.serve import PROFILES, build
+from reverie.interfaces.mcp.server import PROFILES, build
 from reverie.testing import SPACE
 from tests.flow.test_mcp import HELLO, TOKEN, environment, home, one, over, room  # noqa: F401 - fixtures
 from tests.helpers import until

@@ -9,12 +9,11 @@ import threading
 
 import pytest
 
-from reverie import clock as real
-from reverie.errors import BadInput
-from reverie.mirror import swapping, written
-from reverie.mirror.files import Folder, folder_name
-from reverie.model import Filter
-from reverie.settle import mirroring
+from reverie.core import clock as real
+from reverie.core.errors import BadInput
+from reverie.core.model import Filter
+from reverie.mirror import base_copy, file_exchange, mirror_sync
+from reverie.mirror.mirror_folder import Folder, folder_name
 from reverie.testing import SPACE, memory, said
 from tests.helpers import invoked, opened, toy_home, until
 
@@ -425,7 +424,7 @@ def test_a_buffer_from_before_takes_nothing_back(mind):
 
 def test_a_buffer_older_than_all_known_states_is_asked_about(mind, monkeypatch):
     """It turns nothing back, and what may have been written since is not forgotten unasked."""
-    monkeypatch.setattr(written, "KEPT", 2)
+    monkeypatch.setattr(base_copy, "KEPT", 2)
     one, other = (mind.remember(words, space=SPACE) for words in ("Port is 80.", "Editor: vim."))
     sync(mind)
     buffer = text(mind)
@@ -499,7 +498,7 @@ def test_many_lines_gone_are_asked_about(mind, left):
     assert sync(mind).questions
     mind.settle()
     assert len(alive(mind)) == 40
-    assert len(mirroring.questions(mind.settings, mind.store)) == 1
+    assert len(mirror_sync.questions(mind.settings, mind.store)) == 1
     assert [] == mind.verify()
 
     assert not sync(mind, forget=False).questions
@@ -509,7 +508,7 @@ def test_many_lines_gone_are_asked_about(mind, left):
     harm()
     done = sync(mind, forget=True)
     assert done.forgotten == 40 - len(alive(mind)) >= 11
-    assert mirroring.questions(mind.settings, mind.store) == []
+    assert mirror_sync.questions(mind.settings, mind.store) == []
     assert {item.text for item in made} >= alive(mind).keys()
     assert [] == mind.verify()
 
@@ -687,7 +686,7 @@ def test_a_folder_that_cannot_be_written_is_said_and_caught_up(mind, monkeypatch
     sync(mind)
     mind.remember("Another.", space=SPACE)
     with monkeypatch.context() as denied:  # root may write anywhere, so the refusal is made up
-        denied.setattr("reverie.mirror.files.replace", refuse)
+        denied.setattr("reverie.mirror.mirror_folder.replace", refuse)
         done = sync(mind)
     assert "Check who may write" in done.troubles[0]
     sync(mind)
@@ -723,7 +722,9 @@ def test_a_page_altered_while_it_is_being_written_is_read_again(mind, monkeypatc
     assert [] == mind.verify()
 
 
-@pytest.mark.skipif(swapping.renameat2() is None, reason="this system cannot exchange two files")
+@pytest.mark.skipif(
+    file_exchange.renameat2() is None, reason="this system cannot exchange two files"
+)
 @pytest.mark.parametrize("in_place", [False, True])
 def test_a_save_in_the_very_moment_of_writing_is_not_lost(mind, monkeypatch, in_place):
     """Between the last look at a page and its replacement somebody saves, by renaming or in place:
@@ -732,7 +733,7 @@ def test_a_save_in_the_very_moment_of_writing_is_not_lost(mind, monkeypatch, in_
     mind.remember("A fact.", space=SPACE)
     sync(mind)
     mind.remember("The program's.", space=SPACE)
-    real_rename, opened_files = swapping.renamed, []
+    real_rename, opened_files = file_exchange.renamed, []
 
     def renamed(*names):
         if not opened_files:
@@ -745,7 +746,7 @@ def test_a_save_in_the_very_moment_of_writing_is_not_lost(mind, monkeypatch, in_
                 file.write("- Saved just now.\n")
         real_rename(*names)
 
-    monkeypatch.setattr(swapping, "renamed", renamed)
+    monkeypatch.setattr(file_exchange, "renamed", renamed)
     sync(mind)
 
     assert alive(mind).keys() == {"A fact.", "The program's.", "Saved just now."}

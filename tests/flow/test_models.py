@@ -5,9 +5,9 @@ anew.
 import numpy as np
 
 import reverie
-from reverie.config import Settings
-from reverie.embed.toy import Toy
-from reverie.errors import ModelUnavailable
+from reverie.core.config import Settings
+from reverie.core.errors import ModelUnavailable
+from reverie.embedding.toy import Toy
 from reverie.testing import Counting
 
 

@@ -13,21 +13,21 @@ from pathlib import Path
 
 import pytest
 
-from reverie import clock as real
-from reverie import config
-from reverie.adapters.beside import Beside
-from reverie.errors import BadInput, Disabled
-from reverie.lifecycle.transfer import VERSION
-from reverie.messages import MOST_CHARS
-from reverie.passages import SPARE
-from reverie.privacy.sensitive import MARK
-from reverie.settle import LEASE, LEASE_SECONDS
-from reverie.surfaces.detached import lives
-from reverie.surfaces.hooks import once
-from reverie.surfaces.hooks.desk import Desk
-from reverie.surfaces.hooks.places import Places
-from reverie.surfaces.mcp.room import Room
+from reverie.core import clock as real
+from reverie.core import config
+from reverie.core.errors import BadInput, Disabled
+from reverie.core.private_passages import SPARE
+from reverie.interfaces.frameworks.agent_loop import Beside
+from reverie.interfaces.hooks import hook_main
+from reverie.interfaces.hooks.hook_consumer import Desk
+from reverie.interfaces.hooks.spool import Places
+from reverie.interfaces.mcp.tool_context import Room
+from reverie.interfaces.worker_start import lives
+from reverie.pipeline.leases import LEASE, LEASE_SECONDS
+from reverie.porting.export_validation import VERSION
+from reverie.privacy.sensitive_files import MARK
 from reverie.testing import Counting, memory, said
+from reverie.text.host_messages import MOST_CHARS
 from tests.helpers import invoked, toy_home, until
 from tests.scripted import scripted
 
@@ -507,7 +507,7 @@ class Agent:
             "hook_event_name": event,
             **fields,
         }
-        return once.answered("claude-code", json.dumps(payload).encode(), self.room, now)
+        return hook_main.answered("claude-code", json.dumps(payload).encode(), self.room, now)
 
     def tool(self, name, given, answered, session="s1", event="PostToolUse"):
         answer = (
@@ -642,7 +642,13 @@ def test_a_running_worker_obeys(agent, monkeypatch):
     """
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     config.save(config.load(agent.home), idle=2.0)
-    run = [sys.executable, "-I", "-S", str(Path(once.__file__).with_name("run.py")), "claude-code"]
+    run = [
+        sys.executable,
+        "-I",
+        "-S",
+        str(Path(hook_main.__file__).with_name("run.py")),
+        "claude-code",
+    ]
 
     def tell(event, session, **fields):
         given = json.dumps(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reverie.errors import BadInput, ReverieError
-from reverie.surfaces.notebook import Notebook
+from reverie.core.errors import BadInput, ReverieError
+from reverie.interfaces.memory_folder import Notebook
 from reverie.testing import SPACE
 
 pytestmark = pytest.mark.words_only

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.errors import BadInput
+from reverie.core.errors import BadInput
 from reverie.testing import SPACE, memory
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3

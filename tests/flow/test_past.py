@@ -4,7 +4,7 @@ from datetime import date, datetime
 
 import pytest
 
-from reverie.errors import BadInput
+from reverie.core.errors import BadInput
 from reverie.testing import SPACE
 
 DAY = 86_400.0

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from reverie.errors import BadInput
-from reverie.kinds import is_ripe
+from reverie.core.errors import BadInput
+from reverie.core.kinds import is_ripe
 from reverie.testing import SPACE, memory
 from tests.helpers import at_once
 

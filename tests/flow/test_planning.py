@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from reverie.errors import BadInput, Disabled, NotFound
+from reverie.core.errors import BadInput, Disabled, NotFound
 from reverie.testing import SPACE, Counting, memory
 from tests.flow.test_patterns_learned import commit, git
 from tests.helpers import invoked, toy_home

@@ -2,10 +2,10 @@
 
 import pytest
 
-from reverie.errors import BadInput
-from reverie.lifecycle.procedure import record_of
-from reverie.model import Event
-from reverie.search.shape import prior
+from reverie.core.errors import BadInput
+from reverie.core.model import Event
+from reverie.memory.procedure import record_of
+from reverie.retrieval.rescoring import prior
 from reverie.testing import SPACE
 
 
@@ -174,8 +174,8 @@ def test_a_tool_waits_for_patterns_a_tenth_of_a_second(mind, monkeypatch):
     never = mind.remember("Never drop prod", space=SPACE, kind="negative", triggers=["re:prod"])
     mind.remember("Prod is in Paris", space=SPACE, triggers=["re:prod"])
     clock = iter(range(1_000))
-    monkeypatch.setattr("reverie.search.triggers.ticks", lambda: next(clock))
-    monkeypatch.setattr("reverie.search.ticks", lambda: 2 - 0.1)
+    monkeypatch.setattr("reverie.retrieval.trigger_search.ticks", lambda: next(clock))
+    monkeypatch.setattr("reverie.retrieval.ticks", lambda: 2 - 0.1)
     found = mind.warnings("Bash", "psql prod", space=SPACE)
     assert [never.id] == [hit.memory.id for hit in found]
     assert 1 == found.untried

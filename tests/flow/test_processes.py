@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from reverie.clock import now
+from reverie.core.clock import now
 from reverie.testing import memory
 
 PROCESSES, SETTLERS, OPERATIONS = 8, 2, 2_000

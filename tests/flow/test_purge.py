@@ -12,8 +12,8 @@ from contextlib import closing, suppress
 
 import pytest
 
-from reverie.settle import scrubbing
-from reverie.surfaces.hooks.places import Places, write
+from reverie.erasure import interruptions, unfinished
+from reverie.interfaces.hooks.spool import Places, write
 from reverie.testing import SPACE, memory, said
 from tests.helpers import invoked
 from tests.lived import holding
@@ -158,11 +158,11 @@ def test_while_another_process_has_it_open(tmp_path, mind, how):
         assert purged.unreached == (() if how == "open" else (path,))
         assert (
             bool(holding(tmp_path / "home", *WORDS))
-            == scrubbing.waits(mind.work)
+            == interruptions.waits(mind.work)
             == (how == "holding")
         )
         other.stdin.write("\n")
-    assert scrubbing.finished(mind.work)
+    assert unfinished.finished(mind.work)
     assert holding(tmp_path / "home", *WORDS) == []
 
 

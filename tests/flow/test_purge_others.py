@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from reverie.errors import StoreBusy
-from reverie.settle import purging, scrubbing
-from reverie.settle.mirroring import MIRROR
-from reverie.surfaces.hooks.places import Places, write
+from reverie.core.errors import StoreBusy
+from reverie.erasure import interruptions, purge, unfinished
+from reverie.interfaces.hooks.spool import Places, write
+from reverie.mirror.mirror_sync import MIRROR
 from reverie.testing import SPACE, memory
 from tests.lived import holding
 
@@ -338,15 +338,15 @@ def test_a_purge_that_was_killed_is_finished(mind, clock, home, tmp_path, monkey
         def killed(*_a, **_k):
             raise KeyboardInterrupt
 
-        patch.setattr(purging, "unfiled", killed)
-        patch.setattr(purging, "unlaid", killed)
-        patch.setattr("reverie.settle.mirroring.erased", killed)
+        patch.setattr(purge, "unfiled", killed)
+        patch.setattr(purge, "unlaid", killed)
+        patch.setattr("reverie.mirror.mirror_sync.erased", killed)
         with pytest.raises(KeyboardInterrupt):
             mind.purge(gone.id)
-    assert scrubbing.waits(mind.work)
+    assert interruptions.waits(mind.work)
     in_step(mind, clock)
     assert [m.id for m in mind.browse(space=SPACE)] == [other.id]
-    assert scrubbing.finished(mind.work)
+    assert unfinished.finished(mind.work)
     in_step(mind, clock)
     assert holding(home, *WORDS) == []
     assert [m.id for m in mind.browse(space=SPACE)] == [other.id]
@@ -359,7 +359,7 @@ def test_a_busy_mirror_is_no_false_word(mind, clock, home, monkeypatch):
     gone = mind.remember(TEXT, space=SPACE)
     mind.mirror()
     monkeypatch.setattr(
-        "reverie.settle.leases.leased.__wrapped__.__kwdefaults__",
+        "reverie.pipeline.leases.leased.__wrapped__.__kwdefaults__",
         {"seconds": 30.0, "patience": 0.2},
     )
     assert mind.store.acquire(MIRROR, "other", 30.0, clock())
@@ -368,5 +368,5 @@ def test_a_busy_mirror_is_no_false_word(mind, clock, home, monkeypatch):
     except StoreBusy:
         assert mind.get([gone.id])
     else:
-        assert purged.unreached and scrubbing.waits(mind.work)
+        assert purged.unreached and interruptions.waits(mind.work)
     mind.store.release(MIRROR, "other")

@@ -14,14 +14,15 @@ import pytest
 
 from bench.reconcile.data import fifties, restatements
 from bench.reconcile.through import passed
-from reverie.errors import BadInput, Conflict
-from reverie.lifecycle.extract import gleaned
-from reverie.mind import Mind
-from reverie.settle import LEASE, READERS, one_step, work_left
-from reverie.settle.decided import settled_pairs
-from reverie.settle.neighbours import FLOOR, nearest
-from reverie.settle.reconciling import PATIENCE
-from reverie.store.columns import Shard
+from reverie.core.errors import BadInput, Conflict
+from reverie.extraction.rule_extraction import gleaned
+from reverie.pipeline.decided_pairs import settled_pairs
+from reverie.pipeline.leases import LEASE
+from reverie.reconciliation.neighbour_lookup import FLOOR, nearest
+from reverie.reconciliation.reconcile_reader import PATIENCE
+from reverie.runtime.mind import Mind
+from reverie.runtime.settle import READERS, one_step, work_left
+from reverie.storage.column_cache import Shard
 from reverie.testing import Absent, memory, said
 from tests.helpers import at_once, until
 
@@ -59,7 +60,7 @@ def copied(mind):
 @pytest.fixture(scope="module")
 def model():
     """The real model; its files are fetched once."""
-    from reverie.embed import open_embedder
+    from reverie.embedding import open_embedder
 
     kept = os.environ.get("REVERIE_TEST_CACHE")
     if not kept:
@@ -488,13 +489,13 @@ def test_who_forgets_meanwhile_is_heeded(clock, monkeypatch):
     """What a decision rests on is looked at again: a memory that was just forgotten takes nothing
     in (CC-13, X45).
     """
-    from reverie.settle import reconciling
+    from reverie.reconciliation import reconcile_reader
 
     with memory(now=clock) as mind:
         one = keep(mind, TABS)
         mind.settle()
         two = keep(mind, TABS)
-        decide, times = reconciling.reconciled, []
+        decide, times = reconcile_reader.reconciled, []
 
         def meanwhile(work, event):
             decision = decide(work, event)
@@ -504,7 +505,7 @@ def test_who_forgets_meanwhile_is_heeded(clock, monkeypatch):
             return decision
 
         monkeypatch.setattr(
-            "reverie.settle.READERS",
+            "reverie.runtime.settle.READERS",
             tuple(
                 reader._replace(decide=meanwhile) if reader.name == "reconcile" else reader
                 for reader in READERS
@@ -663,7 +664,7 @@ def test_the_nearest_of_many(monkeypatch):
     """Block by block the same is found as by comparing all with all; what came later or is left out
     is not.
     """
-    monkeypatch.setattr("reverie.settle.neighbours.BLOCK", 7)
+    monkeypatch.setattr("reverie.reconciliation.neighbour_lookup.BLOCK", 7)
     rng = np.random.default_rng(1)
     shard = Shard(8)
     for n in range(40):
@@ -693,7 +694,7 @@ def test_review_on_the_command_line(tmp_path, monkeypatch):
     """
     from typer.testing import CliRunner
 
-    from reverie.surfaces.cli import app
+    from reverie.interfaces.cli.app import app
 
     home = tmp_path / "home"
     home.mkdir()

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from reverie.errors import BadInput, StoreBusy
+from reverie.core.errors import BadInput, StoreBusy
 from reverie.testing import SPACE, memory
 from tests.helpers import until
 

@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
-from reverie import kinds
-from reverie.errors import BadInput, Disabled, NotFound
-from reverie.lifecycle.extract import gleaned
-from reverie.lifecycle.procedure import record_of
-from reverie.settle import sleeping
+from reverie.consolidation import pass_iteration
+from reverie.core import kinds
+from reverie.core.errors import BadInput, Disabled, NotFound
+from reverie.extraction.rule_extraction import gleaned
+from reverie.memory.procedure import record_of
 from reverie.testing import SPACE, memory, said
 from tests.helpers import invoked, toy_home, turn
 
@@ -588,7 +588,7 @@ def test_a_full_type_loses_the_least_retained(mind, clock, monkeypatch):
     restore brings back.
     """
     monkeypatch.setattr(
-        sleeping.rounds, "CAPACITY", {**dict.fromkeys(kinds.TYPES, 5), "episodic": 3}
+        pass_iteration, "CAPACITY", {**dict.fromkeys(kinds.TYPES, 5), "episodic": 3}
     )
     old, *others = (
         mind.recount(f"Episode number {n}", when=clock() - (9 - n) * DAY, space=SPACE)

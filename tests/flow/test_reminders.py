@@ -7,11 +7,11 @@ import json
 
 import pytest
 
-from reverie.attention import FRESH_FOR
-from reverie.errors import BadInput, Disabled
-from reverie.lifecycle.intention import altered, reminder_of
-from reverie.model import Event
-from reverie.settle.reminding import CLAIM
+from reverie.context_window.injection_history import FRESH_FOR
+from reverie.core.errors import BadInput, Disabled
+from reverie.core.model import Event
+from reverie.injection.due_reminders import CLAIM
+from reverie.memory.intention import altered, reminder_of
 from reverie.testing import SPACE, memory, said
 from tests.helpers import invoked, toy_home, turn
 
@@ -493,7 +493,7 @@ def test_a_turn_is_not_lost_for_its_reminder(mind, clock, monkeypatch):
     def broken(*_):
         raise OverflowError("date value out of range")
 
-    monkeypatch.setattr("reverie.background.fire", broken)
+    monkeypatch.setattr("reverie.runtime.background_thread.fire", broken)
     with mind.companion(f"{SPACE}/s1") as companion:
         assert given([turn(companion, "hello")]) == ["Call Ann"]
     assert [

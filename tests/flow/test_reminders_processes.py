@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from reverie.clock import now
-from reverie.settle.reminding import CLAIM
+from reverie.core.clock import now
+from reverie.injection.due_reminders import CLAIM
 from reverie.testing import SPACE, Clock, memory, said
 
 REMINDERS, PROCESSES = 60, 4

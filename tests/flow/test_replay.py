@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import reverie
-from reverie.config import Settings
-from reverie.embed.toy import Toy
+from reverie.core.config import Settings
+from reverie.embedding.toy import Toy
 from tests.helpers import invoked, toy_home
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -206,7 +206,7 @@ def test_the_tour_without_a_history_says_so(run, tmp_path, monkeypatch):
 
 def test_the_tour_without_its_examples_says_so(run, tmp_path, monkeypatch):
     """Installed from a wheel, the samples are not there."""
-    from reverie.surfaces import tour
+    from reverie.interfaces.cli import tour
 
     monkeypatch.setattr(tour, "__file__", str(tmp_path / "a/b/c/d/tour.py"))
     monkeypatch.chdir(tmp_path)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.errors import BadTranscript
-from reverie.surfaces.importers.transcripts import read
+from reverie.core.errors import BadTranscript
+from reverie.porting.transcript_formats import read
 
 OPENAI = [
     {"role": "system", "content": "be kind"},

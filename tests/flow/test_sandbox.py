@@ -11,12 +11,12 @@ import sys
 import pytest
 
 import reverie
-from reverie import config
-from reverie.config import Settings
-from reverie.environment import SANDBOX
-from reverie.surfaces.detached import lives
-from reverie.surfaces.hooks.places import Places
-from reverie.surfaces.wiring.command import launcher
+from reverie.core import config
+from reverie.core.config import Settings
+from reverie.core.environment import SANDBOX
+from reverie.interfaces.hooks.spool import Places
+from reverie.interfaces.install.hook_line import launcher
+from reverie.interfaces.worker_start import lives
 from reverie.testing import memory
 from tests.helpers import toy_home, until
 

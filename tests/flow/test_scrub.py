@@ -11,9 +11,9 @@ from contextlib import closing
 
 import pytest
 
-from reverie.errors import BadInput
-from reverie.settle import scrubbing
-from reverie.store.sqlite.scrub import FIXED, TABLES
+from reverie.core.errors import BadInput
+from reverie.erasure import interruptions, unfinished
+from reverie.storage.sqlite.text_scan import FIXED, TABLES
 from reverie.testing import SPACE, memory
 from tests.helpers import invoked, until
 from tests.lived import holding, live, unknowing
@@ -171,9 +171,9 @@ def test_stopped_it_keeps_what_it_did_and_goes_on(old, home, clock):
         with pytest.raises(KeyboardInterrupt):
             mind.scrub(write=True, on=stop)
         assert SECRET not in mind.get([old])[0].text and holding(home, SECRET)
-        assert scrubbing.waits(mind.work)
+        assert interruptions.waits(mind.work)
         mind.scrub(write=True, copies=True)
-        assert holding(home, SECRET) == [] and not scrubbing.waits(mind.work)
+        assert holding(home, SECRET) == [] and not interruptions.waits(mind.work)
         assert mind.verify() == []
 
 
@@ -187,8 +187,8 @@ def test_a_reader_is_named_and_the_worker_does_the_rest(old, home, clock):
             db.execute("select count(*) from memory").fetchone()
             done = mind.scrub(write=True, copies=True)
             assert done.unreached == (home / "reverie.db",) and done.holds
-        assert scrubbing.waits(mind.work) and scrubbing.finished(mind.work)
-        assert not scrubbing.waits(mind.work)
+        assert interruptions.waits(mind.work) and unfinished.finished(mind.work)
+        assert not interruptions.waits(mind.work)
         assert holding(home, SECRET) == []
 
 
@@ -216,7 +216,7 @@ def test_others_go_on_writing(old, home, clock):
         done = mind.scrub(write=True, copies=True)
         assert other.wait(60) == 0
         assert done.written
-        until(lambda: scrubbing.finished(mind.work))
+        until(lambda: unfinished.finished(mind.work))
         assert holding(home, SECRET) == []
         assert (
             sum("another process" in one.text for one in mind.browse(space=SPACE, limit=200)) == 60

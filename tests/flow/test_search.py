@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 
 import reverie
-from reverie.config import Settings
-from reverie.embed.toy import Toy
-from reverie.model import Add, Retire, Revise, lineage
-from reverie.search import Query, search
-from reverie.search.ranked import FUSIONS
-from reverie.search.triggers import met
-from reverie.store import OPENERS, open_store
+from reverie.core.config import Settings
+from reverie.core.model import Add, Retire, Revise, lineage
+from reverie.embedding.toy import Toy
+from reverie.retrieval import search
+from reverie.retrieval.hybrid_search import FUSIONS
+from reverie.retrieval.search_query import Query
+from reverie.retrieval.trigger_search import met
+from reverie.storage import OPENERS, open_store
 from reverie.testing import NOON, SPACE, a_memory, an_event
-from reverie.words import fingerprint
+from reverie.text.tokenization import fingerprint
 from tests.helpers import at_once
 
 MODEL = "model/1"
@@ -224,7 +225,7 @@ def test_store_and_ranking_can_be_exchanged(monkeypatch, tmp_path):
             asked.append(name)
             return getattr(self.inner, name)
 
-    monkeypatch.setitem(sys.modules, "reverie.store.elsewhere", SimpleNamespace(open=Elsewhere))
+    monkeypatch.setitem(sys.modules, "reverie.storage.elsewhere", SimpleNamespace(open=Elsewhere))
     monkeypatch.setitem(OPENERS, "elsewhere", "elsewhere")
     monkeypatch.setitem(FUSIONS, "rrf", lambda _query, pool: (pool.length / 100).astype(np.float32))
     with reverie.open(

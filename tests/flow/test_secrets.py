@@ -5,11 +5,11 @@ text is cut.
 
 import pytest
 
-from reverie.lifecycle.experience.deeds import MOST_LABEL, MOST_TEXT, MOST_VALUE
-from reverie.messages import HEAD, MOST_CHARS, TAIL
-from reverie.passages import GAP, SPARE
-from reverie.settle.spoken import shortened
+from reverie.activity.activity_events import MOST_LABEL, MOST_TEXT, MOST_VALUE
+from reverie.core.private_passages import GAP, SPARE
+from reverie.privacy.message_redaction import shortened
 from reverie.testing import Counting, memory, said
+from reverie.text.host_messages import HEAD, MOST_CHARS, TAIL
 
 SPACE = "me/demo"
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"

@@ -10,9 +10,9 @@ import re
 import pytest
 
 from bench.privacy.cases import SHAPES, _draw
-from reverie import config
-from reverie.adapters.beside import Beside
-from reverie.errors import BadInput
+from reverie.core import config
+from reverie.core.errors import BadInput
+from reverie.interfaces.frameworks.agent_loop import Beside
 from reverie.testing import SPACE, memory, said
 from tests import others
 from tests.flow.test_hooks import Host
@@ -254,7 +254,7 @@ def test_no_hook_keeps_a_secret(tmp_path):
     """A106, B119: every event of a host; before the desk has taken it in, the spool, and after it
     the store.
     """
-    from reverie.surfaces.hooks.desk import Desk
+    from reverie.interfaces.hooks.hook_consumer import Desk
 
     home, project = toy_home(tmp_path), tmp_path / "project"
     (project / ".git").mkdir(parents=True)
@@ -330,8 +330,8 @@ CALLS = {
 def test_no_tool_set_keeps_a_secret(tmp_path, profile):
     """A106, B119: the tools of every MCP profile, over the SDK's own client."""
     pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed")
-    from reverie.surfaces.mcp.room import Room
-    from reverie.surfaces.mcp.serve import build
+    from reverie.interfaces.mcp.server import build
+    from reverie.interfaces.mcp.tool_context import Room
     from tests.flow.test_mcp import answers
 
     home = toy_home(tmp_path)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.errors import BadInput, NotFound
-from reverie.mirror import jsonl
+from reverie.core.errors import BadInput, NotFound
+from reverie.mirror import shared_lines
 from reverie.testing import SPACE, memory
 from tests.helpers import invoked, toy_home
 
@@ -440,7 +440,7 @@ def test_where_the_file_is_unless_one_says(tmp_path, monkeypatch):
 def test_a_page_is_written_as_it_was_read():
     """Taking nothing in and having nothing to say alters no line."""
     text = "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in JAATO)
-    assert jsonl.merged(jsonl.read(text.encode()), (), frozenset()).text == text
+    assert shared_lines.merged(shared_lines.read(text.encode()), (), frozenset()).text == text
 
 
 RECORDS = st.fixed_dictionaries(
@@ -460,11 +460,11 @@ def test_any_file_can_be_read(some, noise):
     """Nothing is too odd to be read; what is read is written as it stood; saying it again alters
     nothing (CC-9).
     """
-    page = jsonl.read("\n".join(some).encode("utf-8", "replace") + b"\n" + noise)
-    again = jsonl.read(page.text.encode())
+    page = shared_lines.read("\n".join(some).encode("utf-8", "replace") + b"\n" + noise)
+    again = shared_lines.read(page.text.encode())
     assert again.text == page.text and len(again.lines) == len(page.lines)
     for record in page.records.values():
-        jsonl.fields_of(record, ZONE)
-    told = jsonl.merged(page, page.records.values(), frozenset())
+        shared_lines.fields_of(record, ZONE)
+    told = shared_lines.merged(page, page.records.values(), frozenset())
     assert told.records.keys() == page.records.keys()
-    assert jsonl.merged(told, page.records.values(), frozenset()) == told
+    assert shared_lines.merged(told, page.records.values(), frozenset()) == told

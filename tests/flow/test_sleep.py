@@ -14,17 +14,19 @@ import pytest
 
 from bench.common import Given
 from bench.sleep import DAY, NOW, filled, mixed
-from reverie import settle
-from reverie.config import Settings
-from reverie.errors import BadInput, NotFound
-from reverie.lifecycle.sleep import PASSES, SAFE
-from reverie.model import Edge, Event, Filter, Link
-from reverie.settle import LEASE, sleeping, waking
-from reverie.settle.bedtime import NOTE, SLEPT_AT, Outlook, due, nap, outlook, passes_of
-from reverie.settle.embedding import embed_waiting
-from reverie.settle.maintaining import CLUSTERS, CLUSTERS_EVERY
-from reverie.settle.sleeping import batches
-from reverie.settle.sleeping.run import ASLEEP
+from reverie.consolidation import batch_commit, sleep_loop, undo_sleep
+from reverie.consolidation.scheduled_sleep import nap
+from reverie.consolidation.sleep_passes import PASSES, SAFE
+from reverie.consolidation.sleep_run import ASLEEP
+from reverie.consolidation.sleep_schedule import NOTE, SLEPT_AT, Outlook, due, outlook, passes_of
+from reverie.core.config import Settings
+from reverie.core.errors import BadInput, NotFound
+from reverie.core.model import Edge, Event, Filter, Link
+from reverie.extraction.retrieval_feedback import CLUSTERS, CLUSTERS_EVERY
+from reverie.pipeline.leases import LEASE
+from reverie.pipeline.pending_vectors import embed_waiting
+from reverie.runtime import settle
+from reverie.runtime.settle import event_queue
 from reverie.testing import NOON, Clock, memory
 
 SPACE = "me/demo"
@@ -94,7 +96,7 @@ def test_an_interrupted_run_goes_on_and_is_taken_back_as_one(night, monkeypatch)
     back.
     """
     filled_mind(night)
-    before, whole = state(night), batches.made
+    before, whole = state(night), batch_commit.made
     calls = iter(range(100))
 
     def dying(*args):
@@ -102,10 +104,10 @@ def test_an_interrupted_run_goes_on_and_is_taken_back_as_one(night, monkeypatch)
             raise KeyboardInterrupt
         return whole(*args)
 
-    monkeypatch.setattr(batches, "made", dying)
+    monkeypatch.setattr(batch_commit, "made", dying)
     with pytest.raises(KeyboardInterrupt):
         night.sleep()
-    monkeypatch.setattr(batches, "made", whole)
+    monkeypatch.setattr(batch_commit, "made", whole)
     assert night.store.holder(LEASE, NOW) is None
     assert [] == night.verify()
     slept = night.sleep()
@@ -119,17 +121,17 @@ def test_undo_goes_on_where_it_was_interrupted(night, monkeypatch):
     filled_mind(night)
     before = state(night)
     slept = night.sleep()
-    whole, calls = waking.take_back, iter(range(100))
+    whole, calls = undo_sleep.take_back, iter(range(100))
 
     def dying(*args, **more):
         if next(calls) == 3:
             raise KeyboardInterrupt
         whole(*args, **more)
 
-    monkeypatch.setattr(waking, "take_back", dying)
+    monkeypatch.setattr(undo_sleep, "take_back", dying)
     with pytest.raises(KeyboardInterrupt):
         night.undo(slept.run)
-    monkeypatch.setattr(waking, "take_back", whole)
+    monkeypatch.setattr(undo_sleep, "take_back", whole)
     night.undo(slept.run)
     assert state(night) == before
     with pytest.raises(NotFound, match="already"):
@@ -183,7 +185,7 @@ def test_the_archive_is_listed_and_gives_back(night):
 
 def test_no_transaction_is_large(night, monkeypatch):
     """X21: what one transaction changes is bounded, whatever there is to do."""
-    monkeypatch.setattr(batches, "MOST", 20)
+    monkeypatch.setattr(batch_commit, "MOST", 20)
     filled_mind(night)
     night.sleep()
     for event in night.store.events(verbs=("sleep",), limit=10_000):
@@ -195,7 +197,7 @@ def test_what_a_decision_rests_on_is_read_again(night, monkeypatch):
     overruled.
     """
     filled_mind(night, 100)
-    whole = batches.allowed
+    whole = batch_commit.allowed
     altered: list[str] = []
 
     def meddling(run, steps):
@@ -205,7 +207,7 @@ def test_what_a_decision_rests_on_is_read_again(night, monkeypatch):
             night.feedback(id, helpful=True)
         return whole(run, steps)
 
-    monkeypatch.setattr(batches, "allowed", meddling)
+    monkeypatch.setattr(batch_commit, "allowed", meddling)
     night.sleep(["merge"])
     found = night.get(altered)[0]
     heir = found if found.active else night.get([found.superseded_by])[0]
@@ -292,7 +294,7 @@ def test_clusters_become_nodes_with_stable_names(night):
 
 def test_without_scikit_learn_the_pass_says_how_to_get_it(night, monkeypatch):
     """B140: an extra; without it the others work."""
-    from reverie.lifecycle.sleep import clusters
+    from reverie.consolidation import clusters
 
     monkeypatch.setattr(clusters, "available", lambda: False)
     filled_mind(night, 50)
@@ -331,7 +333,7 @@ def test_edges_of_dead_tags_go(mind):
 
 def test_failed_events_are_tried_again(mind, monkeypatch):
     """B113: what could not be learned from is learned from in sleep; not for ever."""
-    from reverie.settle import learning
+    from reverie.extraction import turn_learning
 
     mind.store.append(
         [
@@ -352,13 +354,12 @@ def test_failed_events_are_tried_again(mind, monkeypatch):
             )
         ]
     )
-    reader = learning.READER
+    reader = turn_learning.READER
     broken = reader._replace(decide=no_decision)
-    monkeypatch.setattr("reverie.settle.READERS", (broken,))
-    monkeypatch.setattr("reverie.settle.sleeping.mending.READERS", (broken,))
+    monkeypatch.setattr("reverie.runtime.settle.READERS", (broken,))
     mind.settle()
     assert mind.sleep(["retro"]).steps == 0
-    monkeypatch.setattr("reverie.settle.sleeping.mending.READERS", (reader,))
+    monkeypatch.setattr("reverie.runtime.settle.READERS", (reader,))
     assert mind.sleep(["retro"], dry_run=True).steps == 1
     assert mind.sleep(["retro"]).steps == 1
     assert ["the staging server is called heron"] == [
@@ -369,12 +370,11 @@ def test_failed_events_are_tried_again(mind, monkeypatch):
 
 def test_a_hopeless_event_is_given_up(mind, monkeypatch):
     """B113: three nights, then no more."""
-    from reverie.settle import learning
+    from reverie.extraction import turn_learning
 
     mind.store.append([Event("turn", SPACE, NOON, "s1", {"messages": []})])
-    broken = learning.READER._replace(decide=no_decision)
-    monkeypatch.setattr("reverie.settle.READERS", (broken,))
-    monkeypatch.setattr("reverie.settle.sleeping.mending.READERS", (broken,))
+    broken = turn_learning.READER._replace(decide=no_decision)
+    monkeypatch.setattr("reverie.runtime.settle.READERS", (broken,))
     mind.settle()
     for _ in range(6):
         mind.sleep(["retro"])
@@ -397,12 +397,12 @@ def test_sleep_gives_way_to_a_turn(night):
     """X21, B131: by itself it stops as soon as somebody takes a turn."""
     filled_mind(night)
     whole = night.work
-    wish = sleeping.Wish(
+    wish = sleep_loop.Wish(
         SAFE,
         yielding=True,
         going=lambda: bool(night.store.append([Event("turn", SPACE, NOW, "s9")]) or True),
     )
-    slept = sleeping.sleep(whole, wish, "sleeper", night._now)
+    slept = sleep_loop.sleep(whole, wish, "sleeper", night._now, event_queue())
     assert slept.stopped == "somebody is at work"
     assert night.store.holder(LEASE, NOW) is None
 
@@ -411,11 +411,11 @@ def test_two_never_sleep_at_once(night):
     """Whoever settles and has work to do is not disturbed; who only waits for work gives way."""
     filled_mind(night, 50)
     night.store.acquire(LEASE, "worker", 60, NOW)
-    wish = sleeping.Wish(("prune",), patience=0.0)
+    wish = sleep_loop.Wish(("prune",), patience=0.0)
     night.remember("something that waits for its vector", space=SPACE)
     assert (
         "somebody else is settling"
-        == sleeping.sleep(night.work, wish, "sleeper", night._now).stopped
+        == sleep_loop.sleep(night.work, wish, "sleeper", night._now, event_queue()).stopped
     )
     night.forget([m.id for m in night.browse(space=SPACE, limit=1)])
     night.store.await_vectors(night.embedder.model)
@@ -425,8 +425,12 @@ def test_two_never_sleep_at_once(night):
         night.store.advance(reader.name, 10_000)
     assert (
         ""
-        == sleeping.sleep(
-            night.work, sleeping.Wish(("prune",), patience=1.0), "sleeper", night._now
+        == sleep_loop.sleep(
+            night.work,
+            sleep_loop.Wish(("prune",), patience=1.0),
+            "sleeper",
+            night._now,
+            event_queue(),
         ).stopped
     )
 
@@ -442,10 +446,10 @@ def test_sleep_is_not_taken_from_who_sleeps(night, other, leases):
     """Nothing waits to be settled while somebody sleeps, and still it is somebody at work."""
     for lease in leases:
         night.store.acquire(lease, other, 60, night._now())
-    wish = sleeping.Wish(("prune",), patience=0.2)
+    wish = sleep_loop.Wish(("prune",), patience=0.2)
     assert (
         "somebody else is settling"
-        == sleeping.sleep(night.work, wish, "sleeper_second", night._now).stopped
+        == sleep_loop.sleep(night.work, wish, "sleeper_second", night._now, event_queue()).stopped
     )
     assert other == night.store.holder(LEASE, night._now())
 
@@ -455,7 +459,7 @@ def test_who_lost_the_lease_leaves_the_note_alone(night, monkeypatch):
     say any more.
     """
     filled_mind(night)
-    monkeypatch.setattr("reverie.settle.sleeping.run.RENEW", 0.0)
+    monkeypatch.setattr("reverie.consolidation.sleep_run.RENEW", 0.0)
 
     def taken_over():
         for lease in (LEASE, ASLEEP):
@@ -464,8 +468,12 @@ def test_who_lost_the_lease_leaves_the_note_alone(night, monkeypatch):
         night.store.set_meta(NOTE, "")
         return True
 
-    slept = sleeping.sleep(
-        night.work, sleeping.Wish(SAFE, going=taken_over), "sleeper_first", night._now
+    slept = sleep_loop.sleep(
+        night.work,
+        sleep_loop.Wish(SAFE, going=taken_over),
+        "sleeper_first",
+        night._now,
+        event_queue(),
     )
     assert slept.stopped == "somebody else is settling" and not night.store.meta(NOTE)
     assert {"sleeper_second"} == {
@@ -484,13 +492,13 @@ def test_clusters_are_found_anew_every_fifty_retrievals(night):
     night.store.append(
         [Event(verb="prepared", space=SPACE, at=night._now()) for _ in range(CLUSTERS_EVERY - 1)]
     )
-    assert nap(night.work, "worker", night._now, lambda: True) is None
+    assert nap(night.work, "worker", night._now, lambda: True, event_queue()) is None
 
     night.store.append([Event(verb="prepared", space=SPACE, at=night._now())])
-    renewed = nap(night.work, "worker", night._now, lambda: True)
+    renewed = nap(night.work, "worker", night._now, lambda: True, event_queue())
     assert renewed and [one.name for one in renewed.passes] == ["recluster"]
     assert night.store.meta(SLEPT_AT) == slept and night.store.cursor(CLUSTERS) > clusters
-    assert nap(night.work, "worker", night._now, lambda: True) is None
+    assert nap(night.work, "worker", night._now, lambda: True, event_queue()) is None
 
 
 def test_when_it_is_time(tmp_path):
@@ -525,10 +533,10 @@ def test_a_companion_sleeps_when_it_is_quiet(clock, monkeypatch):
     """B131, X21: beside a conversation the background thread tidies up once nobody has taken a turn
     for a while.
     """
-    from reverie import background
+    from reverie.runtime import background_thread
 
-    monkeypatch.setattr(background, "RETRY", 0.02)
-    monkeypatch.setattr(background, "BREATH", 0.0)
+    monkeypatch.setattr(background_thread, "RETRY", 0.02)
+    monkeypatch.setattr(background_thread, "BREATH", 0.0)
     with memory(now=clock) as mind:
         mind.settings = mind.settings._replace(sleep="prune, links")
         for i in range(30):

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from bench.common import Given
-from reverie.errors import BadInput
-from reverie.model import NOTHING
-from reverie.settle import asking, bedtime
-from reverie.settle.embedding import embed_waiting
-from reverie.surfaces.worker import Worker
+from reverie.consolidation import sleep_schedule
+from reverie.core.errors import BadInput
+from reverie.core.model import NOTHING
+from reverie.interfaces.worker import Worker
+from reverie.pipeline.pending_vectors import embed_waiting
+from reverie.reconciliation import model_requests
 from reverie.testing import SPACE, memory
 from tests.scripted import Status, scripted
 
@@ -246,7 +247,7 @@ def test_what_one_session_said_is_not_asked_about(night):
 
 def test_so_many_pairs_a_night_are_asked_about(night, monkeypatch):
     """The next night goes on with what is new."""
-    monkeypatch.setattr(asking, "MOST_RELATED", 2)
+    monkeypatch.setattr(model_requests, "MOST_RELATED", 2)
     with scripted('{"relation": "relates_to", "confidence": 1}') as script:
         mind = night(script, *TWO, "Approval comes from the lead.", cosine=0.85)
         assert (2, 2) == (mind.sleep(["relations"]).steps, len(script.asked))
@@ -257,7 +258,7 @@ def test_the_workers_night_asks_unless_it_must_not(night, monkeypatch, allowed, 
     """The worker sleeps by itself with the model's help, and without it where `llm_sleep` is off
     (B131).
     """
-    monkeypatch.setattr(bedtime, "WORTH", 2)
+    monkeypatch.setattr(sleep_schedule, "WORTH", 2)
     with scripted(WRITTEN) as script:
         mind = night(
             script, ONE, OTHER, settings={"sleep": "merge", "sleep_idle": 0.0, "llm_sleep": allowed}

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from reverie.errors import BadInput
-from reverie.kinds import EXCERPT
-from reverie.lifecycle.condense.lines import MARK
+from reverie.context_window.condensing.summary_lines import MARK
+from reverie.context_window.injection_block import Block, at_the_end
+from reverie.context_window.provider_messages import groups
+from reverie.core.errors import BadInput
+from reverie.core.kinds import EXCERPT
 from reverie.testing import SPACE, a_memory, memory
-from reverie.window import FENCE
-from reverie.window.block import Block, at_the_end
-from reverie.window.shapes import groups
+from reverie.text.injection_fence import FENCE
 from tests.flow.test_condensing import FACT, asked, talk
 from tests.property.test_fitting import legal
 

@@ -8,16 +8,16 @@ import os
 
 import pytest
 
-from reverie import clock as real
-from reverie import config
-from reverie.kinds import ANYBODY, EXCERPT, kind_of, unverified
-from reverie.model import TRUST, UNTRUSTED
-from reverie.settle.leaving import Gone, Home, keep
-from reverie.surfaces.hooks.desk import Desk
-from reverie.surfaces.hooks.once import answered
-from reverie.surfaces.hooks.places import Places
+from reverie.context_window.evicted_excerpts import Gone, Home, keep
+from reverie.context_window.injection_block import OTHERS
+from reverie.core import clock as real
+from reverie.core import config
+from reverie.core.kinds import ANYBODY, EXCERPT, kind_of, unverified
+from reverie.core.model import TRUST, UNTRUSTED
+from reverie.interfaces.hooks.hook_consumer import Desk
+from reverie.interfaces.hooks.hook_main import answered
+from reverie.interfaces.hooks.spool import Places
 from reverie.testing import SPACE, memory, said
-from reverie.window.block import OTHERS
 from tests.helpers import invoked, opened, toy_home
 from tests.scripted import scripted
 
@@ -95,8 +95,8 @@ class Host:
         pytest.importorskip(
             "mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed"
         )
-        from reverie.surfaces.mcp.room import Room
-        from reverie.surfaces.mcp.unified import Unified
+        from reverie.interfaces.mcp.tool_context import Room
+        from reverie.interfaces.mcp.unified import Unified
 
         room = Room(config.load(self.home), self.space)
         try:
@@ -209,8 +209,8 @@ def test_a_model_cannot_put_words_in_the_users_mouth(host):
     assert host.all()[mine.id].provenance == "observed"
     host.asks(QUIET, "", tool="revise", id=mine.id)
     assert powerless(host.all()[mine.id])
-    from reverie.surfaces.mcp.room import Room
-    from reverie.surfaces.mcp.unified import Unified
+    from reverie.interfaces.mcp.tool_context import Room
+    from reverie.interfaces.mcp.unified import Unified
 
     room = Room(config.load(host.home), host.space)
     told = Unified(room).remind(QUIET, when="in 5 minutes")
@@ -249,10 +249,10 @@ def test_tools_show_texts_that_nobody_takes_for_the_host(host):
         kept = mind.remember(nasty, provenance=UNTRUSTED, space=host.space)
         assert mind.get(kept.id)[0].text == nasty
     pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed")
-    from reverie.surfaces.mcp.jcode import Jcode
-    from reverie.surfaces.mcp.room import Room
-    from reverie.surfaces.mcp.tags import Tags
-    from reverie.surfaces.mcp.unified import Unified
+    from reverie.interfaces.mcp.jcode import Jcode
+    from reverie.interfaces.mcp.tags import Tags
+    from reverie.interfaces.mcp.tool_context import Room
+    from reverie.interfaces.mcp.unified import Unified
 
     room = Room(config.load(host.home), host.space)
     answers = [
@@ -276,8 +276,8 @@ def test_pages_hold_what_is_our_own(host):
     own; nor does what was approved by nobody.
     """
     pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed")
-    from reverie.surfaces.mcp.files import Files
-    from reverie.surfaces.mcp.room import Room
+    from reverie.interfaces.mcp.files import Files
+    from reverie.interfaces.mcp.tool_context import Room
 
     host.tell("UserPromptSubmit", prompt="have a look at the page")
     host.tell(
@@ -303,7 +303,7 @@ def test_pages_hold_what_is_our_own(host):
 
 def test_a_framework_is_told_as_well(mind):
     """The `remember` of adapters: the words of a tool's answer stay a tool's."""
-    from reverie.adapters.beside import Beside
+    from reverie.interfaces.frameworks.agent_loop import Beside
 
     with Beside(mind, SPACE, session="s1") as beside:
         beside.heed(

@@ -8,9 +8,9 @@ import json
 import numpy as np
 import pytest
 
-from reverie.embed.toy import Toy
-from reverie.model import UNDECIDED
-from reverie.settle import weighing
+from reverie.core.model import UNDECIDED
+from reverie.embedding.toy import Toy
+from reverie.reconciliation import model_weighing
 from reverie.testing import SPACE, memory
 from tests.helpers import until
 from tests.scripted import Slow, Status, scripted
@@ -222,12 +222,12 @@ def test_a_model_that_is_away_loses_nothing(weighed, clock, answer):
     """The cursor stays; when the model is back, the pair is asked about (CC-63)."""
     with scripted(answer, says("same")) as script:
         mind, _, _ = weighed(script)
-        before = mind.store.cursor(weighing.NAME)
+        before = mind.store.cursor(model_weighing.NAME)
         mind.settle()
         assert (1, ["resembles"], []) == (len(script.asked), open_ties(mind), outcomes(mind))
         assert (
             before
-            == mind.store.cursor(weighing.NAME)
+            == mind.store.cursor(model_weighing.NAME)
             < mind.store.events(verbs=["reconcile"])[-1].seq
         )
         clock.tick(600)
@@ -273,7 +273,7 @@ def test_a_model_that_goes_away_half_way(clock):
 
 def test_many_pairs_are_not_all_asked_about(clock, monkeypatch):
     """At most MOST pairs of an event; the rest waits for a person."""
-    monkeypatch.setattr(weighing, "MOST", 1)
+    monkeypatch.setattr(model_weighing, "MOST", 1)
     with (
         scripted(says("same")) as script,
         memory(now=clock, llm=script.openai, embedder=Alike()) as mind,
@@ -296,17 +296,19 @@ def test_an_empty_budget_waits(weighed, clock):
 
 def test_three_times_too_slow_is_a_failure(weighed, clock, monkeypatch):
     """An event that the model never finishes must not hold up all others."""
-    from reverie.llm import pairs
+    from reverie.llm import pair_task
 
-    whole = pairs.compare_request
-    monkeypatch.setattr(pairs, "compare_request", lambda *args: whole(*args)._replace(seconds=0.5))
+    whole = pair_task.compare_request
+    monkeypatch.setattr(
+        pair_task, "compare_request", lambda *args: whole(*args)._replace(seconds=0.5)
+    )
     with scripted(Slow("{}", 20.0)) as script:
         mind, _, _ = weighed(script)
         for _ in range(2):
             clock.tick(31)
             mind.settle()
         (failed,) = mind.store.events(verbs=["failed"])
-        assert (weighing.NAME, 3, ["resembles"]) == (
+        assert (model_weighing.NAME, 3, ["resembles"]) == (
             failed.payload["reader"],
             len(script.asked),
             open_ties(mind),
@@ -339,7 +341,7 @@ def test_what_is_read_again_includes_the_ties(weighed, clock, monkeypatch):
     """Somebody who only unties the pair, between the decision and the transaction, is not
     overruled.
     """
-    whole = weighing.ruled
+    whole = model_weighing.ruled
 
     def meddling(work, asked):
         decision = whole(work, asked)
@@ -349,7 +351,7 @@ def test_what_is_read_again_includes_the_ties(weighed, clock, monkeypatch):
 
     with scripted(Status(500), says("same")) as script:
         mind, old, new = weighed(script)
-        monkeypatch.setattr(weighing, "ruled", meddling)
+        monkeypatch.setattr(model_weighing, "ruled", meddling)
         clock.tick(600)
         mind.settle()
         assert [NEW, OLD] == texts(mind)
@@ -365,7 +367,7 @@ def test_pairs_that_sleep_finds_are_asked_about(clock):
             bare.remember(text, space=SPACE)
             clock.tick(60)
         old, new = sorted(bare.browse(space=SPACE), key=lambda m: m.at)
-        from reverie.model import Edge, Event, Link
+        from reverie.core.model import Edge, Event, Link
 
         bare.settle()
         bare.store.apply(

@@ -14,12 +14,13 @@ from datetime import UTC, datetime
 import pytest
 
 import reverie
-from reverie import settle
-from reverie.config import Settings
-from reverie.embed.toy import Toy
-from reverie.settle import LEASE, Settled, one_step, work_left
-from reverie.settle.embedding import embed_waiting
-from reverie.surfaces import worker
+from reverie.core.config import Settings
+from reverie.embedding.toy import Toy
+from reverie.interfaces import worker
+from reverie.pipeline.leases import LEASE
+from reverie.pipeline.pending_vectors import embed_waiting
+from reverie.runtime import settle
+from reverie.runtime.settle import Settled, one_step, work_left
 from tests.helpers import opened, toy_home, until
 
 DAY = datetime.fromtimestamp(time.time(), UTC).strftime("%Y%m%d")
@@ -202,7 +203,7 @@ def test_settle_waits_for_another_one_until_all_is_done(home, monkeypatch):
             if not looks[-1]:
                 mind.store.release(LEASE, "settler_other")
 
-        monkeypatch.setattr("reverie.clock.sleep", other_steps)
+        monkeypatch.setattr("reverie.core.clock.sleep", other_steps)
         assert work_left(mind.work)
         done = mind.settle()
         assert looks and not work_left(mind.work) and not done.trouble
@@ -222,7 +223,7 @@ def test_settle_says_who_stands_still(home, monkeypatch):
 
 def test_only_the_newest_backups_are_kept(home):
     """X20: a daily copy, of which `settings.backups` are kept."""
-    from reverie import backups
+    from reverie.storage import backups
 
     (home / "backups").mkdir()
     for day in ("20200101", "20200102", "20200103"):
@@ -238,7 +239,7 @@ def test_only_the_newest_backups_are_kept(home):
 
 def test_trouble_is_left_for_status(home):
     """A model that cannot be had ends the worker and is told by `status`."""
-    from reverie.errors import ModelUnavailable
+    from reverie.core.errors import ModelUnavailable
 
     class Missing(Toy):
         def embed(self, texts):

@@ -6,13 +6,14 @@ Ctrl-C would.
 import sqlite3
 from contextlib import contextmanager
 
-from reverie.errors import StoreError
+from reverie.core.errors import StoreError
 
+# trouble of the disk, ours, the user's
 FAILURES = (
     sqlite3.OperationalError,
     MemoryError,
     KeyboardInterrupt,
-)  # trouble of the disk, ours, the user's
+)
 CRASHES = (StoreError, MemoryError, KeyboardInterrupt)  # what reaches the caller
 
 

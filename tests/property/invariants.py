@@ -1,7 +1,7 @@
 # mypy: no-check-untyped-defs
 """What must be so whatever settling and sleep decide about memories."""
 
-from reverie.model import Filter
+from reverie.core.model import Filter
 
 MANY = 1_000_000
 

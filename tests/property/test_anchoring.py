@@ -10,9 +10,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.anchors import Anchor, anchors_in, kept, outdated, with_anchors
-from reverie.code.bodies import likeness
-from reverie.code.naming import words_of
+from reverie.code.code_mentions import words_of
+from reverie.code.definition_digest import likeness
+from reverie.core.code_anchors import Anchor, anchors_in, kept, outdated, with_anchors
 from reverie.testing import SPACE, a_memory, memory
 
 FILES, NAMES, BODIES = ("a.py", "b.py", "c/d.py"), ("load", "save", "merge", "total"), range(6)

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reverie.code import amend
-from reverie.code.facts import unpacked
-from reverie.code.index import to_parsed
+from reverie.code import incremental_resolution
+from reverie.code.code_indexing import to_parsed
+from reverie.code.file_parser import parsed
 from reverie.code.languages import BY_SUFFIX
-from reverie.code.meaning import World
-from reverie.code.parse import parsed
-from reverie.code.resolve import linked, meaning_of, resolved
-from reverie.code.sources import Loaded
-from reverie.store.files import UNSURE, Indexed
-from reverie.store.sqlite.code import SqliteCode
+from reverie.code.name_resolution import World
+from reverie.code.parsed_facts import unpacked
+from reverie.code.reference_resolution import linked, meaning_of, resolved
+from reverie.code.symbol_tables import Loaded
+from reverie.storage.note_index_port import UNSURE, Indexed
+from reverie.storage.sqlite.code_index import SqliteCode
 from tests.unit.samples import SAMPLES
 
 ROOT = "/work/repo"
@@ -191,7 +191,9 @@ def altered(index, files, changes):
     gone = [path for path, text in changes.items() if text is None and path in files]
     rows = [row(path, text) for path, text in fresh.items()]
     facts = {one.file.path: some for one, some in rows}
-    made = amend.amended(index, ROOT, "repo", index.known(ROOT), facts, gone, 1_000)
+    made = incremental_resolution.amended(
+        index, ROOT, "repo", index.known(ROOT), facts, gone, 1_000
+    )
     assert made is not None
     index.amend(ROOT, [one for one, _ in rows], gone, *made)
     files.update(fresh)

@@ -8,14 +8,14 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.lifecycle.condense.drafting import KEPT, draft, finished, fitting
-from reverie.lifecycle.condense.lines import MARK, NOTE
-from reverie.lifecycle.condense.strategies import STRATEGIES
-from reverie.lifecycle.condense.timing import COOLDOWN, FEWEST, too_early
-from reverie.messages import role_of
-from reverie.window import FOOT
-from reverie.window.fitting import Wish, fit
-from reverie.window.shapes import answers_to, call_ids, takes_turns
+from reverie.context_window.condensing.condense_strategies import STRATEGIES
+from reverie.context_window.condensing.condense_timing import COOLDOWN, FEWEST, too_early
+from reverie.context_window.condensing.summary_draft import KEPT, draft, finished, fitting
+from reverie.context_window.condensing.summary_lines import MARK, NOTE
+from reverie.context_window.provider_messages import answers_to, call_ids, takes_turns
+from reverie.context_window.window_fitting import Wish, fit
+from reverie.text.host_messages import role_of
+from reverie.text.injection_fence import FOOT
 from tests.property.test_fitting import NOON, conversations, legal
 
 wishes = st.tuples(st.integers(300, 6_000), st.sampled_from(sorted(STRATEGIES))).map(

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reverie.messages import item_type, role_of
-from reverie.window.fitting import Before, Wish, fit
-from reverie.window.shapes import answers_to, call_ids, takes_turns
-from reverie.window.strategies import STRATEGIES
+from reverie.context_window.provider_messages import answers_to, call_ids, takes_turns
+from reverie.context_window.pruning_strategies import STRATEGIES
+from reverie.context_window.window_fitting import Before, Wish, fit
+from reverie.text.host_messages import item_type, role_of
 
 NOON = 1_760_000_000.0
 words = st.integers(1, 400).map(lambda n: " ".join(f"word{i % 17}x{n % 29}" for i in range(n)))

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from reverie.store.erasing import PURGED
+from reverie.storage.erased_texts import PURGED
 from reverie.testing import Clock, memory
 from tests.property.invariants import everything
 

@@ -30,12 +30,12 @@ from hypothesis.stateful import (
     rule,
 )
 
-from reverie.errors import BadInput, Conflict, NotFound
-from reverie.model import lineage
-from reverie.settle import purging, scrubbing
-from reverie.settle.bedtime import run_noted
-from reverie.settle.mirroring.obeying import ever_said
-from reverie.store.erasing import Passages
+from reverie.consolidation.sleep_schedule import run_noted
+from reverie.core.errors import BadInput, Conflict, NotFound
+from reverie.core.model import lineage
+from reverie.erasure import purge, unfinished
+from reverie.mirror.apply_page_edits import ever_said
+from reverie.storage.erased_texts import Passages
 from reverie.testing import Clock, memory, said
 from tests.property.fuse import CRASHES, FAILURES, lit
 from tests.property.invariants import everything, reconciled_well
@@ -564,8 +564,8 @@ class Reverie(RuleBasedStateMachine):
         self.last = None
         if done:
             if done[0] is None:  # stopped between the store and the files: it is finished later
-                purging.finished(self.mind.work, self.clock)
-                assert scrubbing.finished(self.mind.work)
+                purge.finished(self.mind.work, self.clock)
+                assert unfinished.finished(self.mind.work)
             self.purged(id, said)
 
     def purged(self, id, said):

@@ -15,16 +15,16 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from reverie.kinds import KINDS, kind_of
-from reverie.lifecycle.intake import clean
-from reverie.mirror.escape import decoded, encoded
-from reverie.mirror.merging import merge
-from reverie.mirror.pages import Item, lines_of, parse, written
-from reverie.mirror.places import IN_LONG, LONG, Line
-from reverie.mirror.weaving import woven
-from reverie.mirror.written import Copy, read, told
-from reverie.model import Filter
+from reverie.core.kinds import KINDS, kind_of
+from reverie.core.model import Filter
+from reverie.mirror.base_copy import Copy, read, told
+from reverie.mirror.markdown_escape import decoded, encoded
+from reverie.mirror.page_blocks import Item, lines_of, parse, written
+from reverie.mirror.page_placement import IN_LONG, LONG, Line
+from reverie.mirror.page_rendering import woven
+from reverie.mirror.three_way_merge import merge
 from reverie.testing import SPACE, Clock, memory
+from reverie.text.text_cleaning import clean
 
 ID = "mem_" + "0" * 26
 anything = st.text(st.characters(), max_size=80)

@@ -5,19 +5,22 @@ import math
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reverie.attention import MOST, Attention, overlap, replaces
-from reverie.errors import BadInput
-from reverie.kinds import KINDS, retention
-from reverie.lifecycle.extract import gleaned, without_injections
-from reverie.lifecycle.intake import built, checked_space, checked_tags, clean, cleaned
-from reverie.model import Hit, lineage
-from reverie.patterns import meets, spoken
-from reverie.policy import USUAL
-from reverie.search.shape import BOUND, distinct, gate, prior, settled, shaped, weigh
-from reverie.search.triggers import met
-from reverie.store.sqlite.rows import from_dict, to_dict, to_json, to_memory, to_row
+from reverie.context_window import HEAD, Block, escaped, render
+from reverie.context_window.injection_history import MOST, Attention, overlap, replaces
+from reverie.core.errors import BadInput
+from reverie.core.kinds import KINDS, retention
+from reverie.core.model import Hit, lineage
+from reverie.core.privacy_policy import USUAL
+from reverie.core.trigger_patterns import meets, spoken
+from reverie.extraction.rule_extraction import gleaned
+from reverie.memory.memory_validation import built, checked_space, checked_tags, cleaned
+from reverie.retrieval.rescoring import BOUND, distinct, gate, prior, settled, shaped, weigh
+from reverie.retrieval.trigger_search import met
+from reverie.storage.sqlite.row_codec import from_dict, to_dict, to_json, to_memory, to_row
 from reverie.testing import NOON, a_memory
-from reverie.window import FENCE, FOOT, HEAD, Block, escaped, render, tokens
+from reverie.text.injection_fence import FENCE, FOOT, without_injections
+from reverie.text.text_cleaning import clean
+from reverie.text.token_counts import tokens
 
 anything = st.text(st.characters(), max_size=300)  # surrogates and NUL too
 nasty = st.one_of(

@@ -2,7 +2,7 @@
 quick.
 """
 
-from reverie.lifecycle.sleep import PASSES
+from reverie.consolidation.sleep_passes import PASSES
 
 TEXTS = (
     "The staging server is called heron.",

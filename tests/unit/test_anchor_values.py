@@ -5,7 +5,10 @@ functions.
 
 import pytest
 
-from reverie.anchors import (
+from reverie.code.code_mentions import words_of
+from reverie.code.definition_digest import excerpt, likeness, node_of, parsed_tree, shape
+from reverie.code.file_parser import parsed
+from reverie.core.code_anchors import (
     CHANGED,
     GONE,
     Anchor,
@@ -18,9 +21,6 @@ from reverie.anchors import (
     with_anchors,
     worst,
 )
-from reverie.code.bodies import excerpt, likeness, node_of, parsed_tree, shape
-from reverie.code.naming import words_of
-from reverie.code.parse import parsed
 from reverie.testing import a_memory
 
 HERE = Anchor(

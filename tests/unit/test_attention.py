@@ -2,9 +2,16 @@
 
 import pytest
 
-from reverie.attention import FRESH_FOR, INJECTED_FOR, MOST, Attention, overlap, replaces
+from reverie.context_window import EMPTY, Block
+from reverie.context_window.injection_history import (
+    FRESH_FOR,
+    INJECTED_FOR,
+    MOST,
+    Attention,
+    overlap,
+    replaces,
+)
 from reverie.testing import NOON, a_memory
-from reverie.window import EMPTY, Block
 
 
 def block(names, at=NOON):

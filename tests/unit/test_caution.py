@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.lifecycle.alike.caution import cautious, yielded
-from reverie.lifecycle.alike.compare import RELATIONS, Verdict, compare
-from reverie.model import Memory
+from reverie.core.model import Memory
+from reverie.reconciliation.paraphrase.merge_guard import cautious, yielded
+from reverie.reconciliation.paraphrase.statement_comparison import RELATIONS, Verdict, compare
 from reverie.testing import a_memory
 
 

@@ -3,8 +3,10 @@
 
 import pytest
 
-from reverie.errors import BadInput
-from reverie.lifecycle.change import (
+from reverie.core.errors import BadInput
+from reverie.core.model import Edge, Link, Retire, Revise, revised
+from reverie.memory.explanation import explained
+from reverie.memory.memory_changes import (
     MOST_REINFORCEMENTS,
     contradicting,
     linked,
@@ -12,8 +14,6 @@ from reverie.lifecycle.change import (
     superseded,
     used,
 )
-from reverie.lifecycle.explain import explained
-from reverie.model import Edge, Link, Retire, Revise, revised
 from reverie.testing import NOON, a_memory
 
 

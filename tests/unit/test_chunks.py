@@ -5,10 +5,10 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.files.chunks import OVERLAP, SIZE, chunked, lines_of
-from reverie.settle.filing import WHOLE, halved
-from reverie.store.files import Chunk
-from reverie.words import fingerprint
+from reverie.notes.note_vectors import WHOLE, halved
+from reverie.notes.text_chunks import OVERLAP, SIZE, chunked, lines_of
+from reverie.storage.note_index_port import Chunk
+from reverie.text.tokenization import fingerprint
 
 LINES = st.lists(
     st.one_of(st.text(max_size=120), st.just(""), st.text("ab c", min_size=1_000, max_size=4_000)),

@@ -2,7 +2,7 @@
 
 import time
 
-from reverie import clock
+from reverie.core import clock
 from tests.helpers import at_once
 
 
@@ -34,7 +34,7 @@ def test_threads_never_make_the_same_id():
 def test_ids_go_on_when_the_clock_jumps_back(monkeypatch):
     """From the last moment seen in this process."""
     before = clock.new_id()
-    monkeypatch.setattr("reverie.clock.time.time", lambda: 1.0)
+    monkeypatch.setattr("reverie.core.clock.time.time", lambda: 1.0)
 
     assert clock.new_id() > before
 

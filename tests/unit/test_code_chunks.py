@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.code.chunks import chunked, headed, symbol_of
+from reverie.code.code_chunks import chunked, headed, symbol_of
+from reverie.code.file_parser import parsed
 from reverie.code.languages import BY_NAME
-from reverie.code.parse import parsed
-from reverie.files.chunks import SIZE, lines_of
+from reverie.notes.text_chunks import SIZE, lines_of
 from tests.unit.samples import SAMPLES
 
 SHOP = '''"""Of a shop."""

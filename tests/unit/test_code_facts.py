@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.code.chains import chain, type_chain
-from reverie.code.facts import packed, unpacked
+from reverie.code.expression_chains import chain, type_chain
+from reverie.code.file_parser import parsed
 from reverie.code.languages import BY_NAME, BY_SUFFIX, LANGUAGES
-from reverie.code.parse import parsed
-from reverie.code.resolve import resolved
+from reverie.code.parsed_facts import packed, unpacked
+from reverie.code.reference_resolution import resolved
 from tests.unit.samples import SAMPLES
 
 NAMES = sorted(BY_NAME)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.lifecycle.alike import agreement
-from reverie.lifecycle.alike import compare as module
-from reverie.lifecycle.alike.compare import RELATIONS, compare, scorer
-from reverie.lifecycle.alike.likeness import likeness
-from reverie.lifecycle.alike.statement import MOST_TOKENS, read
-from reverie.lifecycle.alike.vocabulary import stem
+from reverie.reconciliation.paraphrase import statement_comparison as module
+from reverie.reconciliation.paraphrase import wording_vote
+from reverie.reconciliation.paraphrase.concept_vocabulary import stem
+from reverie.reconciliation.paraphrase.similarity_features import likeness
+from reverie.reconciliation.paraphrase.statement_comparison import RELATIONS, compare, scorer
+from reverie.reconciliation.paraphrase.statement_parser import MOST_TOKENS, read
 from reverie.testing import NOON, a_memory
 
 
@@ -343,7 +343,7 @@ def test_what_stands_against_it_is_seen(old, new, relation):
 def test_votes_that_all_deny_never_merge(relations, likely):
     """However likely each wording finds it, what most of them deny is not the same (A86)."""
     looks = [
-        agreement.Look(
+        wording_vote.Look(
             r,
             0.9,
             dict.fromkeys(RELATIONS, 0.0) | {"same": 0.0, "contradicts": likely},
@@ -353,6 +353,6 @@ def test_votes_that_all_deny_never_merge(relations, likely):
         )
         for r in relations
     ]
-    assert agreement.agreed(looks)[0] in RELATIONS
+    assert wording_vote.agreed(looks)[0] in RELATIONS
     denied = [look._replace(relation="contradicts") for look in looks]
-    assert agreement.agreed(denied)[0] == "contradicts"
+    assert wording_vote.agreed(denied)[0] == "contradicts"

@@ -3,9 +3,9 @@
 import pytest
 
 import reverie
-from reverie import config
-from reverie.config import Settings, default_home, load, save, slug, space_of, store_url
-from reverie.errors import BadInput
+from reverie.core import config
+from reverie.core.config import Settings, default_home, load, save, slug, space_of, store_url
+from reverie.core.errors import BadInput
 
 
 def test_defaults_stand_without_a_file(tmp_path):
@@ -126,7 +126,7 @@ def test_a_project_is_its_repository(tmp_path):
 
 def test_any_folder_has_a_space(tmp_path):
     """Odd names become names that can stand in a path."""
-    from reverie.lifecycle.intake import checked_space
+    from reverie.memory.memory_validation import checked_space
 
     for name in ("a b", "ünï 日本", "...", "x" * 200, "-", "a\nb"):
         folder = tmp_path / name
@@ -183,18 +183,3 @@ def test_the_provider_follows_from_the_configuration(tmp_path, monkeypatch, line
         monkeypatch.setenv("REVERIE_EMBEDDER", variable)
     with reverie.open(tmp_path) as mind:
         assert mind.embedder is not None and mind.embedder.model == model
-
-
-def test_every_setting_is_explained():
-    """Each line of Settings has its sentence beside it."""
-    import inspect
-
-    source = inspect.getsource(Settings)
-
-    assert [
-        name
-        for name in Settings._fields
-        if not any(
-            line.strip().startswith(f"{name}:") and "# " in line for line in source.splitlines()
-        )
-    ] == []

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reverie.embed import open_embedder
-from reverie.embed.cache import Cached, Recent, key
-from reverie.embed.toy import Toy
-from reverie.errors import BadInput, UnknownScheme
+from reverie.core.errors import BadInput, UnknownScheme
+from reverie.embedding import open_embedder
+from reverie.embedding.toy import Toy
+from reverie.embedding.vector_cache import Cached, Recent, key
 from reverie.testing import Counting
 from tests.helpers import TRICKY
 

@@ -11,8 +11,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from reverie.embed import bert, weights
-from reverie.embed.minilm import MiniLM, batches, graph_file, missing, sanitised
+from reverie.embedding import bert_graph, model_weights
+from reverie.embedding.minilm import MiniLM, batches, graph_file, missing, sanitised
 from tests.helpers import TRICKY, at_once
 
 
@@ -24,10 +24,10 @@ def minilm(model_cache):
 @pytest.fixture
 def linked(model_cache, tmp_path):
     """A cache of one's own to damage; the files are links to the shared ones."""
-    folder = tmp_path / "models" / weights.NAME
+    folder = tmp_path / "models" / model_weights.NAME
     folder.mkdir(parents=True)
-    for name in weights.SHA256:
-        os.link(model_cache / "models" / weights.NAME / name, folder / name)
+    for name in model_weights.SHA256:
+        os.link(model_cache / "models" / model_weights.NAME / name, folder / name)
     return tmp_path
 
 
@@ -35,10 +35,10 @@ def reference(path, ids):
     """BERT in plain NumPy (Devlin et al., 2019), one text, no padding: short enough to check by
     eye.
     """
-    at = bert.tensors(path)
+    at = bert_graph.tensors(path)
 
     def weight(name):
-        return np.asarray(bert.array(path, at[name]))
+        return np.asarray(bert_graph.array(path, at[name]))
 
     def dense(x, name):
         return x @ weight(f"{name}.weight").T + weight(f"{name}.bias")
@@ -95,7 +95,7 @@ def test_agrees_with_plain_numpy(minilm, model_cache):
     """
     from tokenizers import Tokenizer
 
-    folder = model_cache / "models" / weights.NAME
+    folder = model_cache / "models" / model_weights.NAME
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(256)
@@ -203,7 +203,7 @@ def test_an_accelerator_that_is_not_there_is_done_without(model_cache, minilm):
 @pytest.mark.parametrize("damage", [b"", b"not a graph", None])
 def test_a_damaged_graph_is_built_again(linked, damage):
     """Cut short, overwritten or gone: noticed before it is used."""
-    folder = linked / "models" / weights.NAME
+    folder = linked / "models" / model_weights.NAME
     path = graph_file(folder, "float32")
     good = path.read_bytes()
     path.unlink() if damage is None else path.write_bytes(damage)
@@ -216,24 +216,24 @@ def test_a_damaged_graph_is_built_again(linked, damage):
 @pytest.mark.model
 def test_another_build_of_the_graph_is_replaced(linked, monkeypatch):
     """A new version of the package does not run the graph of the old one."""
-    folder = linked / "models" / weights.NAME
+    folder = linked / "models" / model_weights.NAME
     graph_file(folder, "float32")
-    monkeypatch.setattr(bert, "BUILD", bert.BUILD + 1)
+    monkeypatch.setattr(bert_graph, "BUILD", bert_graph.BUILD + 1)
     graph_file(folder, "float32")
-    assert f'"build": {bert.BUILD}' in (folder / "float32.json").read_text()
+    assert f'"build": {bert_graph.BUILD}' in (folder / "float32.json").read_text()
 
 
 @pytest.mark.model
 def test_safetensors_is_read_as_its_own_library_would(model_cache):
     """Ten lines of ours against the format's own library, where it is installed."""
     library = pytest.importorskip("safetensors.numpy")
-    path = model_cache / "models" / weights.NAME / "model.safetensors"
+    path = model_cache / "models" / model_weights.NAME / "model.safetensors"
     theirs = library.load_file(path)
-    ours = bert.tensors(path)
+    ours = bert_graph.tensors(path)
 
     assert set(ours) == {name for name, value in theirs.items() if value.dtype == np.float32}
     for name, at in ours.items():
-        np.testing.assert_array_equal(bert.array(path, at), theirs[name])
+        np.testing.assert_array_equal(bert_graph.array(path, at), theirs[name])
 
 
 def test_batches_waste_little():

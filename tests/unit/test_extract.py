@@ -4,17 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.kinds import KINDS
-from reverie.lifecycle.extract import LONGEST, Rejected, gleaned, without_injections
-from reverie.lifecycle.extract.acts import spurned_in
-from reverie.lifecycle.extract.fixes import fixes_in
-from reverie.lifecycle.extract.rules import REFUSALS, RULES
-from reverie.lifecycle.extract.signs import files_in, tags_for, triggers_in
-from reverie.lifecycle.extract.words import sentences, words_of
-from reverie.messages import said_by
-from reverie.model import TRUST
-from reverie.patterns import about_to_run, checked, meets
-from reverie.window import FOOT, HEAD
+from reverie.activity.error_lessons import fixes_in
+from reverie.context_window import HEAD
+from reverie.core.kinds import KINDS
+from reverie.core.model import TRUST
+from reverie.core.trigger_patterns import about_to_run, checked, meets
+from reverie.extraction.extraction_rules import REFUSALS, RULES
+from reverie.extraction.rule_extraction import LONGEST, Rejected, gleaned
+from reverie.text.forbidden_acts import spurned_in
+from reverie.text.host_messages import said_by
+from reverie.text.injection_fence import FOOT, without_injections
+from reverie.text.own_sentences import sentences, words_of
+from reverie.text.text_signals import files_in, tags_for, triggers_in
 
 
 def found_in(text):

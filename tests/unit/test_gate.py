@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.everyday import stem
-from reverie.model import Hit
-from reverie.search import gate
-from reverie.search.gate import Seen, judged, learned, read, weight
-from reverie.search.shape import SHOW
+from reverie.core.model import Hit
+from reverie.retrieval import relevance_gate
+from reverie.retrieval.relevance_gate import Seen, judged, learned, read, weight
+from reverie.retrieval.rescoring import SHOW
 from reverie.testing import a_memory
+from reverie.text.domain_stopwords import stem
 
 TEXTS = st.text(max_size=200) | st.sampled_from(
     ["run it again", "where is staging?", "ok", "\n\n", "which host?"]
@@ -40,10 +40,12 @@ def chance(text, seen, memory=STAGING, others=()):
 @pytest.mark.parametrize("path", ["with meaning", "by words"])
 def test_coefficients_fit_the_signs(path):
     """Every sign has a coefficient and every coefficient a sign: the file belongs to this code."""
-    kept = json.loads(Path(gate.__file__).with_name("gate.json").read_text("utf-8"))[path]
+    kept = json.loads(
+        Path(relevance_gate.__file__).with_name("relevance_gate.json").read_text("utf-8")
+    )[path]
     turn, memory = read("where is it?"), a_memory("x")
-    assert set(kept["fits"]) == set(gate.fitting(turn, [memory], [Seen()])[0])
-    assert set(kept["opens"]) == set(gate.opening(turn, [memory], [Seen()], [0.0]))
+    assert set(kept["fits"]) == set(relevance_gate.fitting(turn, [memory], [Seen()])[0])
+    assert set(kept["opens"]) == set(relevance_gate.opening(turn, [memory], [Seen()], [0.0]))
 
 
 @given(st.lists(st.tuples(TEXTS, SEEN), max_size=5), TEXTS)
@@ -149,5 +151,5 @@ def test_everyday_words_say_little():
 
 def test_odd_numbers_count_nothing():
     """An unknown number leaves the others standing."""
-    assert gate.total({"a": 2.0, "b": 1.0}, {"a": math.nan, "b": 3.0}) == 3.0
+    assert relevance_gate.total({"a": 2.0, "b": 1.0}, {"a": math.nan, "b": 3.0}) == 3.0
     assert len(learned()) == 2

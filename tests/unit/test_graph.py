@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.graph import FAN, Reached, cascade, strengthened, weight
-from reverie.model import RELATIONS, Edge
+from reverie.core.model import RELATIONS, Edge
+from reverie.retrieval.graph_walk import FAN, Reached, cascade, strengthened, weight
 
 
 def of(*edges):

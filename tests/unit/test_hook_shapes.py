@@ -7,22 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.lifecycle.extract.fixes import failed as tells_of_error
-from reverie.messages import HEAD
-from reverie.passages import SPARE
-from reverie.patterns import about_to_run, meets
+from reverie.activity.error_lessons import failed as tells_of_error
+from reverie.core.private_passages import SPARE
+from reverie.core.trigger_patterns import about_to_run, meets
+from reverie.interfaces.hooks import context_usage
+from reverie.interfaces.hooks.event_truncation import KEEP, WHOLE, bounded, fitting, kept
+from reverie.interfaces.hooks.exit_status import exit_code
+from reverie.interfaces.hooks.hook_event import PROMPT, TOOL_AFTER, TOOL_FAILED, TURN_END, Happening
+from reverie.interfaces.hooks.hook_main import decided
+from reverie.interfaces.hooks.host_adapters import HOSTS, MOST_CHARS, heard, shown
+from reverie.interfaces.hooks.prompt_topic import about, goes_on, worth_looking
+from reverie.interfaces.hooks.spool import Places, plain, read, write
+from reverie.interfaces.hooks.tool_warnings import MOST_SAID, calls, may_meet, meeting, row_of
 from reverie.privacy import redact
-from reverie.settle.spoken import shortened
-from reverie.surfaces.hooks import usage
-from reverie.surfaces.hooks.cutting import KEEP, WHOLE, bounded, fitting, kept
-from reverie.surfaces.hooks.ending import exit_code
-from reverie.surfaces.hooks.guards import MOST_SAID, calls, may_meet, meeting, row_of
-from reverie.surfaces.hooks.happening import PROMPT, TOOL_AFTER, TOOL_FAILED, TURN_END, Happening
-from reverie.surfaces.hooks.hosts import HOSTS, MOST_CHARS, heard, shown
-from reverie.surfaces.hooks.once import decided
-from reverie.surfaces.hooks.places import Places, plain, read, write
-from reverie.surfaces.hooks.topic import about, goes_on, worth_looking
+from reverie.privacy.message_redaction import shortened
 from reverie.testing import a_memory
+from reverie.text.host_messages import HEAD
 
 CLAUDE, CODEX, CURSOR = (HOSTS[name] for name in ("claude-code", "codex", "cursor"))
 SECRET = "sk-ant-api03-" + "aB3dE5gH7jK9mN1p" * 5 + "-AA"
@@ -379,18 +379,18 @@ def test_how_full_a_context_is_can_be_read(tmp_path):
         }
     }
     side = {**one, "isSidechain": True, "message": {"usage": {"input_tokens": 5}}}
-    assert usage.share(lines(tmp_path, {"type": "user"}, one, side)) == pytest.approx(
+    assert context_usage.share(lines(tmp_path, {"type": "user"}, one, side)) == pytest.approx(
         161_010 / 200_000
     )
     wide = {"message": {"model": "claude-x[1m]", "usage": {"input_tokens": 100_000}}}
-    assert usage.share(lines(tmp_path, wide)) == pytest.approx(0.1)
+    assert context_usage.share(lines(tmp_path, wide)) == pytest.approx(0.1)
     codex = {
         "payload": {
             "type": "token_count",
             "info": {"last_token_usage": {"total_tokens": 90}, "model_context_window": 100},
         }
     }
-    assert usage.share(lines(tmp_path, codex)) == pytest.approx(0.9)
+    assert context_usage.share(lines(tmp_path, codex)) == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize(
@@ -408,8 +408,8 @@ def test_what_cannot_be_read_is_not_known(tmp_path, content):
     """A host's own file may hold anything."""
     path = tmp_path / "t"
     path.write_bytes(content)
-    assert usage.share(path) is None
-    assert usage.share(tmp_path / "none") is None
+    assert context_usage.share(path) is None
+    assert context_usage.share(tmp_path / "none") is None
 
 
 @given(

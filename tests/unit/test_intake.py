@@ -5,19 +5,19 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from reverie.errors import BadInput
-from reverie.lifecycle.intake import (
+from reverie.core.errors import BadInput
+from reverie.core.model import TRUST
+from reverie.core.privacy_policy import USUAL
+from reverie.memory.memory_validation import (
     built,
     checked_kind,
     checked_space,
     checked_tags,
-    clean,
     cleaned,
     moment,
 )
-from reverie.model import TRUST
-from reverie.policy import USUAL
 from reverie.testing import NOON, a_memory
+from reverie.text.text_cleaning import clean
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
 KEY = "AKIA" + "IOSFODNN7EXAMPLF"

@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.errors import BadInput
-from reverie.lifecycle.intention import (
+from reverie.core.errors import BadInput
+from reverie.core.model import Retire, revised
+from reverie.core.trigger_patterns import about_to_run, meets, spoken
+from reverie.memory.intention import (
     completed,
     due,
     ended,
@@ -20,10 +22,8 @@ from reverie.lifecycle.intention import (
     still,
     waits,
 )
-from reverie.lifecycle.moments import following
-from reverie.model import Retire, revised
-from reverie.patterns import about_to_run, meets, spoken
 from reverie.testing import NOON, a_memory
+from reverie.text.time_expressions import following
 
 ZONES = st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
 RULES = st.sampled_from(
@@ -226,10 +226,11 @@ def test_snoozing_moves_one_time_of_a_series():
 
     put off twice, done meanwhile, or put off after it was given.
     """
+    # Monday 2025-10-13 09:00
     every, first = (
         {"zone": "UTC", "every": "every 2 weeks at 09:00"},
         1_760_346_000.0,
-    )  # Monday 2025-10-13 09:00
+    )
     fortnight, two_days = 14 * 86_400.0, 2 * 86_400.0
     one = reminder(when=first, **every)
     off = after(one, snoozed(one, first + two_days, NOON))

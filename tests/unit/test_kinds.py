@@ -2,7 +2,7 @@
 
 import pytest
 
-from reverie.kinds import DAY, FOREVER, GROUPS, KINDS, TYPES, half_life, kind_of, retention
+from reverie.core.kinds import DAY, FOREVER, GROUPS, KINDS, TYPES, half_life, kind_of, retention
 from reverie.testing import NOON, a_memory
 
 NAMED = {

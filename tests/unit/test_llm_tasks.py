@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.errors import BadInput
-from reverie.llm import BadAnswer, address, groups, judge, pairs
-from reverie.llm import extract as extraction
-from reverie.llm.asking import fenced, values
-from reverie.llm.spending import Day, Limits, read
-from reverie.messages import Said
+from reverie.core.errors import BadInput
+from reverie.llm import extraction_task as extraction
+from reverie.llm import group_naming_task, judge_task, pair_task
+from reverie.llm.language_model import BadAnswer, address
+from reverie.llm.prompt_format import fenced, values
+from reverie.llm.spending_limits import Day, Limits, read
 from reverie.testing import NOON, a_memory
+from reverie.text.host_messages import Said
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -71,7 +72,7 @@ WINDOW = tuple(Said("user", f"message {n} about src/app.py", n) for n in range(1
 )
 def test_the_judges_answer_is_read(text, use):
     """Lists in prose, twice the same, nothing, out of range (CC-33, CC-34)."""
-    assert use == judge.read(text, 10).use
+    assert use == judge_task.read(text, 10).use
 
 
 @pytest.mark.parametrize(
@@ -93,14 +94,14 @@ def test_the_judges_answer_is_read(text, use):
 def test_an_unclear_judge_says_nothing(text):
     """Unparseable is a failure, not a guess (CC-34)."""
     with pytest.raises(BadAnswer):
-        judge.read(text, 10)
+        judge_task.read(text, 10)
 
 
 @given(ANSWERS, st.integers(1, 50))
 def test_no_answer_names_what_was_not_shown(text, count):
     """Whatever comes: numbers in range, each once, or BadAnswer."""
     try:
-        found = judge.read(text, count)
+        found = judge_task.read(text, count)
     except BadAnswer:
         return
     assert len(set(found.use)) == len(found.use)
@@ -113,8 +114,8 @@ def test_ballots():
     """By votes, then best place; failed ballots are neutral; all failed is nothing (X3, CC-35)."""
 
     def use(agree, *ballots):
-        found = judge.counted(
-            [None if ballot is None else judge.Judgement(ballot) for ballot in ballots], agree
+        found = judge_task.counted(
+            [None if ballot is None else judge_task.Judgement(ballot) for ballot in ballots], agree
         )
         return found and found.use
 
@@ -129,17 +130,17 @@ def test_cadence():
     """First turn runs; last at 3: 4 and 5 skip, 6 runs; a new topic always; cadence 1 always
     (CC-38).
     """
-    runs = [judge.due(turn, 3, changed=False) for turn in (4, 5, 6)]
+    runs = [judge_task.due(turn, 3, changed=False) for turn in (4, 5, 6)]
     assert [False, False, True] == runs
-    assert judge.due(1, None, changed=False) and judge.due(4, 3, changed=True)
-    assert all(judge.due(4, 3, changed=False, cadence=cadence) for cadence in (1, 0, -1))
+    assert judge_task.due(1, None, changed=False) and judge_task.due(4, 3, changed=True)
+    assert all(judge_task.due(4, 3, changed=False, cadence=cadence) for cadence in (1, 0, -1))
 
 
 def test_the_judge_is_asked_for_what_can_be_acted_upon():
     """Not for trivia, nor for all that is about the same topic; the candidates come numbered (A55,
     A49).
     """
-    asked = judge.request("where?", [a_memory("one"), a_memory("two")], 5.0)
+    asked = judge_task.request("where?", [a_memory("one"), a_memory("two")], 5.0)
     assert all(
         words in asked.instructions for words in ("can be acted upon", "trivia", "is not enough")
     )
@@ -164,11 +165,11 @@ def test_the_focused_query():
     ]
     assert (
         "user: Why?\nuser: Deploy it.\nassistant: I will.\nIt failed.\nassistant: Let me see."
-        == judge.focused(window)
+        == judge_task.focused(window)
     )
-    assert "only tools" == judge.focused([Said("tool", "only tools")])
-    assert "<system-reminder>x" == judge.focused([Said("user", "<system-reminder>x")])
-    assert "" == judge.focused([])
+    assert "only tools" == judge_task.focused([Said("tool", "only tools")])
+    assert "<system-reminder>x" == judge_task.focused([Said("user", "<system-reminder>x")])
+    assert "" == judge_task.focused([])
 
 
 @given(
@@ -182,12 +183,12 @@ def test_the_focused_query():
 )
 def test_the_query_is_never_too_long(window, most):
     """4000 characters of the tail (CONSTANTS: judge caps)."""
-    assert len(judge.focused(window, most)) <= most
+    assert len(judge_task.focused(window, most)) <= most
 
 
 def test_candidates_are_cut():
     """50 candidates of 600 characters."""
-    request = judge.request("q", [a_memory("x" * 5_000)] * 70, 5.0)
+    request = judge_task.request("q", [a_memory("x" * 5_000)] * 70, 5.0)
     rows = [json.loads(line) for line in request.data.splitlines()[1:-1]]
     assert 51 == len(rows) and 600 == max(len(row.get("note", "")) for row in rows)
 
@@ -216,11 +217,11 @@ def test_any_answer_is_a_value_or_bad(text):
     """No task raises anything but BadAnswer, and what it accepts is within its bounds."""
     readers = (
         lambda t: extraction.read(t, WINDOW),
-        pairs.read_comparison,
-        pairs.read_relation,
-        groups.read_name,
-        lambda t: pairs.read_merged(t, ["a 1", "b 2"]),
-        lambda t: groups.read_gaps(t, WINDOW),
+        pair_task.read_comparison,
+        pair_task.read_relation,
+        group_naming_task.read_name,
+        lambda t: pair_task.read_merged(t, ["a 1", "b 2"]),
+        lambda t: group_naming_task.read_gaps(t, WINDOW),
     )
     for reading in readers:
         try:
@@ -237,8 +238,11 @@ def test_any_answer_is_a_value_or_bad(text):
                 assert 0 < len(item.text) <= extraction.MOST_TEXT and set(item.files) <= {
                     "src/app.py"
                 }
-        if isinstance(found, pairs.Opinion):
-            assert found.relation in (*pairs.RELATIONS, *pairs.LINKS) and 0 <= found.confidence <= 1
+        if isinstance(found, pair_task.Opinion):
+            assert (
+                found.relation in (*pair_task.RELATIONS, *pair_task.LINKS)
+                and 0 <= found.confidence <= 1
+            )
 
 
 # Extraction
@@ -278,7 +282,7 @@ def test_an_unknown_kind_is_a_fact():
 
 def test_a_comparison():
     """One relation of five, with a reason."""
-    found = pairs.read_comparison(
+    found = pair_task.read_comparison(
         'It is: {"relation": "updates", "confidence": 0.8, "why": "a new port"}'
     )
     assert ("updates", 0.8, "a new port") == found
@@ -289,7 +293,7 @@ def test_a_comparison():
         '{"relation": null}',
     ):
         with pytest.raises(BadAnswer):
-            pairs.read_comparison(bad)
+            pair_task.read_comparison(bad)
 
 
 @pytest.mark.parametrize(
@@ -305,7 +309,7 @@ def test_a_comparison():
 )
 def test_only_unsure_pairs_are_asked_about(relation, confidence, asked):
     """Rules that are sure need no model."""
-    assert asked is pairs.unsure(relation, confidence)
+    assert asked is pair_task.unsure(relation, confidence)
 
 
 TEXTS = [
@@ -321,7 +325,7 @@ def test_a_merged_text_keeps_everything():
     """Every number, identifier, name and path, or it is refused (CC-71)."""
 
     def merged(text):
-        return pairs.read_merged(json.dumps({"text": text}), TEXTS)
+        return pair_task.read_merged(json.dumps({"text": text}), TEXTS)
 
     assert GOOD == merged(GOOD)
     for lost in ("8080", "bin/api.sh", "userId", "Billing listens", "7."):
@@ -338,7 +342,7 @@ def test_a_merged_text_keeps_everything():
 def test_texts_put_together_are_accepted(texts):
     """What only stands side by side has lost nothing."""
     together = "\n".join(texts)
-    assert together.strip() == pairs.read_merged(json.dumps({"text": together}), texts)
+    assert together.strip() == pair_task.read_merged(json.dumps({"text": together}), texts)
 
 
 @pytest.mark.parametrize(
@@ -359,19 +363,19 @@ def test_names_of_groups(name, found):
     answer = json.dumps({"name": name})
     if found is None:
         with pytest.raises(BadAnswer):
-            groups.read_name(answer)
+            group_naming_task.read_name(answer)
     else:
-        assert found == groups.read_name(answer)
+        assert found == group_naming_task.read_name(answer)
 
 
 def test_gaps_are_answered_from_what_was_said():
     """A note that answers a question rests on messages that were shown (B82)."""
-    request = groups.gaps_request(["where is staging?"], WINDOW)
+    request = group_naming_task.gaps_request(["where is staging?"], WINDOW)
     assert "where is staging?" in request.data and '"message":10' in request.data
     answer = '{"keep": [{"text": "Staging is heron.", "kind": "fact", "from": %d, "to": 12}]}'
-    assert (11, 12) == groups.read_gaps(answer % 11, WINDOW).keep[0].messages
+    assert (11, 12) == group_naming_task.read_gaps(answer % 11, WINDOW).keep[0].messages
     with pytest.raises(BadAnswer):
-        groups.read_gaps(answer % 3, WINDOW)
+        group_naming_task.read_gaps(answer % 3, WINDOW)
 
 
 # Settings and books

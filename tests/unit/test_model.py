@@ -3,7 +3,7 @@
 
 import pytest
 
-from reverie.model import (
+from reverie.core.model import (
     RELATIONS,
     TRUST,
     Edge,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.errors import BadInput
-from reverie.lifecycle.intake import FARTHEST
-from reverie.lifecycle.moments import (
+from reverie.core.errors import BadInput
+from reverie.core.foreign_numbers import FARTHEST
+from reverie.text.time_expressions import (
     ahead,
     first_of,
     following,

@@ -6,23 +6,24 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reverie.errors import BadInput
-from reverie.kinds import ANYBODY, CUSTOM, KINDS, USER, kind_of, unverified
-from reverie.lifecycle import transfer
-from reverie.lifecycle.extract import gleaned
-from reverie.lifecycle.intake import rewritten
-from reverie.lifecycle.planted import SIGNS, planted
-from reverie.lifecycle.reconcile import absorbed, firm_first, merging
-from reverie.lifecycle.untrusted import ASKED, PLANTED, disarmed
-from reverie.model import TRUST, UNTRUSTED, Hit, Retire, revised
-from reverie.policy import USUAL
-from reverie.search.shape import UNVERIFIED, passed, prior, shaped
-from reverie.search.shape import firm_first as ordered
-from reverie.settle.vouching import Heard, told, vouched
+from reverie.context_window import HEAD, escaped, harmless, hinted, line, render
+from reverie.context_window.injection_block import FEW, OTHERS
+from reverie.core.errors import BadInput
+from reverie.core.kinds import ANYBODY, CUSTOM, KINDS, USER, kind_of, unverified
+from reverie.core.model import TRUST, UNTRUSTED, Hit, Retire, revised
+from reverie.core.privacy_policy import USUAL
+from reverie.extraction.provenance_check import Heard, told, vouched
+from reverie.extraction.rule_extraction import gleaned
+from reverie.memory.memory_validation import rewritten
+from reverie.porting import export_validation
+from reverie.privacy.prompt_injection import SIGNS, planted
+from reverie.privacy.untrusted_text import ASKED, PLANTED, disarmed
+from reverie.reconciliation.merge_rules import absorbed, firm_first, merging
+from reverie.retrieval.rescoring import UNVERIFIED, passed, prior, shaped
+from reverie.retrieval.rescoring import firm_first as ordered
 from reverie.testing import NOON, a_memory
-from reverie.window import FENCE, FOOT, HEAD, escaped, harmless, hinted, line, render
-from reverie.window.block import FEW, OTHERS
-from reverie.window.tokens import tokens
+from reverie.text.injection_fence import FENCE, FOOT
+from reverie.text.token_counts import tokens
 
 COMMANDS = (
     "correction",
@@ -157,10 +158,13 @@ def test_an_export_cannot_smuggle_authority():
         "at": NOON,
         "provenance": UNTRUSTED,
     }
-    assert transfer.memory(dict(row), transfer.Filtered(USUAL, set()))["provenance"] == UNTRUSTED
+    assert (
+        export_validation.memory(dict(row), export_validation.Filtered(USUAL, set()))["provenance"]
+        == UNTRUSTED
+    )
     for more in ({"kind": "preference"}, {"triggers": ["rm"]}):
         with pytest.raises(BadInput, match="commands nobody"):
-            transfer.memory({**row, **more}, transfer.Filtered(USUAL, set()))
+            export_validation.memory({**row, **more}, export_validation.Filtered(USUAL, set()))
 
 
 @pytest.mark.parametrize(
@@ -356,7 +360,7 @@ def test_whole_texts_keep_their_lines():
 
 def test_hints_are_lines_too():
     """X49: titles and tags are data as well."""
-    from reverie.model import Hint
+    from reverie.core.model import Hint
 
     for nasty in NASTY:
         lines = hinted([Hint(nasty, nasty, "fact", (nasty,))], "retrieve").split("\n")

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.lifecycle.experience.deeds import ends
-from reverie.messages import text_of
-from reverie.passages import SPARE, passages, tags
-from reverie.policy import Policy
+from reverie.activity.activity_events import ends
+from reverie.core.privacy_policy import Policy
+from reverie.core.private_passages import SPARE, passages, tags
+from reverie.interfaces.hooks.event_truncation import kept
 from reverie.privacy import hidden, only_private, redact, redact_value
-from reverie.settle.spoken import shortened
-from reverie.surfaces.hooks.cutting import kept
+from reverie.privacy.message_redaction import shortened
+from reverie.text.host_messages import text_of
 
 PLANTED = "zyxquokka4711"
 WAYS = [

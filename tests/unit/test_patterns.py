@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.errors import BadInput
-from reverie.patterns import about_to_run, checked, meets, spoken
+from reverie.core.errors import BadInput
+from reverie.core.trigger_patterns import about_to_run, checked, meets, spoken
 
 PUSH = about_to_run("Bash", {"command": "cd repo\ngit push origin main --force", "timeout": 5})
 

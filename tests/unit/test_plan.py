@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.code.terms import code_terms, plain, task_terms, terms_of
-from reverie.model import Event
-from reverie.plan import Meant, known, ranked
-from reverie.plan.answer import Look, Plan, like
-from reverie.plan.field import K1, B, Grams, counted, field, grams
-from reverie.plan.log import done
-from reverie.plan.past import Done, Past
-from reverie.plan.ranker import forms, learned, likelihoods, placed
-from reverie.plan.task import task_of
-from reverie.plan.tree import Tree, own_name
-from reverie.plan.why import why
-from reverie.store.code import Bags
+from reverie.code.code_terms import code_terms, plain, task_terms, terms_of
+from reverie.code.planning import Meant, known, ranked
+from reverie.code.planning.bm25_field import K1, B, Grams, counted, field, grams
+from reverie.code.planning.file_candidates import Tree, own_name
+from reverie.code.planning.file_ranker import forms, learned, likelihoods, placed
+from reverie.code.planning.past_task_log import done
+from reverie.code.planning.past_tasks import Done, Past
+from reverie.code.planning.plan_answer import Look, Plan, like
+from reverie.code.planning.plan_reasons import why
+from reverie.code.planning.task_query import task_of
+from reverie.core.model import Event
+from reverie.storage.code_index_port import Bags
 
 WORDS = st.sampled_from(["proxy", "tunnel", "cookie", "jar", "parse"])
 DOCS = st.lists(st.dictionaries(WORDS, st.integers(1, 9), max_size=4), min_size=1, max_size=8)

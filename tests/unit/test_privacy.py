@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from bench.privacy import cases, heldout, second
 from bench.privacy.cases import Case
-from reverie.policy import Policy
+from reverie.core.privacy_policy import Policy
 from reverie.privacy import JSON, MARK, redact, redact_value
 
-OPEN = {
-    "password: vpn: ann / {}"
-}  # what is known not to be found: nothing in it says that it is a secret
+# what is known not to be found: nothing in it says that it is a secret
+OPEN = {"password: vpn: ann / {}"}
 SETS = (cases, heldout, second)
 CASES = [case for some in SETS for case in some.secrets() if case.kind not in OPEN]
 FRIENDS = [text for some in SETS for text in some.lookalikes()]

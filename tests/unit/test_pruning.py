@@ -4,16 +4,16 @@ answer.
 
 import pytest
 
-from reverie.errors import BadInput
+from reverie.context_window.context_items import TYPES, Item
+from reverie.context_window.provider_messages import Known, items_of
+from reverie.context_window.pruning import plan
+from reverie.context_window.pruning_strategies import STRATEGIES
+from reverie.context_window.relevance_score import relevance
+from reverie.context_window.stub_lines import MOVED
+from reverie.context_window.window_fitting import NOTHING, Wish, fit
+from reverie.core.errors import BadInput
 from reverie.testing import NOON
-from reverie.window.fitting import NOTHING, Wish, fit
-from reverie.window.items import TYPES, Item
-from reverie.window.lines import MOVED
-from reverie.window.pruning import plan
-from reverie.window.relevance import relevance
-from reverie.window.shapes import Known, items_of
-from reverie.window.strategies import STRATEGIES
-from reverie.window.tokens import Quarter, tokens
+from reverie.text.token_counts import Quarter, tokens
 
 
 def an_item(place=0, type="user_message", minutes=0.0, tokens=100, **more):

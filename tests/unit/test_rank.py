@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import reverie
-from reverie.config import Settings
-from reverie.search import Query, rank
-from reverie.search.pool import OFFSETS, Pool
-from reverie.search.rank import Question, learned
-from reverie.search.ranked import FUSIONS
-from reverie.words import fingerprint
+from reverie.core.config import Settings
+from reverie.retrieval import ranker
+from reverie.retrieval.candidate_features import OFFSETS, Pool
+from reverie.retrieval.hybrid_search import FUSIONS
+from reverie.retrieval.ranker import Question, learned
+from reverie.retrieval.search_query import Query
+from reverie.text.tokenization import fingerprint
 
 
 def pool(dense, words, **columns) -> Pool:
@@ -55,8 +56,8 @@ def test_coefficients_fit_the_columns():
     """Every column has a coefficient and every coefficient a column: the file belongs
     to this code.
     """
-    _, names = rank.matrix(Question("q"), pool([0.5], [1.0]))
-    kept = json.loads(Path(rank.__file__).with_name("ranker.json").read_text("utf-8"))
+    _, names = ranker.matrix(Question("q"), pool([0.5], [1.0]))
+    kept = json.loads(Path(ranker.__file__).with_name("ranker.json").read_text("utf-8"))
     assert set(names) == set(kept["weights"])
 
 
@@ -137,7 +138,7 @@ def test_every_fusion_gives_scores_between_0_and_1(mode):
 def test_bests_takes_the_best_of_each_group():
     """The mean of the three best of a session, not of all."""
     values, group = np.array([1.0, 2.0, 3.0, 10.0, 5.0]), np.array([0, 0, 0, 0, 1])
-    best, mean = rank.bests(values, group)
+    best, mean = ranker.bests(values, group)
     assert best.tolist() == [10.0, 10.0, 10.0, 10.0, 5.0]
     assert mean.tolist() == [5.0, 5.0, 5.0, 5.0, 5.0]
 
@@ -244,6 +245,6 @@ def test_scoring_is_the_matrix_times_the_weights():
     file.
     """
     candidates = pool([0.3, 0.6, np.nan], [2.0, 0.0, 7.0], typical=400.0)
-    table, names = rank.matrix(Question("which server"), candidates)
+    table, names = ranker.matrix(Question("which server"), candidates)
     plain = table @ np.array([learned().weights[name] for name in names])
     assert np.allclose(plain, learned().scores(Question("which server"), candidates))

@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.lifecycle import reconcile
-from reverie.lifecycle.alike.compare import Verdict
-from reverie.lifecycle.change import unmerged
-from reverie.lifecycle.ledger import Ledger
-from reverie.lifecycle.reconcile import (
+from reverie.core.model import TRUST, Link, Memory, Reinforcement, Retire, Revise, revised
+from reverie.memory.memory_changes import unmerged
+from reverie.reconciliation import merge_rules
+from reverie.reconciliation.merge_rules import (
     Near,
     absorbed,
     altered,
@@ -18,7 +17,8 @@ from reverie.lifecycle.reconcile import (
     takes_part,
     worth_a_look,
 )
-from reverie.model import TRUST, Link, Memory, Reinforcement, Retire, Revise, revised
+from reverie.reconciliation.paraphrase.statement_comparison import Verdict
+from reverie.reconciliation.reconciliation_plan import Ledger
 from reverie.testing import NOON, SPACE, a_memory
 
 SAME, CONTRARY, UPDATE, CLOSE = (
@@ -46,7 +46,7 @@ def edges(changes):
 def met(monkeypatch, verdict, *memories, settled=frozenset(), wordings=None):
     """The ledger after the last memory was held against all others, when `compare` finds this."""
     said = verdict if callable(verdict) else lambda *_a, **_k: verdict
-    monkeypatch.setattr(reconcile, "compare", said)
+    monkeypatch.setattr(merge_rules, "compare", said)
     ledger = Ledger(memories, wordings or {}, settled, NOON)
     ledger.place(memories[-1].id, [Near(memory.id, 0.9) for memory in memories[:-1]])
     return ledger
@@ -263,10 +263,11 @@ def test_of_documents_only_the_same_words_are_the_same():
     """
     page = "the port is 8080 and " * 50
     old = a_memory(page)
-    assert reconcile.judged(old, a_memory(page.upper()), 0.99, ()).relation == "same"
-    assert reconcile.judged(old, a_memory(page + " 9090"), 0.99, ()).relation == "near"
+    assert merge_rules.judged(old, a_memory(page.upper()), 0.99, ()).relation == "same"
+    assert merge_rules.judged(old, a_memory(page + " 9090"), 0.99, ()).relation == "near"
     assert (
-        reconcile.judged(old, a_memory(page.replace("8080", "9090")), 0.94, ()).relation == "apart"
+        merge_rules.judged(old, a_memory(page.replace("8080", "9090")), 0.94, ()).relation
+        == "apart"
     )
 
 
@@ -421,7 +422,7 @@ def test_nobody_is_asked_about_one_memory_without_end(monkeypatch, verdict):
     """Of one that three open questions name only the first about what is new is asked, rather of
     another (CC-87).
     """
-    monkeypatch.setattr(reconcile, "compare", lambda *_a, **_k: verdict)
+    monkeypatch.setattr(merge_rules, "compare", lambda *_a, **_k: verdict)
     busy, busier, free, new = [a_memory(f"{PLAN} {n}") for n in range(4)]
     for others, asked in (((busy, busier), {busy.id}), ((busy, busier, free), {free.id})):
         ledger = Ledger([*others, new], {}, frozenset(), NOON, {busy.id: 3, busier.id: 7})

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.errors import BadInput
-from reverie.policy import USUAL, Policy
-from reverie.privacy.sensitive import (
+from reverie.core.errors import BadInput
+from reverie.core.privacy_policy import USUAL, Policy
+from reverie.privacy.sensitive_files import (
     MARK,
     Deed,
     guarded,

@@ -2,8 +2,17 @@
 
 import pytest
 
-from reverie.model import Hit
-from reverie.search.shape import SHOW, distinct, emotion, gate, prior, settled, shaped, surfaces
+from reverie.core.model import Hit
+from reverie.retrieval.rescoring import (
+    SHOW,
+    distinct,
+    emotion,
+    gate,
+    prior,
+    settled,
+    shaped,
+    surfaces,
+)
 from reverie.testing import NOON, a_memory
 
 GATES = [

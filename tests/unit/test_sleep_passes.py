@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.kinds import DAY, effective, retention
-from reverie.lifecycle.alike.compare import Verdict
-from reverie.lifecycle.sleep import PASSES, SAFE, clusters, fading, links, pairs, tags
-from reverie.lifecycle.sleep.nearest import Stopped, nearest
-from reverie.lifecycle.sleep.plan import Pair, View, after, difference, told
-from reverie.model import Add, Edge, Event, Link, Retire, Revise
+from reverie.consolidation import archiving, clusters, co_use_links, tag_tidying
+from reverie.consolidation.nearest_neighbours import Stopped, nearest
+from reverie.consolidation.sleep_passes import PASSES, SAFE
+from reverie.core.kinds import DAY, effective, retention
+from reverie.core.model import Add, Edge, Event, Link, Retire, Revise
+from reverie.reconciliation import pair_passes, stand_in_rules
+from reverie.reconciliation.paraphrase.statement_comparison import Verdict
+from reverie.reconciliation.pass_view import Pair, View, after, difference, told
 from reverie.testing import NOON, a_memory
 
 
@@ -44,7 +46,7 @@ def test_the_same_becomes_one_and_stronger():
     """
     one = a_memory(HERON, tags=["host"], session="s1")
     other = a_memory(AGAIN, tags=["staging"], session="s2", files=["a.py"])._replace(strength=2)
-    steps = pairs.merge(view(one, other))
+    steps = pair_passes.merge(view(one, other))
     kept = after(other, steps[0].changes)
     gone = after(one, steps[0].changes)
     assert (gone.retired_why, gone.superseded_by, kept.active) == ("merged", other.id, True)
@@ -67,25 +69,27 @@ def test_the_same_becomes_one_and_stronger():
 )
 def test_what_differs_in_a_number_or_name_is_never_merged(said, again):
     """B122: however near the vectors, another port, host or person is another thing."""
-    assert [] == pairs.merge(view(a_memory(said), a_memory(again), cosine=0.999))
+    assert [] == pair_passes.merge(view(a_memory(said), a_memory(again), cosine=0.999))
 
 
 def test_only_what_holds_everything_replaces():
     """B109: the source is retired only if its numbers, identifiers and names stand in the
     replacement.
     """
-    assert pairs.holds("heron (10.0.0.8:8080) runs `make deploy`", "Heron is 10.0.0.8:8080")
-    assert not pairs.holds("The server is heron", "The server is heron, port 8080")
-    assert not pairs.holds("listens on 80801", "listens on 8080")
-    assert not pairs.holds("calls get_user_name", "calls get_user")
+    assert stand_in_rules.holds(
+        "heron (10.0.0.8:8080) runs `make deploy`", "Heron is 10.0.0.8:8080"
+    )
+    assert not stand_in_rules.holds("The server is heron", "The server is heron, port 8080")
+    assert not stand_in_rules.holds("listens on 80801", "listens on 8080")
+    assert not stand_in_rules.holds("calls get_user_name", "calls get_user")
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_a_text_holds_itself_and_more_text_holds_no_less(text, more):
     """B109: adding a sentence never loses what was held before."""
-    assert pairs.holds(f"{text} {more}", text) or pairs.telling(text) - pairs.telling(
-        f"{text} {more}"
-    )
+    assert stand_in_rules.holds(f"{text} {more}", text) or stand_in_rules.telling(
+        text
+    ) - stand_in_rules.telling(f"{text} {more}")
 
 
 def test_spaces_kinds_decisions_and_better_sources_forbid_merging():
@@ -93,16 +97,20 @@ def test_spaces_kinds_decisions_and_better_sources_forbid_merging():
     into a worse one.
     """
     one = a_memory(HERON)
-    assert [] == pairs.merge(view(one, a_memory(AGAIN, space="me/other")))
+    assert [] == pair_passes.merge(view(one, a_memory(AGAIN, space="me/other")))
     other = a_memory(AGAIN)
-    assert [] == pairs.merge(view(one, other, settled=frozenset({frozenset((one.id, other.id))})))
-    assert [one.id] == retired(pairs.merge(view(one, a_memory(AGAIN, provenance="user_stated"))))
+    assert [] == pair_passes.merge(
+        view(one, other, settled=frozenset({frozenset((one.id, other.id))}))
+    )
+    assert [one.id] == retired(
+        pair_passes.merge(view(one, a_memory(AGAIN, provenance="user_stated")))
+    )
 
 
 def test_three_of_a_kind_become_one():
     """CC-54: within one batch each step sees what the one before has done."""
     three = [a_memory(HERON) for _ in range(3)]
-    steps = pairs.merge(view(*three))
+    steps = pair_passes.merge(view(*three))
     left = [m for m in three if all(after(m, step.changes).active for step in steps)]
     changes = [change for step in steps for change in step.changes]
     assert (1, 3) == (len(left), after(left[0], changes).strength)
@@ -111,7 +119,9 @@ def test_three_of_a_kind_become_one():
 def test_edges_move_to_the_one_that_stays():
     """B109: what was tied to the one that goes is tied to the one that stays."""
     one, other = a_memory(HERON), a_memory(AGAIN)
-    steps = pairs.merge(view(one, other, edges=[Edge(other.id, "relates_to", "mem_third", 0.7)]))
+    steps = pair_passes.merge(
+        view(one, other, edges=[Edge(other.id, "relates_to", "mem_third", 0.7)])
+    )
     assert Link(Edge(one.id, "relates_to", "mem_third", 0.7)) in steps[0].changes
 
 
@@ -136,19 +146,19 @@ def test_a_malformed_answer_merges_nothing(answer, monkeypatch):
     anything.
     """
     one, other = a_memory(HERON), a_memory("Its name is heron; staging listens on 8443.")
-    monkeypatch.setattr(pairs, "compare", lambda *_, **__: Verdict("same", 1.0, "told so"))
-    assert [] == pairs.merge(view(one, other), lambda _a, _b: answer, lambda: "mem_new")
+    monkeypatch.setattr(pair_passes, "compare", lambda *_, **__: Verdict("same", 1.0, "told so"))
+    assert [] == pair_passes.merge(view(one, other), lambda _a, _b: answer, lambda: "mem_new")
 
 
 def test_a_text_that_holds_both_replaces_both(monkeypatch):
     """A80: two wordings of which neither holds all become a third, believed as they were."""
     one = a_memory(HERON, provenance="inferred")
     other = a_memory("Its name is heron; staging listens on 8443.", provenance="inferred")
-    monkeypatch.setattr(pairs, "compare", lambda *_, **__: Verdict("same", 1.0, "told so"))
+    monkeypatch.setattr(pair_passes, "compare", lambda *_, **__: Verdict("same", 1.0, "told so"))
     text = (
         "The staging server is called heron and listens on port 8080 and 8443. Its name is heron."
     )
-    steps = pairs.merge(view(one, other), lambda _a, _b: text, lambda: "mem_new")
+    steps = pair_passes.merge(view(one, other), lambda _a, _b: text, lambda: "mem_new")
     added = [change.memory for change in steps[0].changes if isinstance(change, Add)]
     assert ([text], {one.id, other.id}) == ([m.text for m in added], set(retired(steps)))
     assert (added[0].trust, added[0].provenance, added[0].strength) == (other.trust, "inferred", 2)
@@ -161,11 +171,11 @@ def test_no_written_text_replaces_a_better_source(provenance, monkeypatch):
     """
     one = a_memory(HERON, provenance="observed" if provenance == "inferred" else provenance)
     other = a_memory("Its name is heron; staging listens on 8443.", provenance=provenance)
-    monkeypatch.setattr(pairs, "compare", lambda *_, **__: Verdict("same", 1.0, "told so"))
+    monkeypatch.setattr(pair_passes, "compare", lambda *_, **__: Verdict("same", 1.0, "told so"))
     text = (
         "The staging server is called heron and listens on port 8080 and 8443. Its name is heron."
     )
-    assert [] == pairs.merge(view(one, other), lambda _a, _b: text, lambda: "mem_new")
+    assert [] == pair_passes.merge(view(one, other), lambda _a, _b: text, lambda: "mem_new")
 
 
 # Redundancy, contradictions, relations
@@ -174,20 +184,20 @@ def test_no_written_text_replaces_a_better_source(provenance, monkeypatch):
 def test_contradictions_are_flagged_and_nobody_loses():
     """B111, B124: both know of each other, both count."""
     one, other = a_memory(HERON), a_memory(HERON.replace("8080", "9090"))
-    steps = pairs.contradictions(view(one, other, cosine=0.9))
+    steps = pair_passes.contradictions(view(one, other, cosine=0.9))
     assert {(one.id, "contradicts", other.id), (other.id, "contradicts", one.id)} == {
         change.edge[:3] for change in steps[0].changes if isinstance(change, Link)
     }
     assert ([], (other.id,)) == (retired(steps), after(one, steps[0].changes).conflicts_with)
     known = [Edge(one.id, "contradicts", other.id)]
-    assert [] == pairs.contradictions(view(one, other, cosine=0.9, edges=known))
+    assert [] == pair_passes.contradictions(view(one, other, cosine=0.9, edges=known))
 
 
 def test_what_may_be_the_same_is_shown_not_merged():
     """B110, B123: an edge for a person to decide, one for each newer memory."""
     one = a_memory("We deploy with make release.")
     other = a_memory("We deploy with make release on Fridays after lunch.")
-    steps = pairs.redundancy(view(one, other, cosine=0.85))
+    steps = pair_passes.redundancy(view(one, other, cosine=0.85))
     assert [] == retired(steps)
     assert [("resembles", 0.85)] == [(edge.rel, edge.weight) for edge in links_of(steps)]
 
@@ -198,11 +208,11 @@ def test_two_sessions_on_one_file_are_tied():
     other = a_memory("Comments confuse the tokenizer.", session="s2", files=["lexer.py"])
     first, then = sorted((one.id, other.id))
     assert [Edge(first, "relates_to", then, 0.5)] == links_of(
-        pairs.relations(view(one, other, cosine=0.7))
+        pair_passes.relations(view(one, other, cosine=0.7))
     )
-    assert [] == pairs.relations(view(one, other._replace(session="s1"), cosine=0.7))
-    assert [] == pairs.relations(view(one, other._replace(space="me/other"), cosine=0.7))
-    assert [] == pairs.relations(view(one, other._replace(files=()), cosine=0.7))
+    assert [] == pair_passes.relations(view(one, other._replace(session="s1"), cosine=0.7))
+    assert [] == pair_passes.relations(view(one, other._replace(space="me/other"), cosine=0.7))
+    assert [] == pair_passes.relations(view(one, other._replace(files=()), cosine=0.7))
 
 
 # Fading
@@ -219,7 +229,7 @@ def old(text="Perhaps the cache is cold.", **fields):
 def test_the_faded_goes_to_the_archive():
     """A76, A77, B115, B125, CC-53: retired as "faded", nothing else."""
     memory = old()
-    steps = fading.prune(View(NOON, {memory.id: memory}))
+    steps = archiving.prune(View(NOON, {memory.id: memory}))
     assert (Retire(memory.id, NOON, why="faded"),) == steps[0].changes
 
 
@@ -238,7 +248,7 @@ def test_the_faded_goes_to_the_archive():
 )
 def test_what_is_dear_new_or_confirmed_never_fades_away(memory):
     """B125, CC-53: one reason to keep it is enough."""
-    assert [] == fading.prune(View(NOON, {memory.id: memory}))
+    assert [] == archiving.prune(View(NOON, {memory.id: memory}))
 
 
 def test_effective_confidence_is_half_at_the_half_life():
@@ -253,9 +263,9 @@ def test_effective_confidence_is_half_at_the_half_life():
 @given(st.dictionaries(st.text("abs-_ .", min_size=1, max_size=8), st.integers(1, 9), max_size=12))
 def test_variants_lead_to_one_that_stays(counts):
     """B128: no chains, no circles, and doing it twice changes nothing more."""
-    instead = tags.variants(counts)
+    instead = tag_tidying.variants(counts)
     assert set(instead.values()).isdisjoint(instead)
-    assert {} == tags.variants({tag: n for tag, n in counts.items() if tag not in instead})
+    assert {} == tag_tidying.variants({tag: n for tag, n in counts.items() if tag not in instead})
 
 
 def test_why_it_was_learned_is_no_difference():
@@ -266,7 +276,7 @@ def test_why_it_was_learned_is_no_difference():
         a_memory("Never push to main.", details={"about": about, "because": "x"})
         for about in ("a", "b")
     )
-    assert pairs.replaces(one, other) and not pairs.replaces(
+    assert stand_in_rules.replaces(one, other) and not stand_in_rules.replaces(
         one, a_memory("Never push to main before 9:30.")
     )
 
@@ -279,17 +289,17 @@ def test_variants_are_spelling_not_meaning():
         ("unit-test", "unit_tests", "Unit Test", "css", "cs", "redis", "redi", "class", "clas"), 1
     )
     assert {"unit_tests", "Unit Test", "unit-test"} == {
-        *tags.variants(counts),
-        *tags.variants(counts).values(),
+        *tag_tidying.variants(counts),
+        *tag_tidying.variants(counts).values(),
     }
-    assert {"bugs": "bug"} == tags.variants({"bug": 3, "bugs": 2})
-    assert {"library": "libraries"} == tags.variants({"library": 1, "libraries": 2})
+    assert {"bugs": "bug"} == tag_tidying.variants({"bug": 3, "bugs": 2})
+    assert {"library": "libraries"} == tag_tidying.variants({"library": 1, "libraries": 2})
 
 
 def test_retagging_keeps_each_tag_once():
     """B128: a memory with both forms has one afterwards."""
     memory = a_memory("x", tags=["bugs", "api", "bug"])
-    steps = tags.retagged(View(NOON, {memory.id: memory}), {"bugs": "bug"})
+    steps = tag_tidying.retagged(View(NOON, {memory.id: memory}), {"bugs": "bug"})
     assert ("bug", "api") == after(memory, steps[0].changes).tags
 
 
@@ -304,7 +314,7 @@ def test_only_dead_tag_edges_are_orphans():
             Edge("mem_purged", "has_tag", "tag:alive"),
         ]
     )
-    steps = tags.orphans({memory.id: memory}, edges, lambda node: node == "tag:alive")
+    steps = tag_tidying.orphans({memory.id: memory}, edges, lambda node: node == "tag:alive")
     dead = [
         Edge(memory.id, "has_tag", "tag:dead", 0.0),
         Edge("tag:gone", "relates_to", "tag:alive", 0.0),
@@ -325,15 +335,17 @@ def test_a_habit_of_several_sessions_ties():
     """
     one, other = a_memory("a"), a_memory("b")
     ids = sorted((one.id, other.id))
-    assert {} == links.together([turn("s1", *ids), turn("s1", *ids)])
-    met = links.together([turn("s1", *ids), turn("s2", *reversed(ids))])
-    first = links_of(links.strengthened(view(one, other), met))[0]
+    assert {} == co_use_links.together([turn("s1", *ids), turn("s1", *ids)])
+    met = co_use_links.together([turn("s1", *ids), turn("s2", *reversed(ids))])
+    first = links_of(co_use_links.strengthened(view(one, other), met))[0]
     assert Edge(ids[0], "relates_to", ids[1], 0.6) == first
-    again = links.strengthened(
+    again = co_use_links.strengthened(
         view(one, other, edges=[first._replace(src=ids[1], dst=ids[0])]), met
     )
     assert [Edge(ids[1], "relates_to", ids[0], 0.65)] == links_of(again)
-    assert [] == links.strengthened(view(one, other, edges=[first._replace(weight=0.95)]), met)
+    assert [] == co_use_links.strengthened(
+        view(one, other, edges=[first._replace(weight=0.95)]), met
+    )
 
 
 # Nearest and clusters
@@ -484,7 +496,7 @@ def test_a_centre_is_the_mean_of_its_members():
 def test_a_step_reads_as_a_diff():
     """CC-14, B134: − what goes, = what stands for it, ~ what is altered."""
     one, other = a_memory(HERON), a_memory(AGAIN)
-    step = pairs.merge(view(one, other))[0]
+    step = pair_passes.merge(view(one, other))[0]
     lines = difference(step, {m.id: m.text for m in (one, other)})
     assert any(line.startswith(f"− {AGAIN}") for line in lines)
     assert any(line.startswith(f"= {HERON}") for line in lines)

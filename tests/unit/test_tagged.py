@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.search.tagged import EXACT, NOT, PARTLY, keywords, met, read
+from reverie.retrieval.tag_search import EXACT, NOT, PARTLY, keywords, met, read
 
 FAR = "The widget is blue. " + "Nothing else matters here. " * 3 + "Some cache is warm."
 LONG = "the widget " + "goes on and on without an end " * 10 + "to the cache"
@@ -69,7 +69,7 @@ def test_any_text_may_be_asked(prompt, tag):
     assert met(tag, read(prompt)) in (EXACT, PARTLY, NOT)
     word = "".join(ch for ch in tag if ch.isascii() and ch.isalpha())
     if len(word) >= 2 and met(word, read(word)) == NOT:
-        from reverie.search.tagged import EVERYDAY
-        from reverie.words import STOP
+        from reverie.retrieval.tag_search import EVERYDAY
+        from reverie.text.tokenization import STOP
 
         assert word.casefold() in STOP | EVERYDAY

@@ -4,9 +4,9 @@ from time import perf_counter
 
 import pytest
 
-from reverie.model import Hit
-from reverie.patterns import meets, spoken
-from reverie.search.triggers import MET, merged, met
+from reverie.core.model import Hit
+from reverie.core.trigger_patterns import meets, spoken
+from reverie.retrieval.trigger_search import MET, merged, met
 from reverie.testing import a_memory
 
 CASES = [
@@ -69,7 +69,7 @@ def test_no_pattern_waits_for_a_slow_expression(monkeypatch):
     silence.
     """
     clock = iter(range(1_000))
-    monkeypatch.setattr("reverie.search.triggers.ticks", lambda: next(clock))
+    monkeypatch.setattr("reverie.retrieval.trigger_search.ticks", lambda: next(clock))
     slow = [a_memory(f"slow {n}", triggers=[r"re:(a|aa)+$"]) for n in range(8)]
     plain = a_memory("plain", triggers=["re:b", "a!"])
     found = met([*slow, plain], spoken("a" * 50 + "!"), end=4)

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.errors import BadInput
-from reverie.kinds import CAPACITY, DAY, KINDS, TYPES, UNASKED, asked_for, effective, type_of
-from reverie.lifecycle import episode, feeling, procedure, scratch, season
-from reverie.lifecycle.appraisal import appraised
-from reverie.lifecycle.sleep.fading import THEIRS, beyond, faded
-from reverie.model import Event, Retire
-from reverie.patterns import meets, spoken
-from reverie.search.shape import BOUND, EMOTION, SAME_SEASON, prior
+from reverie.consolidation.archiving import THEIRS, beyond, faded
+from reverie.core.errors import BadInput
+from reverie.core.kinds import CAPACITY, DAY, KINDS, TYPES, UNASKED, asked_for, effective, type_of
+from reverie.core.model import Event, Retire
+from reverie.core.trigger_patterns import meets, spoken
+from reverie.memory import episodes, feelings, named_period, procedure, working_memory
+from reverie.memory.emotion_detection import appraised
+from reverie.retrieval.rescoring import BOUND, EMOTION, SAME_SEASON, prior
 from reverie.testing import NOON, a_memory
 
 KIND = st.sampled_from([*KINDS, "recipe", "playbook"])
@@ -40,7 +40,7 @@ def test_every_type_has_room():
 
 def test_an_episode_tells_all_of_it_in_words():
     """CC-65, C17: who, what, when, where and why; nothing invented for what is not said."""
-    told = episode.told(
+    told = episodes.told(
         "Deployed heron", {"who": "Ann", "where": "staging", "why": "release 2.1.", "outcome": ""}
     )
     assert "Deployed heron. Who: Ann. Where: staging. Why: release 2.1." == told["text"]
@@ -50,11 +50,11 @@ def test_an_episode_tells_all_of_it_in_words():
         "where": "staging",
         "why": "release 2.1.",
     } == told["details"]
-    assert episode.about(a_memory(**told), ["ANN", "heron", "staging"])
-    assert not episode.about(a_memory(**told), ["heron", "production"])
+    assert episodes.about(a_memory(**told), ["ANN", "heron", "staging"])
+    assert not episodes.about(a_memory(**told), ["heron", "production"])
     for what, parts in (("  ", {}), (7, {}), ("a", {"who": 7}), ("a", {"why": "x" * 2_000})):
         with pytest.raises(BadInput):
-            episode.told(what, parts)
+            episodes.told(what, parts)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_an_episode_tells_all_of_it_in_words():
 )
 def test_how_something_went(payload, worked):
     """X28: success and failure as hosts write them; what does not say so says nothing."""
-    assert worked is episode.went(payload)
+    assert worked is episodes.went(payload)
 
 
 def test_what_is_recorded_and_matters_is_an_episode():
@@ -83,7 +83,7 @@ def test_what_is_recorded_and_matters_is_an_episode():
     """
 
     def becomes(verb, **payload):
-        return episode.outcome_of(Event(verb, "me/demo", NOON, payload=payload))
+        return episodes.outcome_of(Event(verb, "me/demo", NOON, payload=payload))
 
     done = becomes("task", what="ship 2.1", ok=True)
     assert ("task", "Task done: ship 2.1", 0.6) == (done.kind, done.what, done.importance)
@@ -102,7 +102,7 @@ def test_a_feeling_is_named_and_measured():
     """C47: an emotion in a word, one of three intensities; anything else is refused, and read as
     nothing.
     """
-    assert feeling.Feeling("joy", "high", "it works") == feeling.checked_feeling(
+    assert feelings.Feeling("joy", "high", "it works") == feelings.checked_feeling(
         " Joy ", "high", "it  works"
     )
     for emotion, intensity in (
@@ -113,18 +113,18 @@ def test_a_feeling_is_named_and_measured():
         ("joy", None),
     ):
         with pytest.raises(BadInput):
-            feeling.checked_feeling(emotion, intensity)
-    assert feeling.felt(a_memory("a", details={"emotion": "joy"})) is None
-    assert feeling.felt(a_memory("a", details={"emotion": {"intensity": 7}})) is None
+            feelings.checked_feeling(emotion, intensity)
+    assert feelings.felt(a_memory("a", details={"emotion": "joy"})) is None
+    assert feelings.felt(a_memory("a", details={"emotion": {"intensity": 7}})) is None
 
 
-@given(st.sampled_from(feeling.INTENSITIES), st.sampled_from(feeling.INTENSITIES))
+@given(st.sampled_from(feelings.INTENSITIES), st.sampled_from(feelings.INTENSITIES))
 def test_the_least_intensity_filters(intensity, minimum):
     """CC-68: at least so strong."""
-    order = feeling.INTENSITIES.index
-    one = a_memory("a", details={"emotion": feeling.noted(feeling.Feeling("joy", intensity))})
-    assert feeling.is_felt(one, minimum) == (order(intensity) >= order(minimum))
-    assert not feeling.is_felt(one, minimum, "fear")
+    order = feelings.INTENSITIES.index
+    one = a_memory("a", details={"emotion": feelings.noted(feelings.Feeling("joy", intensity))})
+    assert feelings.is_felt(one, minimum) == (order(intensity) >= order(minimum))
+    assert not feelings.is_felt(one, minimum, "fear")
 
 
 def test_a_feeling_weighs_within_bounds():
@@ -138,23 +138,23 @@ def test_a_feeling_weighs_within_bounds():
 
 def test_a_season_weighs_within_bounds():
     """B56: what was kept in a time of the same name, and only that."""
-    one = season.stamped(a_memory("a"), season.Season("release-week"))
+    one = named_period.stamped(a_memory("a"), named_period.Season("release-week"))
     assert "release-week" == one.details["season"]
     assert prior(one, NOON, "release-week") == pytest.approx(SAME_SEASON * prior(one, NOON))
     assert prior(one, NOON, "audit") == prior(one, NOON)
     assert SAME_SEASON <= 1 + BOUND
-    assert "end-of-sprint" == season.named("End of  Sprint")
+    assert "end-of-sprint" == named_period.named("End of  Sprint")
     for odd in ("", "../x", "a/b", 7, "x" * 80):
         with pytest.raises(BadInput):
-            season.named(odd)
+            named_period.named(odd)
 
 
 def test_what_comes_from_before_a_season_is_not_of_it():
     """B56: an old conversation that is imported in release week is not of release week."""
-    now = season.Season("release-week", since=NOON)
-    assert not season.stamped(a_memory("a", at=NOON - 1), now).details
+    now = named_period.Season("release-week", since=NOON)
+    assert not named_period.stamped(a_memory("a", at=NOON - 1), now).details
     own = a_memory("a", details={"season": "audit"})
-    assert own == season.stamped(own, now)
+    assert own == named_period.stamped(own, now)
 
 
 def test_procedures_by_rate_then_by_use():
@@ -190,20 +190,26 @@ def test_an_empty_trigger_is_met_by_nothing():
 
 def test_a_scratch_pad_lies_in_its_conversation():
     """C13, CC-64: one space for each conversation, below the project; odd names are told apart."""
-    assert "me/demo/s1" == scratch.space_of("me/demo", "s1") == scratch.space_of("me/demo/s1", "s1")
-    assert "me/x/x" == scratch.space_of("me/x", "x")  # the project is not the conversation's own
-    odd = [scratch.space_of("me/demo", name) for name in ("a b", "a/b", "..", "x" * 300)]
+    assert (
+        "me/demo/s1"
+        == working_memory.space_of("me/demo", "s1")
+        == working_memory.space_of("me/demo/s1", "s1")
+    )
+    assert "me/x/x" == working_memory.space_of(
+        "me/x", "x"
+    )  # the project is not the conversation's own
+    odd = [working_memory.space_of("me/demo", name) for name in ("a b", "a/b", "..", "x" * 300)]
     assert 4 == len(set(odd))
     assert all(one.startswith("me/demo/") and one.count("/") == 2 for one in odd)
     with pytest.raises(BadInput):
-        scratch.space_of("me/demo", " ")
+        working_memory.space_of("me/demo", " ")
 
 
 @pytest.mark.parametrize("content", ["", "  ", {}, None, 7, ["a"], "x" * 9_000, {"a": "x" * 9_000}])
 def test_a_scratch_pad_is_small(content):
     """C12: limited capacity: a text or an object, not empty, not a file."""
     with pytest.raises(BadInput):
-        scratch.checked_content(content)
+        working_memory.checked_content(content)
 
 
 def test_working_memory_goes_when_its_time_is_over():
@@ -317,7 +323,7 @@ def test_what_only_looks_like_a_feeling_is_none(text):
 def test_any_text_can_be_appraised(text):
     """Whatever is said, an answer: one of the intensities, or none."""
     found = appraised(text)
-    assert found is None or (found.intensity in feeling.INTENSITIES and found.why)
+    assert found is None or (found.intensity in feelings.INTENSITIES and found.why)
 
 
 def test_a_procedure_that_is_tried_is_revised_and_not_retired():

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.lifecycle.usage import (
+from reverie.core.model import Edge, Link, Revise, revised
+from reverie.memory.usage_signals import (
     MOST_LINKS,
     MOST_SUGGESTED,
     MOST_TOGETHER,
@@ -16,7 +17,6 @@ from reverie.lifecycle.usage import (
     suggested,
     together,
 )
-from reverie.model import Edge, Link, Revise, revised
 from reverie.testing import NOON, a_memory
 
 

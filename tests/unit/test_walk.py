@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from reverie import clock
-from reverie.errors import BadInput, NotFound
-from reverie.files.roots import Root
-from reverie.files.walk import MOST_BYTES, admitted, decoded, inside, read, walked
-from reverie.store.files import UNSURE
+from reverie.core import clock
+from reverie.core.errors import BadInput, NotFound
+from reverie.notes.folder_walk import MOST_BYTES, admitted, decoded, inside, read, walked
+from reverie.notes.watched_roots import Root
+from reverie.storage.note_index_port import UNSURE
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="needs links and modes of POSIX")
 

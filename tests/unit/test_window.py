@@ -2,23 +2,12 @@
 
 import pytest
 
-from reverie.kinds import GROUPS
-from reverie.model import Hint, Hit
+from reverie.context_window import EMPTY, HEAD, LABEL, LINE, age, escaped, hinted, line, render
+from reverie.core.kinds import GROUPS
+from reverie.core.model import Hint, Hit
 from reverie.testing import NOON, a_memory
-from reverie.window import (
-    EMPTY,
-    FENCE,
-    FOOT,
-    HEAD,
-    LABEL,
-    LINE,
-    age,
-    escaped,
-    hinted,
-    line,
-    render,
-    tokens,
-)
+from reverie.text.injection_fence import FENCE, FOOT
+from reverie.text.token_counts import tokens
 
 
 def hits(*memories):
@@ -120,7 +109,12 @@ def test_a_long_text_is_cut_and_its_id_leads_to_the_rest():
 
 def test_wide_scripts_cost_more_tokens():
     """About a token for each Chinese character, a quarter for each Latin one."""
-    assert (tokens(""), tokens("abcd"), tokens("abcde"), tokens("日本語")) == (0, 1, 2, 3)
+    assert (
+        tokens(""),
+        tokens("abcd"),
+        tokens("abcde"),
+        tokens("日本語"),
+    ) == (0, 1, 2, 3)
 
 
 def test_ages_are_short():

@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from reverie.companion import gone_of
-from reverie.messages import Heard
+from reverie.context_window.message_index import Place
+from reverie.context_window.message_parts import PICTURE, content_text, text_of
+from reverie.context_window.provider_messages import Known, items_of
+from reverie.context_window.stub_lines import MOVED
+from reverie.context_window.window_fitting import Wish, fit
+from reverie.runtime.companion import gone_of
 from reverie.testing import NOON
-from reverie.window.course import Place
-from reverie.window.fitting import Wish, fit
-from reverie.window.lines import MOVED
-from reverie.window.parts import PICTURE, content_text, text_of
-from reverie.window.shapes import Known, items_of
-from reverie.window.tokens import Quarter, tokens
+from reverie.text.host_messages import Heard
+from reverie.text.token_counts import Quarter, tokens
 
 WIDE = Wish(10**9)
 

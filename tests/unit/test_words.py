@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.words import MAX_TERMS, fingerprint, indexable, query_terms
+from reverie.text.tokenization import MAX_TERMS, fingerprint, indexable, query_terms
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from reverie.errors import ExtraMissing
+from reverie.core.errors import ExtraMissing
 
 if TYPE_CHECKING:
     from tree_sitter import Language as Grammar
@@ -35,9 +35,8 @@ class Language(NamedTuple):
     above: tuple[str, ...] = ("super",)  # …and what it inherits from
     implicit: bool = True  # a method calls its siblings by bare name
     package: bool = False  # files of a folder see each other's names
-    global_names: bool = (
-        False  # a bare name may come from any file: headers, autoloading, one module
-    )
+    # a bare name may come from any file: headers, autoloading, one module
+    global_names: bool = False
 
 
 LANGUAGES = (

@@ -16,8 +16,8 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from reverie.errors import ExtraMissing
-from reverie.llm import (
+from reverie.core.errors import ExtraMissing
+from reverie.llm.language_model import (
     BUSY,
     DOWN,
     MALFORMED,
@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     import httpx2
     from pydantic_ai.models import Model
 
-MOST_ANSWER = (
-    200_000  # characters of an answer that are looked at; none that is wanted is a tenth as long
-)
+# characters of an answer that are looked at; none that is wanted is a tenth as long
+MOST_ANSWER = 200_000
 MOST_BYTES = 8_000_000  # of an answer on the wire
 PATIENCE = 5.0  # seconds beyond its deadline that a call may take to be broken off
 MISSING = f"{ExtraMissing.__doc__} Install it with: pip install 'reverie[llm]'"

@@ -33,11 +33,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from reverie.policy import USUAL, Policy
-from reverie.privacy.lookalikes import compiled
-from reverie.privacy.names import aligned_lower, assignment_spans, family_of, kind_of
-from reverie.privacy.personal import CONTACT, PERSONAL, iban_spans, personal_spans
-from reverie.privacy.shapes import SHAPES, Span, rows_in, shape_spans
+from reverie.core.privacy_policy import USUAL, Policy
+from reverie.privacy.named_secrets import aligned_lower, assignment_spans, family_of, kind_of
+from reverie.privacy.personal_data import CONTACT, PERSONAL, iban_spans, personal_spans
+from reverie.privacy.secret_lookalikes import compiled
+from reverie.privacy.secret_shapes import SHAPES, Span, rows_in, shape_spans
 
 __all__ = [
     "JSON",
@@ -199,7 +199,7 @@ def _private(text: str) -> list[Span]:
     """
     if "private" not in text.lower():
         return []
-    from reverie.passages import passages
+    from reverie.core.private_passages import passages
 
     return [Span(start, end, FIRST, PRIVATE) for start, end in passages(text)]
 

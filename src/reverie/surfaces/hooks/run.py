@@ -1,46 +1,11 @@
-"""What a host starts: `python -I -S run.py claude-code`. Finds the package it lies in and never
-fails.
+"""Where the hooks of Reverie 0.1 start: it hands over to `reverie/interfaces/hooks/run.py`.
 
-`-I -S` leaves out the site packages, which a hook does not need and which would cost it a third of
-its time. If the package cannot be imported, in the middle of an upgrade or by a Python that is too
-old, the answer is that there is nothing to say, and the log says why: with the standard library
-alone, for nothing else is there. With `--check`, for `reverie doctor`, it fails instead.
+Hosts' settings that were written by an earlier version name this file. `reverie install` writes the
+new path; until then a session that is wired to the old one goes on remembering.
 """
 
-import gc
 import os
-import sys
 
-
-def complain(err: BaseException) -> None:
-    """A line in the log, as `places.Places.trouble` writes it."""
-    import time
-
-    home = os.path.expanduser(os.environ.get("REVERIE_HOME") or "~/.reverie")
-    if home.startswith("~"):
-        return
-    try:
-        os.makedirs(os.path.join(home, "hooks"), 0o700, exist_ok=True)
-        with open(os.path.join(home, "hooks", "trouble.log"), "a") as log:
-            told = f"{type(err).__name__}: {err}"
-            log.write(
-                f"{time.time():.0f} Python {sys.version.split()[0]} cannot import the hook: {told}\n"
-            )
-    except OSError:
-        pass
-
-
-gc.disable()  # a process of some milliseconds has no garbage to look for
-try:
-    sys.path.append(
-        os.sep.join(__file__.split(os.sep)[:-4])
-    )  # at the end: nothing there is to shadow the library
-    from reverie.surfaces.hooks.once import main
-except BaseException as err:
-    if "--check" in sys.argv:
-        raise
-    os.write(1, b"{}\n")
-    complain(err)
-else:
-    main(sys.argv[1:])
-os._exit(0)
+new = os.sep.join([*__file__.split(os.sep)[:-3], "interfaces", "hooks", "run.py"])
+with open(new, encoding="utf-8") as file:
+    exec(compile(file.read(), new, "exec"), {"__name__": "__main__", "__file__": new})

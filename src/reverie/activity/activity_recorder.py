@@ -1,0 +1,114 @@
+"""Writing down what tools do, without being in their way: hand over, and go on (CC-75, D13).
+
+`put` takes microseconds: the event stands in a queue, and a thread of ours takes secrets out of it
+and appends it to the log. The thread lives only while there is something to write, so none is left
+behind; it is no daemon, so the end of the program waits for what it has in hand. Nothing that goes
+wrong there reaches whoever recorded: `lost` counts the events that could not be written, and
+`trouble` says why the last one could not.
+
+At most MOST events wait; what comes on top of that is lost, and counted.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from reverie.core.model import Event
+from reverie.core.privacy_policy import Policy
+from reverie.memory.memory_validation import cleaned
+from reverie.privacy.sensitive_files import without_contents
+
+MOST = 10_000  # events that wait
+BATCH = 200  # of one transaction
+LINGER = 0.05  # seconds that the thread waits for more before it ends
+
+
+class Recorder:
+    """A queue in front of a log."""
+
+    def __init__(
+        self, append: Callable[[Sequence[Event]], object], policy: Callable[[], Policy]
+    ) -> None:
+        self._append, self._policy = append, policy
+        self._waiting: deque[Event] = deque()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._busy = False
+        self.lost, self.trouble = 0, ""
+
+    def put(self, event: Event) -> None:
+        """Have this written soon. Its payload is not to be altered any more."""
+        with self._changed:
+            if len(self._waiting) >= MOST:
+                self.lost, self.trouble = (
+                    self.lost + 1,
+                    f"more than {MOST:,} events waited to be written",
+                )
+                return
+            self._waiting.append(event)
+            if self._works():
+                self._changed.notify_all()
+            else:
+                self._start()
+
+    def flush(self, within: float = 30.0) -> bool:
+        """Wait until everything is written; whether it is."""
+        with self._changed:
+            alone = not self._works()
+        if alone:  # no thread could be started: the program is about to end, or has forked
+            while self._waiting:
+                self._write(
+                    [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+                )
+            return True
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._waiting and not self._busy, within)
+
+    def _works(self) -> bool:
+        """Whether there is a thread; after a fork the parent's is none of ours."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._run, name="reverie-recorder", daemon=False)
+        with suppress(RuntimeError):  # the interpreter is shutting down: `flush` writes what waits
+            thread.start()
+            self._thread, self._busy = thread, False
+
+    def _run(self) -> None:
+        while (batch := self._taken()) is not None:
+            self._write(batch)
+            with self._changed:
+                self._busy = False
+                self._changed.notify_all()
+
+    def _taken(self) -> list[Event] | None:
+        """What is to be written next; None if nothing has come for a while, and then the thread
+        ends.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: bool(self._waiting), LINGER):
+                self._thread = None
+                return None
+            self._busy = True
+            return [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+
+    def _write(self, batch: Sequence[Event]) -> None:
+        try:
+            policy = self._policy()
+            self._append([private_event(event, policy) for event in batch])
+        except Exception as err:  # whatever it is, it is not the tool's fault
+            self.lost, self.trouble = self.lost + len(batch), f"{type(err).__name__}: {err}"
+
+
+def private_event(event: Event, policy: Policy) -> Event:
+    """An event without secrets, and without what stands in sensitive files; long texts are cut
+    after that.
+    """
+    from reverie.activity.activity_events import shortened
+    from reverie.privacy import redact_value
+
+    safe, _ = redact_value(cleaned(dict(without_contents(event.payload, policy))), policy)
+    return event._replace(payload=shortened(safe))  # type: ignore[arg-type]

@@ -1,0 +1,112 @@
+"""A repository's history as experience: each commit is a piece of work, with the files that it
+changed. Pure.
+
+Reads what `git log --numstat -z` prints with FORMAT, as it comes. A commit of more than 50 files
+keeps only how many they were: it was a move, an import or a new formatter, and says nothing about
+any two files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from reverie.activity.co_change import MOST_FILES
+
+FORMAT = "%x01%H%x1f%ct%x1f%at%x1f%s"
+MOST_MESSAGE = 300  # characters
+MOST_PATH = 400
+
+REPAIRS = re.compile(
+    r"\b(?:bug ?)?fix(?:e[sd]|ing)?\b|\bhot ?fix|\bbugs?\b|\bregressions?\b|\bcrash(?:es|ed)?\b|"
+    r"\brepairs?\b|\bresolves? (?:#|issue)",
+    re.IGNORECASE,
+)
+
+
+class Commit(NamedTuple):
+    """One commit."""
+
+    id: str
+    at: float  # when it was committed, seconds since 1970
+    message: str  # its first line
+    # (path, lines added, lines taken away) and, if renamed, the name before
+    files: tuple[tuple[Any, ...], ...]
+    authored: float = 0.0  # when it was written; a rebase leaves that as it was
+
+    @property
+    def fixes(self) -> bool:
+        """Whether it says that it puts something right."""
+        return REPAIRS.search(self.message) is not None
+
+
+def commits(chunks: Iterable[bytes]) -> Iterator[Commit]:
+    """The commits in git's output, which may be cut anywhere."""
+    head: list[str] = []
+    files: list[tuple[Any, ...]] = []
+    parts = (part.decode("utf-8", "replace").lstrip("\n") for part in split(chunks))
+    for part in parts:
+        if part.startswith("\x01"):
+            if head:
+                yield commit(head, files)
+            head, files = part[1:].split("\x1f", 3), []
+        elif part.count("\t") >= 2:
+            added, deleted, path = part.split("\t", 2)
+            was = () if path else (next(parts, ""),)
+            files.append((path or next(parts, ""), lines(added), lines(deleted), *was))
+    if head:
+        yield commit(head, files)
+
+
+def split(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """What stands between NUL bytes."""
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\0")
+        yield from whole
+    if rest:
+        yield rest
+
+
+def lines(count: str) -> int:
+    """A number of lines; git writes "-" for binary files."""
+    return int(count) if count.isdecimal() else 0
+
+
+def commit(head: list[str], files: list[tuple[Any, ...]]) -> Commit:
+    """One commit of what git printed."""
+    id, at, authored, message = (*head, "", "", "")[:4]
+    return Commit(id, moment(at), message[:MOST_MESSAGE], tuple(files), moment(authored))
+
+
+def moment(seconds: str) -> float:
+    """A time as git writes it."""
+    return float(seconds) if seconds.lstrip("-").isdecimal() else 0.0
+
+
+def twin(payload: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """What a commit and its rewritten version share: author's time and message. None where they are
+    not known.
+    """
+    at, message = payload.get("authored"), payload.get("message")
+    return (at, message) if at and message else None
+
+
+def payload(commit: Commit, repository: str, message: str) -> dict[str, Any]:
+    """What the log keeps of a commit; `message` is its own, without secrets."""
+    few = len(commit.files) <= MOST_FILES
+    renamed = [file for file in commit.files if len(file) > 3 and file[0] != file[3]]
+    kept = commit.files if few else renamed  # names must be followed, whatever else a commit did
+    files = [list(file) for file in kept if len(str(file[0])) <= MOST_PATH]
+    told: dict[str, Any] = {
+        "commit": commit.id,
+        "repository": repository,
+        "message": message,
+        "fix": commit.fixes,
+        "authored": commit.authored,
+        "files": files,
+    }
+    if renamed:
+        told["renames"] = len(renamed)
+    return told if few else {**told, "left_out": len(commit.files)}

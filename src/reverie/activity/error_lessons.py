@@ -1,0 +1,273 @@
+"""Lessons from errors: a command failed, later the same command went well; what was done in between
+fixed it.
+
+Nobody says so: it is observed (A67, X28). Only what a stranger could use is kept: something of the
+surroundings was put right by a command (a missing package, a service that did not run), or an error
+of the tools by a change of one or two files. Tests that fail while their code is being written
+teach nothing.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from reverie.text.text_signals import files_in
+from reverie.text.tokenization import short
+
+MOST_STEPS = 3  # things done in between; after more nobody knows which of them it was
+MOST_SPAN = 30  # messages between failure and success
+MOST_COMMAND, MOST_ERROR = 120, 160  # characters shown
+OLDEST = 50  # failures that wait for their success
+
+
+class Call(NamedTuple):
+    """Something that the agent asked of a tool."""
+
+    tool: str
+    command: str  # what was run; empty for others
+    file: str  # what was edited; empty for others
+
+
+class Fix(NamedTuple):
+    """A command that failed, and what was done before it went well."""
+
+    command: str
+    error: str
+    ran: tuple[str, ...]
+    changed: tuple[str, ...]
+    first: int  # places among the messages
+    last: int
+
+    @property
+    def text(self) -> str:
+        """The lesson in one sentence."""
+        done = [f"running `{one}`" for one in self.ran] + (
+            [f"changing {' and '.join(self.changed)}"] if self.changed else []
+        )
+        return f"`{self.command}` failed with “{self.error}”; fixed by {' and '.join(done)}."
+
+
+class Failure(NamedTuple):
+    """A command that failed and has not gone well since."""
+
+    place: int
+    error: str
+    ran: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    steps: int = 0
+
+
+_CALL = re.compile(r"^\[(?P<tool>[\w.-]{1,60}) (?P<given>\{.*)\]?\s*$", re.MULTILINE)
+_NAMED = re.compile(r"\"(command|cmd|file_path|path|filename)\": \"((?:[^\"\\]|\\.)*)\"")
+_EDITS = frozenset(
+    (
+        "edit",
+        "write",
+        "multiedit",
+        "notebookedit",
+        "str_replace_based_edit_tool",
+        "apply_patch",
+        "create",
+        "edit_file",
+        "write_file",
+        "replace",
+    )
+)
+_READS = re.compile(
+    r"^(?:ls|cat|head|tail|less|grep|rg|ag|find|fd|pwd|cd|echo|which|wc|diff|file|stat|tree|env|printenv|ps|top|df|du|"
+    r"nvidia-smi|sed -n|git (?:status|diff|log|show|branch|blame)|kubectl (?:get|describe|logs)|docker (?:ps|logs)|"
+    r"man|type|whoami|date|jq|awk|sleep|true|open|code)\b"
+)
+_CHECKS = re.compile(
+    r"^(?:(?:python3?|uv run|poetry run|npx|pnpm|yarn)(?: -m)? )*(?:pytest|tox|mypy|pyright|flake8|pylint|jest|vitest|"
+    r"eslint|ruff check|tsc --noEmit|cargo (?:test|check|clippy)|go (?:test|vet)|"
+    r"npm (?:test|run (?:test|lint|check)))\b(?!.*--(?:fix|write)\b)"
+)
+_KEEPS = re.compile(r"^git (?:-\S+ )*(?:add|commit|push|tag|stash list|fetch)\b")
+_OF_GIT = re.compile(
+    r"\bgit\b|commit|stash|push|merge|branch|untracked|working (?:tree|directory)|\btag\b",
+    re.IGNORECASE,
+)
+_FAILED = re.compile(
+    r"(?:^|\n)\s*(?:Exit code [1-9]|(?:\S+: )?(?:fatal|panic)\b|Traceback |FAIL(?:ED|URE)?\b|! |"
+    r"make(?:\[\d+\])?: \*\*\* )|"
+    r"\b(?:command not found|No such file or directory|Permission denied|Connection refused|ModuleNotFoundError|"
+    r"ImportError|Unauthorized|ECONNREFUSED|EADDRINUSE|ENOENT|EACCES|not recognized as|cannot find|could not find|"
+    r"No module named|BUILD FAILED|Could not|unable to|is not installed|OutOfMemoryError|timed out)\b|"
+    r"\b\w*(?:Error|Exception)\b(?::|\(|\[)|\berror(?:\[\w+\])?:|npm ERR!|\bBadConnection\b|ConnectionBad",
+    re.IGNORECASE,
+)
+_SURROUNDINGS = re.compile(
+    r"command not found|No module named|ModuleNotFound|not installed|refused|Unauthorized|permission denied|Access "
+    r"denied|must be logged in|credentials|expired|token|does not exist|not found|could not find|couldn'?t find|cannot "
+    r"find|unresolved import|undeclared crate|missing|not up to date|out of date|unsupported|version|already in use|"
+    r"EADDRINUSE|ENOENT|ECONN|timed? ?out|lookup failed|no space|not running|not running|locked|acquiring|environment "
+    r"variable|not set|Undefined control|cannot connect|couldn'?t be resolved|cannot resolve|failed to resolve|"
+    r"peer dep|conflict|certificate|ssl",
+    re.IGNORECASE,
+)
+_TEST_ONLY = re.compile(
+    r"\b(?:AssertionError|assert(?:ion)? failed|--- FAIL:|Expected .+ (?:received|but|got)|got "
+    r"\S+, "
+    r"want|Failures?:|expect\()|\d+ failed",
+    re.IGNORECASE,
+)
+_PREFIX = re.compile(r"^(?:\* What went wrong: |E {2,}|e: |\*\* )")
+_TAKEN_BACK = re.compile(
+    r"\W*(?:no|nope|whoa|wait|stop|don'?t|do not|never|undo|revert|wrong)\b", re.IGNORECASE
+)
+_NOISE = re.compile(
+    r"^\s*(?:[|+~^=\-*#]+\s*$|Traceback|FAILURE: Build|File \"|at \S+\(|\s*$|Exit code \d+\s*$)"
+)
+
+
+def calls_in(text: str) -> list[Call]:
+    """What an assistant's message asks of tools, where that is written into it: `[Bash {"command":
+    "…"}]`.
+    """
+    return [
+        call
+        for match in _CALL.finditer(text)
+        if (call := called(match["tool"], match["given"])) is not None
+    ]
+
+
+def called(tool: str, given: str) -> Call | None:
+    """One call; None where neither a command nor an edited file can be read from it."""
+    try:
+        values: Any = json.loads(given)
+    except (ValueError, RecursionError):
+        values = dict(_NAMED.findall(given))  # cut off: it was long
+    if not isinstance(values, Mapping):
+        return None
+    command = str(values.get("command") or values.get("cmd") or "")
+    path = str(values.get("file_path") or values.get("path") or values.get("filename") or "")
+    return Call(tool, one_command(command), path if tool.lower() in _EDITS else "")
+
+
+def one_command(command: str) -> str:
+    """A command without what changes from call to call: folders, redirections, what only shortens
+    its output.
+    """
+    command = re.sub(r"^(?:cd \S+ *(?:&&|;) *)+", "", " ".join(command.split()))
+    command = re.sub(
+        r"(?: 2>&1| 2>/dev/null| \| (?:head|tail|tee|cat|less|grep)\b[^|]*)+$", "", command
+    )
+    return command.strip()
+
+
+def failed(result: str) -> bool:
+    """Whether a tool's answer tells of an error."""
+    return _FAILED.search(result) is not None
+
+
+def looks(command: str) -> bool:
+    """Whether a command only looks at something: it changes nothing and mends nothing."""
+    return _READS.match(command) is not None
+
+
+def idle(command: str, error: str) -> bool:
+    """Whether a command can have mended nothing: it looks, tests, or keeps in git what is there
+    already.
+
+    The last counts only where the error is not git's own affair.
+    """
+    kept = _KEEPS.match(command) is not None and not _OF_GIT.search(error)
+    return looks(command) or kept or _CHECKS.match(command) is not None
+
+
+def unfinished(error: str) -> bool:
+    """Whether an error is that of a test whose code is being written: what is done about it teaches
+    nothing.
+    """
+    return _TEST_ONLY.search(error) is not None
+
+
+def error_line(result: str) -> str:
+    """The line that says most about an error."""
+    lines = [
+        _PREFIX.sub("", line.strip()) for line in result.splitlines() if not _NOISE.match(line)
+    ]
+    telling = [line for line in lines if _SURROUNDINGS.search(line)] or [
+        line for line in lines if _FAILED.search(line)
+    ]
+    return short((telling or lines or [""])[0].strip("` \t"), MOST_ERROR)
+
+
+def answered(messages: Sequence[tuple[str, str]]) -> Iterator[tuple[int, Call | None, str]]:
+    """Each call with its answer, and where the answer stands; None in place of a call where the
+    user speaks.
+
+    Several answers in one message belong to all calls before it.
+    """
+    waiting: list[Call] = []
+    for place, (role, text) in enumerate(messages):
+        if role == "assistant":
+            waiting += calls_in(text)
+        elif role == "tool" and waiting:
+            for call in waiting:
+                yield place, call, text
+            waiting = []
+        elif role == "user":
+            waiting = []
+            yield place, None, text
+
+
+def fixes_in(messages: Sequence[tuple[str, str]]) -> tuple[list[Fix], list[int]]:
+    """What these messages (role, text) teach about errors, and where the failures are that still
+    wait for a success.
+    """
+    found: list[Fix] = []
+    waiting: dict[str, Failure] = {}
+    for place, call, result in answered(messages):
+        if call is None:
+            waiting = {} if _TAKEN_BACK.match(result) else waiting  # what was done was not wanted
+            continue
+        if call.command and failed(result):
+            if call.command not in waiting or place - waiting[call.command].place > MOST_SPAN:
+                waiting[call.command] = Failure(place, error_line(result))
+                waiting = dict(list(waiting.items())[-OLDEST:])
+            continue
+        if call.command and (failure := waiting.pop(call.command, None)):
+            if fix := judged(call.command, failure, place):
+                found.append(fix)
+            continue
+        waiting = {command: done(failure, call) for command, failure in waiting.items()}
+    recent = len(messages) - MOST_SPAN
+    return found, sorted(failure.place for failure in waiting.values() if failure.place >= recent)
+
+
+def done(failure: Failure, call: Call) -> Failure:
+    """The failure after one more thing was done about it; looking at something does nothing, nor
+    does testing.
+    """
+    if call.command and not idle(call.command, failure.error):
+        return failure._replace(ran=(*failure.ran, call.command), steps=failure.steps + 1)
+    if call.file and call.file not in failure.changed:
+        return failure._replace(changed=(*failure.changed, call.file), steps=failure.steps + 1)
+    return failure
+
+
+def judged(command: str, failure: Failure, place: int) -> Fix | None:
+    """A lesson, unless nothing or too much was done, it took too long, or it was only work in
+    progress.
+    """
+    ran = tuple(dict.fromkeys(one for one in failure.ran if len(one) <= MOST_COMMAND))
+    surroundings = _SURROUNDINGS.search(failure.error) is not None
+    work = unfinished(failure.error) or (not ran and not surroundings)
+    if (
+        not failure.error
+        or not 1 <= len({*ran, *failure.changed}) <= MOST_STEPS
+        or failure.steps > MOST_STEPS
+        or place - failure.place > MOST_SPAN
+        or work
+        or len(command) > MOST_COMMAND
+    ):
+        return None
+    return Fix(command, failure.error, ran, failure.changed, failure.place, place)
+
+
+def files_of(fix: Fix) -> tuple[str, ...]:
+    """The files that a fix is about."""
+    return tuple(dict.fromkeys((*fix.changed, *files_in(fix.error))))

@@ -1,0 +1,195 @@
+"""Taking in the history of a repository: each commit becomes an event, once (D9, D14).
+
+The log itself says how far we are: the newest commit of that repository in it. What is new since
+then is asked of git and appended in one transaction; where history was rewritten, what is known
+already is left out. Merges are passed over: what they brought stands in the commits that they
+joined.
+
+Nothing of the repository is run and nothing is fetched: no hook, pager, filter, external diff,
+signature check or remote, whatever its configuration says.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from reverie.activity import COMMIT
+from reverie.activity.commit_history import FORMAT, Commit, commits, payload, twin
+from reverie.core import config
+from reverie.core.errors import BadInput
+from reverie.core.model import Event
+from reverie.core.privacy_policy import Policy
+from reverie.memory.memory_validation import cleaned
+from reverie.pipeline.event_reader import Work
+from reverie.privacy.redacted_text import private
+
+GIT = (
+    "git",
+    "--no-pager",
+    "--no-optional-locks",
+    "--no-replace-objects",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "log.showSignature=false",
+    "-c",
+    "protocol.allow=never",
+    "-c",
+    "core.quotePath=false",
+    "-c",
+    "diff.renameLimit=200",
+)
+LOG = (
+    "log",
+    "-z",
+    "--numstat",
+    "-M",
+    "--reverse",
+    "--no-merges",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--no-show-signature",
+    f"--format={FORMAT}",
+)
+MOST_KNOWN = 1_000_000  # commits of one repository
+CHUNK = 1 << 16
+
+
+class Chronicle(NamedTuple):
+    """What a repository's history came to."""
+
+    repository: str  # the id of its first commit: the same in every whole clone
+    commits: int = 0  # that are new
+    files: int = 0  # changes of files in them
+    fixes: int = 0  # that say that they put something right
+    left_out: int = 0  # with more files than say anything of any two
+    known: int = 0  # of it that were in the log before
+
+
+def chronicled(work: Work, folder: Path, space: str) -> Chronicle:
+    """Take in what is new in the history of the repository at `folder`: each commit once, whoever
+    else is at it.
+
+    Of a commit that was rewritten the first version is kept: it is one occasion.
+    """
+    firsts = first_commits(folder)
+    seen = work.store.happened((COMMIT,), space=space, containing=[firsts[0]], limit=MOST_KNOWN)
+    mine = [event for event in seen if event.payload.get("repository") == firsts[0]]
+    last = str(max(mine, key=lambda event: event.seq).payload.get("commit")) if mine else ""
+    cut = firsts if is_shallow(folder) else []  # these seem to have made all files at once
+    left = [*cut, *([last] if last and exists(folder, last) else [])]
+    found = list(history(folder, tuple(f"^{id}" for id in left)))
+    done = Chronicle(firsts[0], known=len(mine))
+    if not found:
+        return done
+    with work.store.alone():
+        return entered(work, found, done, space)
+
+
+def entered(work: Work, found: Iterable[Commit], done: Chronicle, space: str) -> Chronicle:
+    """Write down those of the commits that are not in the log."""
+    seen = work.store.happened((COMMIT,), space=space, limit=MOST_KNOWN)
+    known = {str(event.payload.get("commit")) for event in seen}
+    twins = {twin(event.payload) for event in seen} - {None}
+    new: list[Event] = []
+    for one in found:
+        event = event_of(one, done.repository, space, work.policy)
+        if one.id not in known and twin(event.payload) not in twins:
+            new.append(event)
+            done = counted(done, one, event)
+    work.store.append(new)
+    return done
+
+
+def history(folder: Path, since: tuple[str, ...]) -> Iterator[Commit]:
+    """Commits from the oldest to the newest, as git tells them."""
+    with asked(folder, (*LOG, "HEAD", *since, "--")) as git:
+        assert git.stdout
+        with closing(git.stdout):
+            yield from commits(iter(lambda: git.stdout.read(CHUNK), b""))  # type: ignore[union-attr]
+        said = git.stderr.read() if git.stderr else b""
+    if git.returncode:
+        raise BadInput(f"git could not tell the history of {folder}: {first_line(said)}")
+
+
+def first_commits(folder: Path) -> list[str]:
+    """The ids of a repository's first commits, the oldest first; BadInput where there is none."""
+    with asked(folder, ("rev-list", "--max-parents=0", "HEAD", "--")) as git:
+        told, said = git.communicate()
+    ids = told.decode("ascii", "replace").split()
+    if git.returncode or not ids:
+        raise BadInput(
+            f"There is no history to learn from in {folder}: {first_line(said) or 'no commit yet'}"
+        )
+    return ids[::-1]
+
+
+def identity(folder: Path) -> str:
+    """The id of a repository's first commit; empty where there is no history to be read."""
+    try:
+        return first_commits(folder)[0]
+    except BadInput:
+        return ""
+
+
+def is_shallow(folder: Path) -> bool:
+    """Whether the history was cut off somewhere (`git clone --depth`)."""
+    with asked(folder, ("rev-parse", "--is-shallow-repository")) as git:
+        return git.communicate()[0].strip() == b"true"
+
+
+def exists(folder: Path, commit: str) -> bool:
+    """Whether this commit is still part of the present history."""
+    with asked(folder, ("merge-base", "--is-ancestor", commit, "HEAD")) as git:
+        git.communicate()
+    return git.returncode == 0
+
+
+def asked(folder: Path, words: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    """Git, at work in a folder."""
+    try:
+        return subprocess.Popen(
+            [*GIT, *words],
+            cwd=folder,
+            env=config.without_git(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+    except FileNotFoundError as err:
+        missing = f"there is no folder {folder}" if not folder.is_dir() else "git is not installed"
+        raise BadInput(f"The history of {folder} cannot be read: {missing}") from err
+    except NotADirectoryError as err:
+        raise BadInput(f"{folder} is no folder") from err
+
+
+def first_line(said: bytes) -> str:
+    """What git complained about."""
+    return next(iter(said.decode("utf-8", "replace").splitlines()), "")
+
+
+def event_of(commit: Commit, repository: str, space: str, policy: Policy) -> Event:
+    """A commit as an event, free of secrets."""
+    told = cleaned(payload(commit, repository, private(commit.message, policy)))
+    told["files"] = [
+        [private(file[0], policy), *file[1:3], *(private(name, policy) for name in file[3:])]
+        for file in told["files"]
+    ]
+    return Event(verb=COMMIT, space=space, at=commit.at, payload=told)
+
+
+def counted(done: Chronicle, commit: Commit, event: Event) -> Chronicle:
+    """The tally with one more commit."""
+    return done._replace(
+        commits=done.commits + 1,
+        files=done.files + len(commit.files),
+        fixes=done.fixes + commit.fixes,
+        left_out=done.left_out + ("left_out" in event.payload),
+    )

@@ -1,0 +1,148 @@
+"""Code that is like some code, or like words: chunks ranked by meaning and words, told as they
+stand in the file now.
+
+Both channels propose chunks as they do for notes (`search.files`) and are fused: a share of the
+cosine, the rest BM25 as a part of the best. While no chunk has a vector, or without a model, BM25
+decides. A function that was cut into parts answers once, with its best part. What has changed since
+it was indexed is cut up anew before it is told, so that lines and text are those of the file as it
+is.
+
+Always true: ties break by path and line; what is told holds no secrets, nor what the policy takes
+out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from reverie.code.code_chunks import as_it_is, chunked, clean, symbol_of
+from reverie.code.code_indexing import facts_of
+from reverie.core.privacy_policy import Policy
+from reverie.retrieval.note_search import FLOOR, Asked, Candidate, candidates
+from reverie.storage.note_index_port import Chunk, FileIndex, Found
+
+# of the score, what the cosine says (bench/similar: 0.7 finds 0.5 % fewer, 0.9 1 % fewer)
+MEANING = 0.8
+FAIR = 4.0  # BM25 of a match that is half as good as can be, where there is nothing but words
+
+
+class Alike(NamedTuple):
+    """A chunk of code that answers."""
+
+    path: str  # from the root of its repository
+    first: int  # lines, from 1, both included
+    last: int
+    symbol: str  # the qualified name of what it is of; empty: of the file itself
+    score: float  # 0..1
+    text: str  # what stands there now, without secrets
+    why: tuple[str, ...]
+
+
+def similar(index: FileIndex, asked: Asked, now: float, policy: Policy) -> list[Alike]:
+    """The best chunks of a repository, best first."""
+    files = Present(now, policy)
+    told = (
+        one
+        for score, found in ranked(index, asked)
+        if (one := alike(score, found, files)) is not None
+    )
+    return list(islice(once(told), max(0, asked.limit)))
+
+
+def ranked(index: FileIndex, asked: Asked) -> list[tuple[float, Candidate]]:
+    """What words and meaning propose, best first."""
+    pool = candidates(index, asked)
+    return sorted(
+        zip(scores(pool), pool, strict=True),
+        key=lambda one: (-one[0], one[1].found.file.path, one[1].found.chunk.first),
+    )
+
+
+def scores(pool: Sequence[Candidate]) -> list[float]:
+    """How good each candidate is, 0..1. One that waits for its vector counts as just
+    alike enough.
+    """
+    if all(one.cosine is None for one in pool):
+        return [one.bm25 / (one.bm25 + FAIR) for one in pool]
+    top = max(*(one.bm25 for one in pool), 1e-6)
+    alike = (FLOOR if one.cosine is None else max(0.0, one.cosine) for one in pool)
+    return [
+        MEANING * cosine + (1 - MEANING) * one.bm25 / top
+        for cosine, one in zip(alike, pool, strict=True)
+    ]
+
+
+def once(answers: Iterable[Alike]) -> Iterator[Alike]:
+    """Each symbol with its best chunk only."""
+    told: set[tuple[str, str]] = set()
+    for one in answers:
+        if one.symbol and (one.path, one.symbol) in told:
+            continue
+        told.add((one.path, one.symbol))
+        yield one
+
+
+class Present:
+    """The files of one answer as they are now, each read, and cut up if it has changed, at most
+    once.
+    """
+
+    def __init__(self, now: float, policy: Policy) -> None:
+        self._now, self._policy = now, policy
+        self._chunks: dict[tuple[str, str], list[Chunk] | None] = {}
+
+    def chunk(self, found: Found) -> Chunk | None:
+        """What a chunk is now; None where it is gone."""
+        place = (found.root, found.file.path)
+        if place not in self._chunks:
+            self._chunks[place] = self._cut_up(found)
+        fresh = self._chunks[place]
+        if fresh is None:
+            return found.chunk
+        return meant(found.chunk, fresh)
+
+    def _cut_up(self, found: Found) -> list[Chunk] | None:
+        """The chunks of a file that has changed since it was indexed, none of one that is gone;
+        None if it has not.
+        """
+        path = found.file.path
+        content = as_it_is(found.root, path, self._now, self._policy)
+        if content is None:
+            return []
+        if content.hash == found.file.hash:
+            return None
+        text = clean(content.text)
+        return chunked(path, text, facts_of(path, text).symbols)
+
+
+def alike(score: float, one: Candidate, files: Present) -> Alike | None:
+    """A candidate as an answer; None where it is gone."""
+    found, why = one.found, [f"words {one.bm25:.1f}"] if one.bm25 > 0 else []
+    if one.cosine is not None:
+        why.append(f"meaning {one.cosine:.2f}")
+    chunk = files.chunk(found)
+    if chunk is None:
+        return None
+    if chunk.hash != found.chunk.hash:
+        why.append("changed since it was indexed")
+    return Alike(
+        found.file.path,
+        chunk.first,
+        chunk.last,
+        symbol_of(chunk.text),
+        score,
+        chunk.text.partition("\n")[2],
+        tuple(why),
+    )
+
+
+def meant(old: Chunk, fresh: list[Chunk]) -> Chunk | None:
+    """What a chunk has become: the same text, else the same symbol's, else the lines where it stood
+    in the file.
+    """
+    same = [one for one in fresh if one.hash == old.hash]
+    name = symbol_of(old.text)
+    like = same or [one for one in fresh if symbol_of(one.text) == name]
+    return min(like, key=lambda one: abs(one.first - old.first), default=None)

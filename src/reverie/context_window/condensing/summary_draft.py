@@ -1,0 +1,337 @@
+"""What leaves a conversation, where its summary stands, and the list that comes of it.
+
+The summary takes the place of a summary that is there, else of the first of the user's messages
+that leaves, and is the user's message too: so the roles stay in an order that OpenAI and Anthropic
+take. Where only calls of tools leave a conversation in strict turns, it takes the place of the
+first of them, behind an assistant's message that announces it; where only answers became lines,
+that of the first of the user's messages that may leave.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from reverie.context_window.condensing.condense_strategies import Strategy, wanted
+from reverie.context_window.condensing.sentence_ranking import ranked
+from reverie.context_window.condensing.summary_lines import (
+    MARK,
+    NOTE,
+    Line,
+    Span,
+    head_of,
+    is_summary,
+    lines_of,
+    names_in,
+    ordered,
+    with_earlier,
+    written,
+)
+from reverie.context_window.context_items import Item
+from reverie.context_window.provider_messages import OVERHEAD, Known, items_of, takes_turns
+from reverie.context_window.pruning import Leaving, plan
+from reverie.context_window.pruning_strategies import Scene, importance
+from reverie.context_window.result_stubs import shortened
+from reverie.context_window.window_fitting import Wish, checked, marked, spaced
+
+KEPT = 10  # newest messages that stay word for word (CONSTANTS: sleep keep)
+LEAST = 200  # tokens that a summary may take at least, if the target allows
+
+
+class Draft(NamedTuple):
+    """What is to leave, and what may be said of it."""
+
+    given: Sequence[Any]
+    wish: Wish
+    before: int  # tokens
+    others: int  # tokens of what stays
+    room: int  # tokens that the summary may take
+    left: tuple[Item, ...]  # what leaves, in order
+    shortened: tuple[Leaving, ...]  # answers that become a line, in order
+    seat: tuple[int, ...]  # places whose messages the summary replaces; empty: see `laid_out`
+    alternate: bool  # whether user and assistant take turns strictly
+    numbers: tuple[int, ...]  # of all messages in their conversation
+    head: str = ""  # what stands above the lines
+    lines: tuple[Line, ...] = ()  # the best sentences, the best first; twice what there is room for
+
+    @property
+    def placed(self) -> bool:
+        """Whether there is a place for a summary: see `laid_out`."""
+        return bool(self.seat) or not self.alternate
+
+    @property
+    def moved(self) -> list[Item]:
+        """All of which something leaves, in the order of the conversation."""
+        return sorted(
+            [*self.left, *(one.item for one in self.shortened)], key=lambda item: item.messages
+        )
+
+
+class Condensed(NamedTuple):
+    """The messages to go on with. `why` tells why nothing was done; `trouble` what to do if it is
+    still too much.
+    """
+
+    messages: list[Any]
+    before: int
+    after: int
+    goal: int
+    strategy: str
+    summary: str = ""
+    lines: tuple[Line, ...] = ()
+    left: tuple[Item, ...] = ()  # what left: calls with their results, in order
+    origin: tuple[int, ...] = ()  # of each message, its place in the list that was given
+    by: str = ""  # who wrote the summary: "words", or the name of the model
+    why: str = ""
+    trouble: str = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether anything left."""
+        return bool(self.left)
+
+
+def untouched(
+    messages: Sequence[Any],
+    wish: Wish,
+    tokens: int,
+    why: str = "nothing was taken out",
+    trouble: str = "",
+) -> Condensed:
+    """The messages as they were, which weigh so many tokens: `why`, and as `trouble` what to do
+    about it.
+    """
+    return Condensed(
+        list(messages),
+        tokens,
+        tokens,
+        wish.goal,
+        wish.strategy,
+        origin=tuple(range(len(messages))),
+        why=why,
+        trouble=trouble,
+    )
+
+
+def draft(
+    messages: Sequence[Any],
+    wish: Wish,
+    now: float,
+    *,
+    known: Callable[[int], Known] | None = None,
+    numbers: Sequence[int] = (),
+    session: str = "",
+) -> Draft:
+    """What leaves so that `wish.down` of the limit is left, by `wish.strategy`.
+
+    `known` says when a message came and for which task, `numbers` its number in the conversation
+    (default: its place); `session` is the name under which `mind.session` has all of them. BadInput
+    for what is no list of messages.
+    """
+    given, row = checked(messages), wanted(wish.strategy, wish.limit)
+    facts = known or spaced(given, now)
+    items = [
+        newest(item, len(given))
+        for item in items_of(
+            given, lambda place: marked(facts(place), given[place], wish), wish.tokenizer
+        )
+    ]
+    named = tuple(numbers) or tuple(range(len(given)))
+    goal = wish.goal
+    share = min(max(int(row.summary * goal), LEAST), goal // 2)
+    alternate = takes_turns(given)
+    going = leaving(items, wish, row, goal - share, now, alternate=alternate)
+    seat = seat_of(items, going, alternate=alternate)
+    if seat is not None:
+        taken = items[seat]._replace(sticky="the summary's place", tokens=share)
+        going = leaving(
+            [*items[:seat], taken, *items[seat + 1 :]], wish, row, goal, now, alternate=alternate
+        )
+        going = going._replace(whole=going.whole | {seat})
+    before = sum(item.tokens for item in items)
+    left = tuple(items[place] for place in sorted(going.whole))
+    others = before - sum(item.tokens for item in left) - sum(one.tokens for one in going.shortened)
+    empty = Draft(
+        given,
+        wish,
+        before,
+        others,
+        max(0, min(share, goal - others)),
+        left,
+        going.shortened,
+        items[seat].messages if seat is not None else (),
+        alternate,
+        named,
+    )
+    return with_lines(empty, weights(items, now), session) if left or going.shortened else empty
+
+
+def newest(item: Item, total: int) -> Item:
+    """The same item, sticky if it holds one of the last messages."""
+    return (
+        item._replace(sticky=item.sticky or "newest") if item.messages[-1] >= total - KEPT else item
+    )
+
+
+class Going(NamedTuple):
+    """What goes: the places of items that leave as wholes, and those of which a line stays."""
+
+    whole: set[int]
+    shortened: tuple[Leaving, ...]
+
+
+def leaving(
+    items: Sequence[Item], wish: Wish, row: Strategy, goal: int, now: float, *, alternate: bool
+) -> Going:
+    """What goes, so that `goal` tokens are left. A summary that is there always goes: the new one
+    takes it in.
+    """
+    made = plan(
+        items,
+        wish.limit,
+        now,
+        task=wish.task,
+        strategy=row.stays or "oldest",
+        start=0.0,
+        down=max(0, goal) / wish.limit if row.stays else 0.0,
+        alternate=alternate,
+        may_shorten=row.stubs,
+        kept=wish.kept,
+    )
+    gone = {one.item.messages for one in made.going if not one.stub}
+    whole = {
+        place
+        for place, item in enumerate(items)
+        if item.messages in gone
+        or (item.text.startswith(MARK) and is_summary(item.text) and not item.sticky)
+    }
+    return Going(whole, tuple(one for one in made.going if one.stub))
+
+
+def seat_of(items: Sequence[Item], going: Going, *, alternate: bool) -> int | None:
+    """Where among `items` the summary stands in place of what goes; None: it stands nowhere yet."""
+    some = sorted(going.whole)
+    summaries = [place for place in some if items[place].text.startswith(MARK)]
+    asked = [
+        place
+        for place, item in enumerate(items)
+        if item.type == "user_message" and item.places == 1
+    ]
+    found = [*summaries, *(place for place in asked if place in going.whole)]
+    if alternate:
+        short = {one.item.messages for one in going.shortened}
+        found += [
+            place
+            for place, item in enumerate(items)
+            if item.places == 2 and (place in going.whole or item.messages in short)
+        ]
+        found += [place for place in asked if short and not items[place].sticky]
+    return next(iter(found), None)
+
+
+def weights(items: Sequence[Item], now: float) -> dict[tuple[int, ...], float]:
+    """How important each item is, by its messages (CC-70)."""
+    return dict(zip((item.messages for item in items), importance(Scene(items, now)), strict=True))
+
+
+def with_lines(made: Draft, worth: dict[tuple[int, ...], float], session: str) -> Draft:
+    """The same, with what may be said of what leaves: the head of the summary, and the best
+    sentences.
+    """
+    going = made.moved
+    own = [item for item in going if not is_summary(item.text)] or going
+    numbers = [made.numbers[place] for item in own for place in item.messages]
+    policy = made.wish.policy
+    said = {
+        line: worth[item.messages]
+        for item in going
+        for line in lines_of(item, made.numbers[item.messages[0]], policy)
+    }
+    names = names_in(own, policy)
+    head = head_of(
+        with_earlier(Span(min(numbers), max(numbers), len(numbers)), going), names, session
+    )
+    count = made.wish.tokenizer.count
+    spare = made.room - count(written((), head)) - 2 * OVERHEAD
+    if spare < 0:
+        head, spare = MARK, 0
+    return made._replace(
+        head=head, lines=tuple(ranked(list(said), list(said.values()), 2 * spare, count))
+    )
+
+
+def fitting(made: Draft, lines: Sequence[Line]) -> list[Line]:
+    """The first of these lines that there is room for, in the order in which they were said."""
+    count = made.wish.tokenizer.count
+    left = (
+        made.room
+        - count(written((), made.head))
+        - 2 * OVERHEAD
+        - (count(NOTE) if len(made.seat) > 1 else 0)
+    )
+    chosen = []
+    for line in lines:
+        cost = count(str(line)) + 1
+        if cost <= left:
+            chosen.append(line)
+            left -= cost
+    return ordered(chosen, {line: place for place, line in enumerate(lines)})
+
+
+def finished(made: Draft, lines: Sequence[Line], by: str) -> Condensed:
+    """The list to go on with: what stays, as the very objects that were given, and the summary."""
+    same = untouched(
+        made.given, made.wish, made.before, "nothing may leave", trouble(made.before, made.wish)
+    )
+    if not made.moved:
+        return same
+    summary = written(lines, made.head) if made.placed else ""
+    new: list[Any] = [{"role": "user", "content": summary}] if summary else []
+    if len(made.seat) > 1:
+        new = [{"role": "assistant", "content": NOTE}, *new]
+    count = made.wish.tokenizer.count
+    after = made.others + sum(count(message["content"]) + OVERHEAD for message in new)
+    if after >= made.before:
+        return same._replace(why="a summary would take as much as what leaves")
+    laid = list(laid_out(made, new))
+    own = tuple(item for item in made.moved if not is_summary(item.text))
+    return same._replace(
+        messages=[message for _, message in laid],
+        after=after,
+        summary=summary,
+        lines=tuple(lines) if summary else (),
+        left=own,
+        by=by,
+        why="",
+        origin=tuple(place for place, _ in laid),
+        trouble=trouble(after, made.wish),
+    )
+
+
+def laid_out(made: Draft, new: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    """The list to go on with, each message with its place in the given one; a summary's is that
+    where it stands.
+
+    Without a seat it stands before the first of what goes; where roles alternate it then stands
+    nowhere, which can only be if answers became lines and nothing that the user said may leave:
+    each line stands where its answer stood.
+    """
+    gone = {place for item in made.left for place in item.messages}
+    short = {place: one.stub for one in made.shortened for place in one.item.messages}
+    stands = made.seat[0] if made.seat else made.moved[0].messages[0]
+    for place, message in enumerate(made.given):
+        if place == stands:
+            yield from ((place, one) for one in new)
+        if place not in gone:
+            yield place, shortened(message, short[place]) if place in short else message
+
+
+def trouble(after: int, wish: Wish) -> str:
+    """What to do where it is more than was aimed at; else empty."""
+    return (
+        ""
+        if after <= wish.goal
+        else (
+            f"{after:,} tokens are left and {wish.goal:,} were aimed at: the last {KEPT} messages, the system prompt, the "
+            "first question and what is sticky stay whatever they weigh. Raise the limit, mark less as sticky, or shorten "
+            "those"
+        )
+    )

@@ -1,0 +1,76 @@
+"""What the items of a conversation are about, by their words alone: how telling each is, what rests
+on what.
+
+A word is worth its rarity in this conversation (inverse document frequency). A name is a word that
+looks like one: an identifier, a path, a number, or a rare word with a capital. Whatever first
+brings a name up is what later items that use it rest on. Nothing here knows a language.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from reverie.context_window.context_items import Item
+from reverie.text.tokenization import STOP
+
+WORD = re.compile(r"\w(?:[\w./:@-]*\w)?")
+# characters of an item that are looked at: two thirds from its beginning, one from its end
+LOOKED = 3_000
+# share of the items in which a word may occur and still be a name that one rests on another by
+COMMON = 0.05
+FEW = 8  # … or so many of them, in a short conversation
+MOST = 5  # dependants that count: what everything rests on is no more worth than that
+
+
+class Gist(NamedTuple):
+    """What is known of one item by its words."""
+
+    telling: float  # sum of the rarities of its words, in nats
+    near: float  # share of what the newest items are about that it speaks of too, 0..1
+    dependants: int  # later items that use a name it brought up
+
+
+def gists(items: Sequence[Item], newest: Iterable[int]) -> list[Gist]:
+    """The gist of every item; `newest` are the places of those that say what is worked on."""
+    said = [
+        frozenset(word for word in WORD.findall(looked_at(item.text)) if word not in STOP)
+        for item in items
+    ]
+    often = Counter(word for words in said for word in words)
+    total = math.log(len(items) + 1)
+    rarity = {word: total - math.log(count) for word, count in often.items()}
+    focus = frozenset[str]().union(*(said[place] for place in newest))
+    whole = sum(rarity[word] for word in focus) or 1.0
+    rests = dependants(said, often)
+    return [
+        Gist(
+            sum(rarity[word] for word in words),
+            sum(rarity[word] for word in words & focus) / whole,
+            min(MOST, rests[place]),
+        )
+        for place, words in enumerate(said)
+    ]
+
+
+def looked_at(text: str) -> str:
+    """The beginning and the end of a long text."""
+    return text if len(text) <= LOOKED else text[: 2 * LOOKED // 3] + " " + text[-LOOKED // 3 :]
+
+
+def dependants(said: Sequence[frozenset[str]], often: Counter[str]) -> list[int]:
+    """How many later items use a name that each item brought up."""
+    most = max(FEW, COMMON * len(said))
+    names = {word for word, count in often.items() if 1 < count <= most and is_name(word)}
+    first: dict[str, int] = {}
+    resting: list[set[int]] = [set() for _ in said]
+    for place, words in enumerate(said):
+        for name in words & names:
+            resting[first.setdefault(name, place)].add(place)
+    return [len(places - {place}) for place, places in enumerate(resting)]
+
+
+def is_name(word: str) -> bool:
+    """Whether a word looks like a name: an identifier, a path, a number, a word with a capital."""
+    return not word.isalpha() or not word.islower()

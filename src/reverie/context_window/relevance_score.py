@@ -1,0 +1,20 @@
+"""How much an item matters just now: Aircher's formula (D42–D50, CC-78).
+
+1.0 × 2^(−minutes / 60) × 2.0 if it belongs to the task at hand × its type's weight × (1 + 0.2 ·
+dependants). The document writes e^(−m/60) and calls it a half-life; ours is one (CONSTANTS: ctx
+decay).
+"""
+
+from reverie.context_window.context_items import TYPES, Item
+
+HALF_LIFE = 60.0  # minutes
+TASK = 2.0  # times more for what belongs to the task at hand
+DEPENDANT = 0.2  # more for each item that rests on it (X32)
+
+
+def relevance(item: Item, now: float, task: str = "") -> float:
+    """The formula; `now` in seconds since 1970, `task` the one that is worked on, if any."""
+    minutes = max(0.0, now - item.at) / 60.0
+    current = TASK if task and item.task == task else 1.0
+    decay: float = 2.0 ** (-minutes / HALF_LIFE)
+    return decay * current * TYPES.get(item.type, 1.0) * (1.0 + DEPENDANT * item.dependants)

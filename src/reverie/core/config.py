@@ -1,0 +1,436 @@
+"""Settings, and (with `environment`) the only place that reads the environment, working directory
+or user's home.
+
+A surface builds one frozen `Settings` and hands it down. Values come, in this order, from the
+environment (`REVERIE_HOME`, `REVERIE_SANDBOX`, `REVERIE_OFF`, `REVERIE_OFFLINE`,
+`REVERIE_EMBEDDER`, `REVERIE_API_KEY`, `REVERIE_LLM`, `REVERIE_LLM_KEY`, `REVERIE_MCP_TOKEN`), then
+`config.toml` in the home, then the defaults here. Every setting has a sentence in
+docs/reference/settings.md; a test fails without it.
+
+In a sandbox every address, however it is given, is exchanged for one inside it, so that nothing
+tried out there sees or alters what is really remembered; it has settings of its own
+(`docs/how-to/command-line.md`, CC-15).
+"""
+
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from reverie.core import environment
+from reverie.core.errors import BadInput, Disabled
+from reverie.core.privacy_policy import CHOICES, Choice, Policy
+
+ME = "me"  # the user's own space, seen from every project
+ENVIRONMENT = (
+    ("embedder", "REVERIE_EMBEDDER"),
+    ("api_key", "REVERIE_API_KEY"),
+    ("llm", "REVERIE_LLM"),
+    ("llm_key", "REVERIE_LLM_KEY"),
+    ("mcp_token", "REVERIE_MCP_TOKEN"),
+)
+BOUNDS = {"depth": (0, 4), "decay": (0.01, 1.0), "llm_votes": (1, 9), "condense_at": (0.1, 1.0)}
+"""Least and most of some numbers; others are 0 or more. Beyond four hops, 0.7 each leave less than
+a quarter.
+"""
+CURATES = {"curate": ("off", "inferred", "model")}
+USUAL_KEYS = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "openai": "OPENAI_API_KEY",
+}  # a provider's own variable
+GIT_KEPT = frozenset(
+    ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
+)
+
+
+class Settings(NamedTuple):
+    """Everything that can be chosen. The comment above or beside a field is its documentation."""
+
+    home: Path  # folder of the database, cache, backups and config.toml
+    store: str = ""  # store URL; empty: sqlite in the home
+    enabled: bool = True  # False: nothing is remembered and nothing surfaces
+    off: tuple[str, ...] = ()  # spaces in which memory is switched off, with all below them
+    # conversations in which memory is switched off, by their names
+    off_sessions: tuple[str, ...] = ()
+    personal: str = "mask"  # cards, IBANs, US social security numbers: off (kept), mask, or refuse
+    contact: str = "off"  # e-mail addresses and phone numbers: off (kept), mask, or refuse
+    # files never looked into, as in .gitignore, beside .env, keys and the like
+    sensitive: tuple[str, ...] = ()
+    embedder: str = "minilm"  # minilm, minilm:int8, toy, none, or openai:<base url>#<model>
+    api_key: str = ""  # for a remote embedder
+    # folder of the model's files; empty: `cache` in the home, or in the usual home
+    models: str = ""
+    # ONNX Runtime execution providers for minilm, best first; empty: the processor
+    providers: tuple[str, ...] = ()
+    offline: bool = False  # never open a connection, not even to fetch the model
+    llm: str = ""  # anthropic:<model>, openai:<model> or openai:<base url>#<model>; empty: none
+    llm_key: str = ""  # its key; empty: the provider's usual variable, for its usual address only
+    llm_tokens_per_day: int = 1_000_000  # tokens in and out that a day (UTC) may take; 0: no limit
+    # dollars that a day may cost, where the price is known; 0: no limit
+    llm_dollars_per_day: float = 1.0
+    # dollars a million tokens in; both prices 0: those the client's list knows
+    llm_price_in: float = 0.0
+    llm_price_out: float = 0.0  # dollars a million tokens out
+    llm_votes: int = 1  # ballots of the judge, all of which must name a memory; 2 is more precise
+    llm_judge_seconds: float = 5.0  # seconds that the judge may take; give a local model more
+    # whether nights of the detached worker may ask the model within its budget
+    llm_sleep: bool = True
+    limit: int = 5  # memories in one injected block, at most
+    budget: int = 600  # tokens in one injected block, at most
+    depth: int = 2  # links, tags or clusters that recall follows from what it found; 0: none
+    # cosine that a memory needs where recall goes by vectors alone; 0: any will do
+    floor: float = 0.4
+    decay: float = 0.7  # share of a score that each of these steps keeps, above 0 and at most 1
+    deadline: float = 0.03  # seconds the first turn of a session may search by words
+    # what waits for `reverie curate`: off, inferred (concluded), model (wrote it)
+    curate: str = "inferred"
+    condense_at: float = 0.8  # share of the model's context from which a conversation is condensed
+    idle: float = 60.0  # seconds without work after which a detached worker exits
+    # what sleep tidies by itself: off, safe, all, or names of passes with commas
+    sleep: str = "safe"
+    sleep_every: float = 6.0  # hours between two nights that begin by themselves, at least
+    sleep_idle: float = 15.0  # minutes without a turn before sleep begins by itself
+    zone: str = ""  # time zone of reminders, such as Europe/Berlin; empty: the machine's
+    backups: int = 3  # daily copies of the database that are kept; 0: none
+    mcp_token: str = ""  # bearer token that `reverie mcp --http` asks for; empty: none
+    # folder of the Markdown mirror, within the home unless absolute; off: none
+    mirror: str = "spaces"
+
+    @property
+    def url(self) -> str:
+        """Where the store is."""
+        return self.store or f"sqlite:///{self.home / 'reverie.db'}"
+
+    @property
+    def cache(self) -> Path:
+        """Model files and other things that can be made again."""
+        return Path(self.models) if self.models else self.home / "cache"
+
+    @property
+    def mirror_root(self) -> Path | None:
+        """Where the Markdown mirror is; None where it is switched off."""
+        return None if self.mirror in ("", "off") else self.home / Path(self.mirror).expanduser()
+
+    @property
+    def policy(self) -> Policy:
+        """What is taken out of a text before it is kept. BadInput for a choice that
+        there is not.
+        """
+        return Policy(
+            choice("personal", self.personal), choice("contact", self.contact), self.sensitive
+        )
+
+    def is_off(self, space: str, session: str = "") -> bool:
+        """Whether memory is switched off in this space or above it, or in this conversation."""
+        return (
+            not self.enabled
+            or any(space == off or space.startswith(off + "/") for off in self.off)
+            or (bool(session) and session in self.off_sessions)
+        )
+
+    def check_on(self, space: str, session: str = "") -> None:
+        """Disabled where memory is switched off in this space or conversation."""
+        if self.is_off(space):
+            raise Disabled(
+                f"Memory is switched off in {space}. `reverie on` switches it on again; where only one "
+                "session is off, `reverie on --session`"
+            )
+        if self.is_off(space, session):
+            raise Disabled(
+                f"Memory is switched off in the session {session}. Switch it on again with: "
+                f"reverie on --session {session}"
+            )
+
+
+def changed_at(settings: Settings) -> float:
+    """When config.toml was written last; 0 where there is none."""
+    try:
+        return (Path(settings.home) / "config.toml").stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def switched(settings: Settings) -> Settings:
+    """These settings with what is switched on and off by now; BadInput while config.toml cannot be
+    read.
+    """
+    fresh = load(settings.home)
+    return settings._replace(enabled=fresh.enabled, off=fresh.off, off_sessions=fresh.off_sessions)
+
+
+def switch_session(settings: Settings, session: str, *, on: bool, kept: bool = True) -> Settings:
+    """Switch memory on or off in one conversation, for good if that is `kept`; the settings as they
+    are then.
+    """
+    before = load(settings.home).off_sessions if kept else settings.off_sessions
+    others = tuple(one for one in before if one != session)
+    if not kept:
+        return settings._replace(off_sessions=others if on else (*others, session))
+    save(settings, off_sessions=others if on else (*others, session))
+    return switched(settings)
+
+
+def default_home() -> Path:
+    """`REVERIE_HOME`, or `~/.reverie`; its sandbox while `REVERIE_SANDBOX` is set."""
+    return Path(environment.home())
+
+
+def sandboxed(home: Path, asked: bool = False) -> Path:
+    """The folder to use for a home: itself, or its sandbox."""
+    return Path(environment.sandboxed(str(home), asked))
+
+
+def user_home() -> Path:
+    """The user's home folder."""
+    return Path.home()
+
+
+def host_folder(variable: str, name: str) -> Path:
+    """The folder of a host agent's own settings: where its variable says, or of that name in the
+    user's home.
+    """
+    return Path(os.environ.get(variable) or Path.home() / name).expanduser().absolute()
+
+
+def load(home: Path | None = None, *, sandbox: bool = False) -> Settings:
+    """Settings of a home, or of its sandbox: the environment over config.toml over the defaults."""
+    usual = home if home and not environment.has_home() else Path(environment.usual_home())
+    home = sandboxed((home or usual).expanduser().absolute(), sandbox)
+    own = home == usual or (home / "cache" / "models").is_dir()
+    # 90 MB are fetched once for a machine, not once for every home.
+    settings = Settings(home=home, models="" if own else str(usual / "cache"))
+    path = home / "config.toml"
+    if path.is_file():
+        settings = settings._replace(**read_toml(path))
+    settings = settings._replace(**from_environment())
+    return settings if settings.llm_key else settings._replace(llm_key=usual_key(settings.llm))
+
+
+def usual_key(llm: str) -> str:
+    """The key that the provider's own variable holds; never for another address than the
+    provider's.
+    """
+    provider, _, rest = llm.partition(":")
+    return "" if "#" in rest else os.environ.get(USUAL_KEYS.get(provider, ""), "")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The values of config.toml, checked."""
+    import tomllib
+
+    try:
+        values = tomllib.loads(path.read_text("utf-8-sig"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as err:
+        raise BadInput(f"{path} cannot be read: {err}") from err
+    known = [name for name in Settings._fields if name != "home"]
+    for name, value in values.items():
+        if name not in known:
+            raise BadInput(f"{path}: there is no setting {name!r}; there are {', '.join(known)}")
+        values[name] = checked(path, name, value)
+    return values
+
+
+def checked(path: Path, name: str, value: Any) -> Any:
+    """A value of the type that its setting has."""
+    default = Settings._field_defaults[name]
+    if (
+        isinstance(default, tuple)
+        and isinstance(value, list)
+        and all(isinstance(v, str) for v in value)
+    ):
+        return tuple(value)
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not type(default):
+        raise BadInput(
+            f"{path}: {name} must be of the same type as its default {default!r}, not {value!r}"
+        )
+    if name in CURATES and value not in CURATES[name]:
+        raise BadInput(f"{path}: {name} = {value!r} must be one of {', '.join(CURATES[name])}")
+    if name in ("personal", "contact"):
+        choice(f"{path}: {name}", value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        low, high = BOUNDS.get(name, (0, math.inf))
+        if not low <= value <= high:
+            wanted = f"from {low} to {high}" if name in BOUNDS else "0 or more"
+            raise BadInput(f"{path}: {name} = {value!r} must be {wanted}")
+    return value
+
+
+def choice(name: str, value: str) -> Choice:
+    """What becomes of some personal data, as it was chosen."""
+    if value in CHOICES:
+        return value
+    raise BadInput(f"{name} = {value!r} is not one of {', '.join(CHOICES)}")
+
+
+def from_environment() -> dict[str, Any]:
+    """The settings that the environment overrides."""
+    found: dict[str, Any] = {}
+    if not environment.switched_on():
+        found["enabled"] = False
+    if os.environ.get("REVERIE_OFFLINE", "") not in ("", "0"):
+        found["offline"] = True
+    for name, variable in ENVIRONMENT:
+        if value := os.environ.get(variable):
+            found[name] = value
+    return found
+
+
+def save(settings: Settings, **values: Any) -> None:
+    """Change some lines of config.toml and leave every other line, comments too, as it stands."""
+    path = settings.home / "config.toml"
+    lines = path.read_text("utf-8-sig").splitlines() if path.is_file() else []
+    for name, value in values.items():
+        line = f"{name} = {toml(value)}"
+        places = [i for i, old in enumerate(lines) if re.match(rf"\s*{name}\s*=", old)]
+        if places:
+            lines[places[0]] = line
+        else:
+            lines.append(line)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    half = path.with_name(f"{path.name}.{os.getpid()}.part")
+    half.write_text("\n".join(lines) + "\n", "utf-8")
+    try:
+        read_toml(half)  # an array over several lines, say, cannot be changed line by line
+    except BadInput as err:
+        half.unlink()
+        raise BadInput(
+            f"{path} was left as it is, change {', '.join(values)} by hand: {err}"
+        ) from err
+    half.replace(path)
+
+
+def toml(value: bool | float | str | tuple[str, ...]) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(toml, value))}]"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    escaped = "".join(f"\\u{ord(ch):04x}" if ch in '"\\\x7f' or ch < " " else ch for ch in value)
+    return f'"{escaped}"'
+
+
+def local_zone(settings: Settings) -> str:
+    """The IANA name of the time zone that reminders are meant in: the one of the settings, or the
+    machine's now.
+    """
+    if settings.zone:
+        return settings.zone
+    import tzlocal
+
+    try:
+        # a laptop travels, and it would answer with the zone of the first question
+        tzlocal.reload_localzone()
+        return tzlocal.get_localzone_name() or "UTC"
+    except (LookupError, OSError):
+        return "UTC"
+
+
+def here() -> Path:
+    """The working directory."""
+    return Path.cwd()
+
+
+def without_git() -> dict[str, str]:
+    """The environment for a git that is to look at the folder it is started in, and at no other.
+
+    Within a hook, git tells by `GIT_DIR`, `GIT_INDEX_FILE` and others where it is at work. Kept are
+    those that say where the user's own configuration and git's programs are.
+    """
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name in GIT_KEPT
+    }
+
+
+def tried_in(home: str) -> dict[str, str]:
+    """The environment for a program of ours that is tried in a home of its own, with none of the
+    user's settings.
+    """
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")},
+        "REVERIE_HOME": home,
+    }
+
+
+def work_tree(folder: Path) -> Path:
+    """The folder that holds the files of a folder's repository, or the folder itself."""
+    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
+
+
+def project_root(folder: Path) -> Path:
+    """The repository that a folder belongs to, or the folder itself. A work tree belongs to its
+    repository.
+    """
+    for place in (folder, *folder.parents):
+        git = place / ".git"
+        if git.is_dir():
+            return place
+        if git.is_file():
+            return main_tree(git) or place
+    return folder
+
+
+def main_tree(git: Path) -> Path | None:
+    """The repository behind a work tree's `.git` file ("gitdir: …/.git/worktrees/name"); None for
+    submodules.
+    """
+    try:
+        target = git.read_text("utf-8", "replace").removeprefix("gitdir:").strip()
+    except OSError:
+        return None
+    common, found, _ = target.partition("/.git/worktrees/")
+    return (git.parent / common).resolve() if found else None
+
+
+def space_of(folder: Path) -> str:
+    """The space of the project in a folder: `me/<name>-<six hex digits of its path>`.
+
+    The digits keep two projects of the same name apart: neither may ever see the other's memories
+    (CC-11).
+    """
+    from hashlib import sha256  # OpenSSL takes 4 ms to load
+
+    root = project_root(folder.resolve())
+    digits = sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:6]
+    return f"{ME}/{slug(root.name) or 'root'}-{digits}"
+
+
+def default_space() -> str:
+    """The space that the working directory belongs to."""
+    return space_of(here())
+
+
+def slug(name: str) -> str:
+    """A name that can stand in a space's path."""
+    return re.sub(r"[^\w.-]+", "-", name.lower()).strip("-.")[:48]
+
+
+def home_of(where: str | Path | None) -> Path | None:
+    """The home that an address names: a folder is one; for a file, `:memory:` or a URL it is the
+    usual one.
+    """
+    if (
+        where is None
+        or str(where) == ":memory:"
+        or "://" in str(where)
+        or str(where).endswith(".db")
+    ):
+        return None
+    return sandboxed(Path(where).expanduser().absolute())
+
+
+def store_url(where: str | Path | None, settings: Settings) -> str:
+    """The store URL of an address, or of the file that stands in for it in a sandbox."""
+    text = "" if where is None else str(where)
+    if text == ":memory:":
+        return "sqlite://:memory:"
+    if text.endswith(".db") and "://" not in text:
+        text = f"sqlite:///{Path(text).expanduser().absolute()}"
+    scheme, _, path = (text if "://" in text else settings.url).partition(":///")
+    return f"{scheme}:///{sandboxed(Path(path).parent) / Path(path).name}" if path else scheme

@@ -1,0 +1,402 @@
+"""The kinds of memory, one row each, and how a memory fades.
+
+A kind names its memory type (the six of Zuckerman's design), its half-life, and a few flags. No
+class per type and no store per type: adding a kind is adding a row. A kind that is not in the table
+is welcome too: it is custom, behaves like the row `CUSTOM`, and keeps its name.
+
+Half-lives are CONSTANTS rows 4–6 and "half-life …": true half-lives, 2^(−age/h), not e^(−age/h).
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from reverie.core.model import UNTRUSTED, Memory
+
+DAY = 86_400.0
+FOREVER = math.inf
+EXCERPT = "excerpt"
+FILE = "file"
+# whose word a kind takes, each including those behind it
+ANYBODY, AGENT, USER = (
+    "anybody",
+    "agent",
+    "user",
+)
+
+
+class Kind(NamedTuple):
+    """How memories of one kind behave."""
+
+    name: str
+    type: str  # working, episodic, semantic, procedural, prospective, emotional
+    half_life: float  # days until its retention halves; FOREVER never fades
+    meaning: str  # for people and for models that choose a kind
+    contradictable: bool = True  # a newer one about the same subject may replace it
+    group: str = "Notes"  # the heading it is rendered under
+    surfaces: bool = True  # may pop up by itself
+    voice: str = ANYBODY  # whose word it takes: what others wrote may describe, and command nobody
+
+
+KINDS: dict[str, Kind] = {
+    row.name: row
+    for row in (
+        Kind(
+            "correction",
+            "semantic",
+            365,
+            "the user put us right: what to do or believe instead",
+            group="Corrections",
+            voice=USER,
+        ),
+        Kind(
+            "negative",
+            "procedural",
+            365,
+            "something never to do, called up by its trigger patterns",
+            contradictable=False,
+            group="Never do",
+            voice=USER,
+        ),
+        Kind("fact", "semantic", 30, "how something in this codebase or project is", group="Facts"),
+        Kind(
+            "knowledge",
+            "semantic",
+            180,
+            "a fact about the user or the world, not about code",
+            group="Facts",
+        ),
+        Kind(
+            "profile",
+            "semantic",
+            365,
+            "who the user is: role, experience, how they work",
+            group="Facts",
+            voice=AGENT,
+        ),
+        Kind(
+            "environment",
+            "semantic",
+            60,
+            "the machine and what runs on it: tools, versions, services",
+            group="Facts",
+        ),
+        Kind(
+            "preference",
+            "semantic",
+            90,
+            "how the user likes things",
+            group="Preferences",
+            voice=USER,
+        ),
+        Kind(
+            "decision", "semantic", 180, "what was decided, and why", group="Decisions", voice=AGENT
+        ),
+        Kind(
+            "entity",
+            "semantic",
+            60,
+            "a person, service, machine or thing, and what it is",
+            group="Entities",
+        ),
+        Kind(
+            "learning",
+            "semantic",
+            60,
+            "a lesson from a mistake or a debugging session",
+            group="Learnings",
+            voice=AGENT,
+        ),
+        Kind(
+            "capability",
+            "semantic",
+            180,
+            "what the agent itself can and cannot do here, as far as it has found out",
+            group="Learnings",
+            voice=AGENT,
+        ),
+        Kind("note", "semantic", 45, "anything else worth keeping", group="Notes"),
+        Kind(
+            "observation",
+            "semantic",
+            7,
+            "something concluded, with little certainty",
+            group="Notes",
+        ),
+        Kind(
+            FILE,
+            "semantic",
+            FOREVER,
+            "a file that an agent keeps under /memories, whole",
+            contradictable=False,
+            group="Notes",
+            surfaces=False,
+        ),
+        Kind(
+            "procedure",
+            "procedural",
+            60,
+            "how to do something: trigger and ordered steps",
+            group="Procedures",
+            voice=AGENT,
+        ),
+        Kind(
+            "skill",
+            "procedural",
+            FOREVER,
+            "something the agent can do",
+            contradictable=False,
+            group="Procedures",
+            voice=AGENT,
+        ),
+        Kind(
+            "event",
+            "episodic",
+            14,
+            "something that happened: who, what, when, where, why",
+            contradictable=False,
+            group="What happened",
+        ),
+        Kind(
+            EXCERPT,
+            "episodic",
+            14,
+            "a passage of a conversation that left the context window, word for word",
+            contradictable=False,
+            group="Earlier in this conversation",
+        ),
+        Kind(
+            "task",
+            "episodic",
+            14,
+            "a piece of work and its outcome",
+            contradictable=False,
+            group="What happened",
+            voice=AGENT,
+        ),
+        Kind(
+            "intention",
+            "prospective",
+            FOREVER,
+            "something to do later, at a time or in a context",
+            contradictable=False,
+            group="To do",
+            voice=AGENT,
+        ),
+        Kind(
+            "goal",
+            "prospective",
+            FOREVER,
+            "what is being worked towards",
+            contradictable=False,
+            group="To do",
+            voice=AGENT,
+        ),
+        Kind(
+            "feeling",
+            "emotional",
+            30,
+            "how something felt, and how strongly",
+            contradictable=False,
+            group="Feelings",
+            voice=AGENT,
+        ),
+        Kind(
+            "scratch",
+            "working",
+            1 / 24,
+            "the current task's scratch pad: expires within the hour",
+            contradictable=False,
+            group="Now",
+            surfaces=False,
+            voice=AGENT,
+        ),
+    )
+}
+
+INTENTION, PENDING = "intention", "pending"
+
+CUSTOM = Kind("custom", "semantic", 45, "a kind of somebody's own", group="Notes", voice=AGENT)
+
+TYPES = ("working", "episodic", "semantic", "procedural", "prospective", "emotional")
+
+CAPACITY: dict[str, int] = {
+    "working": 100,
+    "episodic": 20_000,
+    "semantic": 50_000,
+    "procedural": 5_000,
+    "prospective": 5_000,
+    "emotional": 5_000,
+}
+"""How many memories of a type one space holds; of more, sleep sends the least retained to the
+archive (X34). Room for years of work: what is common is stored, what is endless is not. A
+conversation has one working memory anyway.
+"""
+
+UNASKED = tuple(row.name for row in KINDS.values() if row.type == "working")
+"""Kinds that are found only by who asks for them: one conversation's scratch pad is no answer to
+anybody else.
+"""
+
+RECORDS = tuple(row.name for row in KINDS.values() if row.type in ("working", "episodic"))
+"""Kinds that only record what was said and done: a purge blanks in them what it erases, as in the
+log.
+"""
+
+# Read by people top-down: what must not be overlooked comes first (CC-49).
+GROUPS = (
+    "Corrections",
+    "Never do",
+    "To do",
+    "Facts",
+    "Preferences",
+    "Decisions",
+    "Entities",
+    "Procedures",
+    "Learnings",
+    "Earlier in this conversation",
+    "What happened",
+    "Feelings",
+    "Now",
+    "Notes",
+)
+
+MATURITIES = ("raw", "validated", "escalated", "dismissed")
+CURATE = "curate"  # in details: the policy that it was written under, if it was not INFERRED
+# what waits for a look: nothing, what was concluded, all
+NO_LOOK, INFERRED, BY_MODEL = (
+    "off",
+    "inferred",
+    "model",
+)
+
+# An inference fades within days whatever its kind says (A74, B58).
+INFERRED_HALF_LIFE = 7.0
+
+ACCESS_GAIN = 0.1  # retention gain per e-fold of uses (CONSTANTS row 6; B59)
+
+
+def kind_of(name: str) -> Kind:
+    """The row of that kind; a custom kind gets the row CUSTOM."""
+    return KINDS.get(name, CUSTOM)
+
+
+def type_of(name: str) -> str:
+    """The memory type of a kind."""
+    return kind_of(name).type
+
+
+class Asked(NamedTuple):
+    """Which kinds are asked for: these, or, if there are none, all but those `without`."""
+
+    kinds: tuple[str, ...] = ()
+    without: tuple[str, ...] = UNASKED
+    nothing: bool = False  # no kind is of the types asked for
+
+
+def asked_for(types: Sequence[str], kinds: Iterable[str]) -> Asked:
+    """What types and kinds together ask for; without either, everything but working memory.
+
+    A kind of somebody's own is semantic, so the semantic type is all kinds but those of the other
+    types.
+    """
+    named = tuple(kinds)
+    if not types:
+        return Asked(named, () if named else UNASKED)
+    if named:
+        some = tuple(kind for kind in named if type_of(kind) in types)
+        return Asked(some, (), nothing=not some)
+    if CUSTOM.type in types:
+        return Asked((), tuple(row.name for row in KINDS.values() if row.type not in types))
+    return Asked(tuple(row.name for row in KINDS.values() if row.type in types), ())
+
+
+def holds(memory: Memory, moment: float) -> bool:
+    """Whether it is true in the world at a moment, as far as it says."""
+    return (memory.valid_from is None or memory.valid_from <= moment) and (
+        memory.valid_to is None or memory.valid_to > moment
+    )
+
+
+def maturity(memory: Memory) -> str:
+    """How far somebody has looked at it: a member of MATURITIES (X35)."""
+    if memory.retired_why == "dismissed":
+        return "dismissed"
+    state = memory.details.get("maturity")
+    return state if state in MATURITIES else "raw"
+
+
+def is_ripe(memory: Memory) -> bool:
+    """Whether it may surface before somebody has looked at it (CONSTANTS row 3; CC-85).
+
+    What was only concluded may not until it is met again or approved; what was passed on to a
+    person waits for them. What was written under another policy has it in its details: under
+    BY_MODEL nothing but a look helps, unless the user has said the same (X37).
+    """
+    state, policy = maturity(memory), memory.details.get(CURATE, INFERRED)
+    if state != "raw" or policy == NO_LOOK:
+        return state in ("raw", "validated")
+    if policy == BY_MODEL:
+        return memory.provenance in ("user_stated", "user_corrected")
+    return memory.provenance != "inferred" or memory.strength > 1
+
+
+def awaits(memory: Memory) -> bool:
+    """Whether it is to be done later and its moment has not come: then it does not pop up by
+    resemblance.
+    """
+    return (
+        memory.kind == INTENTION
+        and memory.details.get("status", PENDING) == PENDING
+        and bool(memory.triggers or memory.details.get("when") is not None)
+    )
+
+
+def is_talk(memory: Memory) -> bool:
+    """Whether it is a turn of a conversation as it was said, and not something that somebody chose
+    to keep.
+    """
+    return bool(memory.session and memory.speaker and memory.provenance in ("observed", UNTRUSTED))
+
+
+def unverified(memory: Memory) -> bool:
+    """Whether others wrote it and nobody has approved it since. A passage of a conversation is not
+    meant: it comes up only there, where it was read already.
+    """
+    return (
+        memory.provenance == UNTRUSTED
+        and maturity(memory) != "validated"
+        and memory.kind != EXCERPT
+    )
+
+
+def half_life(memory: Memory) -> float:
+    """Days after which its retention halves (A71–A74, B58)."""
+    days = kind_of(memory.kind).half_life
+    if memory.kind == "fact" and "/" not in memory.space:
+        days = KINDS["knowledge"].half_life  # a fact about the user, not about one project's code
+    # which lives until it is done (C45)
+    fades = memory.provenance == "inferred" and memory.kind != INTENTION
+    return min(days, INFERRED_HALF_LIFE) if fades else days
+
+
+def retention(memory: Memory, now: float) -> float:
+    """How much of it is left at `now`, 0..1: 2^(−age/half-life) · (1 + 0.1·ln(uses + 1)), at most
+    1.
+
+    Age counts from when it was said or, later, proved useful. Retention lowers rank; it never
+    deletes (CC-50, CC-51).
+    """
+    age = max(0.0, now - max(memory.at, memory.last_accessed_at or memory.at)) / DAY
+    left: float = 2.0 ** (-age / half_life(memory)) * (
+        1 + ACCESS_GAIN * math.log(memory.access_count + 1)
+    )
+    return min(1.0, left)
+
+
+def effective(memory: Memory, now: float) -> float:
+    """How far it is believed at `now`, 0..1: its confidence times what is left of it (A76, CC-50).
+
+    Lowers rank and, far down, sends to the archive; the stored confidence stays what it is.
+    """
+    return memory.confidence * retention(memory, now)

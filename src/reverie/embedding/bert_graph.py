@@ -1,0 +1,240 @@
+"""The all-MiniLM-L6-v2 network as an ONNX graph: six BERT layers, mean pooling, unit length.
+
+`float32` holds no weights of its own: its tensors point into `model.safetensors` beside it (ONNX
+external data), so the model is on disk once and the runtime maps it instead of reading it.
+`int8` holds its own quantised matrices and points at the float32 embeddings.
+
+A graph is a pure function of the weights file and of `BUILD`: change the graph, raise `BUILD`,
+and every cached copy is rebuilt. A test compares the graph with a plain NumPy forward pass.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+BUILD = 1
+LAYERS, HEADS, HIDDEN = 6, 12, 384
+MAX_TOKENS = 256
+OPSET = 17  # the first with LayerNormalization; onnxruntime runs it since 1.12
+# seven bits: eight saturate on x86 without VNNI, and then vectors would differ by machine
+INT8_PEAK = 63
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """Where one array lies in a safetensors file."""
+
+    shape: tuple[int, ...]
+    offset: int
+    length: int
+
+
+def tensors(path: Path) -> dict[str, Tensor]:
+    """The float32 arrays in a safetensors file: eight bytes of length, a JSON header,
+    raw values.
+    """
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+    return {
+        name: Tensor(
+            tuple(row["shape"]),
+            8 + size + row["data_offsets"][0],
+            row["data_offsets"][1] - row["data_offsets"][0],
+        )
+        for name, row in header.items()
+        if row.get("dtype") == "F32"
+    }
+
+
+def array(path: Path, at: Tensor) -> NDArray[np.float32]:
+    """One array of the file, mapped and not copied."""
+    import numpy as np
+
+    return np.memmap(path, dtype="<f4", mode="r", offset=at.offset, shape=at.shape)
+
+
+@dataclass
+class _Graph:
+    """A graph under construction: each method adds nodes and returns the name of what
+    they compute.
+    """
+
+    weights: Path
+    precision: str
+    nodes: list[Any] = field(default_factory=list)
+    constants: dict[str, Any] = field(default_factory=dict)
+
+    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """A node with one result."""
+        return self.ops(kind, 1, *inputs, **attributes)[0]
+
+    def ops(self, kind: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
+        """A node with `count` results."""
+        from onnx import helper
+
+        names = [f"{kind}_{len(self.nodes)}_{i}" for i in range(count)]
+        self.nodes.append(helper.make_node(kind, list(inputs), names, **attributes))
+        return names
+
+    def const(self, value: Any, kind: str = "int64") -> str:
+        """A small constant, kept in the graph."""
+        import numpy as np
+        from onnx import numpy_helper
+
+        name = f"const_{len(self.constants)}"
+        self.constants[name] = numpy_helper.from_array(np.asarray(value, dtype=kind), name)
+        return name
+
+    def weight(self, name: str) -> str:
+        """A tensor of the weights file, by reference."""
+        from onnx import TensorProto
+
+        if name not in self.constants:
+            at = tensors(self.weights)[name]
+            proto = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=at.shape)
+            proto.data_location = TensorProto.EXTERNAL
+            for key, value in (
+                ("location", self.weights.name),
+                ("offset", at.offset),
+                ("length", at.length),
+            ):
+                proto.external_data.add(key=key, value=str(value))
+            self.constants[name] = proto
+        return name
+
+    def norm(self, x: str, name: str) -> str:
+        return self.op(
+            "LayerNormalization",
+            x,
+            self.weight(f"{name}.weight"),
+            self.weight(f"{name}.bias"),
+            epsilon=1e-12,
+        )
+
+    def dense(self, x: str, name: str) -> str:
+        """x · Wᵀ + b."""
+        bias = self.weight(f"{name}.bias")
+        if self.precision == "float32":
+            return self.op("Gemm", x, self.weight(f"{name}.weight"), bias, transB=1)
+        return self.op("Add", self.int8_product(x, f"{name}.weight"), bias)
+
+    def int8_product(self, x: str, name: str) -> str:
+        """x · Wᵀ in whole numbers: a scale per column of Wᵀ, and one for x, taken from the whole
+        batch.
+        """
+        import numpy as np
+
+        w = np.asarray(array(self.weights, tensors(self.weights)[name])).T
+        scale = np.abs(w).max(axis=0) / INT8_PEAK
+        whole = self.const(np.rint(w / scale), "int8")
+        x8, x_scale, x_zero = self.ops("DynamicQuantizeLinear", 3, x)
+        product = self.op(
+            "MatMulInteger", x8, whole, x_zero, self.const(np.zeros(w.shape[1]), "int8")
+        )
+        return self.op(
+            "Mul",
+            self.op("Cast", product, to=1),
+            self.op("Mul", x_scale, self.const(scale, "float32")),
+        )
+
+    def gelu(self, x: str) -> str:
+        """x/2 · (1 + erf(x/√2)): the exact form, in the pattern that onnxruntime fuses."""
+        erf = self.op("Erf", self.op("Div", x, self.const(math.sqrt(2), "float32")))
+        return self.op(
+            "Mul",
+            self.op("Mul", x, self.op("Add", erf, self.const(1, "float32"))),
+            self.const(0.5, "float32"),
+        )
+
+
+def build(weights: Path, precision: str = "float32") -> bytes:
+    """The graph as bytes, to be saved beside `weights`: ids and mask [n, t] in, unit vectors [n,
+    384] out.
+    """
+    from onnx import TensorProto, helper
+
+    g = _Graph(weights, precision)
+    shape = g.op("Concat", g.op("Shape", "ids"), g.const([HEADS, HIDDEN // HEADS]), axis=0)
+    # [n·t, 384] throughout: Gemm wants two dimensions
+    x = g.op("Reshape", _embedded(g), g.const([-1, HIDDEN]))
+    bias = _mask_bias(g)
+    for layer in range(LAYERS):
+        x = _layer(g, x, shape, bias, f"encoder.layer.{layer}")
+    ids, mask = (
+        helper.make_tensor_value_info(n, TensorProto.INT64, ["n", "t"]) for n in ("ids", "mask")
+    )
+    nodes_end = _pooled(g, x)
+    out = helper.make_tensor_value_info(nodes_end, TensorProto.FLOAT, ["n", HIDDEN])
+    graph = helper.make_graph(
+        g.nodes, "all-MiniLM-L6-v2", [ids, mask], [out], list(g.constants.values())
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+    return bytes(model.SerializeToString(deterministic=True))
+
+
+def _embedded(g: _Graph) -> str:
+    """Word + position + type. There is only ever one type of token, the first."""
+    words = g.op("Gather", g.weight("embeddings.word_embeddings.weight"), "ids")
+    length = g.op("Shape", "ids", start=1)
+    places = g.op(
+        "Slice",
+        g.weight("embeddings.position_embeddings.weight"),
+        g.const([0]),
+        length,
+        g.const([0]),
+    )
+    kind = g.op("Gather", g.weight("embeddings.token_type_embeddings.weight"), g.const(0))
+    return g.norm(g.op("Add", g.op("Add", words, places), kind), "embeddings.LayerNorm")
+
+
+def _mask_bias(g: _Graph) -> str:
+    """[n, 1, 1, t]: nothing for a token, minus very much for padding, added before softmax."""
+    padding = g.op("Sub", g.const(1, "float32"), g.op("Cast", "mask", to=1))
+    return g.op("Unsqueeze", g.op("Mul", padding, g.const(-1e9, "float32")), g.const([1, 2]))
+
+
+def _layer(g: _Graph, x: str, shape: str, bias: str, name: str) -> str:
+    x = g.norm(
+        g.op("Add", x, _attention(g, x, shape, bias, f"{name}.attention")),
+        f"{name}.attention.output.LayerNorm",
+    )
+    inner = g.gelu(g.dense(x, f"{name}.intermediate.dense"))
+    return g.norm(
+        g.op("Add", x, g.dense(inner, f"{name}.output.dense")), f"{name}.output.LayerNorm"
+    )
+
+
+def _attention(g: _Graph, x: str, shape: str, bias: str, name: str) -> str:
+    """softmax(Q·Kᵀ/√d + bias)·V, twelve heads at once."""
+
+    def heads(part: str, order: list[int]) -> str:
+        return g.op(
+            "Transpose", g.op("Reshape", g.dense(x, f"{name}.self.{part}"), shape), perm=order
+        )
+
+    scores = g.op("MatMul", heads("query", [0, 2, 1, 3]), heads("key", [0, 2, 3, 1]))
+    scaled = g.op("Div", scores, g.const(math.sqrt(HIDDEN // HEADS), "float32"))
+    mixed = g.op(
+        "MatMul", g.op("Softmax", g.op("Add", scaled, bias), axis=-1), heads("value", [0, 2, 1, 3])
+    )
+    flat = g.op("Reshape", g.op("Transpose", mixed, perm=[0, 2, 1, 3]), g.const([-1, HIDDEN]))
+    return g.dense(flat, f"{name}.output.dense")
+
+
+def _pooled(g: _Graph, x: str) -> str:
+    """The mean over real tokens, scaled to length one."""
+    rows = g.op("Reshape", x, g.op("Concat", g.op("Shape", "ids"), g.const([HIDDEN]), axis=0))
+    weight = g.op("Unsqueeze", g.op("Cast", "mask", to=1), g.const([2]))
+    total = g.op("ReduceSum", g.op("Mul", rows, weight), g.const([1]), keepdims=0)
+    length = g.op("ReduceL2", total, axes=[1], keepdims=1)  # the mean's divisor cancels out here
+    return g.op("Div", total, g.op("Max", length, g.const(1e-12, "float32")))

@@ -1,0 +1,271 @@
+"""all-MiniLM-L6-v2 in this process: 384 dimensions, 256 tokens, ONNX Runtime, no torch, no network.
+
+Opening costs nothing; the first text loads the model (and, once per machine, fetches it), and
+`close` lets it go again. A vector depends on its text only: not on the texts beside it, their order
+or the machine, up to the last digits of a float. Any text has a vector: an empty one, a broken one,
+a megabyte of it.
+
+One thread, on the processor: a second costs more than it saves (docs/why-embedding.md), and the
+user's own work goes on beside us. We would notice drift by a test that compares with plain NumPy.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from reverie.core.errors import BadInput, ExtraMissing, ModelUnavailable
+from reverie.embedding import bert_graph, model_weights
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reverie.embedding import Progress, Vectors
+
+PRECISIONS = {
+    "float32": "all-MiniLM-L6-v2/1",
+    "int8": "all-MiniLM-L6-v2-int8/1",
+}  # precision → model identity
+# 256 tokens of prose are about 1,100 characters, of heavily indented code about 4,000
+MAX_CHARS = 10_000
+CPU = "CPUExecutionProvider"
+# cosine to the processor's vectors from which an accelerator's may stand beside them
+ALIKE = 0.9999
+# token ids of a short and a longer text
+PROBE = (
+    (101, 2023, 2003, 1037, 3231, 102),
+    (101, *range(2000, 2060), 102),
+)
+# with padding: measured, larger batches are slower (12.4 → 16 ms a text at 2,048)
+BATCH_TOKENS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    session: Any
+    tokenizer: Any
+
+
+class MiniLM:
+    """Loads at first use. Any number of threads may call `embed`; a `close` meanwhile harms none of
+    them.
+    """
+
+    dims = bert_graph.HIDDEN
+
+    def __init__(
+        self,
+        cache: Path,
+        *,
+        precision: str = "float32",
+        progress: Progress | None = None,
+        offline: bool = False,
+        threads: int = 1,
+        plan: model_weights.Plan | None = None,
+        providers: Sequence[str] = (),
+    ) -> None:
+        if precision not in PRECISIONS:
+            raise BadInput(
+                f"{precision!r} is not one of the precisions {', '.join(sorted(PRECISIONS))}."
+            )
+        self.model = PRECISIONS[precision]
+        self._precision, self._threads, self._providers = precision, threads, tuple(providers)
+        self._files = partial(
+            model_weights.ensure, cache, progress=progress, offline=offline, plan=plan
+        )
+        self._lock = Lock()
+        self._loaded: _Loaded | None = None
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One unit-length row per text, in the order of the texts; loads the model if need be."""
+        import numpy as np
+
+        out = np.zeros((len(texts), self.dims), dtype=np.float32)
+        if not texts:
+            return out
+        loaded = self._load()
+        tokens = [loaded.tokenizer.encode(sanitised(text)).ids for text in texts]
+        # int8 has one scale for a whole batch: not to depend on its neighbours, a text goes alone.
+        for rows in batches(
+            [len(t) for t in tokens], BATCH_TOKENS if self._precision == "float32" else 0
+        ):
+            out[rows] = _run(loaded.session, [tokens[row] for row in rows])
+        return out
+
+    def close(self) -> None:
+        """Let go of the model, about 50 MB. Never waits: whoever embeds or loads at this moment
+        goes on.
+        """
+        self._loaded = None
+
+    def _load(self) -> _Loaded:
+        with self._lock:
+            loaded = self._loaded
+            if loaded is None:
+                folder = self._files()
+                session = _accelerated(
+                    graph_file(folder, self._precision), self._threads, self._providers
+                )
+                self._loaded = loaded = _Loaded(session, _tokenizer(folder))
+            return loaded
+
+
+def sanitised(text: str) -> str:
+    """The part of a text that can count, as valid Unicode: half a surrogate pair becomes U+FFFD."""
+    return text[:MAX_CHARS].encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Row numbers, short texts first, in groups of `budget` tokens with padding, or of one row."""
+    group: list[int] = []
+    for row in sorted(range(len(lengths)), key=lambda row: lengths[row]):
+        if group and lengths[row] * (len(group) + 1) > budget:
+            yield group
+            group = []
+        group.append(row)
+    if group:
+        yield group
+
+
+def _run(session: Any, tokens: Sequence[Sequence[int]]) -> Vectors:
+    import numpy as np
+
+    ids = np.zeros((len(tokens), max(map(len, tokens))), dtype=np.int64)
+    mask = np.zeros_like(ids)
+    for row, one in enumerate(tokens):
+        ids[row, : len(one)] = one
+        mask[row, : len(one)] = 1
+    vectors: Vectors = session.run(None, {"ids": ids, "mask": mask})[0]
+    return vectors
+
+
+def graph_file(folder: Path, precision: str) -> Path:
+    """The graph beside the weights: built if it is not there, of another build, or not what was
+    written.
+    """
+    path, note = folder / f"{precision}.onnx", folder / f"{precision}.json"
+    try:
+        known = json.loads(note.read_text())
+    except (OSError, ValueError):
+        known = None
+    found = model_weights.digest(path)
+    if found is None or known != {"build": bert_graph.BUILD, "sha256": found}:
+        data = _build(folder / "model.safetensors", precision)
+        try:
+            model_weights.write(path, data)
+            model_weights.write(
+                note,
+                json.dumps(
+                    {"build": bert_graph.BUILD, "sha256": sha256(data).hexdigest()}
+                ).encode(),
+            )
+        except OSError as err:
+            raise ModelUnavailable(
+                f"The embedding model's graph cannot be kept: {err}. Words keep working."
+            ) from err
+    return path
+
+
+def _build(path: Path, precision: str) -> bytes:
+    try:
+        return bert_graph.build(path, precision)
+    except ImportError as err:
+        raise ExtraMissing(
+            f"The local embedding model needs a package that is not installed: {err.name}."
+        ) from err
+
+
+def missing(providers: Sequence[str]) -> list[str]:
+    """Those of the providers that the installed ONNX Runtime does not have: without them the
+    processor computes.
+    """
+    there = _runtime().get_available_providers()
+    return [name for name in providers if name not in there]
+
+
+def _accelerated(path: Path, threads: int, providers: Sequence[str]) -> Any:
+    """A session on the first provider that is there and computes the same vectors; else on the
+    processor.
+
+    Vectors are shared between machines, and an accelerator may compute in half precision: what
+    differs is not used.
+    """
+    plain = _session(path, threads)
+    absent = missing(providers) if providers else []
+    for name in providers:
+        if name in absent or name == CPU:
+            continue
+        try:
+            session = _session(path, threads, (name, CPU))
+        except _cannot_start():
+            continue
+        if float((_run(session, PROBE) * _run(plain, PROBE)).sum(axis=1).min()) >= ALIKE:
+            return session
+    return plain
+
+
+def _cannot_start() -> tuple[type[Exception], ...]:
+    """What ONNX Runtime raises where an accelerator is installed and its driver or device is not
+    there.
+    """
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    return (state.Fail, state.EPFail, state.RuntimeException, RuntimeError)
+
+
+def _runtime() -> Any:
+    try:
+        import onnxruntime
+    except ImportError as err:
+        raise ExtraMissing(
+            "The local embedding model needs a package that is not installed: onnxruntime."
+        ) from err
+    return onnxruntime
+
+
+def _session(path: Path, threads: int, providers: Sequence[str] = (CPU,)) -> Any:
+    ort = _runtime()
+    options = ort.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    # errors arrive as exceptions; nothing may write to the user's terminal
+    options.log_severity_level = 3
+    # waiting must not burn the caller's cores
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return ort.InferenceSession(str(path), options, providers=list(providers))
+
+
+def _tokenizer(folder: Path) -> Any:
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as err:
+        raise ExtraMissing(
+            "The local embedding model needs a package that is not installed: tokenizers."
+        ) from err
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(bert_graph.MAX_TOKENS)
+    return tokenizer
+
+
+def open(
+    precision: str,
+    *,
+    cache: Path,
+    progress: Progress | None = None,
+    offline: bool = False,
+    providers: Sequence[str] = (),
+    **_unused: Any,
+) -> MiniLM:
+    """The embedder of that precision; nothing is loaded yet."""
+    return MiniLM(
+        cache,
+        precision=precision or "float32",
+        progress=progress,
+        offline=offline,
+        providers=providers,
+    )

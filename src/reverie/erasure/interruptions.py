@@ -1,0 +1,14 @@
+"""Whether a purge or a scrub was interrupted and waits to be finished."""
+
+from __future__ import annotations
+
+from reverie.pipeline.event_reader import Work
+from reverie.storage.erased_texts import PURGING
+
+
+def waits(work: Work) -> bool:
+    """Whether a scrub or a purge has left files that are to be written anew, or gone through."""
+    return bool(work.store.meta(UNFINISHED) or work.store.meta(PURGING))
+
+
+UNFINISHED = "scrubbing"  # meta: files are still to be written anew

@@ -1,0 +1,406 @@
+"""A scrub: everything that is stored gone through once more, and what today's rules know as a
+secret taken out.
+
+What was kept before a shape was known, by an older version or by another program, goes the same way
+as what a purge erases: for good. All else about a memory stays. First the database, some rows at a
+time, so that others go on writing; then what is derived from it or lies beside it: the indexes of
+files and of code, whose files are read again with today's rules; the mirror's pages and its hidden
+copies; shared files; what hooks have laid ready; logs. At the end the files are written anew, so
+that no byte stays.
+
+A run may be stopped at any point: what was done stays done, the next run goes on. A note in the
+store says that files are still to be written anew. What is not Reverie's (the files themselves that
+are searched, `config.toml`, what `install` keeps of a host's settings) is named and never altered;
+so are copies, unless they are asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from reverie.code import past_task_vectors
+from reverie.core.config import ME
+from reverie.core.model import Event
+from reverie.erasure.interruptions import UNFINISHED, waits
+from reverie.mirror.file_exchange import bytes_of, look_of, swapped
+from reverie.mirror.mirror_folder import Folder
+from reverie.mirror.mirror_sync import alone, former, known, mirrored, root_of
+from reverie.mirror.space_sync import Order
+from reverie.notes import file_versions
+from reverie.pipeline.event_reader import Work
+from reverie.porting import shared_files
+from reverie.privacy.scrub_rules import Cleaner
+from reverie.storage.code_index_port import CodeIndex
+from reverie.storage.note_index_port import FileIndex
+from reverie.storage.scrub_scan import Cleans, Find
+
+ROWS = 500  # that are looked at in one transaction
+MOST_BYTES = 64_000_000  # of a file that is looked at
+ANEW = 5  # times that a file is read again because somebody was writing it
+VERB = "scrub"
+OWNERS = ("config.toml", "installed")  # in the home, and yet the user's
+APART = ("backups", "versions", "cache")
+# what is told of an index that nobody reads any more, whatever it holds
+EARLIER = "earlier-version"
+DATABASE = (".db", ".db-wal", ".db-shm", ".db-journal", ".lock")
+
+Progress = Callable[[str, int, int | None], None]
+
+
+class Scrubbed(NamedTuple):
+    """What a scrub found, and what it could do about it."""
+
+    finds: tuple[Find, ...] = ()  # what holds something; of a run that wrote: what was cleaned
+    copies: tuple[Path, ...] = ()  # backups, damaged files and versions that still hold it
+    yours: tuple[Path, ...] = ()  # files that are not Reverie's and hold it
+    # files that may still hold it: somebody is reading or writing them
+    unreached: tuple[Path, ...] = ()
+    written: bool = False
+
+    @property
+    def kinds(self) -> dict[str, int]:
+        """How many of each kind."""
+        counts = Counter[str]()
+        for find in self.finds:
+            counts[find.kind] += find.times
+        return dict(sorted(counts.items()))
+
+    @property
+    def holds(self) -> bool:
+        """Whether something of Reverie's still holds it."""
+        return bool(self.copies or self.unreached or (self.finds and not self.written))
+
+
+def scrubbed(
+    work: Work, clean: Cleaner, now: Callable[[], float], on: Progress, *, write: bool
+) -> Scrubbed:
+    """Go through the store and all that lies beside it; what copies hold is for
+    `backups` to say.
+    """
+    store, roots = work.store, own_roots(work)
+    if write:
+        taken_in(work, now)  # else it would come into the store after that was gone through
+    # asked of the indexes before they forget
+    pending, yours = (
+        waits(work),
+        tuple(users(work, clean)),
+    )
+    finds = [*in_store(work, clean, on, write=write)]
+    derived = list(in_indexes(work, clean, on))
+    left: list[Path] = []
+    if write and (finds or pending or derived):
+        left += indexes_cleaned(work, derived)
+        taken_in(work, now, afresh=True)  # pages and shared lines say what the store says now
+    with alone(store, now):
+        beside, stuck = in_files(work, clean, roots, on, write=write)
+    finds += [find for find, _ in derived] + beside
+    if write and (finds or pending):
+        on("Writing the files anew", 0, None)
+        left += stuck + list(store.compact())
+        store.set_meta(UNFINISHED, "yes" if left else "")
+        if finds:
+            told = [list(row) for row in Scrubbed(tuple(finds)).kinds.items()]
+            store.append([Event(verb=VERB, space=ME, at=now(), payload={"kinds": told})])
+    return Scrubbed(tuple(finds), (), yours, tuple(dict.fromkeys(left)), write)
+
+
+def taken_in(work: Work, now: Callable[[], float], *, afresh: bool = False) -> None:
+    """What people wrote on pages and in shared files by now is taken in, and these say what the
+    store says; `afresh`: all of it. StoreBusy, and nothing is done, if others are at the pages for
+    too long.
+    """
+    mirrored(work, known(work.store), Order(afresh=afresh, retry=True), now)
+    for share in shared_files.shares(work.store):
+        shared_files.in_step(work, share)
+
+
+# The store
+
+
+def in_store(work: Work, clean: Cleaner, on: Progress, *, write: bool) -> Iterator[Find]:
+    """What rows hold, and with `write` held."""
+    store, after, done = work.store, None, 0
+    total = store.size()
+    while True:
+        with store.alone() if write else nullcontext():
+            step = store.scrub(clean, after, ROWS, write=write)
+            if write and step.finds:
+                store.set_meta(UNFINISHED, "yes")
+        yield from step.finds
+        done, after = done + step.rows, step.after
+        on("Looking through the memory", min(done, total), total)
+        if after is None:
+            return
+
+
+# Indexes: what holds something is forgotten, and read again from its file
+
+
+Derived = tuple[Find, Callable[[], list[Path]]]
+
+
+def in_indexes(work: Work, clean: Cleaner, on: Progress) -> Iterator[Derived]:
+    """What the indexes of files and of code hold, each with what takes it out."""
+    on("Looking through the indexes", 0, None)
+    for what, index in (("notes", work.store.files), ("code", work.store.code_chunks)):
+        for (root, path), kinds in held(index, clean).items():
+            where = root if root.startswith(past_task_vectors.PREFIX) else os.path.join(root, path)  # noqa: PTH118 - only a name
+            for kind, times in sorted(kinds.items()):
+                yield (
+                    Find(what, clean.text(where)[0], kind, times),
+                    partial(dropped, index, root, path),
+                )
+    for old in (
+        *work.store.files.former(),
+        *work.store.code_chunks.former(),
+        *work.store.code.former(),
+    ):
+        yield Find("index", str(old), EARLIER), partial(removed, old)
+    counts = Counter(kind for text in work.store.code.texts() for kind in clean.text(text)[1])
+    for kind, times in sorted(counts.items()):
+        yield Find("code", "index", kind, times), partial(thrown_away, work.store.code)
+
+
+def held(index: FileIndex, clean: Cleaner) -> dict[tuple[str, str], Counter[str]]:
+    """Which files of an index hold something, by root and path."""
+    found: dict[tuple[str, str], Counter[str]] = {}
+    for root, path, text in index.texts():
+        if kinds := clean.text(text)[1]:
+            found.setdefault((root, path), Counter()).update(kinds)
+    return found
+
+
+def dropped(index: FileIndex, root: str, path: str) -> list[Path]:
+    """Take a file out of an index."""
+    index.drop(root, [path])
+    return []
+
+
+def removed(path: Path) -> list[Path]:
+    """Remove what an earlier version left, unread by anybody."""
+    path.unlink(missing_ok=True)
+    return []
+
+
+def thrown_away(index: CodeIndex) -> list[Path]:
+    """Empty the index of code: names and terms in it belong to many files. It is made again when it
+    is needed.
+    """
+    return [] if index.scrub() else [Path(index.path)]
+
+
+def indexes_cleaned(work: Work, derived: list[Derived]) -> list[Path]:
+    """Take out what was found, and write the indexes anew. Returns those that somebody
+    is reading.
+    """
+    left = [path for _, drop in derived for path in drop()]
+    left += past_task_vectors.erased(work.store.code_chunks)
+    return left + [
+        Path(index.path)
+        for index in (work.store.files, work.store.code_chunks)
+        if not index.scrub()
+    ]
+
+
+# Files
+
+
+def in_files(
+    work: Work, clean: Cleans, roots: list[Path], on: Progress, *, write: bool
+) -> tuple[list[Find], list[Path]]:
+    """What files of ours hold, and with `write` held; and those that could not be written."""
+    finds: list[Find] = []
+    stuck: list[Path] = []
+    pages = unedited(work) if write else []
+    paths = list(
+        dict.fromkeys(
+            (*ours(work, roots), *(Path(share.path) for share in shared_files.shares(work.store)))
+        )
+    )
+    for done, path in enumerate(paths, 1):
+        on("Looking through the files", done, len(paths))
+        kinds, cleaned = in_file(path, clean, write=write)
+        finds += [
+            Find("file", clean.text(str(path))[0], kind, times)
+            for kind, times in sorted(kinds.items())
+        ]
+        if not cleaned:
+            stuck.append(path)
+    noted(pages)
+    return finds, stuck
+
+
+def unedited(work: Work) -> list[tuple[Folder, str]]:
+    """Pages where the mirror was before that nobody has edited since."""
+    folders = [
+        Folder(root, space)
+        for root in former(work.settings, work.store)
+        for space in sorted(known(work.store))
+    ]
+    return [
+        (folder, name)
+        for folder in folders
+        for name, look in folder.state().looks.items()
+        if look_of(folder.path / name) == look
+    ]
+
+
+def noted(pages: list[tuple[Folder, str]]) -> None:
+    """A page that was cleaned is not taken for one that somebody has edited."""
+    for folder, name in pages:
+        state = folder.state()
+        if (look := look_of(folder.path / name)) != state.looks.get(name):
+            folder.keep_state(state._replace(looks={**state.looks, name: look}))
+
+
+def in_file(path: Path, clean: Cleans, *, write: bool) -> tuple[Counter[str], bool]:
+    """What a file holds; and whether, with `write`, it holds it no longer."""
+    for _ in range(ANEW):
+        try:
+            data = bytes_of(path)
+            if data is None or len(data) > MOST_BYTES:
+                return Counter(), True
+            new, kinds = rewritten(data, clean)
+            if (
+                not kinds
+                or not write
+                or swapped(path, new, data) is not None
+                or bytes_of(path) is None
+            ):
+                return kinds, True
+        except OSError:
+            return Counter(), False
+    return kinds, False
+
+
+def rewritten(data: bytes, clean: Cleans) -> tuple[bytes, Counter[str]]:
+    """A file's bytes as they should stand: of JSON its values, of lines of JSON each, else the
+    text.
+    """
+    text = data.decode("utf-8", "surrogateescape")
+    lines = text.splitlines(keepends=True) if parsed(text) is None else [text]
+    if not any(parsed(line) is not None for line in lines[:50]):
+        lines = [text]
+    counts = Counter[str]()
+    for place, line in enumerate(lines):
+        value = parsed(line)
+        told, kinds = clean.text(line) if value is None else clean.value(value)
+        if kinds:
+            lines[place] = str(told) if value is None else as_before(told, line)
+            counts.update(kinds)
+    return "".join(lines).encode("utf-8", "surrogateescape"), counts
+
+
+def as_before(value: Any, line: str) -> str:
+    """A value as JSON, with letters and with an end as the line has that it takes the place of."""
+    text = json.dumps(value, ensure_ascii=line.isascii())
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half a character, which only JSON can say
+        text = json.dumps(value)
+    return text + line[len(line.rstrip()) :]
+
+
+def parsed(text: str) -> Any:
+    """What a text says as JSON; None where it is no object and no list."""
+    if text[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def own_roots(work: Work) -> list[Path]:
+    """The mirror's folders, of now and of before, that are there."""
+    root = root_of(work.settings, work.store)
+    return [
+        one
+        for one in (root, *former(work.settings, work.store))
+        if one is not None and one.is_dir()
+    ]
+
+
+def ours(work: Work, roots: list[Path]) -> Iterator[Path]:
+    """Files that Reverie writes: in the home, and the mirror's pages wherever they are."""
+    home = work.settings.home
+    theirs = [*roots, *searched(work)]
+    if work.store.url == work.settings.url:
+        for path in sorted(home.rglob("*")):
+            first = path.relative_to(home).parts[0]
+            if (
+                first not in (*OWNERS, *APART)
+                and path.is_file()
+                and not path.is_symlink()
+                and not (
+                    path.name.endswith(DATABASE)
+                    or ".db.damaged-" in path.name
+                    or any(path.is_relative_to(one) for one in theirs)
+                )
+            ):
+                yield path
+    for root in roots:
+        for space in sorted(known(work.store)):
+            folder = Folder(root, space)
+            looks = folder.state().looks
+            yield from (
+                folder.path / name for name in sorted({*looks, *folder.days()}) if folder.owns(name)
+            )
+            yield from sorted(folder.hidden.glob("*.json"))
+            yield from folder.halves(looks)
+
+
+def searched(work: Work) -> list[Path]:
+    """Folders of the user's that are searched and lie within the home."""
+    home = work.settings.home.resolve()
+    return [
+        work.settings.home / place.relative_to(home)
+        for root in work.store.files.roots()
+        if (place := Path(root)) != home and place.is_relative_to(home)
+    ]
+
+
+# What is not ours, and copies
+
+
+def users(work: Work, clean: Cleaner) -> Iterator[Path]:
+    """Files of the user's that hold it, as far as they are known: what is searched,
+    and settings.
+    """
+    if not clean.texts:  # what today's rules know is taken out wherever these are read
+        return
+    home = work.settings.home
+    for path in (home / "config.toml", *sorted((home / "installed").rglob("*"))):
+        if path.is_file() and in_file(path, clean, write=False)[0]:
+            yield path
+    pages = own_roots(work)
+    for index in (work.store.files, work.store.code_chunks):
+        for path in (
+            Path(root) / name
+            for root in index.roots()
+            if not root.startswith(past_task_vectors.PREFIX)
+            for name in index.known(root)
+        ):
+            if (
+                not any(path.is_relative_to(top) for top in pages)
+                and in_file(path, clean, write=False)[0]
+            ):
+                yield path
+
+
+def versions_holding(work: Work, clean: Cleaner) -> list[Path]:
+    """Versions of the user's files that hold it: each is named by its hash, so it goes as a whole
+    or stays.
+    """
+    return [
+        path
+        for path in sorted(file_versions.folder(work.settings.home).glob("*/*"))
+        if in_file(path, clean, write=False)[0]
+    ]

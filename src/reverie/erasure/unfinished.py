@@ -1,0 +1,29 @@
+"""Purges and scrubs that were interrupted: whether one waits, and finishing it."""
+
+from __future__ import annotations
+
+from reverie.core import clock
+from reverie.core.errors import StoreError
+from reverie.erasure.interruptions import UNFINISHED
+from reverie.pipeline.event_reader import Work
+from reverie.storage.erased_texts import PURGING
+
+
+def finished(work: Work) -> bool:
+    """Write anew what a scrub or a purge had to leave; whether nothing is left."""
+    if work.store.meta(PURGING):
+        from reverie.erasure import purge
+
+        purge.finished(work, clock.now)
+    if work.store.meta(PURGING):
+        return False
+    try:
+        left = [
+            *work.store.compact(),
+            *(index for index in (work.store.files, work.store.code_chunks) if not index.scrub()),
+        ]
+    except StoreError:
+        return False
+    if not left:
+        work.store.set_meta(UNFINISHED, "")
+    return not left

@@ -1,0 +1,3 @@
+"""From conversations to memories: rules, an optional model, past sessions, questions that found no
+answer.
+"""

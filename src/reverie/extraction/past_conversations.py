@@ -1,0 +1,85 @@
+"""Past conversations, read back from the log: who said what, when, and what came of it.
+
+A message has the number that it had in its conversation; one that was written down twice appears
+once. Texts are as they were written down: without secrets, and of very long ones the beginning and
+the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from reverie.core.model import Event, Memory
+from reverie.text.tokenization import short
+
+SPOKEN = ("turn", "heard")  # events that hold messages: as they came, or taken from a transcript
+OPENING = 120  # characters of a conversation's first words
+
+
+class Line(NamedTuple):
+    """One message of a past conversation."""
+
+    number: int
+    role: str
+    text: str
+    at: float
+
+
+class Past(NamedTuple):
+    """A past conversation: where and when, how it began, and what came of it."""
+
+    session: str
+    space: str
+    began: float
+    ended: float
+    turns: int  # messages of the user
+    opening: str
+    memories: tuple[Memory, ...] = ()
+    lines: tuple[Line, ...] = ()
+
+
+def lines_of(events: Iterable[Event]) -> list[Line]:
+    """The messages in these events, by number, each once."""
+    found: dict[tuple[int, str, str], Line] = {}
+    for event in events:
+        messages = event.payload.get("messages") or ()
+        first = event.payload.get("first", 0)
+        places = event.payload.get("places") or range(first, first + len(messages))
+        for place, one in zip(places, messages, strict=False):
+            line = Line(place, str(one.get("role", "")), str(one.get("text", "")), event.at)
+            found.setdefault(line[:3], line)
+    return sorted(found.values(), key=lambda line: line.number)
+
+
+def past(events: Sequence[Event], memories: tuple[Memory, ...]) -> Past:
+    """The conversation that these events hold, at least one, and the memories that came of it."""
+    lines = lines_of(events)
+    asked = [line for line in lines if line.role == "user" and line.text.strip()]
+    moments = [event.at for event in events]
+    return Past(
+        events[-1].session,
+        events[-1].space,
+        min(moments),
+        max(moments),
+        len(asked),
+        opening(asked),
+        memories,
+        tuple(lines),
+    )
+
+
+def opening(asked: Sequence[Line]) -> str:
+    """The first thing that the user said."""
+    return short(asked[0].text, OPENING) if asked else ""
+
+
+def containing(lines: Iterable[Line], words: Sequence[str]) -> list[Line]:
+    """The messages in which each of the words occurs, whatever their case."""
+    wanted = [word.lower() for word in words]
+    return [line for line in lines if all(word in line.text.lower() for word in wanted)]
+
+
+def around(lines: Sequence[Line], first: int, last: int, more: int) -> list[Line]:
+    """The messages from `first` to `last`, and so many before and after."""
+    return [line for line in lines if first - more <= line.number <= last + more]

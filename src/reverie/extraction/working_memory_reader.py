@@ -1,0 +1,84 @@
+"""Working memory follows its conversation: the user's last words are noted, and it is cleared when
+all is done.
+
+A reader of the log like the others, so nobody's turn waits for it (C15, C76). What an agent put
+there stays; its hour, or the span that the agent gave it, begins anew with each turn. It is cleared
+when the conversation ends, or when a task in it is recorded as done or failed. A turn that is read
+later than an hour, as when a backlog is learned from, sets nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reverie.core import clock
+from reverie.core.model import Add, Event, Filter, Memory, Retire, Revise
+from reverie.memory import working_memory
+from reverie.memory.episodes import went
+from reverie.pipeline.conversation_events import home_of, said_in
+from reverie.pipeline.event_reader import Decision, Reader, Work
+from reverie.storage import Store
+from reverie.text.injection_fence import without_injections
+
+ENDINGS = ("session_end",)
+WORK = ("task", "goal")
+NAME = "hold"
+
+
+def pads_in(store: Store, space: str) -> list[Memory]:
+    """The scratch pad of the conversation whose space this is, if there is one that counts.
+
+    Two that were made at the same moment, by an agent and by a reader, are both given, the agent's
+    first: who writes next makes them one.
+    """
+    found = store.browse(Filter(spaces=(space,), kinds=(working_memory.KIND,)))
+    return sorted(found, key=lambda pad: not pad.details.get("content"))
+
+
+def followed(work: Work, event: Event) -> Decision:
+    """What an event means for the working memory of its conversation."""
+    home = home_of(event)
+    if not event.session or work.settings.is_off(home, event.session):
+        return Decision()
+    space = working_memory.space_of(home, event.session)
+    pads = pads_in(work.store, space)
+    if event.verb in ENDINGS or (event.verb in WORK and went(event.payload) is not None):
+        return Decision([Retire(pad.id, work.now, why="completed") for pad in pads], pads)
+    turn = "\n".join(text for _, role, text in said_in(event) if role == "user")
+    turn = without_injections(turn).strip() if event.verb == "turn" else ""
+    if not turn or event.at + 60.0 * working_memory.MINUTES <= work.now:
+        return Decision()
+    return noted(work, pads, event, space, turn)
+
+
+def noted(work: Work, pads: Sequence[Memory], event: Event, space: str, turn: str) -> Decision:
+    """The user's last words in the scratch pad, with what an agent put there."""
+    old = pads[0] if pads else None
+    kept = working_memory.held_by(old, event.at) if old else working_memory.Held()
+    at, minutes = (
+        max(event.at, kept.at),
+        (kept.until - kept.at) / 60.0 if kept else working_memory.MINUTES,
+    )
+    new = working_memory.pad(
+        old.id if old else clock.new_id(),
+        at,
+        space,
+        event.session,
+        kept.content,
+        turn,
+        minutes,
+        work.policy,
+    )
+    if old is None:
+        return Decision([Add(new)])
+    return Decision(
+        [Revise(old.id, working_memory.replaced(old, new)), *spare(pads, event.at)], pads
+    )
+
+
+def spare(pads: Sequence[Memory], now: float) -> list[Retire]:
+    """All but the first: a conversation has one."""
+    return [Retire(pad.id, now, why="replaced") for pad in pads[1:]]
+
+
+READER = Reader(name=NAME, verbs=("turn", *ENDINGS, *WORK), verb=NAME, decide=followed)

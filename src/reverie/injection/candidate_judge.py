@@ -1,0 +1,147 @@
+"""Where a language model is configured, it decides what of the pool an agent is shown unasked;
+usually nothing.
+
+Always true: what the judge has not named does not surface, but for what a trigger pattern of its
+own called up: that is a rule that somebody set, not a resemblance. A ballot that fails, a model
+that rests and a turn between two judgements surface nothing (X4, CC-34). Only when the day's budget
+is spent the gate decides, as it does where there is no model. Each turn, or each ballot of several,
+is counted under one outcome, which `reverie llm` shows (X7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from reverie.core.model import NOTHING, Hit
+from reverie.retrieval import search
+from reverie.retrieval.search_query import Query
+from reverie.text.host_messages import Said
+
+if TYPE_CHECKING:
+    from reverie.context_window.injection_history import Attention
+    from reverie.core.config import Settings
+    from reverie.llm.judge_task import Judgement
+    from reverie.llm.language_model import Llm
+    from reverie.storage import Store
+
+NOT_DUE, NOTHING_FOUND = "not due", "nothing found"
+OUTCOMES = {
+    NOT_DUE: "a turn between two judgements",
+    NOTHING_FOUND: "a turn for which there was nothing to judge",
+}
+"""How a turn ended on which the judge was not needed."""
+
+
+class Chosen(NamedTuple):
+    """What may surface, and what maintenance learns from it."""
+
+    hits: Sequence[Hit]
+    # "verified", "rejected", "related"; empty without a judgement
+    judged: Mapping[str, object] = NOTHING
+
+
+def chosen(
+    store: Store,
+    query: Query,
+    llm: Llm,
+    settings: Settings,
+    attention: Attention,
+    window: Sequence[Said],
+    *,
+    changed: bool,
+) -> Chosen:
+    """What may surface now, as the judge says."""
+    from reverie.llm.judge_task import POOL, TASK, due
+
+    pool = search(store, query._replace(limit=POOL, ungated=True))
+    called = [hit for hit in pool if by_rule(hit)]
+    candidates = [hit for hit in pool if not by_rule(hit)]
+    if not due(attention.turns, attention.judged, changed=changed):
+        llm.count(TASK, NOT_DUE)
+        return Chosen(called)
+    if not candidates:
+        llm.count(TASK, NOTHING_FOUND)
+        return Chosen(called)
+    judgement, spent = balloted(llm, settings, window, candidates, query, attention.session)
+    if spent:
+        return Chosen(search(store, query))
+    if judgement is None:
+        return Chosen(called)
+    attention.judged = attention.turns
+    named = [candidates[number - 1] for number in judgement.use]
+    return Chosen(
+        [*called, *(Hit(hit.memory, hit.score, ("judge", *hit.why)) for hit in named)],
+        lesson(judgement, candidates, settings.limit),
+    )
+
+
+def named_first(hits: Sequence[Hit], query: Query, llm: Llm, settings: Settings) -> list[Hit]:
+    """What somebody asked for: first what the judge names, then the rest as it stood (CC-36).
+
+    Who asks gets all: here a verdict orders, and a judge that is away changes nothing.
+    """
+    from reverie.llm.judge_task import POOL
+
+    pool = hits[:POOL]
+    judgement = (
+        balloted(llm, settings, [Said("user", query.text)], pool, query, "")[0] if pool else None
+    )
+    use = [number - 1 for number in judgement.use] if judgement else []
+    named = [Hit(pool[n].memory, pool[n].score, ("judge", *pool[n].why)) for n in use]
+    return [*named, *(hit for n, hit in enumerate(hits) if n not in use)]
+
+
+def by_rule(hit: Hit) -> bool:
+    """Whether a trigger pattern called it up."""
+    return any(reason.startswith("trigger") for reason in hit.why)
+
+
+def balloted(
+    llm: Llm,
+    settings: Settings,
+    window: Sequence[Said],
+    candidates: Sequence[Hit],
+    query: Query,
+    session: str,
+) -> tuple[Judgement | None, bool]:
+    """(what the ballots say together, or None if all failed; whether the budget is spent).
+
+    All ballots must name a memory: 1 of 1, or 2 of 2 for who wants it precise (CONSTANTS: judge
+    votes).
+    """
+    from reverie.llm.judge_task import counted, focused, read, request
+    from reverie.llm.language_model import SPENT
+
+    question = request(
+        focused(window), [hit.memory for hit in candidates], settings.llm_judge_seconds
+    )
+    ballots: list[Judgement | None] = []
+    for _ in range(max(1, settings.llm_votes)):
+        answer = llm.ask(
+            question,
+            lambda text: read(text, len(candidates)),
+            space=query.spaces[0],
+            session=session,
+        )
+        if answer.outcome == SPENT:
+            return None, True
+        ballots.append(answer.value)
+        if answer.away:
+            break  # another ballot would only meet the breaker
+    return counted(ballots, max(1, settings.llm_votes)), False
+
+
+def lesson(judgement: Judgement, candidates: Sequence[Hit], limit: int) -> dict[str, object]:
+    """What a judgement says about the memories, for maintenance.
+
+    Rejected is what would have had a place by rank and was not named: to be fiftieth of fifty is no
+    rejection.
+    """
+    ids = [hit.memory.id for hit in candidates]
+    verified = [ids[number - 1] for number in judgement.use]
+    return {
+        "verified": verified,
+        "rejected": [id for id in ids[:limit] if id not in verified],
+        "related": [[ids[a - 1], ids[b - 1], relation] for a, b, relation in judgement.related],
+    }

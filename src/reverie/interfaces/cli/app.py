@@ -1,0 +1,264 @@
+"""The command `reverie`: wiring, and what happens when something goes wrong.
+
+Each command is a thin function in `commands/` over one verb of `Mind`. Whatever goes wrong becomes
+one clear line on stderr and an exit code from `EXIT`, never a traceback; what nobody foresaw is
+written to `trouble.txt` in the home. Rich, numpy and the model are imported by the commands that
+need them, so that `--help` and completion are quick.
+"""
+
+import errno
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from reverie.core import errors
+from reverie.interfaces.cli import terminal_output
+from reverie.interfaces.cli.cli_context import (
+    Desk,
+    HomeOption,
+    JsonOption,
+    SandboxOption,
+    SpaceOption,
+)
+from reverie.interfaces.cli.commands import (
+    activity_commands,
+    anchor_commands,
+    code_commands,
+    data_commands,
+    deletion_commands,
+    episode_commands,
+    file_commands,
+    import_command,
+    install_commands,
+    mcp_command,
+    mirror_commands,
+    plan_command,
+    procedure_commands,
+    remember_commands,
+    reminder_commands,
+    replay_commands,
+    review_commands,
+    scrub_command,
+    search_commands,
+    session_commands,
+    sleep_command,
+    sql_command,
+    switch_commands,
+    working_memory_commands,
+)
+
+# The first row that fits says how the program ends. 0: done. 130: Ctrl-C.
+EXIT: tuple[tuple[type[BaseException], int, str], ...] = (
+    (errors.NotFound, 1, "no such id, or verify found problems"),
+    (errors.BadInput, 2, "usage, or input that cannot be used"),
+    (errors.Disabled, 3, "memory is switched off here"),
+    (errors.Conflict, 4, "changed by somebody else meanwhile"),
+    (errors.StoreBusy, 5, "store busy"),
+    (errors.StoreDamaged, 6, "store damaged"),
+    (errors.StoreReadOnly, 7, "store read-only"),
+    (errors.StoreFull, 8, "disk full"),
+    (errors.NewerStore, 9, "store of a newer version"),
+    (errors.StoreError, 10, "other trouble with the store"),
+    (errors.PortTaken, 13, "port in use"),
+    (errors.ReverieError, 11, "model or extra missing"),
+    (OSError, 12, "a file could not be read or written"),
+)
+INTERRUPTED, UNFORESEEN = 130, 70
+LISTS = {"undo": "undo", "done": "reminders", "cancel": "reminders", "snooze": "reminders"}
+"""What lists the ids that a command takes, where it is not `list`."""
+
+EPILOG = (
+    "Exit codes: 0 done; "
+    + "; ".join(f"{number} {what}" for _, number, what in EXIT)
+    + f"; {UNFORESEEN} a bug; {INTERRUPTED} Ctrl-C."
+)
+
+
+class Verbs(TyperGroup):
+    """The command group: runs a command and turns whatever goes wrong into a line and a code."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        *rest: Any,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run, and leave with the right code."""
+        plain_run = partial(super().main, args, *rest, **{**extra, "standalone_mode": False})
+        if not standalone_mode:
+            return plain_run()
+        sys.exit(guarded(plain_run, list(sys.argv[1:] if args is None else args)))
+
+
+def guarded(run: Callable[[], Any], words: list[str]) -> int:
+    """Run a command; whatever happens, an exit code."""
+    try:
+        code = run()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:
+        return gone()
+    except Exception as err:
+        return failed(err, words)
+    if code == INTERRUPTED:  # Typer has turned Ctrl-C into its code already
+        terminal_output.note("\nInterrupted. What was kept so far is safe.")
+    return code if isinstance(code, int) else 0
+
+
+def gone() -> int:
+    """Whoever read our output has left (`| head`): leave quietly too."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def failed(err: Exception, words: list[str]) -> int:
+    """Say what went wrong; the code to leave with."""
+    code, text = judged(err, words)
+    try:
+        if "--json" in words:
+            terminal_output.document(
+                {"error": {"type": type(err).__name__, "message": text, "exit": code}}
+            )
+        sys.stdout.flush()
+    except OSError:  # it is stdout that takes no more: Python would say so once more
+        gone()
+    terminal_output.complain(text)
+    return code
+
+
+def judged(err: Exception, words: list[str]) -> tuple[int, str]:
+    """(exit code, message) of an error. A full disk is one whoever meets it, the store
+    or a file.
+    """
+    if isinstance(err, OSError) and err.errno in (errno.ENOSPC, errno.EDQUOT):
+        return next(number for kind, number, _ in EXIT if kind is errors.StoreFull), plain(err)
+    if hasattr(err, "format_message"):  # usage, as Typer (or the Click inside it) sees it
+        said = err.format_message() or "Name a command"
+        said = said if said.endswith((".", "?", "!")) else f"{said}."
+        return getattr(err, "exit_code", 2), " ".join(
+            filter(None, (said, "Try: reverie", verb_of(words), "--help"))
+        )
+    if isinstance(err, errors.NotFound) and "reverie " not in str(err):
+        return 1, f"{err}. Try: reverie {LISTS.get(verb_of(words), 'list')}"
+    for kind, number, _ in EXIT:
+        if isinstance(err, kind):
+            return number, plain(err)
+    if type(err).__name__ == "Abort":
+        return INTERRUPTED, "Stopped: nobody said yes. Where nobody can be asked, --yes says it."
+    return UNFORESEEN, f"{type(err).__name__}: {err}. This is a bug in Reverie.{recorded(err)}"
+
+
+def verb_of(words: Sequence[str]) -> str:
+    """The command that was called; empty where there was none."""
+    return next((word for word in words if word in NAMES), "")
+
+
+def plain(err: BaseException) -> str:
+    """An error's message; those of the system name their file."""
+    if isinstance(err, OSError) and not isinstance(err, errors.ReverieError):
+        return f"{err.strerror or err}{f': {err.filename}' if err.filename else ''}"
+    return str(err)
+
+
+def recorded(err: Exception) -> str:
+    """Keep the traceback of what nobody foresaw, without secrets; says where."""
+    import traceback
+
+    from reverie.core.config import default_home
+    from reverie.privacy import redact
+
+    path = default_home() / "trouble.txt"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.write_text(
+            redact("".join(traceback.format_exception(err)))[0], "utf-8", errors="backslashreplace"
+        )
+    except OSError:
+        return ""
+    return f" Details are in {path}"
+
+
+app = typer.Typer(
+    name="reverie",
+    cls=Verbs,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def version(wanted: bool) -> None:
+    """Print the version and stop."""
+    if wanted:
+        from reverie import __version__
+
+        terminal_output.tell(f"reverie {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    ctx: typer.Context,
+    home: HomeOption = None,
+    place: SpaceOption = None,
+    as_json: JsonOption = False,
+    sandbox: SandboxOption = False,
+    _version: bool = typer.Option(
+        False, "--version", callback=version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    """Long-term memory for AI agents: what they need to remember pops up at their next turn."""
+    ctx.obj = Desk(home, place, as_json, sandbox)
+
+
+for room in (
+    remember_commands,
+    working_memory_commands,
+    review_commands,
+    deletion_commands,
+    scrub_command,
+    search_commands,
+    episode_commands,
+    file_commands,
+    code_commands,
+    plan_command,
+    anchor_commands,
+    session_commands,
+    procedure_commands,
+    activity_commands,
+    sql_command,
+    reminder_commands,
+    data_commands,
+    import_command,
+    mirror_commands,
+    sleep_command,
+    switch_commands,
+    mcp_command,
+    replay_commands,
+    install_commands,
+):
+    room.register(app)
+NAMES = frozenset(str(row.name) for row in app.registered_commands) | {
+    str(row.name) for row in app.registered_groups
+}
+
+
+def main() -> None:
+    """The program `reverie`."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # a terminal that lacks a letter is no reason to stop
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app(prog_name="reverie")
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

@@ -1,0 +1,415 @@
+"""Commands that look after the store: status, stats, verify, export, backup, settle, llm."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from reverie.core import clock, environment
+from reverie.core.errors import BadInput, ModelUnavailable, StoreDamaged
+from reverie.interfaces.cli import terminal_output
+from reverie.interfaces.cli.cli_context import Desk, command
+from reverie.interfaces.cli.commands import activity_commands
+from reverie.storage import Problem, Stats
+
+if TYPE_CHECKING:
+    from reverie import Mind
+
+PANEL = "Look after it"
+FAILED = ("failed",)
+
+
+def register(app: typer.Typer) -> None:
+    """Put these commands on the command line."""
+    command(app, "status", panel=PANEL)(status)
+    command(app, "stats", panel=PANEL)(stats)
+    for name, function in (
+        ("verify", verify),
+        ("export", export),
+        ("backup", backup),
+        ("settle", settle),
+        ("llm", llm),
+    ):
+        command(app, name, panel=PANEL, spaced=False)(function)
+
+
+def status(desk: Desk) -> None:
+    """What there is, where it lives, whether it works."""
+    from reverie.consolidation.sleep_schedule import passes_of
+    from reverie.interfaces import worker
+    from reverie.interfaces.cli.llm_status import line
+    from reverie.interfaces.cli.mirror_status import not_in_step
+    from reverie.pipeline.leases import LEASE
+
+    if desk.settings.sleep != "off":
+        # a slip in the setting is said here, and not by a night that never comes
+        passes_of(desk.settings)
+    with desk.mind() as mind:
+        counts = mind.stats()
+        language = line(mind.llm, desk.settings.llm)
+        settler = mind.store.holder(LEASE, clock.now())
+        failed = mind.store.events(verbs=FAILED, newest=True, limit=3)
+        trouble = json.loads(mind.store.meta("trouble") or "{}")
+        left_alone = not_in_step(mind)
+    values: dict[str, Any] = {
+        "home": str(desk.settings.home),
+        "space": desk.space,
+        "on": not desk.settings.is_off(desk.space, environment.session()),
+        "off_sessions": list(desk.settings.off_sessions),
+        **counted(counts),
+        "settling": settler,
+        "embedder": desk.settings.embedder,
+        "model_present": worker.ready(desk.settings),
+        "providers_missing": without(desk.settings.providers),
+        "llm": language,
+        "trouble": trouble.get("text", ""),
+        "shares": left_alone,
+        "failed": [
+            {"event": e.seq, "at": e.at, "error": str(e.payload.get("error", ""))} for e in failed
+        ],
+    }
+    if desk.json:
+        terminal_output.document(values)
+    else:
+        status_page(values)
+
+
+def counted(counts: Stats) -> dict[str, Any]:
+    """How much there is of everything, as JSON values."""
+    return {
+        "memories": counts.memories,
+        "forgotten": counts.retired,
+        "events": counts.events,
+        "edges": counts.edges,
+        "vectors": counts.vectors,
+        "waiting": counts.waiting,
+        "to_decide": counts.undecided,
+        "bytes": counts.bytes,
+        "kinds": dict(counts.kinds),
+        "spaces": dict(counts.spaces),
+        "learned": counts.learned,
+        "rejected": dict(counts.rejected),
+        "junk_rate": counts.junk,
+    }
+
+
+def stats(
+    desk: Desk,
+    tools: Annotated[
+        bool, typer.Option("--tools", help="How the tools of agents did: rates and durations.")
+    ] = False,
+    days: Annotated[
+        float, typer.Option("--days", min=0, help="Of --tools: over so many days.")
+    ] = 7.0,
+    used: Annotated[
+        bool, typer.Option("--used", help="How memories are used, and the most valuable.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="Of --used: how many are named, at most.")
+    ] = 10,
+) -> None:
+    """How much there is of everything: memories, what was learned and left, spending, sleep."""
+    if tools:
+        activity_commands.tools(desk, days)
+        return
+    if used:
+        usage(desk, limit)
+        return
+    from reverie.consolidation.sleep_schedule import SLEPT_AT
+    from reverie.interfaces.cli import llm_status
+    from reverie.interfaces.cli.mirror_status import waiting
+
+    with desk.mind() as mind:
+        values: dict[str, Any] = {
+            **counted(mind.stats()),
+            "space": desk.space,
+            "gaps": len(mind.gaps(desk.space)),
+            "mirror": waiting(mind),
+            "llm": llm_status.status(mind),
+            "slept_at": float(mind.store.meta(SLEPT_AT) or 0.0) or None,
+        }
+        spent = llm_status.line(mind.llm, desk.settings.llm)
+    if desk.json:
+        terminal_output.document(values)
+    else:
+        stats_page(values, spent)
+
+
+def usage(desk: Desk, limit: int) -> None:
+    """How memories are used, and the most valuable."""
+    with desk.mind() as mind:
+        found = mind.usage(space=desk.space, limit=limit)
+    if desk.json:
+        terminal_output.document(
+            {**found._asdict(), "best": [terminal_output.as_json(memory) for memory in found.best]}
+        )
+        return
+    terminal_output.tell(
+        f"Of {found.memories:,} memories {found.used:,} were used, {found.uses:,} times in all, {found.lately:,} "
+        f"of them in the last 30 days; {found.confirmed:,} were said or found true again."
+    )
+    for memory in found.best:
+        times = f"used {memory.access_count:,}, said {memory.strength:,}"
+        terminal_output.tell(f"{memory.id}  {times}: {terminal_output.one_line(memory.text, 90)}")
+
+
+def stats_page(v: dict[str, Any], spent: str) -> None:
+    """Figures for people."""
+    from reverie.interfaces.cli import memory_view
+    from reverie.memory.history_text import day
+
+    slept = f"last on {day(v['slept_at'])} UTC" if v["slept_at"] else "not yet"
+    gaps = (
+        f"{v['gaps']:,} questions in {v['space']} went unanswered: reverie gaps"
+        if v["gaps"]
+        else ""
+    )
+    memory_view.facts(
+        {
+            **amounts(v),
+            "gaps": gaps,
+            "mirror": "; ".join(v["mirror"]),
+            "language": spent,
+            "sleep": slept,
+        }
+    )
+    for name, heading in (
+        ("kinds", "kinds"),
+        ("spaces", "spaces"),
+        ("rejected", "rejected by extraction"),
+    ):
+        if v[name]:
+            terminal_output.tell()
+            memory_view.counted(v[name], heading)
+
+
+def amounts(v: dict[str, Any]) -> dict[str, str]:
+    """How much there is of everything, for people: the lines that status and stats share."""
+    waiting = f"; texts that wait for one: {v['waiting']:,}" if v["waiting"] else ", none waits"
+    return {
+        "memories": f"{v['memories']:,} that count, {v['forgotten']:,} let go",
+        "log": f"{v['events']:,} events, {v['edges']:,} links",
+        "extraction": extraction(v["learned"], v["rejected"], v["junk_rate"]),
+        "vectors": f"{v['vectors']:,}{waiting}",
+        "to decide": f"{v['to_decide']:,} pairs: reverie review" if v["to_decide"] else "",
+        "size": f"{v['bytes'] / 1e6:,.1f} MB",
+    }
+
+
+def without(providers: Sequence[str]) -> list[str]:
+    """The configured execution providers that are not installed."""
+    if not providers:
+        return []
+    from reverie.embedding.minilm import missing
+
+    return missing(providers)
+
+
+def status_page(v: dict[str, Any]) -> None:
+    """Status for people."""
+    from reverie.interfaces.cli import memory_view
+
+    missing = (
+        "not here yet: reverie settle fetches it, or the next recall"
+        if v["embedder"] != "none"
+        else "none"
+    )
+    model = "there" if v["model_present"] else missing
+    memory_view.facts(
+        {
+            "home": v["home"],
+            "space": v["space"],
+            "memory": "on" if v["on"] else "off (reverie on switches it on)",
+            "off in sessions": ", ".join(v["off_sessions"]),
+            **amounts(v),
+            "settling": "somebody is at it" if v["settling"] else "nobody just now",
+            "model": f"{v['embedder']}: {model}",
+            "providers": f"{', '.join(v['providers_missing'])}: not in this ONNX Runtime, so the processor computes"
+            if v["providers_missing"]
+            else "",
+            "language": v["llm"],
+            "trouble": v["trouble"],
+            "shared files": " ".join(v["shares"].values()),
+            "failed": "; ".join(f"event {f['event']}: {f['error']}" for f in v["failed"]),
+        }
+    )
+    if v["spaces"]:
+        terminal_output.tell()
+        memory_view.counted(v["spaces"], "spaces")
+
+
+def extraction(learned: int, rejected: dict[str, int], junk: float | None) -> str:
+    """What was taken out of conversations, and what was left and why."""
+    rate = "" if junk is None else f"; junk rate {junk:.0%}"
+    left = ", ".join(f"{reason} {count:,}" for reason, count in rejected.items())
+    return (
+        f"{learned:,} kept, {sum(rejected.values()):,} rejected{f' ({left})' if left else ''}{rate}"
+    )
+
+
+def verify(
+    desk: Desk,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended.")] = False,
+) -> None:
+    """Check the store; the exit code is 1 if something is wrong."""
+    problems = checked(desk, repair)
+    if desk.json:
+        terminal_output.document(
+            {
+                "problems": [
+                    {"what": p.what, "message": p.message, "repaired": p.repaired} for p in problems
+                ]
+            }
+        )
+    elif problems:
+        from reverie.interfaces.cli import memory_view
+
+        memory_view.problems(problems)
+    else:
+        terminal_output.tell("Everything is as it should be.")
+    if any(not p.repaired for p in problems):
+        if not repair:
+            terminal_output.note("Mend with: reverie verify --repair")
+        raise typer.Exit(1)
+
+
+def checked(desk: Desk, repair: bool) -> list[Problem]:
+    """What is wrong; a file that cannot be read is salvaged if it may be repaired."""
+    try:
+        with desk.mind() as mind:
+            problems = mind.verify(repair)
+    except StoreDamaged as err:
+        if not repair:
+            return [Problem("file", str(err))]
+        problems = [Problem("file", "cannot be read")]
+    if not repair or not any(p.what == "file" and not p.repaired for p in problems):
+        return problems
+    salvaged = salvage(desk)
+    with desk.mind() as mind:
+        return [*salvaged, *mind.verify(repair)]
+
+
+def salvage(desk: Desk) -> list[Problem]:
+    """Keep what is readable of a damaged file; the rest from the newest backup."""
+    from reverie.storage import backups
+    from reverie.storage.sqlite import repair
+
+    if not desk.settings.url.startswith("sqlite:"):
+        raise StoreDamaged(
+            "The store is damaged, and only the embedded one can be mended here. Restore its backup"
+        )
+    with desk.telling:
+        desk.telling("salvaging the damaged file", 0, None)
+        moment = backups.stamp(clock.now(), "%Y%m%d-%H%M%S")
+        return repair(desk.settings.url, backups.newest_first(desk.settings), moment)
+
+
+def export(
+    desk: Desk,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Where to; none, or -, is stdout.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    state: Annotated[
+        bool, typer.Option("--state", help="Only memories, links, vectors: to compare.")
+    ] = False,
+) -> None:
+    """Write everything as JSON Lines: memories, links, history, vectors."""
+    from reverie.interfaces.cli import json_lines
+
+    file = None if str(file) == "-" else file
+    if file is not None and file.exists() and not force:
+        raise BadInput(f"{file} exists already. Choose another name, or use --force")
+    with desk.mind() as mind:
+        stats = mind.stats()
+        total = stats.memories + stats.retired + stats.edges + stats.events + stats.vectors
+        rows = json_lines.told(mind.export(log=not state), desk.telling, "exporting", total)
+        if file is None:
+            json_lines.to_stdout(rows)
+            return
+        count = json_lines.to_file(file, rows)
+    if desk.json:
+        terminal_output.document({"file": str(file), "rows": count})
+    else:
+        terminal_output.tell(f"Wrote {count:,} rows to {file}.")
+
+
+def backup(
+    desk: Desk,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Where to; none is today's in the home.")
+    ] = None,
+    restore: Annotated[
+        bool, typer.Option("--restore", help="Go back to FILE; what is here now is kept.")
+    ] = False,
+) -> None:
+    """Copy the database, while others go on writing; or go back to a copy."""
+    from reverie.storage import backups
+
+    if restore and file is None:
+        raise BadInput("Name the copy to go back to: reverie backup --restore FILE")
+    with desk.mind() as mind:
+        desk.telling("copying", 0, None)
+        if restore and file is not None:
+            kept = mind.restore_backup(file)
+            desk.telling.rest()
+            if desk.json:
+                terminal_output.document({"restored": str(file), "kept": str(kept)})
+            else:
+                terminal_output.tell(f"Everything is as in {file}. What was here until now: {kept}")
+            return
+        made = mind.backup(file) if file else backups.daily(mind.store, mind.settings, clock.now())
+    if desk.json:
+        terminal_output.document({"file": str(made) if made else None})
+    else:
+        terminal_output.tell(f"Copied to {made}." if made else "Today's copy is there already.")
+
+
+def settle(desk: Desk) -> None:
+    """Embed and learn what is waiting, now. Fetches the embedding model, if that is
+    not there yet.
+    """
+    from reverie.interfaces.cli.mirror_status import not_in_step
+    from reverie.runtime.settle import settled
+
+    with desk.mind() as mind:
+        done = settled(lambda: mind.work, clock.new_id("settler"), desk.telling)
+        left_alone = not_in_step(mind)
+        missed = "" if done.trouble else fetched(desk, mind)
+    if desk.json:
+        terminal_output.document({**done._asdict(), "shares": left_alone})
+    else:
+        terminal_output.tell(
+            f"Embedded {done.embedded:,}, learned {done.learned:,}; {done.waiting:,} left to embed"
+            f"{f'; {done.failed} events could not be learned from' if done.failed else ''}."
+        )
+    for why in filter(None, (done.trouble, missed, *left_alone.values())):
+        terminal_output.note(why)
+
+
+def fetched(desk: Desk, mind: "Mind") -> str:
+    """Have the embedding model on this machine, though no text waits for it yet; why not, where
+    that cannot be.
+    """
+    from reverie.interfaces.worker import unfetched
+
+    if mind.embedder is not None and unfetched(desk.settings):
+        try:
+            mind.embedder.embed(["."])
+        except ModelUnavailable as err:
+            return str(err)
+    return ""
+
+
+def llm(
+    desk: Desk,
+    check: Annotated[
+        bool, typer.Option("--check", help="Ask it something small now, even if it rests.")
+    ] = False,
+) -> None:
+    """The language model: today's tokens and cost, how its calls ended, whether it rests."""
+    from reverie.interfaces.cli import llm_status
+
+    llm_status.shown(desk, check)

@@ -1,0 +1,200 @@
+"""Commands that let go and bring back: forget, restore, purge, undo."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reverie import Mind
+from reverie.core import clock
+from reverie.core.errors import NotFound
+from reverie.interfaces.cli import shell_completion, terminal_output
+from reverie.interfaces.cli.cli_context import Desk, Verb, command
+from reverie.interfaces.cli.commands.remember_commands import PANEL, found, hand_over
+
+Ids = Annotated[
+    list[str],
+    typer.Argument(metavar="ID…", autocompletion=shell_completion.ids, help="Ids of memories."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Put these commands on the command line."""
+    rows: tuple[tuple[str, Verb], ...] = (
+        ("forget", forget),
+        ("restore", restore),
+        ("purge", purge),
+        ("undo", undo),
+    )
+    for name, function in rows:
+        command(app, name, panel=PANEL, spaced=False)(function)
+
+
+def forget(
+    desk: Desk,
+    ids: Ids,
+    why: Annotated[str, typer.Option(help="Why, for its history.")] = "forgotten",
+) -> None:
+    """Let memories go. They can be brought back."""
+    with desk.mind() as mind:
+        count = mind.forget(ids, why)
+        hand_over(desk, mind)
+    if desk.json:
+        terminal_output.document({"forgotten": count, "ids": ids})
+    elif count:
+        terminal_output.tell(f"Forgot {count}. Bring back with: reverie restore {' '.join(ids)}")
+    else:
+        terminal_output.tell("They did not count any more; nothing was changed.")
+
+
+def restore(
+    desk: Desk,
+    ids: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ID…", autocompletion=shell_completion.forgotten, help="Ids of memories."
+        ),
+    ],
+) -> None:
+    """Bring back what was forgotten or superseded."""
+    with desk.mind() as mind:
+        before = {id: found(mind, id) for id in ids}  # all of them are known, or nothing happens
+        back = [mind.restore(id) for id in ids]
+        hand_over(desk, mind)
+    if desk.json:
+        terminal_output.document({"memories": [terminal_output.as_json(m) for m in back]})
+        return
+    for memory in back:
+        terminal_output.tell(
+            f"{memory.id} counts already."
+            if before[memory.id].active
+            else f"{memory.id} counts again: {terminal_output.one_line(memory.text, 60)}"
+        )
+
+
+def purge(
+    desk: Desk,
+    ids: Ids,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Erase memories for good: text, vectors, history, also in the backups. Cannot be undone."""
+    with desk.mind() as mind:
+        there = [found(mind, id) for id in dict.fromkeys(ids)]
+        more = len(mind.wordings([memory.id for memory in there]))
+        if not yes and not typer.confirm(
+            f"Erase {len(there)}{with_wordings(more)} for good? This cannot be undone.", err=True
+        ):
+            raise typer.Abort
+        done = mind.purge([memory.id for memory in there])
+    if desk.json:
+        terminal_output.document(
+            {
+                "purged": done.erased,
+                "unreached": list(map(str, done.unreached)),
+                "repeated": list(done.repeated),
+            }
+        )
+    else:
+        terminal_output.tell(f"Erased {done.erased} for good.")
+    if done.repeated:
+        terminal_output.note(
+            f"Others say it too. To erase them as well: reverie purge {' '.join(done.repeated)}"
+        )
+    for left in done.unreached:
+        terminal_output.note(unreached(left, desk.settings.url))
+
+
+def unreached(left: Path, url: str) -> str:
+    """What to do about a file that may still hold what was erased."""
+    if url.endswith(str(left)):
+        return (
+            f"{left} is being read by another process, so its journal still holds it. Once that is done the worker "
+            "clears it by itself, and so does: reverie scrub --yes"
+        )
+    return f"{left} could not be reached and may still hold it. Delete it if so."
+
+
+def with_wordings(count: int) -> str:
+    """What goes with what was named; nothing where nothing was merged into it."""
+    what = "wording that was" if count == 1 else "wordings that were"
+    return f" and {count:,} {what} merged into it" if count else ""
+
+
+def undo(
+    desk: Desk,
+    event: Annotated[
+        int | None,
+        typer.Argument(metavar="EVENT", help="The event's number; none lists the last ones."),
+    ] = None,
+    asleep: Annotated[
+        bool,
+        typer.Option("--sleep", help="A whole run of sleep: that of this number, or the last one."),
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Even if something was changed since.")
+    ] = False,
+) -> None:
+    """Take back what an event changed; without a number, list what can be taken back."""
+    with desk.mind() as mind:
+        if asleep:
+            event = night_of(mind, event)
+        if event is not None:
+            seq = mind.undo(event, force=force)
+            hand_over(desk, mind)
+            if desk.json:
+                terminal_output.document({"undone": event, "event": seq})
+            elif mind.store.changes_of(seq):
+                terminal_output.tell(
+                    f"Took back event {event}. That is event {seq}, which can be undone too."
+                )
+            else:
+                terminal_output.tell(f"Took back run {event} of sleep.")
+            return
+        from reverie.interfaces.cli import memory_view
+
+        listed = undoable(mind)
+        if desk.json:
+            terminal_output.document(
+                {
+                    "events": [
+                        {"event": e.seq, "verb": e.verb, "at": e.at, "ids": ids}
+                        for e, ids, _ in listed
+                    ]
+                }
+            )
+        elif listed:
+            memory_view.undoable(listed, clock.now())
+        else:
+            terminal_output.note("Nothing has been changed yet.")
+
+
+def night_of(mind: Mind, event: int | None) -> int:
+    """The run of sleep that an event belongs to; without one the last run that is not
+    taken back.
+    """
+    from reverie.consolidation.undo_sleep import last_run, run_of
+
+    if event is not None:
+        if not (run := run_of(mind.store, event)):
+            raise NotFound(
+                f"Event {event} is no run of sleep. reverie log --verb sleeping lists the runs"
+            )
+        return run
+    if not (run := last_run(mind.store)):
+        raise NotFound(
+            "There is no run of sleep to take back: nobody has slept yet, or all is taken back"
+        )
+    return run
+
+
+def undoable(mind: Mind, most: int = 12) -> list[tuple[Any, list[str], str]]:
+    """The last events that changed memories: (event, ids, what the first one says)."""
+    listed: list[tuple[Any, list[str], str]] = []
+    for event in mind.store.events(newest=True, limit=400):
+        if event.verb != "hold" and (records := mind.store.changes_of(event.seq)):
+            ids = list(dict.fromkeys(record.memory_id for record in records))
+            memories = mind.get(ids[:1])
+            listed.append((event, ids, memories[0].text if memories else ""))
+        if len(listed) == most:
+            break
+    return listed

@@ -1,0 +1,60 @@
+"""The command that serves agents: mcp."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from reverie.core.errors import ExtraMissing
+from reverie.interfaces.cli import terminal_output
+from reverie.interfaces.cli.cli_context import Desk, command
+
+PANEL = "Serve agents"
+PORT = 8377
+
+
+def register(app: typer.Typer) -> None:
+    """Put this command on the command line."""
+    command(app, "mcp", panel=PANEL)(mcp)
+
+
+def mcp(
+    desk: Desk,
+    profile: Annotated[
+        str,
+        typer.Option(
+            "--profile", "-p", help="Which tools: unified, jcode, files, tags, anthropic."
+        ),
+    ] = "unified",
+    http: Annotated[
+        bool, typer.Option("--http", help="Serve HTTP on 127.0.0.1 instead of stdin and stdout.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Of --http; 0 takes a free one.")
+    ] = PORT,
+) -> None:
+    """Serve memory to an agent by the Model Context Protocol, over stdin and stdout."""
+    try:
+        from reverie.interfaces.mcp import server
+    except ModuleNotFoundError as err:
+        raise ExtraMissing(
+            "The MCP server needs the package mcp. Install it with: pip install 'reverie[mcp]'"
+        ) from err
+    from reverie.interfaces.mcp.tool_context import Room
+
+    room = Room(desk.settings, desk.space)
+    if http:
+        server.http(
+            room,
+            profile,
+            port,
+            lambda address: terminal_output.note(
+                f"Serving {room.space} at {address}. Ctrl-C stops."
+            ),
+        )
+    else:
+        if sys.stdin.isatty():
+            terminal_output.note(
+                "This speaks the Model Context Protocol on stdin and stdout: a host starts it. Ctrl-D ends it."
+            )
+        server.stdio(room, profile)

@@ -1,0 +1,255 @@
+"""The commands mirror and share: memories beside files, pages for people and lines of JSON for a
+team, in step.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reverie import Mind
+from reverie.core.errors import BadInput
+from reverie.interfaces.cli import terminal_output
+from reverie.interfaces.cli.cli_context import Desk, command
+from reverie.interfaces.cli.commands.remember_commands import hand_over
+from reverie.interfaces.cli.mirror_status import not_in_step, question
+
+PANEL = "Look after it"
+
+# how `share FILE` ends where the file is left alone: as for what somebody else changed meanwhile
+CONFLICT = 4
+STILL = 1_500  # ms without a change before a page is read (CONSTANTS: watch debounce)
+LONGEST = 15_000  # ms after which it is read although somebody goes on writing
+LOOK = 5_000  # ms between looks at what the program has altered
+
+
+def register(app: typer.Typer) -> None:
+    """Put these commands on the command line."""
+    command(app, "mirror", panel=PANEL)(mirror)
+    command(app, "share", panel=PANEL)(share)
+
+
+def share(
+    desk: Desk,
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="Default: this project's .jaato/memories.jsonl."),
+    ] = None,
+    start: Annotated[
+        bool, typer.Option("--start", help="Keep the file in step from now on.")
+    ] = False,
+    export: Annotated[bool, typer.Option("--export", help="Only write to the file, once.")] = False,
+    take: Annotated[
+        bool, typer.Option("--import", help="Only take in what the file has, once.")
+    ] = False,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="Keep the file in step no longer; it stays as it is.")
+    ] = False,
+    trusted: Annotated[
+        bool | None,
+        typer.Option(
+            "--trusted/--untrusted",
+            help="People review what is committed there: what lines say is believed "
+            "as extracted. Remembered with the file.",
+        ),
+    ] = None,
+) -> None:
+    """Keep a file of JSON lines in step with a space, so that a team can commit it; without any of
+    it, list them.
+    """
+    if sum((start, export, take, stop)) > 1:
+        raise BadInput("One of --start, --export, --import and --stop at a time")
+    with desk.mind() as mind:
+        if stop or not (file or start or export or take or trusted is not None):
+            if stop:
+                mind.unshare(file, space=desk.space)
+            listed(desk, mind)
+            return
+        done = mind.share(
+            file,
+            space=desk.space,
+            once="export" if export else "import" if take else "",
+            trusted=trusted,
+        )
+        hand_over(desk, mind)
+    for trouble in done.troubles:
+        terminal_output.note(trouble)
+    if desk.json:
+        terminal_output.document({**done._asdict(), "share": done.share._asdict()})
+    else:
+        back = f" Back: reverie undo {done.event}" if done.event else ""
+        written = " were written" if done.written else ""
+        terminal_output.tell(
+            f"{done.share.path}: {done.lines:,} lines{written}; taken in: {done.new:,} new, "
+            f"{done.revised:,} revised, {done.forgotten:,} forgotten.{back}"
+        )
+    if done.stuck:
+        raise typer.Exit(CONFLICT)
+
+
+def listed(desk: Desk, mind: Mind) -> None:
+    """The files that are kept in step with a space, and which of them are not just now."""
+    paths, firm = mind.shares(space=desk.space), mind.shares(space=desk.space, trusted=True)
+    left_alone = not_in_step(mind, desk.space)
+    if desk.json:
+        terminal_output.document(
+            {"space": desk.space, "files": paths, "trusted": firm, "troubles": left_alone}
+        )
+        return
+    terminal_output.tell(
+        "\n".join(
+            f"{path}{'  (trusted)' * (path in firm)}{'  (not in step)' * (path in left_alone)}"
+            for path in paths
+        )
+        or f"No file is shared from {desk.space}. Begin: reverie share --start"
+    )
+    for why in left_alone.values():
+        terminal_output.note(why)
+
+
+def mirror(
+    desk: Desk,
+    forget: Annotated[
+        bool | None,
+        typer.Option(
+            "--yes/--no", help="Many lines are gone from a page: forget them, or write them anew."
+        ),
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Stay, and do so whenever a page is saved.")
+    ] = False,
+    where: Annotated[bool, typer.Option("--where", help="Only say where the pages are.")] = False,
+    afresh: Annotated[
+        bool, typer.Option("--afresh", help="Look at every memory and page.")
+    ] = False,
+) -> None:
+    """Bring memories and their Markdown pages in step: MEMORY.md and memory/<day>.md, yours to
+    edit.
+    """
+    with desk.mind() as mind:
+        root = rooted(mind)
+        if where:
+            show_paths(desk, mind, root)
+            return
+        done = mind.mirror(desk.place, forget=forget, afresh=afresh)
+        if (
+            forget is None
+            and not desk.json
+            and any(one.questions for one in done)
+            and sys.stdin.isatty()
+        ):
+            done = ask(mind, desk, done)
+        if desk.json and not watch:
+            terminal_output.document({"spaces": [as_json(one) for one in done]})
+            return
+        report(done, quiet=watch)
+        if watch:
+            stay(mind, desk, root)
+
+
+def rooted(mind: Mind) -> Path:
+    """Where the mirror is; BadInput where there is none."""
+    from reverie.mirror.mirror_sync import root_of
+
+    root = root_of(mind.settings, mind.store)
+    if root is None:
+        raise BadInput(
+            'There is no mirror: it is switched off (mirror = "off" in config.toml, or REVERIE_OFF)'
+        )
+    return root
+
+
+def show_paths(desk: Desk, mind: Mind, root: Path) -> None:
+    """The folder of each space that has pages."""
+    from reverie.mirror.mirror_folder import Folder
+    from reverie.mirror.mirror_sync import known
+
+    spaces = sorted(known(mind.store)) if desk.place is None else [desk.space]
+    paths = {space: str(Folder(root, space).path / "MEMORY.md") for space in spaces}
+    if desk.json:
+        terminal_output.document({"root": str(root), "pages": paths})
+        return
+    for path in paths.values():
+        terminal_output.tell(path)
+    if not paths:
+        terminal_output.note(f"No space has pages yet. They will be in {root}")
+
+
+def ask(mind: Mind, desk: Desk, done: Sequence[Any]) -> list[Any]:
+    """Ask about the pages of which many lines are gone."""
+    for one in done:
+        for name, gone, of in one.questions:
+            terminal_output.note(f"{one.folder / name}: {gone:,} of {of:,} lines are gone.")
+    return mind.mirror(
+        desk.place, forget=typer.confirm("Forget them? No writes them anew.", err=True)
+    )
+
+
+def report(done: Sequence[Any], *, quiet: bool = False) -> None:
+    """What was done, one line for each space in which something was."""
+    told = False
+    for one in done:
+        counts = (("remembered", one.new), ("revised", one.revised), ("forgotten", one.forgotten))
+        parts = [f"{count:,} {name}" for name, count in counts if count]
+        parts += (
+            [f"{len(one.pages):,} {'page' if len(one.pages) == 1 else 'pages'} written"]
+            if one.pages
+            else []
+        )
+        if parts:
+            undo = f". Undo: reverie undo {one.events[-1]}" if one.events else ""
+            terminal_output.tell(f"{one.space}: {', '.join(parts)}{undo}")
+            told = True
+        for id in one.clashes:
+            terminal_output.note(
+                f"{id} had been altered or let go meanwhile: your line holds; see: reverie history {id}"
+            )
+        for trouble in one.troubles:
+            terminal_output.note(trouble)
+        for name, gone, of in one.questions:
+            terminal_output.note(question(one.folder / name, gone, of))
+    if not told and not quiet:
+        terminal_output.tell("Pages and memories are in step.")
+
+
+def stay(mind: Mind, desk: Desk, root: Path) -> None:
+    """Whenever a page has been left alone for a moment after a change, and when memories have been
+    altered.
+    """
+    from watchfiles import watch
+
+    root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    terminal_output.note(
+        f"Watching {root}. Ctrl-C ends it; what is saved later is taken in by the next one who looks."
+    )
+    for _ in watch(
+        root,
+        watch_filter=lambda _, path: is_page(path),
+        step=STILL,
+        debounce=LONGEST,
+        rust_timeout=LOOK,
+        yield_on_timeout=True,
+    ):
+        done = mind.mirror(desk.place)
+        if desk.json:
+            for one in done:
+                if one.taken or one.pages:
+                    terminal_output.document(as_json(one), line=True)
+        else:
+            report(done, quiet=True)
+
+
+def is_page(path: str) -> bool:
+    """Whether a file is a page, and not what an editor or the mirror itself keeps beside it."""
+    return path.endswith(".md") and not any(part.startswith(".") for part in Path(path).parts[-3:])
+
+
+def as_json(one: Any) -> dict[str, Any]:
+    """What was done in one space, as JSON values."""
+    return {
+        **one._asdict(),
+        "folder": str(one.folder),
+        "questions": [{"page": name, "gone": gone, "of": of} for name, gone, of in one.questions],
+    }

@@ -1,0 +1,83 @@
+"""The command plan: what a task is about, before it begins."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reverie.core import config
+from reverie.interfaces.cli import terminal_output, user_input
+from reverie.interfaces.cli.cli_context import Desk, command
+
+if TYPE_CHECKING:
+    from reverie.code.planning.plan_answer import Plan
+
+PANEL = "Code"
+
+
+def register(app: typer.Typer) -> None:
+    """Put this command on the command line."""
+    command(app, "plan", panel=PANEL)(plan)
+
+
+def plan(
+    desk: Desk,
+    task: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TASK", help="What is to be done; “-” reads it from stdin."),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, help="How many files at most.")
+    ] = 10,
+    tokens: Annotated[
+        int, typer.Option("--tokens", "-t", min=1, help="How long it may be.")
+    ] = 1_000,
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            "--in", metavar="FOLDER", help="A folder of the repository (default: this one)."
+        ),
+    ] = None,
+    as_it_is: Annotated[
+        bool,
+        typer.Option("--no-index", help="Take the index as it is, without a look at the files."),
+    ] = False,
+) -> None:
+    """Which files and symbols a task is about, likeliest first and each with why; then what is
+    known of the like.
+
+    What has changed in the repository is indexed first. `learn --git` gives it a past to go by.
+    """
+    with desk.mind() as mind:
+        told = user_input.given_or_stdin(task)
+        if not as_it_is:
+            mind.index_code(config.work_tree((root or config.here()).resolve()), desk.telling)
+            desk.telling.rest()
+        space = desk.space if desk.place or root is None else config.space_of(root.resolve())
+        made = mind.plan(told, root=root, space=space, limit=limit, tokens=tokens)
+    if desk.json:
+        terminal_output.document(
+            {
+                **made._asdict(),
+                "files": [
+                    {**look._asdict(), "parts": [part._asdict() for part in look.parts]}
+                    for look in made.files
+                ],
+                "past": [{"at": one.at, "text": one.text, "files": one.files} for one in made.past],
+                "together": [other._asdict() for other in made.together],
+                "fixes": [{"text": fix.memory.text, "why": fix.why} for fix in made.fixes],
+                "memories": [
+                    {"id": hit.memory.id, "text": hit.memory.text, "why": hit.why}
+                    for hit in made.memories
+                ],
+            }
+        )
+    else:
+        answer(made)
+
+
+def answer(made: "Plan") -> None:
+    """Show a plan."""
+    terminal_output.tell(made.text or "Nothing is known that this could be about.")
+    if made.files and not made.known:
+        terminal_output.note("No past tasks are known. Take in the history: reverie learn --git")

@@ -1,0 +1,127 @@
+"""Commands that show Reverie at work: replay a conversation, look at a full window, condense it,
+take the tour.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reverie.interfaces.cli.cli_context import Desk, command
+
+PANEL = "See it at work"
+
+Transcript = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TRANSCRIPT",
+        help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” is stdin.",
+    ),
+]
+Holds = Annotated[int, typer.Option("--limit", "-n", min=1, help="Tokens that the window holds.")]
+Task = Annotated[
+    str, typer.Option(help="The task at hand: messages that name it as their task stay longer.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Put these commands on the command line."""
+    command(app, "replay", panel=PANEL)(replay)
+    command(app, "window", panel=PANEL, spaced=False)(window)
+    command(app, "condense", panel=PANEL, spaced=False)(condense)
+    command(app, "tour", panel=PANEL, spaced=False)(tour)
+
+
+def replay(
+    desk: Desk,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” is stdin.",
+        ),
+    ],
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Learn into the real memory, not a throw-away one.")
+    ] = False,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Do not wait for the background between turns.")
+    ] = False,
+    keep_turns: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-turns/--no-keep-turns",
+            help="Keep each message as an event (default: for corpora of several sessions).",
+        ),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="Stop after so many turns; 0 plays all.")
+    ] = 0,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Only turns on which something surfaced.")
+    ] = False,
+) -> None:
+    """Play a recorded conversation turn by turn and see what surfaces, why, and how fast."""
+    from reverie.interfaces.cli.replay_run import Wish, command
+
+    command(
+        desk,
+        Wish(
+            file=file,
+            real=keep or desk.home is not None,
+            fast=fast,
+            keep_turns=keep_turns,
+            limit=limit,
+            quiet=quiet,
+        ),
+    )
+
+
+def window(
+    desk: Desk,
+    file: Transcript,
+    limit: Holds = 200_000,
+    strategy: Annotated[
+        str, typer.Option(help="How to choose: ours, aircher, importance, oldest, sliding.")
+    ] = "ours",
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A tokenizer.json to count by (default: characters / 4)."
+        ),
+    ] = None,
+    task: Task = "",
+) -> None:
+    """Show what would leave a full context window, and why."""
+    from reverie.context_window.window_fitting import Wish
+    from reverie.interfaces.cli.window_view import command
+    from reverie.text.token_counts import Quarter, Vocabulary
+
+    command(
+        desk, file, Wish(limit, task, strategy, Vocabulary(tokenizer) if tokenizer else Quarter())
+    )
+
+
+def condense(
+    desk: Desk,
+    file: Transcript,
+    limit: Holds = 200_000,
+    strategy: Annotated[
+        str, typer.Option(help="hybrid, sliding-window, progressive-summary, importance-based.")
+    ] = "hybrid",
+    task: Task = "",
+) -> None:
+    """Show a conversation with its older part in few lines, as an agent would go on with it."""
+    from reverie.context_window.window_fitting import Wish
+    from reverie.interfaces.cli.condense_view import command
+
+    command(desk, file, Wish(limit, task, strategy))
+
+
+def tour(desk: Desk) -> None:
+    """See Reverie at work on this repository's history and a sample conversation, in a throw-away
+    home.
+    """
+    from reverie.interfaces.cli.tour import tour
+
+    tour(desk)

@@ -1,0 +1,217 @@
+"""Commands for a person to decide: review, about pairs of memories; curate, about single ones."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reverie import Mind
+from reverie.core import clock, config
+from reverie.core.code_anchors import outdated
+from reverie.core.errors import BadInput
+from reverie.core.kinds import MATURITIES, maturity
+from reverie.core.model import Memory
+from reverie.interfaces.cli import mirror_status, shell_completion, terminal_output, user_input
+from reverie.interfaces.cli.cli_context import Desk, command
+from reverie.reconciliation.review_questions import DECISIONS, Case
+
+PANEL = "Keep and change"
+KEYS = {"1": "one", "2": "other", "b": "both", "m": "merge", "e": "edit", "s": "", "q": "stop"}
+ASKED = "Keep [1], keep [2], keep [b]oth, [m]erge 2 into 1, [e]dit 1 and merge, [s]kip, [q]uit"
+
+Id = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="ID", autocompletion=shell_completion.ids, help="A memory of the pair, mem_…."
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Put this command on the command line."""
+    command(app, "review", panel=PANEL)(review)
+    command(app, "curate", panel=PANEL)(curate)
+    command(app, "promote", panel=PANEL, spaced=False)(promote)
+
+
+def review(
+    desk: Desk,
+    one: Id = None,
+    other: Id = None,
+    keep: Annotated[
+        str,
+        typer.Option(
+            autocompletion=lambda: list(DECISIONS),
+            help="What to keep of the pair: one, other, both, merge (other into one), edit (one gets --text).",
+        ),
+    ] = "",
+    text: Annotated[
+        str, typer.Option(help="The new text of the first; “-” reads it from stdin.")
+    ] = "",
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="How many pairs, at most.")
+    ] = 20,
+    ask: Annotated[
+        bool | None,
+        typer.Option(
+            "--ask/--list", help="Ask about each pair, or only list them (default: as you sit)."
+        ),
+    ] = None,
+) -> None:
+    """Show what contradicts or may repeat each other, and decide about it. Every decision can be
+    undone.
+    """
+    with desk.mind() as mind:
+        if one or other or keep or text:
+            decide(desk, mind, one, other, keep or ("edit" if text else ""), text)
+            return
+        cases = mind.review(space=desk.space, limit=limit)
+        asking = (sys.stdin.isatty() and sys.stdout.isatty()) if ask is None else ask
+        lines = mirror_status.waiting(mind)
+        if desk.json:
+            terminal_output.document({"cases": [as_json(case) for case in cases], "mirror": lines})
+        elif not cases:
+            terminal_output.tell("Nothing waits for a decision.")
+        elif asking:
+            converse(mind, cases)
+        else:
+            from reverie.interfaces.cli import memory_view
+
+            memory_view.cases(cases, clock.now())
+            terminal_output.note(
+                "Decide with: reverie review ID ID --keep one|other|both|merge, or --text …"
+            )
+        for line in () if desk.json else lines:
+            terminal_output.note(line)
+
+
+def curate(
+    desk: Desk,
+    id: Id = None,
+    state: Annotated[
+        str,
+        typer.Option(
+            "--as", help=f"One of {', '.join(MATURITIES)}.", autocompletion=lambda: list(MATURITIES)
+        ),
+    ] = "validated",
+    by: Annotated[str, typer.Option(help="Who says so.")] = "user",
+    note: Annotated[str, typer.Option(help="Why.")] = "",
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="How many are listed, at most.")
+    ] = 20,
+) -> None:
+    """Approve a memory, pass it on to a person, or put it away; without an id, list what waits for
+    a look.
+    """
+    with desk.mind() as mind:
+        if id:
+            memory = mind.curate(id, state, by=by, note=note)
+            if desk.json:
+                terminal_output.document({"memory": terminal_output.as_json(memory)})
+            else:
+                terminal_output.tell(f"{id} is {state}.")
+            return
+        waiting = mind.pending(space=desk.space, limit=limit)
+    if desk.json:
+        terminal_output.document(
+            {"memories": [terminal_output.as_json(memory) for memory in waiting]}
+        )
+        return
+    for memory in waiting:
+        why = outdated(memory) or ", ".join(
+            (maturity(memory), memory.provenance, *heard_of(memory))
+        )
+        terminal_output.tell(f"{memory.id}  {why}: {terminal_output.one_line(memory.text, 100)}")
+    if not waiting:
+        terminal_output.tell("Nothing waits for a look.")
+
+
+def heard_of(memory: Memory) -> list[str]:
+    """Where what others wrote comes from, and why somebody should look first."""
+    return [
+        str(memory.details[name]) for name in ("heard_from", "planted") if name in memory.details
+    ]
+
+
+def promote(
+    desk: Desk,
+    id: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", autocompletion=shell_completion.ids, help="The memory, mem_…."
+        ),
+    ],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The new page, such as docs/decisions/cache.md.")
+    ],
+    by: Annotated[str, typer.Option(help="Who says so.")] = "user",
+    note: Annotated[str, typer.Option(help="Why.")] = "",
+) -> None:
+    """Make a lasting reference of a memory: a page of Markdown with what it says and where it comes
+    from.
+    """
+    with desk.mind() as mind:
+        memory = mind.promote(id, config.here() / file.expanduser(), by=by, note=note)
+    if desk.json:
+        terminal_output.document({"memory": terminal_output.as_json(memory)})
+    else:
+        terminal_output.tell(
+            f"Written: {memory.details['reference']}. {id} is approved and names it."
+        )
+
+
+def decide(
+    desk: Desk, mind: Mind, one: str | None, other: str | None, keep: str, text: str
+) -> None:
+    """One decision, for scripts."""
+    if not (one and other and keep):
+        raise BadInput("A decision needs both ids and --keep one, other, both, merge, or --text")
+    pair = mind.resolve(one, other, keep, text=user_input.given_or_stdin([text]) if text else "")
+    event = mind.store.events(verbs=("review",), newest=True, limit=1)[0].seq
+    if desk.json:
+        terminal_output.document(
+            {
+                "decision": keep,
+                "memories": [terminal_output.as_json(m) for m in pair],
+                "event": event,
+            }
+        )
+    else:
+        terminal_output.tell(f"Decided: {keep}. Undo: reverie undo {event}")
+
+
+def converse(mind: Mind, cases: list[Case]) -> None:
+    """Ask about one pair after the other, until there is none left or somebody has enough."""
+    from reverie.interfaces.cli import memory_view
+
+    decided = 0
+    for case in cases:
+        if not all(memory.active for memory in mind.get([case.one.id, case.other.id])):
+            continue  # an answer before has settled this one too
+        memory_view.cases([case], clock.now())
+        key = ""
+        while key not in KEYS:
+            key = typer.prompt(ASKED, err=True).strip().lower()
+        if KEYS[key] == "stop":
+            break
+        if decision := KEYS[key]:
+            text = (
+                typer.prompt("The new text", default=case.one.text, err=True)
+                if decision == "edit"
+                else ""
+            )
+            mind.resolve(case.one.id, case.other.id, decision, text=text)
+            decided += 1
+    terminal_output.tell(
+        f"Decided {decided} of {len(cases)}. Each decision can be taken back: reverie undo"
+    )
+
+
+def as_json(case: Case) -> dict[str, Any]:
+    """A pair as JSON values."""
+    return {
+        **case._asdict(),
+        "one": terminal_output.as_json(case.one),
+        "other": terminal_output.as_json(case.other),
+    }

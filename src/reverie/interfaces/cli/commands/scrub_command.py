@@ -1,0 +1,149 @@
+"""`reverie scrub`: secrets that were stored before they were known as such."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reverie.core.errors import BadInput
+from reverie.interfaces.cli import terminal_output
+from reverie.interfaces.cli.cli_context import Desk, command
+from reverie.interfaces.cli.commands.remember_commands import PANEL
+
+if TYPE_CHECKING:
+    from reverie.erasure.scrub import Scrubbed
+
+SHOWN = 5  # places of one sort that are named
+FOUND = 1  # exit code: something holds a secret, still
+
+
+def register(app: typer.Typer) -> None:
+    """Put this command on the command line."""
+    command(app, "scrub", panel=PANEL, spaced=False)(scrub)
+
+
+def scrub(
+    desk: Desk,
+    text: Annotated[
+        str | None,
+        typer.Option(help="Look for this text instead; - asks for it, or reads it from stdin."),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Take out what is found, without asking.")
+    ] = False,
+    copies: Annotated[
+        bool,
+        typer.Option(
+            "--backups", help="Clean backups too; delete damaged files and versions that hold it."
+        ),
+    ] = False,
+) -> None:
+    """Find stored secrets by today's rules, in everything; with --yes, take them out for good.
+
+    Says where, what kind and how many, never the secret. Exit code 1: something still holds one.
+    """
+    texts = () if text is None else (wanted(text),)
+    with desk.mind() as mind:
+        done = mind.scrub(texts, on=desk.telling)
+        if (done.finds or done.unreached or (copies and done.copies)) and (
+            yes or agreed(desk, done, copies)
+        ):
+            try:
+                done = mind.scrub(texts, write=True, copies=copies, on=desk.telling)
+            except KeyboardInterrupt:
+                desk.telling.rest()
+                terminal_output.note(
+                    "Stopped. What was taken out stays out; run the same command again to go on."
+                )
+                raise
+    desk.telling.rest()
+    if desk.json:
+        terminal_output.document(as_json(done))
+    else:
+        report(done, copies)
+    if done.holds:
+        raise typer.Exit(FOUND)
+
+
+def wanted(text: str) -> str:
+    """The text to look for: as given, or typed unseen, or the first line of stdin, so that no shell
+    remembers it.
+    """
+    if text != "-":
+        return text
+    if sys.stdin.isatty():
+        return str(typer.prompt("The text to scrub", hide_input=True, err=True))
+    if not (line := sys.stdin.readline().rstrip("\r\n")):
+        raise BadInput("Nothing came on stdin. Try: reverie scrub --text - < file")
+    return line
+
+
+def agreed(desk: Desk, done: "Scrubbed", copies: bool) -> bool:
+    """Whether somebody at a terminal says yes, having seen what there is; elsewhere a look stays a
+    look.
+    """
+    if desk.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    desk.telling.rest()
+    report(done, copies)
+    also = f", clean or delete {len(done.copies)} copies" if copies and done.copies else ""
+    return typer.confirm(f"Take it out for good{also}? This cannot be undone.", err=True)
+
+
+def report(done: "Scrubbed", copies: bool) -> None:
+    """What was found, by kind and by place; what still holds it, and what to do about that."""
+    if not done.finds:
+        terminal_output.tell(
+            "Nothing found." if not done.holds else "Nothing found in the memory itself."
+        )
+    for what, kinds, names in places(done):
+        told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
+        more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+        terminal_output.tell(f"{what}: {told}  ({', '.join(names[:SHOWN])}{more})")
+    if done.finds and done.written:
+        terminal_output.tell(
+            "Taken out for good. Vectors and indexes follow by themselves. Change what has leaked all the same."
+        )
+    elif done.finds:
+        terminal_output.tell("Nothing was changed. Take it out for good with: reverie scrub --yes")
+    listed(
+        "Copies that hold it" + ("" if copies else "; --backups cleans or deletes them"),
+        done.copies,
+    )
+    listed("Your own files that hold it; Reverie leaves them alone", done.yours)
+    listed(
+        "Being read or written by another process just now; run the same again when it is done",
+        done.unreached,
+    )
+
+
+def places(done: "Scrubbed") -> Iterable[tuple[str, dict[str, int], list[str]]]:
+    """What was found, by sort of place: kinds with their number, and the names of the places."""
+    for what in dict.fromkeys(find.what for find in done.finds):
+        some = [find for find in done.finds if find.what == what]
+        kinds = Counter[str]()
+        for find in some:
+            kinds[find.kind] += find.times
+        yield what, dict(sorted(kinds.items())), list(dict.fromkeys(find.name for find in some))
+
+
+def listed(why: str, paths: Iterable[Path]) -> None:
+    """Paths under a line that says what they are."""
+    rows = list(paths)
+    if rows:
+        terminal_output.note(f"{why}:")
+    for path in rows:
+        terminal_output.note(f"  {path}")
+
+
+def as_json(done: "Scrubbed") -> dict[str, object]:
+    """The same as JSON values."""
+    return {
+        "found": [find._asdict() for find in done.finds],
+        "kinds": done.kinds,
+        "written": done.written,
+        **{name: list(map(str, getattr(done, name))) for name in ("copies", "yours", "unreached")},
+    }

@@ -1,0 +1,93 @@
+"""JSON Lines in and out: one row at a time, whole files or none."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from reverie.core.errors import BadInput
+from reverie.interfaces.cli.progress_bar import Telling
+
+Row = dict[str, Any]
+R = TypeVar("R")
+
+
+def told(rows: Iterable[R], telling: Telling, stage: str, total: int | None) -> Iterator[R]:
+    """The same rows; progress is told of every hundredth."""
+    for count, row in enumerate(rows, start=1):
+        if count % 100 == 0:
+            telling(stage, min(count, total) if total else count, total)
+        yield row
+    telling.rest()
+
+
+def dumped(row: Row) -> str:
+    """A row as a line."""
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def to_stdout(rows: Iterable[Row]) -> None:
+    """Every row on stdout."""
+    for row in rows:
+        sys.stdout.write(dumped(row))
+
+
+def to_file(path: Path, rows: Iterable[Row]) -> int:
+    """Every row into a file that appears complete or not at all. Returns how many."""
+    if not path.parent.is_dir():
+        raise BadInput(f"There is no folder {path.parent}")
+    half = path.with_name(f".{path.name}.{os.getpid()}.part")
+    count = 0
+    try:
+        with os.fdopen(
+            os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+        ) as file:
+            for row in rows:
+                file.write(dumped(row))
+                count += 1
+            file.flush()
+            os.fsync(file.fileno())
+        half.replace(path)
+    finally:
+        half.unlink(missing_ok=True)
+    return count
+
+
+def from_file(path: Path, skip_bad: bool = False) -> Iterator[Row | BadInput]:
+    """The rows of a file; what is no row is an error that names its line: raised, or given in its
+    place.
+    """
+    if str(path) == "-":
+        yield from parsed(sys.stdin.buffer, skip_bad)
+        return
+    with path.open("rb") as file:
+        yield from parsed(file, skip_bad)
+
+
+def parsed(lines: Iterable[bytes], skip_bad: bool = False) -> Iterator[Row | BadInput]:
+    """Rows from lines."""
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield row_of(line, number)
+        except BadInput as err:
+            if not skip_bad:
+                raise
+            yield err
+
+
+def row_of(line: bytes, number: int) -> Row:
+    """The row that a line holds."""
+    try:
+        row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+    except (UnicodeDecodeError, ValueError, RecursionError) as err:
+        what = getattr(err, "msg", "nested too deeply" if isinstance(err, RecursionError) else err)
+        raise BadInput(
+            f"line {number} is not JSON ({what}). `reverie export` writes what fits"
+        ) from err
+    if not isinstance(row, dict):
+        raise BadInput(f"line {number} is not a JSON object")
+    return row

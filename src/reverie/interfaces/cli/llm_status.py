@@ -1,0 +1,117 @@
+"""The language model on a terminal: which one, what it took today, how its calls ended, whether it
+rests.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from reverie import Mind
+from reverie.core import clock
+from reverie.interfaces.cli import terminal_output
+from reverie.interfaces.cli.cli_context import Desk
+
+if TYPE_CHECKING:
+    from reverie.llm.language_model import Llm
+
+NONE = (
+    "No language model is configured; everything works without one. To use one, set llm in config.toml, for "
+    'instance llm = "anthropic:claude-haiku-4-5", and its key in REVERIE_LLM_KEY.'
+)
+OFFLINE = "offline = true: no connection is opened, so the language model is not asked."
+
+
+def shown(desk: Desk, check: bool) -> None:
+    """Show how things stand; with `check`, ask the model something small first."""
+    with desk.mind() as mind:
+        asked = checked(mind) if check else {}
+        values = {**status(mind), **({"check": asked} if check else {})}
+    if desk.json:
+        terminal_output.document(values)
+    else:
+        page(values, bool(desk.settings.llm))
+    if check and asked.get("outcome") != "ok":
+        raise typer.Exit(1)
+
+
+def checked(mind: Mind) -> dict[str, Any]:
+    """What became of a small question."""
+    if mind.llm is None:
+        return {"outcome": "", "why": "there is no model to ask"}
+    from reverie.llm.language_model import Request
+    from reverie.llm.prompt_format import RULES, fenced, the_object
+
+    question = Request(
+        "check", f'Form: {{"ready": true}}. {RULES}', fenced([{"ready": True}]), most=200
+    )
+    answer = mind.llm.ask(
+        question, lambda text: the_object(text, "ready"), space="me", checking=True
+    )
+    return {"outcome": answer.outcome, "why": answer.why}
+
+
+def status(mind: Mind) -> dict[str, Any]:
+    """How things stand with the model, as JSON values."""
+    if mind.llm is None:
+        return {"model": ""}
+    day, limits = mind.llm.day(), mind.llm.limits
+    return {
+        "model": mind.llm.name,
+        "date": day.date,
+        "tokens_in": day.tokens_in,
+        "tokens_out": day.tokens_out,
+        "tokens_per_day": limits.tokens,
+        "dollars": day.dollars,
+        "dollars_per_day": limits.dollars,
+        "unpriced": day.unpriced,
+        "outcomes": {task: dict(outcomes) for task, outcomes in day.outcomes.items()},
+        "rests_for": max(0.0, day.rest_until - clock.now()),
+        "why": day.why,
+    }
+
+
+def line(model: Llm | None, configured: str) -> str:
+    """The model in one line, for `reverie status`."""
+    if model is None:
+        return f"{configured}: not asked, because offline" if configured else "none"
+    day = model.day()
+    spent = day.tokens_in + day.tokens_out
+    rests = f"; rests: {day.why}" if day.rest_until > clock.now() else ""
+    return f"{model.name}: {spent:,} tokens today{f', ${day.dollars:.2f}' if day.dollars else ''}{rests}"
+
+
+def page(v: dict[str, Any], configured: bool) -> None:
+    """The status for people."""
+    from reverie.injection.candidate_judge import OUTCOMES as ON_TURNS
+    from reverie.interfaces.cli import memory_view
+    from reverie.llm.language_model import OUTCOMES
+
+    if not v["model"]:
+        terminal_output.tell(OFFLINE if configured else NONE)
+        return
+    of_tokens = f" of {v['tokens_per_day']:,}" if v["tokens_per_day"] else ", no limit"
+    of_dollars = f" of ${v['dollars_per_day']:.2f}" if v["dollars_per_day"] else ", no limit"
+    unknown = (
+        f"; {v['unpriced']} calls without a known price (llm_price_in, llm_price_out)"
+        if v["unpriced"]
+        else ""
+    )
+    check = v.get("check", {})
+    memory_view.facts(
+        {
+            "model": v["model"],
+            "day": f"{v['date']} (UTC)",
+            "tokens": f"{v['tokens_in'] + v['tokens_out']:,}{of_tokens} ({v['tokens_in']:,} in, {v['tokens_out']:,} out)",
+            "cost": f"${v['dollars']:.4f}{of_dollars}{unknown}",
+            "rests": f"for {v['rests_for']:.0f} s: {v['why']}" if v["rests_for"] else "",
+            "check": " ".join(filter(None, (check.get("outcome"), check.get("why")))),
+        }
+    )
+    meaning = {**OUTCOMES, **ON_TURNS}
+    for task, outcomes in sorted(v["outcomes"].items()):
+        terminal_output.tell()
+        memory_view.counted(
+            {f"{outcome}: {meaning.get(outcome, '')}": n for outcome, n in outcomes.items()}, task
+        )

@@ -1,0 +1,33 @@
+"""What the mirror and shared files leave to a person: pages out of step, files that wait."""
+
+from pathlib import Path
+
+from reverie import Mind
+
+
+def not_in_step(mind: Mind, space: str | None = None) -> dict[str, str]:
+    """The shared files of a space, or of all, that are left alone just now, and why: for `share`,
+    `settle`, `status` and `doctor`.
+    """
+    from reverie.porting import shared_files
+
+    return {
+        share.path: why
+        for share, why in shared_files.stuck(mind.store)
+        if space in (None, share.space)
+    }
+
+
+def waiting(mind: Mind) -> list[str]:
+    """The questions that wait, for `review` and `stats`."""
+    from reverie.mirror.mirror_sync import questions
+
+    return [question(one.path, one.gone, one.of) for one in questions(mind.settings, mind.store)]
+
+
+def question(path: Path, gone: int, of: int) -> str:
+    """What waits for an answer, and how to give it."""
+    return (
+        f"{path}: {gone:,} of {of:,} lines are gone. Nothing is forgotten yet: "
+        "reverie mirror --yes forgets them, reverie mirror --no writes them anew"
+    )

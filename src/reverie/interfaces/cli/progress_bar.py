@@ -1,0 +1,84 @@
+"""A bar on stderr for what takes longer than a moment. It vanishes when the work is done.
+
+Nothing is drawn where nobody looks (stderr is no terminal): there, a stage that is still at work
+after a second is named once, so that a log says what took so long.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Self
+
+from reverie.core import clock
+from reverie.interfaces.cli.terminal_output import note, terminal
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+PATIENCE = 0.4  # seconds of work that need no bar
+
+
+class Telling:
+    """Call it with (stage, done, total or None); `rest` clears the bar before
+    something is printed.
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._stage, self._since, self._task = "", 0.0, 0
+        self._bar: Progress | None = None
+        self._named = False
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        """So much of this stage is done."""
+        if stage != self._stage:
+            self.rest()
+            self._stage, self._since = stage, clock.ticks()
+        # a stage that cannot tell how far it is: say so at once
+        fetching = total is None and done == 0
+        if self._quiet or not (fetching or clock.ticks() - self._since > PATIENCE):
+            return
+        if sys.stderr.isatty():
+            self._draw(stage, done, total)
+        elif not self._named:
+            self._named = True
+            note(f"{stage} …")
+
+    def _draw(self, stage: str, done: int, total: int | None) -> None:
+        if self._bar is None:
+            self._bar = bar(in_bytes=bool(total and total > 1_000_000))
+            self._task = self._bar.add_task(stage, total=total)
+            self._bar.start()
+        self._bar.update(self._task, completed=done, total=total)  # type: ignore[arg-type]
+
+    def rest(self) -> None:
+        """Take the bar away; the next call begins anew."""
+        if self._bar is not None:
+            self._bar.stop()
+        self._bar, self._stage, self._named = None, "", False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.rest()
+
+
+def bar(in_bytes: bool) -> Progress:
+    """How progress looks."""
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    columns: tuple[Any, ...] = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        DownloadColumn() if in_bytes else MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    return Progress(*columns, console=terminal(stderr=True), transient=True)

@@ -1,0 +1,285 @@
+"""A recorded conversation, played turn by turn through a real companion: what surfaces, why, and
+how fast.
+
+`play` yields one `Step` for each turn: each time that a host would ask its model, which is after a
+user's message and after a tool's answer. A block that comes with a turn was prepared from the turns
+before it. Where messages say when they were said, a throw-away memory's clock follows them, so that
+what was said a month ago has faded by a month.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reverie import Block, Companion, Memory, Mind
+from reverie.core import clock, config
+from reverie.core.errors import BadInput
+from reverie.interfaces.cli import replay_view, terminal_output
+from reverie.interfaces.cli.cli_context import Desk
+from reverie.interfaces.cli.throwaway_home import SPACE, Then, scratch, warm
+from reverie.porting.transcript_formats import Conversation, Message, Recording, read, uncut
+from reverie.runtime.settle import work_left
+
+ASKS = ("user", "tool")  # after these a host asks its model
+PATIENCE = 20.0  # seconds to wait for the background after a turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """How to play."""
+
+    file: Path
+    real: bool = False  # into the real memory
+    fast: bool = False  # without waiting for the background
+    keep_turns: bool | None = None  # every message as an event
+    limit: int = 0
+    quiet: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One turn, and what came of it."""
+
+    session: str
+    turn: int
+    message: Message
+    block: Block
+    at: float
+    seconds: float  # that turn() took
+    behind: int  # turns not yet prepared for when it returned
+    waiting: int  # texts without a vector when it returned
+    settled: float | None  # seconds until the background was done; None: not waited for
+    learned: tuple[Memory, ...] = ()
+
+
+@dataclass(slots=True)
+class Player:
+    """Plays conversations into a mind."""
+
+    mind: Mind
+    space: str
+    then: Then | None = None  # set where time may be turned back
+    fast: bool = False
+    keep_turns: bool = False
+    seen: int = 0  # the last event that was looked at for what was learned
+
+    def play(self, talks: Sequence[Conversation]) -> Iterator[Step]:
+        """Every turn of every conversation, in the order in which they began."""
+        for talk in sorted(
+            talks, key=lambda talk: min((m.at for m in talk.messages if m.at), default=0.0)
+        ):
+            yield from self.session(talk)
+
+    def session(self, talk: Conversation) -> Iterator[Step]:
+        """One conversation with a companion of its own."""
+        self.seen = self.mind.store.last_event()
+        with self.mind.companion(space=self.space, session=talk.session) as companion:
+            said: list[dict[str, str]] = []
+            turn = 0
+            for message in talk.messages:
+                said.append({"role": message.role, "content": message.text})
+                self.before(talk.session, message)
+                if message.role in ASKS:
+                    turn += 1
+                    yield self.step(companion, talk.session, turn, message, said)
+        if not self.fast:
+            self.mind.settle()
+
+    def before(self, session: str, message: Message) -> None:
+        """Set the clock, and keep the message if all are to be kept."""
+        if self.then is not None and message.at is not None:
+            self.then.set(message.at)
+        if self.keep_turns:
+            self.mind.remember(
+                message.text,
+                space=self.space,
+                kind="event",
+                session=session,
+                at=self.now(message),
+                speaker=message.speaker or message.role,
+            )
+
+    def now(self, message: Message) -> float:
+        """When it was said."""
+        return message.at if message.at is not None else (self.then or clock.now)()
+
+    def step(
+        self,
+        companion: Companion,
+        session: str,
+        turn: int,
+        message: Message,
+        said: list[dict[str, str]],
+    ) -> Step:
+        """One call of `turn`, timed, and the wait for the background."""
+        start = clock.ticks()
+        block = companion.turn(said)
+        took = clock.ticks() - start
+        behind, waiting = companion.behind, len(self.mind.store.waiting(1_000))
+        settled = None if self.fast else self.wait(companion)
+        return Step(
+            session=session,
+            turn=turn,
+            message=message,
+            block=block,
+            at=(self.then or clock.now)(),
+            seconds=took,
+            behind=behind,
+            waiting=waiting,
+            settled=settled,
+            learned=() if self.fast else self.learned(),
+        )
+
+    def wait(self, companion: Companion) -> float:
+        """Until the background has nothing left to do, or for PATIENCE; how long that was."""
+        start = clock.ticks()
+        companion.wait(PATIENCE)
+        while work_left(self.mind.work) and clock.ticks() - start < PATIENCE:
+            clock.sleep(0.002)
+        return clock.ticks() - start
+
+    def learned(self) -> tuple[Memory, ...]:
+        """What was learned since we looked last."""
+        events = self.mind.store.events(after=self.seen)
+        if events:
+            self.seen = events[-1].seq
+        ids = [
+            r.memory_id
+            for event in events
+            if event.verb in ("learn", "gather")
+            for r in self.mind.store.changes_of(event.seq)
+            if r.op == "add"
+        ]
+        return tuple(self.mind.get(list(dict.fromkeys(ids))))
+
+
+def command(desk: Desk, wish: Wish) -> None:
+    """`reverie replay FILE`."""
+    recording = read(content(wish.file), wish.file.stem if str(wish.file) != "-" else "stdin")
+    for remark in recording.remarks:
+        terminal_output.note(f"{wish.file}: {remark}.")
+    corpora = recording.form == "corpus" and len(recording.conversations) > 1
+    keep_turns = corpora if wish.keep_turns is None else wish.keep_turns
+    if wish.real:
+        with desk.mind() as mind:
+            warm(desk, mind)
+            shown(
+                desk,
+                wish,
+                recording,
+                Player(mind, desk.space, fast=wish.fast, keep_turns=keep_turns),
+            )
+        return
+    times = [m.at for talk in recording.conversations for m in talk.messages if m.at is not None]
+    then = Then(min(times)) if times else Then()
+    with scratch(desk, then) as mind:
+        warm(desk, mind)
+        shown(desk, wish, recording, Player(mind, desk.place or SPACE, then, wish.fast, keep_turns))
+
+
+def content(file: Path) -> bytes:
+    """The bytes of a file, or of stdin."""
+    if str(file) == "-":
+        return sys.stdin.buffer.read()
+    path = config.here() / file.expanduser()
+    if path.is_dir():
+        raise BadInput(f"{file} is a folder; give a file in it")
+    if not path.is_file():
+        raise BadInput(f"There is no file {file}")
+    return path.read_bytes()
+
+
+def said_in(file: Path) -> tuple[list[dict[str, Any]], float]:
+    """The messages of a recording, tools' among them, and when the last was said; what was left out
+    is told.
+    """
+    messages, remarks = uncut(content(file))
+    for remark in remarks:
+        terminal_output.note(f"{file}: {remark}.")
+    return messages, max(
+        (message["at"] for message in messages if "at" in message), default=clock.now()
+    )
+
+
+def shown(desk: Desk, wish: Wish, recording: Recording, player: Player) -> None:
+    """Play and show every step as it happens."""
+    start = clock.ticks()
+    steps: list[Step] = []
+    if not desk.json:
+        replay_view.opening(recording, player.keep_turns, wish)
+    for step in player.play(recording.conversations):
+        if desk.json:
+            terminal_output.document(step_json(step), line=True)
+        else:
+            replay_view.step(
+                step, new_session=not steps or steps[-1].session != step.session, quiet=wish.quiet
+            )
+        steps.append(step)
+        if len(steps) == wish.limit:
+            break
+    figures = summary(steps, clock.ticks() - start)
+    if desk.json:
+        terminal_output.document({"summary": figures}, line=True)
+    else:
+        replay_view.closing(figures)
+
+
+def step_json(step: Step) -> dict[str, Any]:
+    """A step as JSON values."""
+    return {
+        "session": step.session,
+        "turn": step.turn,
+        "role": step.message.role,
+        "speaker": step.message.speaker,
+        "text": step.message.text,
+        "at": step.at,
+        "turn_us": round(step.seconds * 1e6, 1),
+        "behind": step.behind,
+        "waiting": step.waiting,
+        "settled_ms": None if step.settled is None else round(step.settled * 1e3, 1),
+        "surfaced": [
+            {
+                "id": m.id,
+                "kind": m.kind,
+                "text": m.text,
+                "session": m.session,
+                "at": m.at,
+                "why": list(why),
+            }
+            for m, why in zip(step.block.memories, step.block.why, strict=True)
+        ],
+        "learned": [{"id": m.id, "kind": m.kind, "text": m.text} for m in step.learned],
+    }
+
+
+def summary(steps: Sequence[Step], took: float) -> dict[str, Any]:
+    """What it comes to."""
+    times = sorted(step.seconds * 1e6 for step in steps if step.turn > 1)
+    # answered by words, within a deadline
+    firsts = [step.seconds * 1e3 for step in steps if step.turn == 1]
+    waits = sorted(step.settled * 1e3 for step in steps if step.settled is not None)
+    return {
+        "turns": len(steps),
+        "sessions": len({step.session for step in steps}),
+        "surfaced": sum(1 for step in steps if step.block),
+        "memories": sum(len(step.block.ids) for step in steps),
+        "learned": sum(len(step.learned) for step in steps),
+        "turn_us_p50": quantile(times, 0.5),
+        "turn_us_p99": quantile(times, 0.99),
+        "turn_us_max": quantile(times, 1.0),
+        "first_turn_ms_max": round(max(firsts, default=0.0), 1),
+        "settle_ms_p50": quantile(waits, 0.5),
+        "settle_ms_p99": quantile(waits, 0.99),
+        "behind_max": max((step.behind for step in steps), default=0),
+        "waiting_max": max((step.waiting for step in steps), default=0),
+        "seconds": round(took, 2),
+    }
+
+
+def quantile(values: Sequence[float], q: float) -> float | None:
+    """The value that a share `q` of them does not exceed; None of nothing."""
+    return round(values[min(len(values) - 1, int(q * len(values)))], 1) if values else None

@@ -1,0 +1,101 @@
+"""What the shell offers after Tab: ids with their beginning, kinds, spaces, tags.
+
+Trouble of any kind offers nothing, and pressing Tab creates nothing.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from reverie import Mind
+from reverie.core import config
+from reverie.core.errors import ReverieError
+from reverie.core.kinds import KINDS
+from reverie.interfaces.cli.terminal_output import one_line
+
+Offer = list[tuple[str, str]]
+MOST = 50
+
+
+def given(ctx: typer.Context, name: str) -> Any:
+    """An option that stands behind the command or before it."""
+    return ctx.params.get(name) or (ctx.parent.params.get(name) if ctx.parent else None)
+
+
+@contextmanager
+def existing(ctx: typer.Context) -> Iterator[Mind | None]:
+    """The memory that the words so far speak of, if it is there: pressing Tab creates nothing."""
+    import reverie
+
+    home = given(ctx, "home")
+    settings = config.load(Path(home) if home else None, sandbox=bool(given(ctx, "sandbox")))
+    if not settings.store and not (settings.home / "reverie.db").is_file():
+        yield None
+        return
+    with reverie.open(settings=settings) as mind:
+        yield mind
+
+
+def ids(ctx: typer.Context, incomplete: str) -> Offer:
+    """The newest memories here, with what they say."""
+    return _ids(ctx, incomplete, active=True)
+
+
+def forgotten(ctx: typer.Context, incomplete: str) -> Offer:
+    """Memories that no longer count."""
+    return _ids(ctx, incomplete, active=False)
+
+
+def _ids(ctx: typer.Context, incomplete: str, *, active: bool) -> Offer:
+    try:
+        with existing(ctx) as mind:
+            found = (
+                mind.browse(space=given(ctx, "place"), active=active, limit=MOST) if mind else []
+            )
+    except (ReverieError, OSError):
+        return []
+    return [(m.id, one_line(m.title or m.text, 60)) for m in found if m.id.startswith(incomplete)]
+
+
+def spaces(ctx: typer.Context, incomplete: str) -> Offer:
+    """Spaces that hold something, and this folder's."""
+    try:
+        with existing(ctx) as mind:
+            found = dict(mind.stats().spaces) if mind else {}
+        found.setdefault(config.default_space(), 0)
+    except (ReverieError, OSError):
+        return []
+    return [
+        (space, f"{n} memories")
+        for space, n in sorted(found.items())
+        if space.startswith(incomplete)
+    ]
+
+
+def passes(incomplete: str) -> Offer:
+    """The passes of sleep."""
+    from reverie.consolidation.sleep_passes import PASSES
+
+    return [(row.name, row.meaning) for row in PASSES.values() if row.name.startswith(incomplete)]
+
+
+def kinds(incomplete: str) -> Offer:
+    """The kinds of memory."""
+    return [
+        (kind.name, kind.meaning) for kind in KINDS.values() if kind.name.startswith(incomplete)
+    ]
+
+
+def tags(ctx: typer.Context, incomplete: str) -> Offer:
+    """Tags that are in use here."""
+    try:
+        with existing(ctx) as mind:
+            found = mind.tags(given(ctx, "place")) if mind else {}
+    except (ReverieError, OSError):
+        return []
+    return [
+        (tag, f"{n} memories") for tag, n in sorted(found.items()) if tag.startswith(incomplete)
+    ]

@@ -1,0 +1,65 @@
+"""A throw-away memory: a home in a temporary folder, with the model's files of the real one."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from reverie import Mind
+from reverie.core import clock
+from reverie.core.errors import EmbedderUnavailable, ExtraMissing, ModelUnavailable
+from reverie.interfaces.cli import terminal_output
+from reverie.interfaces.cli.cli_context import Desk
+
+SPACE = "me/replay"
+
+
+@contextmanager
+def scratch(desk: Desk, now: Callable[[], float] = clock.now) -> Iterator[Mind]:
+    """An empty mind that is gone afterwards."""
+    import reverie
+
+    real = desk.settings
+    with TemporaryDirectory(prefix="reverie-", ignore_cleanup_errors=True) as folder:
+        settings = real._replace(
+            home=Path(folder), models=str(real.cache), store="", enabled=True, off=(), backups=0
+        )
+        with desk.telling, reverie.open(settings=settings, progress=desk.telling, now=now) as mind:
+            yield mind
+
+
+def warm(desk: Desk, mind: Mind) -> float | None:
+    """Load the model, fetching it if need be; the seconds that took, or None where there are only
+    words.
+    """
+    if mind.embedder is None:
+        return None
+    start = clock.ticks()
+    try:
+        mind.embedder.embed(["good morning"])
+    except (ModelUnavailable, EmbedderUnavailable, ExtraMissing) as err:
+        desk.telling.rest()
+        terminal_output.note(f"Words alone: {str(err).splitlines()[0]}")
+        mind.embedder = None
+        return None
+    desk.telling.rest()
+    return clock.ticks() - start
+
+
+class Then:
+    """A clock that is set to when something was said, and goes on from there. It never
+    goes back.
+    """
+
+    def __init__(self, at: float | None = None) -> None:
+        self._base = clock.now() if at is None else at
+        self._since = clock.ticks()
+
+    def __call__(self) -> float:
+        """Seconds since 1970, as if it were then."""
+        return self._base + clock.ticks() - self._since
+
+    def set(self, at: float) -> None:
+        """It is this moment now, unless it is later already."""
+        if at > self():
+            self._base, self._since = at, clock.ticks()

@@ -1,0 +1,259 @@
+"""`reverie tour`: the real pipeline on real input, in a throw-away home, in about a minute.
+
+It takes in the history of the repository that one stands in, listens to a sample conversation,
+replays another one of two days later on top of it, answers questions, explains one answer and
+checks the store. Nothing is canned: what is printed is what came out of it just now.
+"""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from reverie import Hit, Mind
+from reverie.core import clock, config
+from reverie.core.errors import BadInput
+from reverie.interfaces.cli import memory_view, replay_view, terminal_output
+from reverie.interfaces.cli.cli_context import Desk
+from reverie.interfaces.cli.replay_run import Player, Step, step_json, summary
+from reverie.interfaces.cli.throwaway_home import Then, scratch, warm
+from reverie.porting.transcript_formats import Conversation, read
+from reverie.runtime.settle import settled
+
+SPACE = "me/tour"
+COMMITS, FEW = 300, 5  # commits that are taken in; fewer are no history
+TWO_DAYS = 2 * 86_400.0
+FIELDS = "%x1e%h%x1f%an%x1f%at%x1f%s%x1f%b%x1f"
+QUESTIONS = (
+    "which machine do we deploy to before production?",
+    "why are amounts from the old accounting system hard to parse?",
+    "may I run a migration myself?",
+)
+
+Told = dict[str, Any]
+
+
+def tour(desk: Desk) -> None:
+    """Everything, one part after the other."""
+    begun = clock.ticks()
+    first, second = sample("session-1"), sample("session-2")
+    then = Then(clock.now() - TWO_DAYS)
+    told: Told = {}
+    with scratch(desk, then) as mind:
+        loaded = warm(desk, mind)
+        heading(desk, "A memory of its own, in a throw-away home")
+        line(
+            desk,
+            "The embedding model is ready"
+            + (f" ({loaded:.1f} s)." if loaded else ": none, words must do."),
+        )
+        told["commits"] = history(desk, mind)
+        told["embedded"] = embed(desk, mind)
+        told["learned"] = listen(desk, mind, then, first)
+        then.set(clock.now())
+        told["replay"] = again(desk, mind, then, second)
+        told["answers"] = answers(desk, mind, then)
+        told["problems"] = [problem.message for problem in mind.verify()]
+        told["memories"] = mind.stats().memories
+    told["seconds"] = round(clock.ticks() - begun, 1)
+    closing(desk, told)
+
+
+def heading(desk: Desk, text: str) -> None:
+    """The beginning of a part."""
+    if not desk.json:
+        terminal_output.show(Text(""), Text(text, style="bold"))
+
+
+def line(desk: Desk, text: str) -> None:
+    """One thing that happened."""
+    if not desk.json:
+        terminal_output.show(Text(text))
+
+
+def sample(name: str) -> Conversation:
+    """A conversation from the examples of this repository."""
+    own = Path(__file__).resolve().parents[4] / "examples"
+    for folder in (own, config.project_root(config.here()) / "examples"):
+        path = folder / f"{name}.jsonl"
+        if path.is_file():
+            return read(path.read_bytes(), name).conversations[0]
+    raise BadInput(
+        f"The sample conversation examples/{name}.jsonl is not here. It is part of Reverie's repository, not "
+        "of the installed package: run the tour in a clone of it"
+    )
+
+
+# The parts
+
+
+def history(desk: Desk, mind: Mind) -> int:
+    """This repository's commits as things that happened."""
+    heading(desk, "1. What happened here before: the history of this repository")
+    found = commits(config.here())
+    if len(found) < FEW:
+        line(
+            desk,
+            f"There is no git history to speak of here ({len(found)} commits): only the sample is taken in.",
+        )
+        return 0
+    start = clock.ticks()
+    kept = mind.remember_many(found, space=SPACE)
+    took = clock.ticks() - start
+    line(
+        desk,
+        f"{len(kept)} commits kept in {took * 1e3:,.0f} ms ({len(kept) / took:,.0f} a second), "
+        f"found by their words at once. The latest: {terminal_output.one_line(kept[0].title, 60)}",
+    )
+    return len(kept)
+
+
+def commits(folder: Path) -> list[dict[str, Any]]:
+    """The last commits of the repository that a folder belongs to, newest first; none
+    without git.
+    """
+    command = [
+        "git",
+        "-C",
+        str(folder),
+        "log",
+        f"--max-count={COMMITS}",
+        f"--format={FIELDS}",
+        "--name-only",
+        "--no-color",
+    ]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, stdin=subprocess.DEVNULL, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    if done.returncode:
+        return []
+    return [
+        commit(text)
+        for text in done.stdout.decode("utf-8", "replace").split("\x1e")
+        if text.count("\x1f") >= 5
+    ]
+
+
+def commit(text: str) -> dict[str, Any]:
+    """One commit as an event to be remembered."""
+    short, author, at, subject, body, files = text.split("\x1f", 5)
+    names = [name.strip() for name in files.splitlines() if name.strip()]
+    said = "\n\n".join(
+        part
+        for part in (
+            subject.strip(),
+            body.strip(),
+            f"Files: {', '.join(names[:20])}" if names else "",
+        )
+        if part
+    )
+    return {
+        "text": said or f"Commit {short}",
+        "title": subject.strip()[:120],
+        "kind": "event",
+        "at": float(at or 0),
+        "speaker": author,
+        "session": f"commit-{short}",
+        "files": names[:50],
+        "tags": ["commit"],
+    }
+
+
+def listen(desk: Desk, mind: Mind, then: Then, talk: Conversation) -> list[str]:
+    """The first conversation: nobody looks, the companion listens."""
+    heading(desk, "2. A working day, two days ago: Reverie listens")
+    steps = list(Player(mind, SPACE, then).play([talk]))
+    learned = [memory for step in steps for memory in step.learned]
+    figures = summary(steps, 0.0)
+    line(
+        desk,
+        f"{figures['turns']} turns, and none waited: turn() took {figures['turn_us_p50']:,.0f} µs (median). "
+        f"{len(learned)} things were worth keeping:",
+    )
+    if not desk.json:
+        memory_view.memories(learned, then(), SPACE)
+    return [memory.text for memory in learned]
+
+
+def embed(desk: Desk, mind: Mind) -> int:
+    """Give everything its vector."""
+    start = clock.ticks()
+    done = settled(lambda: mind.work, clock.new_id("settler"), desk.telling)
+    desk.telling.rest()
+    took = clock.ticks() - start
+    if done.embedded:
+        line(
+            desk,
+            f"{done.embedded} of them got their vectors in {took:.1f} s, which the background does otherwise.",
+        )
+    return done.embedded
+
+
+def again(desk: Desk, mind: Mind, then: Then, talk: Conversation) -> Told:
+    """The second conversation, on which memories surface."""
+    heading(desk, "3. Today: another session, and what pops up by itself (◀)")
+    start = clock.ticks()
+    steps: list[Step] = []
+    for step in Player(mind, SPACE, then).play([talk]):
+        if not desk.json:
+            replay_view.step(step)
+        steps.append(step)
+    figures = summary(steps, clock.ticks() - start)
+    if not desk.json:
+        replay_view.closing(figures)
+    return {"turns": [step_json(step) for step in steps], "summary": figures}
+
+
+def answers(desk: Desk, mind: Mind, now: Callable[[], float]) -> list[Told]:
+    """A few questions, and the story behind one answer."""
+    heading(desk, "4. Asked directly")
+    told, best = [], None
+    for question in (*QUESTIONS, *about_history(mind)):
+        start = clock.ticks()
+        hits = mind.recall(question, space=SPACE, limit=2)
+        took = (clock.ticks() - start) * 1e3
+        best = best or (hits[0] if hits else None)
+        told.append(
+            {"question": question, "ms": round(took, 1), "hits": [hit.memory.text for hit in hits]}
+        )
+        line(desk, f"\n$ reverie recall {question!r}   ({took:.0f} ms)")
+        if not desk.json:
+            memory_view.hits(hits, now(), SPACE)
+    explained(desk, mind, best)
+    return told
+
+
+def about_history(mind: Mind) -> list[str]:
+    """A question about the middle of this repository's history, in the words of nobody but its
+    author.
+    """
+    found = mind.browse(space=SPACE, tags=("commit",), limit=COMMITS)
+    return [found[len(found) // 2].title] if found else []
+
+
+def explained(desk: Desk, mind: Mind, hit: Hit | None) -> None:
+    """Why the first answer is believed."""
+    if hit is None or desk.json:
+        return
+    line(desk, f"\n$ reverie explain {hit.memory.id}")
+    for sentence in mind.explain(hit.memory.id).story:
+        line(desk, f"  {terminal_output.one_line(sentence)}")
+
+
+def closing(desk: Desk, told: Told) -> None:
+    """The end."""
+    if desk.json:
+        terminal_output.document(told)
+        return
+    heading(desk, "That was the tour")
+    wrong = "; ".join(told["problems"])
+    line(
+        desk,
+        f"{told['memories']} memories, {told['seconds']:.1f} s in all; verify: {wrong or 'nothing is wrong'}.",
+    )
+    line(desk, 'The home is gone again. Yours begins with: reverie remember "…"')

@@ -1,0 +1,121 @@
+"""`reverie window TRANSCRIPT`: what would leave a full context window, why, and how it looks before
+and after.
+
+Nothing is kept or changed; no memory is opened. A bar shows how the window is filled: what stays as
+it is at its beginning, what goes, what becomes a line, what stays after that.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from reverie.context_window.pruning import DOWN, START, Leaving, Plan
+from reverie.context_window.window_fitting import Fitted, Wish, fit
+from reverie.interfaces.cli import terminal_output
+from reverie.interfaces.cli.cli_context import Desk
+from reverie.interfaces.cli.replay_run import said_in
+from reverie.interfaces.cli.terminal_output import one_line
+
+WIDTH = 72  # cells of the bar
+WORDS = 60  # characters of an item that are shown
+STAYS, LINE, GOES, FREE = ("█", "green"), ("▒", "yellow"), ("░", "red"), ("·", "dim")
+
+
+def command(desk: Desk, file: Path, wish: Wish) -> None:
+    """Read, decide, show."""
+    messages, last = said_in(file)
+    fitted = fit(messages, wish, last)
+    if desk.json:
+        terminal_output.document(as_json(fitted))
+        return
+    shown(fitted.plan)
+    if fitted.trouble:
+        terminal_output.note(f"{fitted.trouble}.")
+
+
+def shown(plan: Plan) -> None:
+    """The table and the bars."""
+    if not plan.going and plan.before < START * plan.limit:
+        terminal_output.tell(
+            f"Nothing goes: {plan.before:,} tokens are below {START:.0%} of {plan.limit:,}."
+        )
+        return
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    for name, right in (
+        ("message", False),
+        ("tokens", True),
+        ("worth", True),
+        ("becomes", False),
+        ("says", False),
+    ):
+        table.add_column(
+            name, justify="right" if right else "left", no_wrap=name != "says", overflow="fold"
+        )
+    for one in plan.going:
+        table.add_row(*row(one, max(plan.worth)))
+    terminal_output.show(table, Text(""))
+    terminal_output.show(Text("before ").append(bar(parts(plan, after=False), plan)))
+    terminal_output.show(Text("after  ").append(bar(parts(plan, after=True), plan)))
+    terminal_output.tell(
+        f"{plan.before:,} tokens → {plan.after:,} of {plan.limit:,} ({DOWN:.0%} wanted), by {plan.strategy}; "
+        f"the first {plan.prefix:,} stay as they are, so the prompt cache keeps them."
+    )
+
+
+def row(one: Leaving, best: float) -> list[Text]:
+    """One line of the table."""
+    becomes = Text("a line", style=LINE[1]) if one.stub else Text("memory", style=GOES[1])
+    worth = one.worth / best if best else 0.0
+    words = Text(one_line(one.item.tool or one.item.text, WORDS)).append(
+        f"\n{one_line(one.why)}", style="dim"
+    )
+    return [Text(one.item.id), Text(f"−{one.tokens:,}"), Text(f"{worth:.0%}"), becomes, words]
+
+
+def parts(plan: Plan, *, after: bool) -> list[tuple[int, tuple[str, str]]]:
+    """Stretches of the window as (tokens, look)."""
+    if after:
+        return [(plan.after, STAYS)]
+    gone = sum(one.tokens for one in plan.going if not one.stub)
+    lines = sum(one.tokens for one in plan.going if one.stub)
+    return [(plan.prefix, STAYS), (gone, GOES), (lines, LINE), (plan.after - plan.prefix, STAYS)]
+
+
+def bar(stretches: Sequence[tuple[int, tuple[str, str]]], plan: Plan) -> Text:
+    """A bar that is as wide as the limit, or as what there was if that is more."""
+    whole = max(plan.limit, plan.before)
+    text, seen, cells = Text(), 0, 0
+    for size, (sign, style) in stretches:
+        seen += size
+        width = round(WIDTH * seen / whole) - cells
+        text.append(sign * width, style=style)
+        cells += width
+    return text.append(FREE[0] * (WIDTH - cells), style=FREE[1])
+
+
+def as_json(fitted: Fitted) -> dict[str, Any]:
+    """The plan as JSON values."""
+    plan = fitted.plan
+    return {
+        "limit": plan.limit,
+        "strategy": plan.strategy,
+        "before": plan.before,
+        "after": plan.after,
+        "prefix": plan.prefix,
+        "fits": plan.fits,
+        "trouble": plan.trouble,
+        "going": [
+            {
+                "messages": list(one.item.messages),
+                "type": one.item.type,
+                "tokens": one.tokens,
+                "worth": one.worth,
+                "why": one.why,
+                "stub": one.stub,
+            }
+            for one in plan.going
+        ],
+    }

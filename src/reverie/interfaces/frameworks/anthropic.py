@@ -1,0 +1,97 @@
+"""Anthropic's SDK: the handler of its memory tool (`memory_20250818`), whose files are memories.
+
+    client.beta.messages.tool_runner(..., tools=[MemoryTool(mind, "me/shop")])
+
+What the commands do is told in `surfaces.notebook`. An error is an answer to the model, in the
+words that it knows; what goes wrong in memory itself, such as a disk that is full, is one too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from anthropic.lib.tools import ToolError
+from anthropic.tools.memory import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool
+from anthropic.types.beta import (
+    BetaMemoryTool20250818CreateCommand,
+    BetaMemoryTool20250818DeleteCommand,
+    BetaMemoryTool20250818InsertCommand,
+    BetaMemoryTool20250818RenameCommand,
+    BetaMemoryTool20250818StrReplaceCommand,
+    BetaMemoryTool20250818ViewCommand,
+)
+
+from reverie.core.errors import ReverieError
+from reverie.interfaces.memory_folder import Notebook
+from reverie.memory.memory_validation import space_meant
+
+if TYPE_CHECKING:
+    from reverie.runtime.mind import Mind
+
+Command = (
+    BetaMemoryTool20250818ViewCommand
+    | BetaMemoryTool20250818CreateCommand
+    | BetaMemoryTool20250818StrReplaceCommand
+    | BetaMemoryTool20250818InsertCommand
+    | BetaMemoryTool20250818DeleteCommand
+    | BetaMemoryTool20250818RenameCommand
+)
+
+
+class MemoryTool(BetaAbstractMemoryTool):
+    """The files under /memories of one space. `more` is what the SDK's own tools take, such as
+    `cache_control`.
+    """
+
+    def __init__(
+        self, mind: Mind, space: str | None = None, *, session: str = "", **more: Any
+    ) -> None:
+        super().__init__(**more)
+        self.notebook = Notebook(mind, space_meant(space), session)
+
+    def execute(self, command: Command) -> str:
+        """What a command answers."""
+        return answered(self.notebook, command)
+
+    view = create = str_replace = insert = delete = rename = execute
+
+    def clear_all_memory(self) -> str:
+        """Every file is deleted; `reverie restore` brings them back."""
+        return cleared(self.notebook)
+
+
+class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
+    """The same for the SDK's async client, beside the event loop."""
+
+    def __init__(
+        self, mind: Mind, space: str | None = None, *, session: str = "", **more: Any
+    ) -> None:
+        super().__init__(**more)
+        self.notebook = Notebook(mind, space_meant(space), session)
+
+    async def execute(self, command: Command) -> str:
+        """What a command answers."""
+        return await asyncio.to_thread(answered, self.notebook, command)
+
+    view = create = str_replace = insert = delete = rename = execute
+
+    async def clear_all_memory(self) -> str:
+        """Every file is deleted; `reverie restore` brings them back."""
+        return await asyncio.to_thread(cleared, self.notebook)
+
+
+def answered(notebook: Notebook, command: Command) -> str:
+    """What a command answers; ToolError is an answer too."""
+    try:
+        return notebook.run(command.model_dump(exclude_unset=True))
+    except ReverieError as err:
+        raise ToolError(str(err)) from err
+
+
+def cleared(notebook: Notebook) -> str:
+    """Every file is deleted."""
+    try:
+        return notebook.clear()
+    except ReverieError as err:
+        raise ToolError(str(err)) from err

@@ -1,0 +1,239 @@
+"""A function that calls a model, with memory around it: what `@Beside(…)` makes of it.
+
+The messages are found by name (NAMES) or are the first argument that is neither `self` nor `cls`.
+Whatever shape the function has stays: a method, a coroutine, a generator, an async generator. A
+stream is passed on piece by piece as it comes, and what it said is learned when it ends, also where
+nobody reads it to its end.
+
+Always true: a call that memory does not understand is made as it was written, and `trouble` says
+that nothing was learned.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from functools import wraps
+from inspect import (
+    Parameter,
+    Signature,
+    isasyncgen,
+    isasyncgenfunction,
+    iscoroutine,
+    iscoroutinefunction,
+    isgenerator,
+    isgeneratorfunction,
+    signature,
+)
+from typing import TYPE_CHECKING, Any
+
+from reverie.text.host_messages import named
+
+if TYPE_CHECKING:
+    from reverie.interfaces.frameworks.agent_loop import Beside
+
+# arguments that hold the messages, whatever their place
+NAMES = (
+    "messages",
+    "input",
+    "history",
+    "conversation",
+)
+THEMSELVES = ("self", "cls")
+
+
+def around(beside: Beside, model: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function with memory, in the shape that it had."""
+    try:
+        how = signature(model)
+    except (TypeError, ValueError):  # a builtin that does not say
+        how = Signature(
+            [Parameter("given", Parameter.VAR_POSITIONAL), Parameter("more", Parameter.VAR_KEYWORD)]
+        )
+    for fits, shape in (
+        (iscoroutinefunction, awaited),
+        (isasyncgenfunction, streamed_later),
+        (isgeneratorfunction, streamed),
+    ):
+        if fits(model):
+            return shape(beside, model, how)
+    return called(beside, model, how)
+
+
+def called(beside: Beside, model: Callable[..., Any], how: Signature) -> Callable[..., Any]:
+    """A plain function; it may return a coroutine or a stream all the same."""
+
+    @wraps(model)
+    def call(*given: Any, **more: Any) -> Any:
+        messages, given, more = prepared(beside, how, given, more)
+        answer = model(*given, **more)
+        if messages is None:
+            return answer
+        if iscoroutine(answer):
+            return finished(beside, messages, answer)
+        if (stream := flowing(beside, messages, answer)) is not None:
+            return stream
+        beside.after(messages, answer)
+        return answer
+
+    return call
+
+
+def awaited(beside: Beside, model: Callable[..., Any], how: Signature) -> Callable[..., Any]:
+    """A coroutine."""
+
+    @wraps(model)
+    async def call(*given: Any, **more: Any) -> Any:
+        messages, given, more = await asyncio.to_thread(prepared, beside, how, given, more)
+        answer = await model(*given, **more)
+        return answer if messages is None else await learned(beside, messages, answer)
+
+    return call
+
+
+def streamed(beside: Beside, model: Callable[..., Any], how: Signature) -> Callable[..., Any]:
+    """A generator."""
+
+    @wraps(model)
+    def call(*given: Any, **more: Any) -> Generator[Any, Any, Any]:
+        messages, given, more = prepared(beside, how, given, more)
+        return (yield from passed_on(beside, messages, model(*given, **more)))
+
+    return call
+
+
+def streamed_later(beside: Beside, model: Callable[..., Any], how: Signature) -> Callable[..., Any]:
+    """An async generator."""
+
+    @wraps(model)
+    async def call(*given: Any, **more: Any) -> AsyncIterator[Any]:
+        messages, given, more = await asyncio.to_thread(prepared, beside, how, given, more)
+        stream = passed_on_later(beside, messages, model(*given, **more))
+        try:
+            async for piece in stream:
+                yield piece
+        finally:
+            await stream.aclose()
+
+    return call
+
+
+def prepared(
+    beside: Beside, how: Signature, given: tuple[Any, ...], more: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """(the messages, and the arguments of the call with memory); None for the messages where there
+    are none.
+    """
+
+    def found() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        place = place_of(how, given, more)
+        if place is None:
+            beside.unread("No argument of this call holds messages")
+            return None, given, more
+        if isinstance(place, str):
+            return more[place], given, {**more, place: beside.before(more[place])}
+        return (
+            given[place],
+            (*given[:place], beside.before(given[place]), *given[place + 1 :]),
+            more,
+        )
+
+    return beside.spared((None, given, more), found)
+
+
+def place_of(how: Signature, given: Sequence[Any], more: Mapping[str, Any]) -> str | int | None:
+    """Which argument of a call holds the messages: its name, or its place among those
+    without one.
+    """
+    if (name := next((name for name in NAMES if name in more), None)) is not None:
+        return name
+    names = list(how.parameters)
+    if (
+        place := next(
+            (place for place, name in enumerate(names[: len(given)]) if name in NAMES), None
+        )
+    ) is not None:
+        return place
+    first = next((name for name in names if name not in THEMSELVES), None)
+    if first is None or first in more:
+        return first
+    return place if (place := names.index(first)) < len(given) else None
+
+
+async def learned(beside: Beside, messages: Any, answer: Any) -> Any:
+    """The answer, which is learned from, beside the event loop."""
+    if (stream := flowing(beside, messages, answer)) is not None:
+        return stream
+    await asyncio.to_thread(beside.after, messages, answer)
+    return answer
+
+
+async def finished(beside: Beside, messages: Any, answer: Coroutine[Any, Any, Any]) -> Any:
+    """What a coroutine answers, learned from."""
+    return await learned(beside, messages, await answer)
+
+
+def flowing(beside: Beside, messages: Any, answer: Any) -> Any:
+    """An answer that comes piece by piece, as one that is learned from; None of one that is there
+    already.
+    """
+    if isasyncgen(answer):
+        return passed_on_later(beside, messages, answer)
+    return passed_on(beside, messages, answer) if isgenerator(answer) else None
+
+
+def passed_on(
+    beside: Beside, messages: Any, stream: Generator[Any, Any, Any]
+) -> Generator[Any, Any, Any]:
+    """A stream as it comes, and what it returns; what it said is learned at its end."""
+    pieces: list[Any] = []
+    sent = None
+    try:
+        while True:
+            try:
+                piece = stream.send(sent)
+            except StopIteration as end:
+                return end.value
+            pieces.append(piece)
+            sent = yield piece
+    finally:
+        stream.close()
+        beside.heard(messages, pieces)
+
+
+async def passed_on_later(beside: Beside, messages: Any, stream: Any) -> Any:
+    """The same of an async stream."""
+    pieces: list[Any] = []
+    try:
+        async for piece in stream:
+            pieces.append(piece)
+            yield piece
+    finally:
+        await stream.aclose()
+        await asyncio.to_thread(beside.heard, messages, pieces)
+
+
+def text_in(pieces: Iterable[Any]) -> str:
+    """What a stream said: texts, or events of OpenAI's (chat, responses) and Anthropic's SDK."""
+    return "".join(map(piece_text, pieces))
+
+
+def piece_text(piece: Any) -> str:
+    """The text of one piece of a stream; "" where it has none."""
+    if isinstance(piece, str):
+        return piece
+    choices: Sequence[Any] = named(piece, "choices") or ()
+    delta = named(choices[0], "delta") if choices else named(piece, "delta")
+    kind = named(piece, "type")
+    if isinstance(delta, str):
+        return delta if kind in (None, "response.output_text.delta") else ""
+    text = named(delta, "content") if choices else named(delta, "text")
+    return text if isinstance(text, str) else ""

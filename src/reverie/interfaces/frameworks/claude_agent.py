@@ -1,0 +1,140 @@
+"""Claude Agent SDK: hooks in the agent's own process.
+
+    with SessionMemory(mind, "me/shop") as memory:
+        options = ClaudeAgentOptions(hooks=memory.hooks())
+
+    prompt          what comes up by itself is added to it
+    before a tool   what is known of such a call: what must never be done, corrections
+    after a tool    it is recorded; after a failure, what once mended it is added
+    end of a turn   the answer is kept and learned from
+    compaction      extraction does not wait for it; what was given and taught is said again with the next hook
+                    that can carry it, for the SDK has no hook for a session's beginning, nor for the end of either
+
+One object serves all sessions of a process. No hook decides anything about a tool, none fails: in
+any trouble it answers `{}`. For Claude Code itself there is `reverie install claude-code`; do not
+use both in one session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from claude_agent_sdk import HookContext, HookMatcher
+from claude_agent_sdk.types import HookCallback, HookEvent, HookInput, HookJSONOutput
+
+from reverie.interfaces.frameworks.agent_loop import Beside, Conversations
+from reverie.interfaces.hooks.host_adapters import CARRIES, milliseconds
+
+if TYPE_CHECKING:
+    from reverie.runtime.mind import Mind
+
+SECONDS = 2.0  # until a hook goes without; they take milliseconds
+
+
+class SessionMemory(Conversations):
+    """Memory beside the sessions of an agent. Use it as a context manager, or call `close`."""
+
+    late = ""  # the last hook that was not waited for
+
+    def __init__(self, mind: Mind, space: str | None = None) -> None:
+        super().__init__(mind, space)
+        # sessions whose context is about to lose what it was given
+        self._shortened: set[str] = set()
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong last, in one line; empty when all is well."""
+        return super().trouble or self.late
+
+    def hooks(self) -> dict[HookEvent, list[HookMatcher]]:
+        """For `ClaudeAgentOptions.hooks`; put those of your own beside them."""
+        return {event: [HookMatcher(hooks=[self._hook(answer)])] for event, answer in HOOKS.items()}
+
+    def _hook(self, answer: Callable[[Beside, Mapping[str, Any]], str]) -> HookCallback:
+        async def hook(
+            given: HookInput, _tool_use_id: str | None, _context: HookContext
+        ) -> HookJSONOutput:
+            event, text = given["hook_event_name"], ""
+            try:
+                text = await asyncio.wait_for(
+                    asyncio.to_thread(self._answer, answer, dict(given)), SECONDS
+                )
+            except TimeoutError:
+                self.late = f"{event} took too long"
+            said = {"hookEventName": event, "additionalContext": text}
+            return cast(HookJSONOutput, {"hookSpecificOutput": said} if text else {})
+
+        return hook
+
+    def _answer(
+        self, answer: Callable[[Beside, Mapping[str, Any]], str], given: Mapping[str, Any]
+    ) -> str:
+        session = str(given.get("session_id", ""))
+        beside, event = self.of(session), given["hook_event_name"]
+        again = ""
+        if event in CARRIES and session in self._shortened:
+            self._shortened.discard(session)
+            again = beside.again()
+        elif event == "PreCompact":
+            self._shortened.add(session)
+        told = beside.spared("", lambda: answer(beside, given))
+        return "\n\n".join(text for text in (again, told) if text)
+
+
+def prompted(beside: Beside, given: Mapping[str, Any]) -> str:
+    """The user asked."""
+    return beside.turn([{"role": "user", "content": given["prompt"]}]).text
+
+
+def before_tool(beside: Beside, given: Mapping[str, Any]) -> str:
+    """A tool is about to run."""
+    return beside.warned(given["tool_name"], given["tool_input"])
+
+
+def after_tool(beside: Beside, given: Mapping[str, Any]) -> str:
+    """A tool ran."""
+    beside.ran(
+        given["tool_name"],
+        given["tool_input"],
+        given["tool_response"],
+        duration=milliseconds(given.get("duration_ms")),
+    )
+    return ""
+
+
+def failed(beside: Beside, given: Mapping[str, Any]) -> str:
+    """A tool failed."""
+    known = beside.fixed(given["error"])
+    beside.ran(
+        given["tool_name"],
+        given["tool_input"],
+        error=given["error"],
+        duration=milliseconds(given.get("duration_ms")),
+    )
+    return known
+
+
+def answered(beside: Beside, given: Mapping[str, Any]) -> str:
+    """The turn is over."""
+    if text := given.get("last_assistant_message"):
+        beside.heed([{"role": "assistant", "content": text}])
+    return ""
+
+
+def compacts(beside: Beside, _given: Mapping[str, Any]) -> str:
+    """The context is about to be shortened."""
+    if not (beside.is_off or beside.mind.settings.is_off(beside.space)):
+        beside.mind.record("compact", space=beside.space, session=beside.session)
+    return ""
+
+
+HOOKS: dict[HookEvent, Callable[[Beside, Mapping[str, Any]], str]] = {
+    "UserPromptSubmit": prompted,
+    "PreToolUse": before_tool,
+    "PostToolUse": after_tool,
+    "PostToolUseFailure": failed,
+    "Stop": answered,
+    "PreCompact": compacts,
+}

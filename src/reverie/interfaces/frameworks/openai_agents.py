@@ -1,0 +1,219 @@
+"""OpenAI Agents SDK: memory comes up before each call of the model, runs of tools are recorded,
+history is kept.
+
+    async with AgentMemory(mind, "me/shop", session="monday") as memory: await Runner.run(agent,
+        "…", session=memory.history, hooks=memory, run_config=memory.run_config())
+
+Each of the three does its part without the others. What must be known of a tool, and what once
+mended its failure, is sent with the model's next call; a tool that has `memory.guard` among its
+`tool_input_guardrails` is warned of before it runs. Always true: what comes up is sent and not kept
+in the history, so it does not pile up; what a session drops or clears stays in the log; secrets are
+not in it.
+
+The SDK tells hooks only that a tool has ended. That it failed is known from the formatter of errors
+(for a tool with the default handler), from the trace (where tracing is on), from the default texts
+of errors, and from `async with` if the error ends the run. A handler of one's own, where tracing is
+off, makes a failure an answer like others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from inspect import isawaitable
+from json import loads
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from agents import (
+    Agent,
+    ModelResponse,
+    RunConfig,
+    RunContextWrapper,
+    RunHooks,
+    Tool,
+    ToolErrorFormatterArgs,
+    ToolGuardrailFunctionOutput,
+    ToolInputGuardrail,
+    ToolInputGuardrailData,
+    default_tool_error_function,
+    get_current_span,
+)
+from agents.run_config import CallModelData, ModelInputData
+
+from reverie.core import clock
+from reverie.interfaces.frameworks.agent_loop import Beside
+from reverie.interfaces.frameworks.openai_history import History, Item
+
+if TYPE_CHECKING:
+    from reverie.runtime.mind import Mind
+
+TIMED_OUT = "Tool '{}' timed out after {:g} seconds."  # as the SDK words it
+CUT_OFF = "The run ended before the tool did"
+ONCE = "It did not run. Call it again if it should run all the same: this is said once."
+
+
+class Call(NamedTuple):
+    """A tool that was called."""
+
+    tool: str
+    given: Any  # its arguments, by name where they are JSON
+    began: float  # on `clock.ticks`
+    error: str = ""
+
+
+class AgentMemory(RunHooks[Any]):
+    """Memory of one conversation: give it to `Runner.run` as `hooks`. Use it as a context manager,
+    or call `close`.
+    """
+
+    def __init__(self, mind: Mind, space: str | None = None, *, session: str) -> None:
+        self.beside = Beside(mind, space, session=session)
+        self.history = History(mind, session, space)
+        self.guard: ToolInputGuardrail[Any] = ToolInputGuardrail(self._guarded, "reverie")
+        self._sent: list[Item] = []  # the conversation as it was when the model was last called
+        self._running: dict[str, Call] = {}  # by the id of the call
+        self._errors: dict[str, str] = {}  # of calls that are not over
+        self._ended: list[Call] = []  # since the model was last called
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong last, in one line; empty when all is well."""
+        return self.beside.trouble or self.history.trouble
+
+    def run_config(self, config: RunConfig | None = None) -> RunConfig:
+        """The configuration with memory in it; what it has of its own, a filter or a formatter of
+        errors, stays.
+        """
+        config = config or RunConfig()
+        first, formatter = config.call_model_input_filter, config.tool_error_formatter
+
+        async def filtered(data: CallModelData[Any]) -> ModelInputData:
+            given = first(data) if first else data.model_data
+            return await self._prepared(given if isinstance(given, ModelInputData) else await given)
+
+        async def failed(args: ToolErrorFormatterArgs[Any]) -> str | None:
+            if args.error is not None:
+                self._errors[args.call_id] = told(args.error)
+            said = formatter(args) if formatter else None
+            return await said if isawaitable(said) else said
+
+        return replace(config, call_model_input_filter=filtered, tool_error_formatter=failed)
+
+    async def _prepared(self, data: ModelInputData) -> ModelInputData:
+        self._sent = list(data.input)
+        ended, self._ended = self._ended, []
+        texts = await asyncio.to_thread(self._comes_up, ended)
+        return (
+            replace(data, input=[*data.input, {"role": "user", "content": "\n\n".join(texts)}])
+            if texts
+            else data
+        )
+
+    def _comes_up(self, ended: list[Call]) -> list[str]:
+        """What the model is to know now, of the conversation and of the tools that it has just
+        called.
+        """
+        texts = [self.beside.turn(self._sent).text]
+        for call in ended:
+            texts.append(self.beside.warned(call.tool, call.given))
+            texts.append(self.beside.fixed(call.error) if call.error else "")
+        return [text for text in texts if text]
+
+    async def on_llm_end(
+        self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse
+    ) -> None:
+        """The answer is kept and learned from."""
+        said: list[Item] = self.beside.spared([], lambda: list(response.to_input_items()))
+        await asyncio.to_thread(self.beside.heed, [*self._sent, *said])
+
+    async def on_tool_start(
+        self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool
+    ) -> None:
+        """A tool is about to run."""
+        self._running[id_of(context, tool)] = Call(tool.name, given_to(context), clock.ticks())
+
+    async def on_tool_end(
+        self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool, result: object
+    ) -> None:
+        """A tool ran, or failed and its error was made an answer."""
+        id = id_of(context, tool)
+        call = self._running.pop(id, Call(tool.name, given_to(context), clock.ticks()))
+        noted = self._errors.pop(id, "")
+        error = self.beside.spared(noted, lambda: noted or error_of(tool, context, result))
+        self._record(call._replace(error=error), None if error else result)
+
+    def _record(self, call: Call, result: object = None) -> None:
+        self.beside.ran(
+            call.tool,
+            call.given,
+            result,
+            error=call.error or None,
+            duration=clock.ticks() - call.began,
+        )
+        self._ended.append(call)
+
+    def _guarded(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
+        """What must never be done is said in the place of a tool's result, once."""
+        warning = self.beside.warned(
+            data.context.tool_name, given_to(data.context), kinds=("negative",)
+        )
+        return (
+            ToolGuardrailFunctionOutput.reject_content(f"{warning}\n{ONCE}")
+            if warning
+            else ToolGuardrailFunctionOutput.allow()
+        )
+
+    async def close(self) -> None:
+        """The conversation is over."""
+        self._cut_off(None)
+        await asyncio.to_thread(self.beside.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, _type: object, err: BaseException | None, _trace: object) -> None:
+        self._cut_off(err)
+        await self.close()
+
+    def _cut_off(self, err: BaseException | None) -> None:
+        """Tools that never ended: one of them may have raised what ended the run."""
+        while self._running:
+            id, call = self._running.popitem()
+            mine = err is not None and (not self._running or call.tool in str(err))
+            error = self._errors.pop(id, "") or (
+                told(err.__cause__ or err) if err is not None and mine else CUT_OFF
+            )
+            self._record(call._replace(error=error))
+
+
+def id_of(context: RunContextWrapper[Any], tool: Tool) -> str:
+    """What tells a call from others; of a tool that is no function, its name."""
+    return str(getattr(context, "tool_call_id", None) or tool.name)
+
+
+def given_to(context: RunContextWrapper[Any]) -> Any:
+    """What a tool is called with: by name, or the text that it is if it is no JSON object."""
+    text = getattr(context, "tool_arguments", None) or ""
+    try:
+        values = loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return text
+    return values if isinstance(values, Mapping) else text
+
+
+def told(error: BaseException) -> str:
+    """An error in one line, and its notes."""
+    return f"{type(error).__name__}: {error}"
+
+
+def error_of(tool: Tool, context: RunContextWrapper[Any], result: object) -> str:
+    """Why a tool failed, as far as its trace or its answer tells; "" if it went well."""
+    span = get_current_span()
+    if span is not None and span.error:
+        why = (span.error.get("data") or {}).get("error")
+        return str(why or result or span.error["message"])
+    seconds = getattr(tool, "timeout_seconds", None)
+    texts = [default_tool_error_function(context, Exception())]
+    texts += [TIMED_OUT.format(tool.name, seconds)] if seconds is not None else []
+    return str(result) if result in texts else ""

@@ -1,0 +1,78 @@
+"""How full a conversation's context is, read from the end of the host's own file of it; hooks are
+not told.
+
+Formats are the hosts' own and may change: what cannot be read is None, and nobody relies on more.
+Claude Code writes a `usage` with each answer, Codex a `token_count` that names the window too.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+FULL = 0.8  # share of the context from which on what it holds is read for memories
+TAIL = 256_000  # bytes of the file that are looked at
+# tokens: Claude's usual context, and that of the models named […1m]
+WINDOW, WIDE = (
+    200_000,
+    1_000_000,
+)
+PARTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+
+
+def share(transcript: Path) -> float | None:
+    """Which share of the context is used, by the newest answer; None where that cannot be told."""
+    return next(
+        (found for row in rows_back(transcript) if (found := by_claude(row) or by_codex(row))), None
+    )
+
+
+def rows_back(path: Path) -> Iterator[Mapping[str, Any]]:
+    """The rows at the end of a JSONL file, newest first; a row that was cut off or is being written
+    is passed over.
+    """
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - TAIL))
+            lines = file.read().splitlines()
+    except OSError:
+        return
+    for line in reversed(lines):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, Mapping):
+            yield row
+
+
+def by_claude(row: Mapping[str, Any]) -> float | None:
+    """As Claude Code's transcripts have it; what subagents use is theirs."""
+    message = row.get("message")
+    usage = (
+        message.get("usage")
+        if isinstance(message, Mapping) and not row.get("isSidechain")
+        else None
+    )
+    if not isinstance(message, Mapping) or not isinstance(usage, Mapping):
+        return None
+    used = sum(value for name in PARTS if isinstance(value := usage.get(name), int))
+    wide = used > WINDOW or "[1m]" in str(message.get("model", ""))
+    return used / (WIDE if wide else WINDOW) or None
+
+
+def by_codex(row: Mapping[str, Any]) -> float | None:
+    """As Codex's rollout files have it."""
+    payload = row.get("payload")
+    info = (
+        payload.get("info")
+        if isinstance(payload, Mapping) and payload.get("type") == "token_count"
+        else None
+    )
+    if not isinstance(info, Mapping):
+        return None
+    last, window = info.get("last_token_usage"), info.get("model_context_window")
+    used = last.get("total_tokens") if isinstance(last, Mapping) else None
+    return (
+        used / window if isinstance(used, int) and isinstance(window, int) and window > 0 else None
+    )

@@ -1,0 +1,57 @@
+"""Which model speaks: what hooks were told of it, or what the host's own file of the conversation
+says (X37).
+
+Codex and Cursor name the model with every event, Claude Code at the beginning of a session and with
+each answer in its transcript. Who keeps something by MCP tells its own name only, so the note of
+its host's newest session in the same project is looked at. What cannot be told is "".
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from reverie.interfaces.hooks.context_usage import rows_back
+from reverie.interfaces.hooks.spool import Places, read
+
+NEWEST = 20  # notes of sessions that are looked at
+
+
+def speaking(room: Places, client: str, space: str) -> str:
+    """The model of a client's newest session in a space. Clients are named after their host:
+    "codex-mcp-client".
+    """
+    notes = [path for path in room.files("sessions") if path.endswith(".json")]
+    for path in sorted(notes, key=written, reverse=True)[:NEWEST]:
+        note = read(path) or {}
+        agent = str(note.get("agent", ""))
+        if agent and client.lower().startswith(agent) and note.get("space") == space:
+            return in_transcript(str(note.get("transcript", ""))) or str(note.get("model", ""))
+    return ""
+
+
+def written(path: str) -> float:
+    """When a file was written last; 0 if it is gone."""
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+def in_transcript(path: str) -> str:
+    """The model of the newest answer in a transcript as Claude Code writes it; what subagents say
+    is theirs.
+    """
+    for row in rows_back(Path(path)) if path else ():
+        message = row.get("message")
+        if (
+            isinstance(message, dict)
+            and not row.get("isSidechain")
+            and message.get("role") == "assistant"
+        ):
+            model = message.get("model")
+            if (
+                isinstance(model, str) and model and not model.startswith("<")
+            ):  # "<synthetic>": the host itself
+                return model
+    return ""

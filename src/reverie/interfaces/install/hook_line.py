@@ -1,0 +1,101 @@
+"""The command line that a host runs at each of its moments: how it is written, and how ours is told
+from others'.
+
+A command is ours only if Reverie would write it so, to the letter, on this machine or from another
+installation: `read` takes a line apart and puts it together again, and what does not come out the
+same is somebody else's. That a line mentions `reverie-hook` means nothing: people log our hooks,
+slow them down, count them.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from reverie.interfaces import hooks
+from reverie.interfaces.hooks.host_adapters import HOSTS
+
+BY_NAME = ("reverie-hook",)  # as the plugin names the hook, and who wires it by hand
+FLAGS = ("-I", "-S")  # hooks/run.py says why
+LAUNCHER = re.compile(r"reverie[/\\](?:interfaces|surfaces)[/\\]hooks[/\\]run\.py\Z")
+# whatever happens, also while Reverie is being upgraded, it ends with 0
+SILENT = " 2>/dev/null || true"
+WINDOWS_SILENT = " || exit 0"
+
+
+class Hook(NamedTuple):
+    """A command line of ours, taken apart."""
+
+    program: tuple[str, ...]  # the interpreter, its flags and our launcher; or BY_NAME
+    host: str
+    home: str = ""  # the REVERIE_HOME that it sets; "": none
+    windows: bool = False  # written for cmd.exe
+
+    @property
+    def line(self) -> str:
+        """As a host's settings hold it."""
+        words = [*self.program, self.host]
+        if self.windows:
+            return subprocess.list2cmdline(words) + WINDOWS_SILENT
+        home = f"REVERIE_HOME={shlex.quote(self.home)} " if self.home else ""
+        return f"{home}{shlex.join(words)}{SILENT}"
+
+
+def ours() -> tuple[str, ...]:
+    """What this installation starts a hook with."""
+    return (sys.executable, *FLAGS, launcher())
+
+
+def launcher() -> str:
+    """The file that a hook starts with."""
+    return str(Path(hooks.__path__[0]).absolute() / "run.py")
+
+
+def read(line: str) -> Hook | None:
+    """A line that Reverie wrote, taken apart; None for everybody else's."""
+    return next(
+        (
+            hook
+            for hook in (posix(line), windows(line))
+            if hook and fits(hook) and hook.line == line
+        ),
+        None,
+    )
+
+
+def fits(hook: Hook) -> bool:
+    """Whether a hook starts what ours do."""
+    if hook.host not in HOSTS:
+        return False
+    known = (
+        len(hook.program) == 4
+        and hook.program[1:3] == FLAGS
+        and LAUNCHER.search(hook.program[3]) is not None
+    )
+    return known or hook.program == BY_NAME
+
+
+def posix(line: str) -> Hook | None:
+    """A line for a shell, whoever wrote it."""
+    try:
+        words = shlex.split(line.removesuffix(SILENT))
+    except ValueError:
+        return None
+    if len(words) < 2:
+        return None
+    name, equals, home = words[0].partition("=")
+    moved = equals and name == "REVERIE_HOME"
+    return Hook(tuple(words[1:-1] if moved else words[:-1]), words[-1], home if moved else "")
+
+
+def windows(line: str) -> Hook | None:
+    """A line for cmd.exe, whoever wrote it: words without spaces, or in quotes."""
+    words = [
+        quoted or bare
+        for quoted, bare in re.findall(r'"([^"]*)"|(\S+)', line.removesuffix(WINDOWS_SILENT))
+    ]
+    return Hook(tuple(words[:-1]), words[-1], windows=True) if len(words) > 1 else None

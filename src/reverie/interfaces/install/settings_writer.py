@@ -1,0 +1,233 @@
+"""Writing hosts' settings, and how to bring back what was there before.
+
+For each file that we wired, `<home>/installed/<host>.json` (0600) keeps the hash of ours and the
+cuts that take ours out again: never the file's text, which is full of other programs' keys and
+tokens. Unwiring makes these cuts if the file is still as we left it; else only our entries are
+taken out of what it is now. Folders and files that were not there before are gone afterwards, if
+nothing else came into them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from difflib import unified_diff
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from reverie.core.errors import BadInput, Conflict
+from reverie.interfaces.install.json_edit import BOM, taken_back, veiled
+from reverie.interfaces.install.settings_targets import Target
+from reverie.privacy import redact
+
+UNCHANGED = ("{}", "")  # what is left of a file of ours that nobody else has written into
+
+
+class Edit(NamedTuple):
+    """A file as it is and as it is to be; None: it is not there."""
+
+    path: Path
+    before: str | None
+    after: str | None
+    row: dict[str, Any] | None = None  # what the ledger is to know of it
+
+    @property
+    def diff(self) -> str:
+        """What changes, as a unified diff, without what stands next to it and is none of ours."""
+        veil = str if self.path.suffix == ".toml" else veiled
+        one, other = (
+            veil(text).splitlines() if text is not None else []
+            for text in (self.before, self.after)
+        )
+        return redact(
+            "\n".join(unified_diff(one, other, str(self.path), str(self.path), lineterm=""))
+        )[0]
+
+
+class Ledger:
+    """What was wired into one host from one home."""
+
+    def __init__(self, home: Path, host: str) -> None:
+        self.path = home / "installed" / f"{host}.json"
+
+    def wiring(self, targets: Sequence[Target]) -> list[Edit]:
+        """What wiring would alter; empty where all is as it should be."""
+        known = self.known()
+        return writable(
+            edit for target in targets if (edit := wired(target, known.get(str(target.path))))
+        )
+
+    def unwiring(self, targets: Sequence[Target]) -> list[Edit]:
+        """What unwiring would alter."""
+        known = self.known()
+        edits = [unwired(target, known.get(str(target.path))) for target in targets]
+        return writable(edit for edit in edits if edit.before != edit.after)
+
+    def wire(self, edits: Sequence[Edit]) -> None:
+        """Write the files, and first of all how to bring back what was there before."""
+        known = self.known()
+        for edit in edits:
+            folders = known.get(str(edit.path), {}).get("folders", [])
+            known[str(edit.path)] = {
+                **(edit.row or {}),
+                "folders": folders + missing(edit.path.parent),
+            }
+        self._keep(known)
+        for edit in edits:
+            put(edit)
+
+    def unwire(self, edits: Sequence[Edit]) -> None:
+        """Write the files, and forget what was there before."""
+        known = self.known()
+        for edit in edits:
+            put(edit)
+            for folder in known.pop(str(edit.path), {}).get("folders", []):
+                with suppress(OSError):
+                    Path(folder).rmdir()
+        self._keep(known)
+
+    def known(self) -> dict[str, dict[str, Any]]:
+        """What was wired, by path. What is not as `wire` writes it is as if it were not there."""
+        try:
+            found = json.loads(self.path.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        rows = found.items() if isinstance(found, dict) else ()
+        return {path: row for path, row in rows if sound(row)}
+
+    def _keep(self, known: dict[str, dict[str, Any]]) -> None:
+        if known:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write(self.path, json.dumps(known, indent=1), 0o600)
+            return
+        with suppress(OSError):
+            self.path.unlink()
+            self.path.parent.rmdir()
+
+
+def sound(row: Any) -> bool:
+    """Whether a row of the ledger is as `wire` writes it."""
+    if (
+        not isinstance(row, dict)
+        or not isinstance(row.get("after"), str)
+        or not isinstance(row.get("new"), bool)
+    ):
+        return False
+    texts = [row.get("made"), row.get("folders")]
+    cuts = row.get("undo")
+    return (
+        all(isinstance(one, list) and all(isinstance(text, str) for text in one) for one in texts)
+        and isinstance(cuts, list)
+        and all(isinstance(cut, list) and list(map(type, cut)) == [int, int, str] for cut in cuts)
+    )
+
+
+def wired(target: Target, row: dict[str, Any] | None) -> Edit | None:
+    """A file with our entries; None if it has them."""
+    before = text_of(target.path)
+    untouched = row is not None and before is not None and row["after"] == digest(before)
+    try:
+        done = target.put(before or "")
+        if done.text == before:
+            return None
+        if row is not None and before is not None and untouched:
+            done = target.put(taken_back(before, row["undo"]))
+    except BadInput as err:
+        raise BadInput(f"{target.path}: {err}") from err
+    try:
+        after = digest(done.text)
+    except UnicodeEncodeError as err:
+        raise BadInput(
+            f"{target.path} is UTF-8, and the name of a folder of ours is not. Set REVERIE_HOME, or move "
+            "Reverie, to a folder whose name is"
+        ) from err
+    new = before is None or (untouched and row is not None and row["new"])
+    made = done.made if row is None or untouched else {*done.made, *row["made"]}
+    return Edit(
+        target.path,
+        before,
+        done.text,
+        {"after": after, "new": new, "undo": done.undo, "made": sorted(made)},
+    )
+
+
+def unwired(target: Target, row: dict[str, Any] | None) -> Edit:
+    """A file as it was before ours, or, if it was altered since, without ours."""
+    now = text_of(target.path)
+    if now is None:
+        return Edit(target.path, None, None)
+    if row is not None and row["after"] == digest(now):
+        return Edit(target.path, now, None if row["new"] else taken_back(now, row["undo"]))
+    try:
+        left = target.drop(now, None if row is None else row["made"])
+    except BadInput as err:
+        raise BadInput(f"{target.path}: {err}") from err
+    ours = row is not None and row["new"] and left != now
+    return Edit(
+        target.path, now, None if ours and left.strip().removeprefix(BOM) in UNCHANGED else left
+    )
+
+
+def writable(edits: Iterable[Edit]) -> list[Edit]:
+    """These edits; BadInput if a file is write-protected: somebody meant it to stay as it is."""
+    found = list(edits)
+    for edit in found:
+        if edit.path.exists() and not edit.path.stat().st_mode & 0o222:
+            raise BadInput(
+                f"{edit.path} is write-protected, and is left as it is. Allow it (chmod u+w), or wire "
+                "Reverie by hand: reverie install HOST --print"
+            )
+    return found
+
+
+def missing(folder: Path) -> list[str]:
+    """Which folders have to be made for this one, the innermost first."""
+    return [str(one) for one in (folder, *folder.parents) if not one.exists()]
+
+
+def put(edit: Edit) -> None:
+    """Write or remove a file, unless somebody has altered it since it was looked at. Through links,
+    with its mode.
+    """
+    path = edit.path.resolve()
+    if text_of(path) != edit.before:
+        raise Conflict(f"{path} was altered meanwhile, and is left as it is. Run the command again")
+    if edit.after is None:
+        path.unlink()
+        return
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write(path, edit.after, path.stat().st_mode & 0o777 if path.exists() else 0o644)
+
+
+def write(path: Path, text: str, mode: int) -> None:
+    """A file, whole or not at all, never to be read by more people than in the end."""
+    half = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        number = os.open(half, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        with os.fdopen(number, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        half.chmod(mode)
+        half.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            half.unlink()
+        raise
+
+
+def text_of(path: Path) -> str | None:
+    """A file's text as it is, line ends and byte order mark too; None if there is none."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as err:
+        raise BadInput(f"{path} is no UTF-8 text; it is left as it is") from err
+
+
+def digest(text: str) -> str:
+    """What tells one text from another."""
+    return sha256(text.encode("utf-8")).hexdigest()

@@ -1,0 +1,77 @@
+"""The tool set `anthropic`: one tool, `memory`, with the commands of Anthropic's memory tool
+(`memory_20250818`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from mcp.server.mcpserver import Context
+from pydantic import Field
+
+from reverie.interfaces.mcp.tool_context import Room
+from reverie.interfaces.mcp.tool_definition import DOES_ALL, Tool
+from reverie.interfaces.memory_folder import Notebook
+
+
+class Anthropic:
+    """One tool over one room."""
+
+    def __init__(self, room: Room) -> None:
+        self.room = room
+
+    def tools(self) -> list[Tool]:
+        """The one."""
+        return [Tool(self.memory, "memory", "Memory", DOES_ALL, always=True, structured=False)]
+
+    def memory(
+        self,
+        *,
+        command: Literal["view", "create", "str_replace", "insert", "delete", "rename"],
+        path: Annotated[
+            str | None, Field(description="A path under /memories; for all commands but rename.")
+        ] = None,
+        view_range: Annotated[
+            Sequence[int] | None, Field(description="view: from line to line, -1: the end.")
+        ] = None,
+        file_text: Annotated[str | None, Field(description="create: the whole file.")] = None,
+        old_str: Annotated[
+            str | None, Field(description="str_replace: what stands there exactly once.")
+        ] = None,
+        new_str: Annotated[
+            str | None, Field(description="str_replace: what takes its place.")
+        ] = None,
+        insert_line: Annotated[
+            int | None, Field(description="insert: after this line; 0 is the beginning.")
+        ] = None,
+        insert_text: Annotated[str | None, Field(description="insert: the lines.")] = None,
+        old_path: Annotated[str | None, Field(description="rename: from.")] = None,
+        new_path: Annotated[str | None, Field(description="rename: to.")] = None,
+        ctx: Context | None = None,
+    ) -> str:
+        """Files under /memories that last from one conversation to the next.
+
+        View /memories before you begin. Note there what you will need when this context is gone:
+        what the user wants and dislikes, decisions, how far you are, what failed. Keep it in order:
+        rewrite or delete what is out of date.
+        """
+        given = {
+            "command": command,
+            "path": path,
+            "view_range": view_range,
+            "file_text": file_text,
+            "old_str": old_str,
+            "new_str": new_str,
+            "insert_line": insert_line,
+            "insert_text": insert_text,
+            "old_path": old_path,
+            "new_path": new_path,
+        }
+        session = self.room.conversation(ctx)
+        said = Notebook(self.room.mind, self.room.space, session, self.room.author(ctx)).run(given)
+        if command == "view":
+            return said
+        self.room.kept()
+        redacted = self.room.taken_out(path, file_text, new_str, insert_text, new_path)
+        return f"{said}\nSecrets were taken out of it: {', '.join(redacted)}" if redacted else said

@@ -1,0 +1,115 @@
+"""Resources and prompts: what a person attaches or starts, whatever the tool set is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio.to_thread
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+from mcp_types import (
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    PromptReference,
+    ResourceTemplateReference,
+)
+
+from reverie.context_window import harmless
+from reverie.core import clock
+from reverie.core.errors import ReverieError
+from reverie.interfaces.mcp.tool_answers import NOTE, QUERY, told
+from reverie.interfaces.mcp.tool_context import Room
+from reverie.mirror.page_placement import LONG, day_page, moment
+
+MARKDOWN = "text/markdown"
+MOST = 20  # memories of the prompt `recall`, and tags that complete its topic
+BUDGET = 2_000  # tokens of it
+
+WRAP_UP = """Look back over this conversation and decide what a later one should know.
+
+Keep with the memory tools, one thing each, in full sentences that stand by themselves:
+- what the user prefers, corrected or forbade;
+- decisions, with their reasons;
+- conventions and non-obvious design of this project;
+- what an error meant and what fixed it;
+- what is left to do.
+Do not keep passing answers, steps of the task, what the code plainly says, or guesses. Look first whether it is known
+already, and revise that instead. Then say in a line or two what you kept."""
+
+
+def furnish(server: MCPServer, room: Room) -> None:
+    """Put resources and prompts on a server."""
+
+    @server.resource(
+        "reverie://pages/MEMORY.md",
+        name="MEMORY.md",
+        title="What is remembered here",
+        mime_type=MARKDOWN,
+        description="Long-term memory of this project as a page.",
+    )
+    def lasting() -> str:
+        return page(room, LONG)
+
+    @server.resource(
+        "reverie://pages/today.md",
+        name="today.md",
+        title="Today's log",
+        mime_type=MARKDOWN,
+        description="What happened today (UTC) in this project.",
+    )
+    def today() -> str:
+        return page(room, day_page(moment(clock.now())))
+
+    @server.resource(
+        "reverie://memory/{id}",
+        name="memory",
+        title="One memory",
+        mime_type=MARKDOWN,
+        description="A memory with where it came from and why it is believed.",
+    )
+    def memory(id: str) -> str:
+        try:
+            (one,) = room.seen([id])
+        except ReverieError as err:
+            raise ResourceNotFoundError(str(err)) from err
+        fields = told(one, room.scope(one, "project", "user"))
+        facts = [f"- {name}: {value}" for name, value in fields.items() if name != "text"]
+        story = room.mind.explain(id).story
+        return "\n".join((fields["text"], "", "---", NOTE, "", *facts, "", *story, ""))
+
+    @server.prompt("recall", title="Recall", description="Bring in what memory has on a topic.")
+    def recall(topic: str) -> str:
+        from reverie.context_window.injection_block import render
+
+        hits = room.mind.recall(topic[:QUERY], space=room.space, limit=MOST, mode=room.mode())
+        block = render(hits, clock.now(), limit=MOST, budget=BUDGET, asked=True)
+        return f"On {topic}:\n\n{block.text or 'Memory has nothing on it.'}"
+
+    @server.prompt("wrap_up", title="Wrap up", description="Keep what this conversation taught.")
+    def wrap_up() -> str:
+        return WRAP_UP
+
+    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK has no annotation there
+    async def completed(
+        ref: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        context: CompletionContext | None,  # noqa: ARG001 - nothing depends on others
+    ) -> Completion:
+        """Topics are tags; nothing else is completed."""
+        if not isinstance(ref, PromptReference) or argument.name != "topic":
+            return Completion(values=[])
+        tags = await anyio.to_thread.run_sync(room.mind.tags, room.space)
+        found = sorted(tag for tag in tags if tag.startswith(argument.value.lower()))
+        return Completion(values=found[:MOST], total=len(found), has_more=len(found) > MOST)
+
+
+def page(room: Room, name: str) -> str:
+    """A page of this space's Markdown mirror; a line that says so where there is none yet."""
+    for folder in () if room.settings.is_off(room.space) else room.mind.folders(space=room.space):
+        if folder.own and folder.space == room.space and Path(folder.path, name).is_file():
+            try:
+                return harmless(room.mind.read_file(Path(folder.path, name), space=room.space).text)
+            except ReverieError as err:  # such as: it is too long
+                return f"{name} of {room.space} cannot be shown: {err}\n"
+    return f"Nothing is written in {name} of {room.space} yet.\n"

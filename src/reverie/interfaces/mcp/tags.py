@@ -1,0 +1,287 @@
+"""The tool set `tags`: `store_memory`, `retrieve_memories`, `list_memory_tags`, as jaato's document
+has them (E18–E30).
+
+Answers have the fields of that document and of the versions after it: what cannot be done comes
+back as `{"status": "error", "error": …}`, for agents made for these tools look there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, NotRequired
+
+from mcp.server.mcpserver import Context
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from reverie.context_window import harmless
+from reverie.core.authorship import looked_at_by, made_by
+from reverie.core.errors import BadInput, ReverieError
+from reverie.core.kinds import maturity
+from reverie.core.model import TRUST, Memory
+from reverie.interfaces.mcp.tool_answers import cut, part_of
+from reverie.interfaces.mcp.tool_context import Room
+from reverie.interfaces.mcp.tool_definition import ADDS, COUNTS, READS, Tool
+from reverie.mirror.shared_lines import local
+from reverie.retrieval.tag_search import TAG
+from reverie.runtime.mind.fetching import MOST_FETCHED
+
+SCOPES = ("project", "universal")
+MOST_PENDING = 10_000
+PENDING = ("raw", "escalated")  # what nobody has approved yet (CC-85)
+
+
+class Stored(TypedDict):
+    """What store_memory answers."""
+
+    status: str
+    memory_id: NotRequired[str]
+    message: NotRequired[str]
+    tags: NotRequired[list[str]]
+    maturity: NotRequired[str]
+    confidence: NotRequired[float]
+    scope: NotRequired[str]
+    duplicate_of: NotRequired[str]
+    duplicate_similarity: NotRequired[float]
+    duplicate_source: NotRequired[str]
+    redacted: NotRequired[list[str]]  # kinds of secrets that were taken out
+    error: NotRequired[str]
+    allowed_scopes: NotRequired[list[str]]
+
+
+class Record(TypedDict):
+    """One memory of retrieve_memories."""
+
+    id: str
+    description: str
+    content: str
+    tags: list[str]
+    stored: str
+    usage_count: int
+    maturity: str
+    confidence: float
+    scope: str
+    generated_by: NotRequired[dict[str, str]]
+    curated_by: NotRequired[dict[str, str]]
+
+
+class Retrieved(TypedDict):
+    """What retrieve_memories answers."""
+
+    status: str
+    count: int
+    matched: int
+    truncated: bool
+    message: str
+    memories: list[Record]
+    error: NotRequired[str]
+
+
+class Listed(TypedDict):
+    """What list_memory_tags answers."""
+
+    status: str
+    tags: list[str]
+    count: int
+    memory_count: int
+    pending_curation: int
+    message: str
+
+
+class Tags:
+    """Three tools over one room."""
+
+    def __init__(self, room: Room) -> None:
+        self.room = room
+
+    def tools(self) -> list[Tool]:
+        """All of them."""
+        return [
+            Tool(self.store_memory, "store_memory", "Store a memory", ADDS, always=True),
+            Tool(
+                self.retrieve_memories,
+                "retrieve_memories",
+                "Retrieve memories",
+                COUNTS,
+                always=True,
+            ),
+            Tool(self.list_memory_tags, "list_memory_tags", "List memory tags", READS),
+        ]
+
+    def store_memory(
+        self,
+        content: Annotated[
+            str, Field(description="The full explanation or insight, standing by itself.")
+        ],
+        description: Annotated[
+            str,
+            Field(
+                description="One clear line: OAuth2 flow with JWT refresh tokens in Redis; "
+                "not: authentication thing we discussed."
+            ),
+        ],
+        tags: Annotated[
+            Sequence[str],
+            Field(
+                description="Specific and searchable: oauth2, jwt_auth, token_refresh; "
+                "not auth, stuff."
+            ),
+        ],
+        confidence: Annotated[float | None, Field(description="How sure you are, 0 to 1.")] = None,
+        scope: Annotated[str, Field(description="project or universal.")] = "project",
+        evidence: Annotated[str, Field(description="What it rests on.")] = "",
+        ctx: Context | None = None,
+    ) -> Stored:
+        """Store information for future sessions.
+
+        Store after giving a comprehensive explanation, documenting a pattern of this project, or
+        analysing a complex architecture or a design decision that is not obvious. Do not store
+        passing answers to simple questions, information about the user, or temporary
+        troubleshooting steps.
+        """
+        if scope not in SCOPES:
+            return Stored(
+                status="rejected", error=f"{scope!r} is no scope", allowed_scopes=list(SCOPES)
+            )
+        if not description.strip():
+            return Stored(
+                status="error",
+                error="description is needed: one clear line that says what it is about",
+            )
+        mind = self.room.mind
+        try:
+            some = usable(tags)
+            given = (claim := self.room.vouch(content, ctx=ctx)).fields
+            sure = (
+                None if confidence is None else min(TRUST[claim.provenance], max(0.0, confidence))
+            )
+            kept = mind.remember(
+                content,
+                title=description,
+                tags=some,
+                space=self.room.place(scope, SCOPES),
+                trust=sure,
+                provenance=given["provenance"],
+                details={
+                    **given.get("details", {}),
+                    **({"evidence": evidence} if evidence else {}),
+                },
+                session=self.room.conversation(ctx),
+            )
+            twin = mind.twin(kept.id)
+        except ReverieError as err:
+            return Stored(status="error", error=str(err))
+        self.room.kept()
+        answer = Stored(
+            status="success",
+            memory_id=kept.id,
+            message=f"Stored: {kept.title}",
+            tags=list(kept.tags),
+            maturity=maturity(kept),
+            confidence=round(kept.confidence, 4),
+            scope=scope,
+        )
+        if twin:
+            answer["duplicate_of"] = twin.memory.id
+            answer["duplicate_similarity"] = twin.likeness
+            answer["duplicate_source"] = maturity(twin.memory)
+        if redacted := self.room.taken_out(content, description, tags, evidence):
+            answer["redacted"] = redacted
+        return answer
+
+    def retrieve_memories(
+        self,
+        tags: Annotated[
+            Sequence[str], Field(description="Tags, as hints and list_memory_tags name them.")
+        ] = (),
+        limit: Annotated[int, Field(ge=1, le=50, description="How many, at most.")] = MOST_FETCHED,
+        ids: Annotated[
+            Sequence[str], Field(description="Ids, as hints name them; tags and limit are ignored.")
+        ] = (),
+        offset: Annotated[
+            int, Field(ge=0, description="From which character on, for contents that were cut.")
+        ] = 0,
+    ) -> Retrieved:
+        """Retrieve stored memories by tags or ids: the full content, those with most of the tags
+        first, then newest.
+        """
+        try:
+            found = self.room.mind.retrieve(ids, tags=tags, limit=limit, space=self.room.space)
+        except ReverieError as err:
+            return Retrieved(
+                status="error",
+                count=0,
+                matched=0,
+                truncated=False,
+                message=str(err),
+                memories=[],
+                error=str(err),
+            )
+        there = [memory for memory in found.memories if memory.active]
+        count, gone = len(there), [memory for memory in found.memories if not memory.active]
+        message = (
+            f"{count} of {found.matched - len(gone)} memories" if count else "No memories match"
+        )
+        if gone:
+            message += f"; no longer counts: {', '.join(map(fate, gone))}"
+        longest = part_of(count)
+        status = "success" if count else "no_results"
+        return Retrieved(
+            status=status,
+            count=count,
+            matched=found.matched - len(gone),
+            truncated=found.truncated,
+            message=message,
+            memories=[self._record(one, longest, offset) for one in there],
+        )
+
+    def list_memory_tags(self) -> Listed:
+        """Discover what has been stored: every tag, and how many memories there are."""
+        mind, space = self.room.mind, self.room.space
+        tags = sorted(mind.tags(space))
+        counts = mind.stats().spaces
+        return Listed(
+            status="success",
+            tags=tags,
+            count=len(tags),
+            memory_count=sum(counts.get(place, 0) for place in self.room.spaces),
+            pending_curation=sum(
+                maturity(memory) in PENDING
+                for memory in mind.browse(space=space, limit=MOST_PENDING)
+            ),
+            message=f"{len(tags)} tags" if tags else "Nothing is stored yet",
+        )
+
+    def _record(self, memory: Memory, longest: int, offset: int) -> Record:
+        one = Record(
+            id=memory.id,
+            description=harmless(memory.title),
+            content=cut(memory, longest, offset),
+            tags=list(memory.tags),
+            stored=local(memory.at, self.room.zone),
+            usage_count=memory.access_count,
+            maturity=maturity(memory),
+            confidence=round(memory.confidence, 4),
+            scope=self.room.scope(memory, *SCOPES),
+        )
+        if made := made_by(memory):
+            one["generated_by"] = made
+        if looked := looked_at_by(memory):
+            one["curated_by"] = looked
+        return one
+
+
+def usable(tags: Sequence[str]) -> list[str]:
+    """The tags that can be found again: of two characters or more (CC-84). BadInput if none is
+    left.
+    """
+    found = [tag for tag in tags if len(tag.strip()) >= TAG]
+    if not found:
+        raise BadInput(f"tags are needed, of {TAG} characters or more, such as oauth2 or jwt_auth")
+    return found
+
+
+def fate(memory: Memory) -> str:
+    """What became of a memory that counts no longer."""
+    by = f", replaced by {memory.superseded_by}" if memory.superseded_by else ""
+    return f"{memory.id} ({memory.retired_why}{by})"

@@ -1,0 +1,284 @@
+"""Files that an agent keeps under /memories, as the commands of Anthropic's memory tool: each is
+one memory.
+
+Kind "file": found by `recall`, kept whole, never merged, never faded; what a command alters or
+deletes can be taken back (`history`, `undo`, `restore`). There are no folders but those that the
+paths of files name, and no links, so no path leads out. Words of answers and errors are those of
+Anthropic's own handler, for models were trained with them.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Container, Iterator, Mapping
+from typing import Any
+
+from reverie import Mind
+from reverie.core.authorship import UNKNOWN, Author
+from reverie.core.errors import BadInput, NotFound
+from reverie.core.kinds import FILE
+from reverie.core.model import Filter, Memory
+from reverie.text.text_cleaning import clean
+
+ROOT = "/memories"
+MOST = 10_000  # files of one space
+DEPTH = 2  # levels of folders that a view shows
+LONGEST = 1_000  # characters of a path
+WIDTH = 6  # of a line's number
+AROUND = 2  # lines shown before and after a replacement
+COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
+
+
+class Notebook:
+    """The files of one space."""
+
+    def __init__(self, mind: Mind, space: str, session: str = "", author: Author = UNKNOWN) -> None:
+        self.mind, self.space, self.session, self.author = mind, space, session, author
+
+    def run(self, command: Mapping[str, Any]) -> str:
+        """What a command answers; BadInput or NotFound tell what is wrong with it, in the words
+        models know.
+        """
+        name = command.get("command")
+        if name not in COMMANDS:
+            raise BadInput(f"Unknown command {name!r}; there are {', '.join(COMMANDS)}")
+        run: Callable[..., str] = getattr(self, str(name))
+        given = {
+            key: value for key, value in command.items() if key != "command" and value is not None
+        }
+        self.mind.work.settings.check_on(self.space, self.session)
+        with self.mind.store.alone():
+            return run(given)
+
+    def view(self, given: Mapping[str, Any]) -> str:
+        """A folder, two levels deep, or the lines of a file with their numbers."""
+        path = place(given, "path")
+        if file := self._at(path).get(path):
+            return numbered(path, content(file), given.get("view_range"))
+        below = self._below(path)
+        if not below and path != ROOT:
+            raise missing(path)
+        lines = [
+            f"{told(sum(size(memory) for memory in below.values()))}\t{path}",
+            *listed(path, below),
+        ]
+        return (
+            f"Here're the files and directories up to {DEPTH} levels deep in {path}, excluding hidden items:\n"
+            + "\n".join(lines)
+        )
+
+    def create(self, given: Mapping[str, Any]) -> str:
+        """A new file; one that is there is left alone."""
+        path = place(given, "path")
+        if self._at(path) or path == ROOT or self._below(path, 1):
+            raise BadInput(f"File {path} already exists")
+        self._free(path)
+        fields = kept(path, wanted(given, "file_text"))
+        fields["details"] |= self.author.details
+        self.mind.remember(**fields, space=self.space, kind=FILE, session=self.session)
+        return f"File created successfully at: {path}"
+
+    def str_replace(self, given: Mapping[str, Any]) -> str:
+        """Another text in the place of one that stands in the file exactly once."""
+        path, memory = self._file(given)
+        before, old, new = content(memory), wanted(given, "old_str"), str(given.get("new_str", ""))
+        count = before.count(old) if old else 0
+        if not count:
+            raise BadInput(
+                f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
+            )
+        if count > 1:
+            raise BadInput(
+                f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
+                f"{', '.join(map(str, lines_with(before, old)))}. Please ensure it is unique"
+            )
+        self._rewrite(memory, path, before.replace(old, new))
+        first = before[: before.find(old)].count("\n")
+        snippet = lines_of(before.replace(old, new), max(0, first - AROUND), first + AROUND + 1)
+        return (
+            "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+            + "\n".join(snippet)
+        )
+
+    def insert(self, given: Mapping[str, Any]) -> str:
+        """Lines after a line of the file, 0 being its beginning."""
+        path, memory = self._file(given)
+        before, number = content(memory), given.get("insert_line")
+        lines = before.removesuffix("\n").split("\n") if before else []
+        if not isinstance(number, int) or not 0 <= number <= len(lines):
+            raise BadInput(
+                f"Invalid `insert_line` parameter: {number}. It should be within the range "
+                f"[0, {len(lines)}]."
+            )
+        lines.insert(number, wanted(given, "insert_text").rstrip("\n"))
+        self._rewrite(memory, path, "\n".join(lines) + "\n")
+        return f"The file {path} has been edited."
+
+    def delete(self, given: Mapping[str, Any]) -> str:
+        """A file, or a folder with all in it; `reverie restore` brings them back."""
+        path = place(given, "path")
+        if path == ROOT:
+            raise BadInput(f"Cannot delete the {ROOT} directory itself")
+        gone = [memory.id for memory in (*self._at(path).values(), *self._below(path).values())]
+        if not gone:
+            raise NotFound(f"The path {path} does not exist")
+        self.mind.forget(gone, "deleted")
+        return f"Successfully deleted {path}"
+
+    def rename(self, given: Mapping[str, Any]) -> str:
+        """Another path for a file, or for a folder with all in it."""
+        old, new = place(given, "old_path"), place(given, "new_path")
+        if old == ROOT:
+            raise BadInput(f"Cannot rename the {ROOT} directory itself")
+        if self._at(new) or new == ROOT or self._below(new, 1):
+            raise BadInput(f"The destination {new} already exists")
+        moved = {**self._at(old), **self._below(old)}
+        if not moved:
+            raise NotFound(f"The path {old} does not exist")
+        if new.startswith(f"{old}/"):
+            raise BadInput(f"{old} cannot be moved into itself")
+        self._free(new, moved)
+        for name, memory in moved.items():
+            self._rewrite(memory, new + name.removeprefix(old), content(memory))
+        return f"Successfully renamed {old} to {new}"
+
+    def clear(self) -> str:
+        """Every file is deleted; `reverie restore` brings them back."""
+        self.mind.forget([memory.id for memory in self._below(ROOT).values()], "deleted")
+        return f"Successfully deleted all in {ROOT}"
+
+    def _at(self, *paths: str) -> dict[str, Memory]:
+        """The files of these paths, as far as there are any."""
+        return self._found(Filter(paths=paths, limit=MOST)) if paths else {}
+
+    def _below(self, path: str, most: int = MOST) -> dict[str, Memory]:
+        """The files in a folder, by their paths."""
+        return self._found(Filter(below=path, limit=most))
+
+    def _found(self, where: Filter) -> dict[str, Memory]:
+        """Files by their paths; of two with one path, such as after a restore, the newer one."""
+        found = self.mind.store.browse(where._replace(spaces=(self.space,), kinds=(FILE,)))
+        return {str(memory.details["path"]): memory for memory in reversed(found)}
+
+    def _file(self, given: Mapping[str, Any]) -> tuple[str, Memory]:
+        path = place(given, "path")
+        if file := self._at(path).get(path):
+            return path, file
+        if path == ROOT or self._below(path, 1):
+            raise BadInput(f"The path {path} is not a file.")
+        raise missing(path)
+
+    def _free(self, path: str, moved: Container[str] = ()) -> None:
+        """Refuse a path that leads through a file, but for one that is just being moved."""
+        through = [name for name in self._at(*above(path)) if name not in moved]
+        if through:
+            raise BadInput(f"{max(through, key=len)} is a file, not a directory")
+
+    def _rewrite(self, memory: Memory, path: str, text: str) -> None:
+        fields = kept(path, text)
+        details = {**memory.details, **fields["details"], **self.author.details}
+        self.mind.revise(memory.id, **{**fields, "details": details})
+
+
+def above(path: str) -> list[str]:
+    """The folders that lead to a path, but for the first one."""
+    found = []
+    while (path := posixpath.dirname(path)) not in (ROOT, "/", ""):
+        found.append(path)
+    return found
+
+
+def kept(path: str, text: str) -> dict[str, Any]:
+    """A file as a memory's fields; one that is empty has its path for a text."""
+    return {
+        "text": text if text.strip() else path,
+        "title": path,
+        "details": {"path": path, "blank": None if text.strip() else text},
+    }
+
+
+def content(memory: Memory) -> str:
+    """What stands in a file."""
+    blank = memory.details.get("blank")
+    return memory.text if blank is None else str(blank)
+
+
+def size(memory: Memory) -> int:
+    """Bytes of a file."""
+    return len(content(memory).encode())
+
+
+def place(given: Mapping[str, Any], name: str) -> str:
+    """A path within /memories, plainly written."""
+    path = wanted(given, name)
+    if path != ROOT and not path.startswith(f"{ROOT}/"):
+        raise BadInput(f"Path must start with {ROOT}, got: {path}")
+    plain = posixpath.normpath(path)
+    if plain != ROOT and not plain.startswith(f"{ROOT}/"):
+        raise BadInput(f"Path {path} would escape {ROOT} directory")
+    if any(ord(ch) < 32 for ch in plain):
+        raise BadInput(f"Path {path!a} holds control characters")
+    if len(plain) > LONGEST:
+        raise BadInput(f"A path has at most {LONGEST:,} characters, not {len(plain):,}")
+    return clean(plain)
+
+
+def wanted(given: Mapping[str, Any], name: str) -> str:
+    """A text that a command cannot do without."""
+    value = given.get(name)
+    if not isinstance(value, str):
+        raise BadInput(f"`{name}` is required")
+    return value
+
+
+def missing(path: str) -> NotFound:
+    """There is no such path."""
+    return NotFound(f"The path {path} does not exist. Please provide a valid path.")
+
+
+def listed(root: str, files: Mapping[str, Memory]) -> Iterator[str]:
+    """Files and folders below a folder, two levels deep, in order, each with its size."""
+    sizes: dict[str, int] = {}
+    for path, memory in files.items():
+        steps = path.removeprefix(f"{root}/").split("/")
+        if any(step.startswith(".") for step in steps):
+            continue
+        for depth in range(1, min(DEPTH, len(steps)) + 1):
+            name = "/".join(steps[:depth]) + ("/" if depth < len(steps) else "")
+            sizes[name] = sizes.get(name, 0) + size(memory)
+    for name in sorted(sizes, key=lambda name: name.split("/")):
+        yield f"{told(sizes[name])}\t{root}/{name}"
+
+
+def told(count: int) -> str:
+    """Bytes for people: 0B, 812B, 4K, 1.5M."""
+    if not count:
+        return "0B"
+    unit = min((count.bit_length() - 1) // 10, 3)
+    amount = count / 1024**unit
+    return f"{int(amount) if amount == int(amount) else format(amount, '.1f')}{'BKMG'[unit]}"
+
+
+def numbered(path: str, text: str, span: Any) -> str:
+    """The lines of a file, or from the first to the last of `span`, -1 being the end."""
+    first, last = 0, None
+    if isinstance(span, (list, tuple)) and len(span) == 2:
+        first, last = max(1, int(span[0])) - 1, None if span[1] == -1 else int(span[1])
+    return f"Here's the content of {path} with line numbers:\n" + "\n".join(
+        lines_of(text, first, last)
+    )
+
+
+def lines_of(text: str, first: int, last: int | None) -> list[str]:
+    """Some lines with their numbers."""
+    return [f"{number:>{WIDTH}}\t{line}" for number, line in enumerate(text.split("\n"), start=1)][
+        first:last
+    ]
+
+
+def lines_with(text: str, part: str) -> Iterator[int]:
+    """The numbers of the lines in which a text begins."""
+    at = text.find(part)
+    while at >= 0:
+        yield text[:at].count("\n") + 1
+        at = text.find(part, at + 1)

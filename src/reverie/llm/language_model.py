@@ -1,0 +1,362 @@
+"""The optional language model behind one class: budget, rest after trouble, one event for each call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from threading import Lock
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from reverie.core import clock
+from reverie.core.errors import BadInput
+from reverie.core.model import Event
+from reverie.llm import spending_limits
+from reverie.llm.spending_limits import Day, Limits
+
+T = TypeVar("T")
+
+
+PROVIDERS = {
+    "anthropic": "https://api.anthropic.com",
+    "openai": "https://api.openai.com/v1",
+}  # its usual address
+
+
+OK, EMPTY, MALFORMED, REJECTED = "ok", "empty", "malformed", "rejected"
+
+
+TIMEOUT, BUSY, DOWN, REFUSED = "timeout", "busy", "down", "refused"
+
+
+RESTING, SPENT, STOPPED = "resting", "spent", "stopped"
+
+
+OUTCOMES = {
+    OK: "an answer that could be read",
+    EMPTY: "an answer without text",
+    MALFORMED: "an answer that is not what was asked for; nothing was changed",
+    REJECTED: "this request was rejected, for instance as too long",
+    TIMEOUT: "no answer in time",
+    BUSY: "the server asked to wait (429, overloaded)",
+    DOWN: "no connection, or an error of the server",
+    REFUSED: "wrong key, no such model, no credit, or the extra is missing: not tried again for a while",
+    RESTING: "not asked: the model rests after trouble",
+    SPENT: "not asked: the day's budget is spent",
+    STOPPED: "broken off, because whoever asked was closed",
+}
+
+
+AWAY = frozenset({TIMEOUT, BUSY, DOWN, REFUSED, RESTING, SPENT, STOPPED})
+"""Outcomes that are not the answer's fault: what was to be asked may be asked later."""
+
+
+BREAK = 30.0  # seconds without calls after a transient failure (CONSTANTS: judge breaker; CC-37)
+
+
+# however long a server asks to wait; and after a refusal, which waiting does not mend
+LONGEST_BREAK = 600.0
+
+
+MOST_WHY = 200  # characters of a reason that are kept
+
+
+VERB = "llm"  # of the event that every call leaves behind
+
+
+class Request(NamedTuple):
+    """One question to a model. `data` is fenced already."""
+
+    task: str  # "judge", "extract", …: what it is counted under
+    instructions: str
+    data: str
+    most: int = 1_000  # tokens of an answer
+    seconds: float = 60.0  # CONSTANTS: extraction timeout
+
+
+class Reply(NamedTuple):
+    """What a client brings back."""
+
+    text: str
+    tokens_in: int | None  # None: the server did not say
+    tokens_out: int | None
+
+
+class Answer(NamedTuple, Generic[T]):
+    """What became of a request: one of OUTCOMES, and the value if it is OK."""
+
+    outcome: str
+    value: T | None = None
+    why: str = ""
+
+    @property
+    def away(self) -> bool:
+        """Whether the model could not be asked or did not answer."""
+        return self.outcome in AWAY
+
+
+class Failed(Exception):
+    """A call without an answer: its outcome, why, and how long the server asks to wait."""
+
+    def __init__(self, outcome: str, why: str, wait: float | None = None) -> None:
+        super().__init__(why)
+        self.outcome, self.why, self.wait = outcome, why, wait
+
+
+class BadAnswer(Exception):
+    """An answer that is not what was asked for."""
+
+
+class Client(Protocol):
+    """One provider's side: takes a request to the model and brings back the text, or
+    raises Failed.
+    """
+
+    def ask(self, request: Request) -> Reply:
+        """One call, one try."""
+
+    def price(self, tokens_in: int, tokens_out: int) -> float | None:
+        """Dollars for so many tokens; None where the price is not known."""
+
+    def close(self) -> None:
+        """Let go of connections."""
+
+
+class Books(Protocol):
+    """What of a store the books are kept in."""
+
+    def meta(self, name: str) -> str | None:
+        """A small named value."""
+
+    def set_meta(self, name: str, value: str) -> None:
+        """Keep a small named value."""
+
+    def append(self, events: list[Event]) -> Any:
+        """Write events down."""
+
+    def alone(self) -> AbstractContextManager[None]:
+        """One transaction, nobody writes in between."""
+
+
+class Address(NamedTuple):
+    """Which model, where."""
+
+    provider: str
+    model: str
+    url: str
+    usual: bool  # at the provider's own address
+
+    @property
+    def name(self) -> str:
+        """As it is shown and counted."""
+        parts = urlsplit(self.url)
+        where = f"@{parts.hostname}" + (f":{parts.port}" if parts.port else "")
+        return f"{self.provider}:{self.model}{'' if self.usual else where}"
+
+
+def address(setting: str) -> Address:
+    """The model that a setting names: "anthropic:<model>", "openai:<model>" or "openai:<base
+    url>#<model>".
+    """
+    provider, _, rest = setting.partition(":")
+    url, hash, model = rest.rpartition("#")
+    if provider not in PROVIDERS or not model.strip() or (hash and not reachable(url)):
+        raise BadInput(
+            f"llm = {setting!r} names no model. Use anthropic:<model>, openai:<model> or, for any server "
+            "that speaks the same protocol, openai:http://host:port/v1#<model>"
+        )
+    return Address(provider, model, url or PROVIDERS[provider], not url)
+
+
+def reachable(url: str) -> bool:
+    """Whether it names a server: http or https, a host, a port that can be."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not close, a port that is no number or too large
+        return False
+
+
+class Llm:
+    """A language model with a budget. Any number of threads may ask; processes share the books."""
+
+    def __init__(
+        self,
+        where: Address,
+        make: Callable[[], Client],
+        books: Books,
+        limits: Limits,
+        now: Callable[[], float],
+        private: Callable[[str], str],
+    ) -> None:
+        self.where, self.limits = where, limits
+        self._make, self._books, self._now, self._private = make, books, now, private
+        self._client: Client | None = None
+        self._guard = Lock()
+
+    @property
+    def name(self) -> str:
+        """The model, as it is shown and counted."""
+        return self.where.name
+
+    def ask(
+        self,
+        request: Request,
+        read: Callable[[str], T],
+        *,
+        space: str,
+        session: str = "",
+        about: int = 0,
+        checking: bool = False,
+    ) -> Answer[T]:
+        """One call: what `read` makes of the answer, or nothing and the outcome.
+
+        `about` is the event that it concerns. `checking` asks a model that rests, for a person who
+        wants to know.
+        """
+        request = request._replace(data=self._private(request.data))
+        if not checking and (kept_from := self.kept_from(request)):
+            self.count(request.task, kept_from)
+            return Answer(kept_from, why=self.day().why if kept_from == RESTING else "")
+        began = clock.ticks()
+        try:
+            reply = self._opened().ask(request)
+        except Failed as err:
+            answer: Answer[T] = Answer(err.outcome, why=self._private(err.why)[:MOST_WHY])
+            reply, wait = estimated(request, err.outcome), err.wait
+        else:
+            answer, wait = understood(reply.text, read), None
+            reply = told(request, reply)
+        self._write_down(request, answer, reply, wait, clock.ticks() - began, space, session, about)
+        return answer
+
+    def kept_from(self, request: Request) -> str:
+        """Why this is not asked now: RESTING, SPENT, or nothing."""
+        day = self.day()
+        if self._now() < day.rest_until:
+            return RESTING
+        needs = spending_limits.tokens(request.instructions + request.data)
+        if not self.limits.allow(day, needs + request.most, self._price(needs, request.most)):
+            return SPENT
+        return ""
+
+    def available(self, tokens: int = 0) -> bool:
+        """Whether a request that takes so many tokens would be made now: neither at rest nor beyond
+        the budget.
+        """
+        return not self.kept_from(Request("", "", "", most=tokens))
+
+    def day(self) -> Day:
+        """Today's books."""
+        return spending_limits.read(self._books.meta(spending_limits.META), self.name, self._now())
+
+    def count(self, task: str, outcome: str) -> None:
+        """Count a turn or an event that ended in this outcome without a call."""
+        with self._books.alone():
+            self._books.set_meta(spending_limits.META, self.day().counted(task, outcome).written())
+
+    def close(self) -> None:
+        """Let go of connections. A later `ask` opens them again."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _opened(self) -> Client:
+        with self._guard:
+            if self._client is None:
+                self._client = self._make()
+            return self._client
+
+    def _price(self, tokens_in: int, tokens_out: int) -> float | None:
+        """What a call would cost; None while nobody asks (a price list takes time to load) or it is
+        not known.
+        """
+        if not self.limits.dollars:
+            return None
+        try:
+            return self._opened().price(tokens_in, tokens_out)
+        except Failed:
+            return None  # the call itself meets the same trouble and records it
+
+    def _write_down(
+        self,
+        request: Request,
+        answer: Answer[T],
+        reply: Reply,
+        wait: float | None,
+        seconds: float,
+        space: str,
+        session: str,
+        about: int,
+    ) -> None:
+        """The call in the books and in the log: one transaction."""
+        tokens_in, tokens_out = reply.tokens_in or 0, reply.tokens_out or 0
+        cost = (
+            self._client.price(tokens_in, tokens_out)
+            if self._client and tokens_in + tokens_out
+            else 0.0
+        )
+        payload: dict[str, Any] = {
+            "task": request.task,
+            "model": self.name,
+            "outcome": answer.outcome,
+            "tokens_in": tokens_in,
+            "tokens_out": tokens_out,
+            "cost": cost,
+            "seconds": round(seconds, 3),
+        }
+        if answer.why:
+            payload["why"] = answer.why
+        if about:
+            payload["event"] = about
+        now = self._now()
+        with self._books.alone():
+            day = self.day().called(request.task, answer.outcome, tokens_in, tokens_out, cost)
+            self._books.set_meta(
+                spending_limits.META, day.resting(now, *rest(answer, wait)).written()
+            )
+            self._books.append(
+                [Event(verb=VERB, space=space, session=session, at=now, payload=payload)]
+            )
+
+
+def rest(answer: Answer[Any], wait: float | None) -> tuple[float, str]:
+    """(seconds without calls after such an outcome, why). An answer, good or bad, ends a rest."""
+    if answer.outcome == REFUSED:
+        return LONGEST_BREAK, answer.why
+    if answer.outcome in (TIMEOUT, BUSY, DOWN):
+        return min(max(BREAK, wait or 0.0), LONGEST_BREAK), answer.why
+    return 0.0, ""
+
+
+def understood(text: str, read: Callable[[str], T]) -> Answer[T]:
+    """An answer's text as the value that was asked for."""
+    if not text.strip():
+        return Answer(EMPTY, why="the answer has no text")
+    try:
+        return Answer(OK, read(text))
+    except BadAnswer as err:
+        return Answer(MALFORMED, why=str(err)[:MOST_WHY])
+
+
+def estimated(request: Request, outcome: str) -> Reply:
+    """What a call without an answer may have cost: a server that was too slow has read the question
+    all the same.
+    """
+    spent = (
+        spending_limits.tokens(request.instructions + request.data)
+        if outcome in (TIMEOUT, STOPPED)
+        else 0
+    )
+    return Reply("", spent, 0)
+
+
+def told(request: Request, reply: Reply) -> Reply:
+    """The reply with its tokens; where the server does not say, a quarter of the characters."""
+    asked = (
+        spending_limits.tokens(request.instructions + request.data)
+        if reply.tokens_in is None
+        else reply.tokens_in
+    )
+    said = spending_limits.tokens(reply.text) if reply.tokens_out is None else reply.tokens_out
+    return reply._replace(tokens_in=max(0, asked), tokens_out=max(0, said))

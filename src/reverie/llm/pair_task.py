@@ -1,0 +1,139 @@
+"""What two memories are to each other, as a model sees it, and one text for two that say the same.
+
+`opinion` has the fields of `alike.compare.Verdict`. It is asked for only where rules are unsure. A
+merged text must keep every number, identifier, name and path of both, and be about as long;
+otherwise it is refused and nothing is merged. The relation between two memories that came up
+together is a suggestion.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from reverie.core.model import Memory
+from reverie.llm.language_model import BadAnswer, Request
+from reverie.llm.prompt_format import RULES, a_text, fenced, one_of, share, the_object
+from reverie.text.tokenization import short
+
+RELATIONS = ("same", "near", "contradicts", "updates", "apart")  # those of lifecycle.alike.compare
+LINKS = ("relates_to", "contradicts", "none")
+MOST_SHOWN, MOST_WHY, MOST_MERGED = 2_000, 300, 4_000
+CERTAIN = 0.9  # confidence of the rules from which no model is asked
+ASKED_ABOUT = ("near", "contradicts")
+
+COMPARE = (
+    "You compare two notes about the same project or person; the second is newer. Say what the newer is to the older: "
+    '"same" (says nothing else), "near" (nearly the same; neither makes the other wrong), "updates" (the newer is '
+    'true now and the older was true before), "contradicts" (both cannot be true, and it is not plain that the newer '
+    'replaces the older), "apart" (about different things, or both true side by side). Two values of different things, '
+    f"versions, environments or people are apart. When unsure say near or apart. {RULES}\n"
+    'Form: {"relation": "…", "confidence": 0 to 1, "why": "one sentence"}'
+)
+MERGE = (
+    "You write one note that says everything that the notes below say, and nothing else. Keep every number, name, "
+    f"identifier and path letter by letter. If they disagree, say both. {RULES}\n"
+    'Form: {"text": "…"}'
+)
+RELATE = (
+    "You say whether two notes that came up together belong together: thinking of one should bring up the other "
+    f'("relates_to"), both cannot be true ("contradicts"), or "none". {RULES}\n'
+    'Form: {"relation": "…", "confidence": 0 to 1, "why": "one sentence"}'
+)
+
+
+class Opinion(NamedTuple):
+    """What the newer memory is to the older one, how sure that is (0..1), and why."""
+
+    relation: str
+    confidence: float
+    why: str
+
+
+def unsure(relation: str, confidence: float) -> bool:
+    """Whether the rules' own verdict is worth a question: near or contradicting, and not certain.
+
+    However low it is: "near" with little confidence is what rules say where they had no better
+    word.
+    """
+    return relation in ASKED_ABOUT and confidence < CERTAIN
+
+
+def compare_request(old: Memory, new: Memory) -> Request:
+    """The question what `new` is to `old`."""
+    return Request(
+        "reconcile", COMPARE, fenced([shown("older", old), shown("newer", new)]), most=500
+    )
+
+
+def read_comparison(text: str) -> Opinion:
+    """The opinion of an answer."""
+    return read_opinion(text, RELATIONS)
+
+
+def relate_request(first: Memory, second: Memory) -> Request:
+    """The question how two memories belong together."""
+    return Request(
+        "relate", RELATE, fenced([shown("first", first), shown("second", second)]), most=500
+    )
+
+
+def read_relation(text: str) -> Opinion:
+    """The relation of an answer; "none" is one."""
+    return read_opinion(text, LINKS)
+
+
+def read_opinion(text: str, allowed: Sequence[str]) -> Opinion:
+    """An opinion with one of these relations."""
+    found = the_object(text, "relation")
+    why = found.get("why")
+    return Opinion(
+        one_of(found["relation"], allowed, "relation"),
+        share(found.get("confidence", 0.5)),
+        short(why, MOST_WHY) if isinstance(why, str) else "",
+    )
+
+
+def merge_request(texts: Sequence[str]) -> Request:
+    """The question for one text that says what all of these say."""
+    return Request("merge", MERGE, fenced({"note": text} for text in texts), most=2_000)
+
+
+def read_merged(text: str, texts: Sequence[str]) -> str:
+    """The merged text, if it lost and added nothing that can be checked."""
+    merged = a_text(the_object(text, "text")["text"], MOST_MERGED)
+    before = frozenset().union(*(particulars(one) for one in texts))
+    after = particulars(merged)
+    if lost := sorted(before - after):
+        raise BadAnswer(f"the merged text lost {short(', '.join(lost), 100)}")
+    if added := sorted(after - before):
+        raise BadAnswer(f"the merged text made up {short(', '.join(added), 100)}")
+    if len(merged) > 2 * sum(map(len, texts)) + 40:
+        raise BadAnswer("the merged text is much longer than what it replaces")
+    return merged
+
+
+_PARTICULAR = re.compile(
+    r"`[^`\n]+`|[\w./:@#-]*(?:\d|[_/@:.#-](?=\w))[\w./:@#-]*|\w+[A-Z]\w*|[A-Z]\w+"
+)
+_FIRST_WORD = re.compile(r"(?:^|[.!?:]\s+|[\"'(\n])\s*([A-Z][a-z]+)\b")
+
+
+def particulars(text: str) -> frozenset[str]:
+    """The numbers, identifiers, paths and names of a text, lower-case; a capital that begins a
+    sentence is no name.
+    """
+    opening = {match.start(1) for match in _FIRST_WORD.finditer(text)}
+    found = set()
+    for match in _PARTICULAR.finditer(text):
+        word = match.group().strip("`").strip(".,:;-#")
+        plain_start = match.start() in opening and re.fullmatch(r"[A-Z][a-z]+", word)
+        if word and not plain_start and any(ch.isalnum() for ch in word):
+            found.add(word.lower())
+    return frozenset(found)
+
+
+def shown(name: str, memory: Memory) -> dict[str, str]:
+    """A memory as it is shown."""
+    return {"which": name, "kind": memory.kind, "note": short(memory.text, MOST_SHOWN)}

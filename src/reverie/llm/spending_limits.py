@@ -1,0 +1,120 @@
+"""The books of one day: tokens, dollars, outcomes, and until when the model rests. Plain values,
+kept as JSON.
+
+A day is a day in UTC. What was spent belongs to the day, whichever model spent it; a rest belongs
+to the model that earned it, so that another one may be asked at once. Unreadable books are a new
+day's: a budget is a courtesy to the owner's purse, not a reason to stop working.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from reverie.core.model import NOTHING
+
+META = "llm"  # the name under which the books stand in the store
+
+
+class Limits(NamedTuple):
+    """What may be spent a day; 0: no limit."""
+
+    tokens: int = 0
+    dollars: float = 0.0
+
+    def allow(self, day: Day, tokens: int, dollars: float | None) -> bool:
+        """Whether so much more may be spent. A price that is not known is not counted: then tokens
+        must do.
+        """
+        return (not self.tokens or day.tokens_in + day.tokens_out + tokens <= self.tokens) and (
+            not self.dollars or day.dollars + (dollars or 0.0) <= self.dollars
+        )
+
+
+class Day(NamedTuple):
+    """What was spent on a day, and how every question ended."""
+
+    date: str
+    model: str
+    tokens_in: int = 0
+    tokens_out: int = 0
+    dollars: float = 0.0
+    unpriced: int = 0  # calls whose price is not known
+    outcomes: Mapping[str, Mapping[str, int]] = NOTHING  # task → outcome → how often
+    rest_until: float = 0.0
+    why: str = ""  # why it rests
+
+    def counted(self, task: str, outcome: str) -> Day:
+        """One more of this outcome."""
+        mine = dict(self.outcomes.get(task, NOTHING))
+        mine[outcome] = mine.get(outcome, 0) + 1
+        return self._replace(outcomes={**self.outcomes, task: mine})
+
+    def called(
+        self, task: str, outcome: str, tokens_in: int, tokens_out: int, dollars: float | None
+    ) -> Day:
+        """One more call."""
+        return self.counted(task, outcome)._replace(
+            tokens_in=self.tokens_in + tokens_in,
+            tokens_out=self.tokens_out + tokens_out,
+            dollars=self.dollars + (dollars or 0.0),
+            unpriced=self.unpriced + (dollars is None),
+        )
+
+    def resting(self, now: float, seconds: float, why: str) -> Day:
+        """At rest for so long; 0: awake."""
+        return self._replace(rest_until=now + seconds if seconds else 0.0, why=why)
+
+    def written(self) -> str:
+        """As it is kept."""
+        return json.dumps(
+            {**self._asdict(), "outcomes": {task: dict(all) for task, all in self.outcomes.items()}}
+        )
+
+
+def read(kept: str | None, model: str, now: float) -> Day:
+    """The books as they stand: those kept, if they are of today; a rest that was earned by another
+    model is over.
+    """
+    today = datetime.fromtimestamp(now, UTC).date().isoformat()
+    day = parsed(kept)
+    if day is None:
+        return Day(today, model)
+    if day.model != model:
+        day = day._replace(model=model, rest_until=0.0, why="")
+    if day.date != today:
+        day = Day(today, model, rest_until=day.rest_until, why=day.why)
+    return day
+
+
+def parsed(kept: str | None) -> Day | None:
+    """The day that was kept, or None if it cannot be read."""
+    try:
+        values: Any = json.loads(kept or "null")
+        day = Day(**values)
+        sane = (
+            isinstance(day.date, str)
+            and isinstance(day.outcomes, dict)
+            and all(
+                isinstance(value, (int, float))
+                for value in (
+                    day.tokens_in,
+                    day.tokens_out,
+                    day.dollars,
+                    day.unpriced,
+                    day.rest_until,
+                )
+            )
+        )
+    except (TypeError, ValueError):
+        return None
+    return day if sane else None
+
+
+def tokens(text: str) -> int:
+    """About how many tokens a text takes (CONSTANTS: characters / 4), used where a server does not
+    say.
+    """
+    return -(-len(text) // 4)

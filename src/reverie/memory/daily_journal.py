@@ -1,0 +1,101 @@
+"""A timeline by day: what happened, what was decided, which pieces of work, which conversations
+(C23). Pure.
+
+Days are those of UTC, as everywhere in Reverie. A conversation stands under each day on which
+something was said.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from reverie.core.model import Event, Memory
+from reverie.text.tokenization import short
+
+SHOWN = ("event", "task", "decision", "feeling")  # kinds of which the journal tells
+
+
+class Chat(NamedTuple):
+    """A conversation on one day."""
+
+    session: str
+    space: str
+    began: float
+    ended: float
+    turns: int  # messages of the user on that day
+    opening: str  # how it began on that day
+
+
+class Day(NamedTuple):
+    """One day of the journal."""
+
+    date: str  # "2026-03-15"
+    episodes: tuple[Memory, ...] = ()
+    decisions: tuple[Memory, ...] = ()
+    tasks: tuple[Memory, ...] = ()
+    feelings: tuple[Memory, ...] = ()
+    conversations: tuple[Chat, ...] = ()
+    tools: int = 0  # tool runs that were recorded
+
+
+def date_of(at: float) -> str:
+    """The day on which a moment lies."""
+    return datetime.fromtimestamp(at, UTC).date().isoformat()
+
+
+def days(memories: Iterable[Memory], chats: Iterable[Chat], tools: Iterable[Event]) -> list[Day]:
+    """The days on which anything happened, the latest first; within a day, as it happened."""
+    there = sorted(memories, key=lambda memory: (memory.at, memory.id))
+    talked = sorted(chats, key=lambda chat: (chat.began, chat.session))
+    ran = [date_of(event.at) for event in tools]
+    dates = {
+        *(date_of(memory.at) for memory in there),
+        *(date_of(chat.began) for chat in talked),
+        *ran,
+    }
+    return [
+        day_of(
+            date,
+            [memory for memory in there if date_of(memory.at) == date],
+            tuple(chat for chat in talked if date_of(chat.began) == date),
+            ran.count(date),
+        )
+        for date in sorted(dates, reverse=True)
+    ]
+
+
+def day_of(date: str, memories: Sequence[Memory], chats: tuple[Chat, ...], tools: int) -> Day:
+    """One day, its memories by kind."""
+    episodes, tasks, decisions, feelings = (
+        tuple(memory for memory in memories if memory.kind == kind) for kind in SHOWN
+    )
+    return Day(date, episodes, decisions, tasks, feelings, chats, tools)
+
+
+def chats(events: Sequence[Event], opening: int = 120) -> list[Chat]:
+    """Conversations in these events that hold messages, each by day."""
+    found: dict[tuple[str, str, str], list[Event]] = {}
+    for event in events:
+        if event.session:
+            found.setdefault((event.space, event.session, date_of(event.at)), []).append(event)
+    return [chat_of(some, opening) for some in found.values()]
+
+
+def chat_of(events: Sequence[Event], opening: int) -> Chat:
+    """One conversation on one day."""
+    asked = [
+        " ".join(str(one.get("text", "")).split())
+        for event in events
+        for one in event.payload.get("messages") or ()
+        if one.get("role") == "user"
+    ]
+    asked = [text for text in asked if text]
+    moments = [event.at for event in events]
+    return Chat(
+        events[0].session,
+        events[0].space,
+        min(moments),
+        max(moments),
+        len(asked),
+        short(asked[0], opening) if asked else "",
+    )

@@ -1,0 +1,88 @@
+"""How something felt, and how strongly (C47 to C51; CC-68). Pure.
+
+A feeling stands in the details of the memory that it is about, under `emotion`: so it follows its
+parent whatever becomes of it, and one undo takes it off again. A feeling about nothing in
+particular is a memory of kind `feeling`, and carries the same. It moves the rank of its own memory
+alone, within bounds (`search.shape.EMOTION`).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from reverie.core.errors import BadInput
+from reverie.core.model import Memory, Revise
+
+KIND = "feeling"
+FIELD = "emotion"
+INTENSITIES = ("low", "medium", "high")  # weakest first
+NAME = r"[a-z][a-z -]{1,31}"
+
+
+class Feeling(NamedTuple):
+    """An emotion by its usual name (joy, frustration, relief …), how strong it is, and why it is
+    thought so.
+    """
+
+    emotion: str
+    intensity: str = "medium"
+    why: str = ""
+
+
+def checked_feeling(emotion: object, intensity: object, why: object = "") -> Feeling:
+    """A feeling that can be kept."""
+    plain = emotion.strip().lower() if isinstance(emotion, str) else ""
+    if not re.fullmatch(NAME, plain):
+        raise BadInput(
+            f"{emotion!r} is not an emotion; name it in a word, such as joy, relief or frustration"
+        )
+    if not isinstance(why, str):
+        raise BadInput(f"why={why!r} must be a text")
+    return Feeling(plain, checked_intensity(intensity), " ".join(why.split())[:300])
+
+
+def checked_intensity(intensity: object) -> str:
+    """One of INTENSITIES."""
+    if not isinstance(intensity, str) or intensity not in INTENSITIES:
+        raise BadInput(f"{intensity!r} is not an intensity; there are {', '.join(INTENSITIES)}")
+    return intensity
+
+
+def noted(feeling: Feeling) -> dict[str, str]:
+    """A feeling as it stands in a memory's details."""
+    return {
+        "name": feeling.emotion,
+        "intensity": feeling.intensity,
+        **({"why": feeling.why} if feeling.why else {}),
+    }
+
+
+def felt(memory: Memory) -> Feeling | None:
+    """What a memory is felt with, if anything. Details are anybody's: what is no
+    feeling is none.
+    """
+    tag = memory.details.get(FIELD)
+    if not isinstance(tag, Mapping) or tag.get("intensity") not in INTENSITIES:
+        return None
+    return Feeling(str(tag.get("name", "")), str(tag["intensity"]), str(tag.get("why", "")))
+
+
+def tagged(memory: Memory, feeling: Feeling | None, now: float) -> Revise:
+    """The memory with this feeling instead of the one it has, or with none."""
+    details: dict[str, Any] = {
+        name: value for name, value in memory.details.items() if name != FIELD
+    }
+    return Revise(
+        memory.id,
+        {"details": {**details, FIELD: noted(feeling)} if feeling else details, "updated_at": now},
+    )
+
+
+def is_felt(memory: Memory, minimum: str, emotion: str = "") -> bool:
+    """Whether it is felt at least so strongly, and with this emotion if one is named."""
+    feeling = felt(memory)
+    return (
+        feeling is not None
+        and INTENSITIES.index(feeling.intensity) >= INTENSITIES.index(minimum)
+        and emotion in ("", feeling.emotion)
+    )

@@ -1,0 +1,415 @@
+"""What is to be done later: prospective memory, as a memory of kind `intention`. Pure functions.
+
+Its text says what; its triggers are patterns that call for it; `details` hold the rest, under the
+names of CONSTANTS and of the documents this grew from:
+
+| detail | meaning |
+|---|---|
+| `when` | the moment at which it is due, in seconds since 1970; none: only its triggers call for it |
+| `zone` | the time zone in which that was meant, by its IANA name |
+| `every` | how it recurs: cron, or "every 2 weeks at 09:00" (`lifecycle.moments`) |
+| `priority` | 0 to 1, 0.5 unless said otherwise (CONSTANTS: prospective priority) |
+| `status` | pending → triggered → done or cancelled |
+| `fired_at` | when it was last given to somebody |
+| `resumes` | when a series goes on of which one time was put off by `snooze` |
+| `was_every` | how it recurred, of what has no next time any more |
+
+Always true: only what waits is due, by priority, then by time, then by id (CC-67). What has time
+and triggers is due by whichever comes first. Firing is a compare-and-set: `still` tells whether a
+reminder stands as it was when it was found due. One that recurs waits for its next time as soon as
+it has fired; what was missed meanwhile has fired in that one. What is done or cancelled counts no
+longer, and can be restored like anything else (C41, C44, C45).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, datetime
+from typing import Any, NamedTuple
+
+from reverie.core.errors import BadInput
+from reverie.core.foreign_numbers import FARTHEST
+from reverie.core.kinds import INTENTION, PENDING
+from reverie.core.model import Change, Hit, Memory, Retire, Revise
+from reverie.core.trigger_patterns import EXPRESSION, TOOL, Scene, meets
+from reverie.text.time_expressions import (
+    MORNING,
+    ahead,
+    first_of,
+    following,
+    is_rule,
+    is_zone,
+    recurring,
+    told,
+    wall_of,
+    zone_of,
+)
+
+PRIORITY = 0.5  # CONSTANTS: prospective priority
+TRIGGERED, DONE, CANCELLED = "triggered", "done", "cancelled"
+STATUSES = (PENDING, TRIGGERED, DONE, CANCELLED)
+ENDS = {"done": DONE, "cancel": CANCELLED}
+
+
+# one of these stands where a reminder is set: "when …, remind me to …"
+SETTING = (
+    "remind",
+    "forget",
+    "remember",
+)
+
+When = str | float | datetime | date | None
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number and finite; True and False are none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def is_moment(value: Any) -> bool:
+    """Whether it is seconds since 1970; what is larger was meant as milliseconds."""
+    return is_number(value) and 0 <= value < FARTHEST
+
+
+FITS: dict[str, Callable[[Any], bool]] = {
+    "status": lambda value: value in STATUSES,
+    "when": is_moment,
+    "zone": lambda value: isinstance(value, str) and is_zone(value),
+    "every": lambda value: isinstance(value, str) and is_rule(value),
+    "priority": is_number,
+    "fired_at": is_moment,
+    "resumes": is_moment,
+}
+"""What each detail must be to count: one bad line of an imported file must not stop the others from
+being due.
+"""
+
+
+# cron passes over the months that are shorter
+LATE_IN_MONTH = re.compile(r"\S+ \S+ (?:29|30|31) \S+ \S+")
+
+
+class Reminder(NamedTuple):
+    """What the details of an intention say. Details are anybody's: what does not fit counts as not
+    said.
+    """
+
+    status: str = PENDING
+    when: float | None = None
+    zone: str = "UTC"
+    every: str = ""
+    priority: float = PRIORITY
+    fired_at: float | None = None
+    resumes: float | None = None
+
+
+def reminder_of(memory: Memory) -> Reminder:
+    """An intention's status, time, recurrence and priority."""
+    said = {
+        name: value for name, value in memory.details.items() if name in FITS and FITS[name](value)
+    }
+    return Reminder(**said)
+
+
+def waits(memory: Memory) -> bool:
+    """Whether it is still to fire: it is pending, or recurs."""
+    if memory.kind != INTENTION or not memory.active:
+        return False
+    one = reminder_of(memory)
+    return one.status == PENDING or (one.status == TRIGGERED and bool(one.every))
+
+
+def status_of(memory: Memory) -> str:
+    """Where it stands; one that was forgotten without a word of being done counts as cancelled."""
+    status = reminder_of(memory).status
+    return status if memory.active or status in (DONE, CANCELLED) else CANCELLED
+
+
+def coming(memory: Memory) -> tuple[float, str]:
+    """The order of a list of reminders: by time, those without one last."""
+    when = reminder_of(memory).when
+    return math.inf if when is None else when, memory.id
+
+
+def due(memories: Iterable[Memory], now: float, context: Sequence[Scene] = ()) -> list[Hit]:
+    """What is due now or called for by the context, the most urgent first; `why` says which (CC-67;
+    C39, C40).
+    """
+    found = [
+        Hit(memory, reminder_of(memory).priority, (why,))
+        for memory in memories
+        if waits(memory) and (why := reason(memory, now, context))
+    ]
+    return sorted(found, key=lambda hit: urgency(hit.memory))
+
+
+def urgency(memory: Memory) -> tuple[float, float, str]:
+    """The order of what is due: priority, then time; what has no time counts from when it was
+    written down.
+    """
+    one = reminder_of(memory)
+    return -one.priority, memory.created_at if one.when is None else one.when, memory.id
+
+
+def reason(memory: Memory, now: float, context: Sequence[Scene]) -> str:
+    """Why it is due; empty if it is not. The words in which it was set or told do not call for it
+    themselves.
+    """
+    one = reminder_of(memory)
+    if one.when is not None and one.when <= now:
+        return f"due {told(one.when, one.zone)}"
+    if one.status != PENDING:
+        return ""
+    others = [
+        scene
+        for scene in context
+        if not (memory.text.lower() in scene.text and any(word in scene.text for word in SETTING))
+    ]
+    pattern = next(
+        (pattern for pattern in memory.triggers if any(meets(pattern, scene) for scene in others)),
+        "",
+    )
+    return f"trigger {shown(pattern)!r}" if pattern else ""
+
+
+def still(memory: Memory, seen: Memory) -> bool:
+    """Whether it waits for the same occurrence as when it was seen: nobody has fired, moved or
+    ended it since.
+    """
+    return waits(memory) and reminder_of(memory)[:4] == reminder_of(seen)[:4]
+
+
+def fired(memory: Memory, now: float) -> Revise:
+    """It was given to somebody. One that recurs waits for its next time from now on."""
+    one = reminder_of(memory)
+    more: dict[str, Any] = {"status": TRIGGERED, "fired_at": now}
+    if one.every and one.when is not None:
+        with suppress(BadInput):
+            return altered(memory, now, {**more, "when": next_time(one, now), "resumes": None})
+        more |= {
+            "every": None,
+            "was_every": one.every,
+        }  # it cannot come again: told once, it stays in the list
+    return altered(memory, now, more)
+
+
+def next_time(one: Reminder, now: float) -> float:
+    """When one that recurs is due again after this time: BadInput if never. The rhythm is the
+    series', not that of a
+
+    time that was put off.
+    """
+    if one.resumes is not None and one.resumes > now:
+        return one.resumes
+    return following(one.every, one.resumes or one.when or now, now, one.zone)
+
+
+def ended(memory: Memory, how: str, now: float) -> list[Change]:
+    """It is done or cancelled. Of what recurs, `done` ends this occurrence and `cancel` all of
+    them.
+    """
+    one = reminder_of(intended(memory))
+    if not memory.active:
+        raise BadInput(
+            f"{memory.id} is {memory.retired_why or 'retired'} already. `reverie restore {memory.id}` "
+            "brings it back"
+        )
+    if how == "done" and one.every and one.when is not None:
+        when = one.when if one.status == TRIGGERED else next_time(one, now)
+        return [altered(memory, now, {"status": PENDING, "when": when, "resumes": None})]
+    return [
+        altered(memory, now, {"status": ENDS[how]}),
+        Retire(id=memory.id, at=now, why=ENDS[how]),
+    ]
+
+
+def snoozed(memory: Memory, until: When, now: float) -> Revise:
+    """It is due later, whatever it was. Of what recurs one time is put off; the series goes on as
+    it would have.
+    """
+    one = reminder_of(intended(memory))
+    if not memory.active:
+        raise BadInput(
+            f"{memory.id} does not count any more. `reverie restore {memory.id}` brings it back"
+        )
+    if until is None:
+        raise BadInput("Until when? Say for instance “in 20 minutes” or “tomorrow at 9”")
+    when, resumes = ahead(until, now, one.zone), None
+    if one.every and one.when is not None:
+        missed = one.resumes is None and one.status == PENDING
+        resumes = next_time(one, now) if missed else one.resumes or one.when
+    return altered(memory, now, {"status": PENDING, "when": when, "resumes": resumes})
+
+
+def reopened(memory: Memory) -> dict[str, Any]:
+    """The details of one that is restored: it waits again."""
+    one = reminder_of(memory)
+    return {**memory.details, "status": PENDING if one.status in (DONE, CANCELLED) else one.status}
+
+
+def altered(memory: Memory, now: float, more: Mapping[str, Any]) -> Revise:
+    """The change that puts these values among the details; None takes one away."""
+    taken = {name for name, value in more.items() if value is None}
+    details = {
+        name: value for name, value in {**memory.details, **more}.items() if name not in taken
+    }
+    return Revise(id=memory.id, fields={"details": details, "updated_at": now})
+
+
+def intended(memory: Memory) -> Memory:
+    """The memory, if it is an intention; else BadInput."""
+    if memory.kind != INTENTION:
+        raise BadInput(
+            f"{memory.id} is a {memory.kind}, not something to be reminded of. `reverie reminders` lists "
+            "what is"
+        )
+    return memory
+
+
+def completed(details: Mapping[str, Any], now: float, local: Callable[[], str]) -> dict[str, Any]:
+    """The details of an intention, with its times understood; what cannot be is refused, and so is
+    a time gone by.
+
+    `when` may be a phrase, `every` too; `local` tells the zone that is meant where none is said. A
+    time that is a number is taken as it is, also one gone by: that is how a reminder comes back
+    from a file.
+    """
+    said = {name: value for name, value in details.items() if value not in (None, "")}
+    priority, status = said.get("priority", PRIORITY), said.get("status", PENDING)
+    if not is_number(priority) or not 0.0 <= priority <= 1.0:
+        raise BadInput(f"priority={priority!r} must lie between 0 and 1")
+    if status not in STATUSES:
+        raise BadInput(f"status={status!r} is none; there are {', '.join(STATUSES)}")
+    if said.keys() & {"when", "every"}:
+        said |= timed(said, now, said.get("zone") or local())
+    return {**said, "priority": float(priority), "status": status}
+
+
+def timed(said: Mapping[str, Any], now: float, zone: str) -> dict[str, Any]:
+    """When, in which zone and how often, from what was said of them. A first time may be said of
+    what recurs.
+    """
+    zone_of(zone)
+    found: dict[str, Any] = {"zone": zone}
+    if "when" in said:
+        found["when"] = (
+            float(said["when"]) if is_moment(said["when"]) else ahead(said["when"], now, zone)
+        )
+    if every := said.get("every"):
+        first = wall_of(found["when"], zone) if "when" in found else None
+        found["every"] = recurring(
+            every, found.get("when", now), zone, first.time() if first else MORNING
+        )
+        found.setdefault("when", first_of(found["every"], now, zone))
+    if every and not is_moment(following(found["every"], found["when"], now, zone)):
+        raise BadInput(f"{every!r} from {told(found['when'], zone)} never comes a second time")
+    return found
+
+
+def meant(memory: Memory) -> str:
+    """When and where it is due, in words: what was understood is told back."""
+    one = reminder_of(memory)
+    parts = [told(one.when, one.zone)] if one.when is not None else []
+    if one.every:
+        parts.append(
+            f"then {one.every}" if one.every.startswith("every") else f"then by cron {one.every}"
+        )
+        parts += ["only in months that have this day"] if LATE_IN_MONTH.fullmatch(one.every) else []
+    parts += (
+        [f"when the context meets {', '.join(map(shown, memory.triggers))}"]
+        if memory.triggers
+        else []
+    )
+    return ", ".join(parts) or "nothing calls for it"
+
+
+def patterns_for(
+    files: Sequence[str] = (), commands: Sequence[str] = (), topics: Sequence[str] = ()
+) -> list[str]:
+    """Trigger patterns for files (globs of paths), commands (globs of what a shell is given), and
+    topics (words).
+    """
+    return [*map(path_pattern, files), *map(command_pattern, commands), *map(topic_pattern, topics)]
+
+
+_CLASS = r"\[!?[^\[\]\s/\\]+\]"  # [ab], [a-z], [!0-9]
+WILD = {"**/": r"(?:\S*/)?", "**": r"\S*", "*": r"[^\s/]*", "?": r"[^\s/]"}  # in a glob of paths
+PATH, WORDS = (r"(?<![\w.-])", r"(?![\w-])"), (r"(?<!\w)", r"(?!\w)")  # what stands around them
+
+
+def path_pattern(glob: str) -> str:
+    """A pattern that meets a path, touched or named: `*` stays within a folder, `**` does not.
+
+    A name without its folder is met in any: `auth.py` in src/auth.py, but not in oauth.py.
+    """
+    pieces = re.split(rf"(\*\*/|\*\*|\*|\?|{_CLASS})", plain_path(glob))
+    return EXPRESSION + "".join(WILD.get(piece) or class_pattern(piece) for piece in pieces).join(
+        PATH
+    )
+
+
+def plain_path(glob: str) -> str:
+    """A glob of paths as one writes it in a project: without ./ before it; a folder means all that
+    is in it.
+    """
+    path = re.sub(r"^(?:\./+)+", "", glob.strip())
+    if not path.strip("."):
+        raise BadInput(f"{glob!r} names no file. Write for instance src/auth.py, auth.py or src/**")
+    return f"{path}**" if path.endswith("/") else path
+
+
+def class_pattern(piece: str) -> str:
+    """A piece of a glob as an expression: [ab] is one of these letters, or itself, as in
+    app/[id]/page.tsx.
+    """
+    if not re.fullmatch(_CLASS, piece):
+        return re.escape(piece)
+    letters = "^" * (piece[1] == "!") + re.sub(
+        r"([\[&~|^])", r"\\\1", piece[1:-1].removeprefix("!")
+    )
+    try:
+        re.compile(f"[{letters}]")
+    except re.error:  # letters that are in no order: [z-a]
+        return re.escape(piece)
+    return rf"(?:{re.escape(piece)}|(?![\s/])[{letters}])"
+
+
+def command_pattern(glob: str) -> str:
+    """A pattern that meets a command which a tool is given; one that begins with `tool:` is taken
+    as it is.
+    """
+    if not glob.strip():
+        raise BadInput(
+            f"{glob!r} names no command. Write for instance git push*, or tool:Bash for whatever it runs"
+        )
+    return (
+        glob.strip() if glob.strip().startswith(TOOL) else f"{TOOL}*({glob.strip().rstrip('*')}*)"
+    )
+
+
+def topic_pattern(words: str) -> str:
+    """A pattern that meets these words, each whole; a pattern of another form is taken as it is."""
+    said = words.strip()
+    if not said:
+        raise BadInput(f"{words!r} are no words that a conversation could be about")
+    if said.startswith((EXPRESSION, TOOL)) or "*" in said or "?" in said:
+        return said
+    return EXPRESSION + r"\s+".join(map(re.escape, said.split())).join(WORDS)
+
+
+# what `class_pattern` writes
+_EITHER = re.compile(r"\(\?:(\\\[\S+?\\\])\|\(\?!\[\\s/\]\)\[\S+?(?<!\\)\]\)")
+
+
+def shown(pattern: str) -> str:
+    """A pattern of these as a person would write it."""
+    for before, after in (PATH, WORDS):
+        if pattern.startswith(EXPRESSION + before) and pattern.endswith(after):
+            inner = pattern[len(EXPRESSION + before) : -len(after)].replace(r"\s+", " ")
+            for written, expression in WILD.items():
+                inner = inner.replace(expression, written)
+            return re.sub(r"\\(.)", r"\1", _EITHER.sub(r"\1", inner))
+    return pattern

@@ -1,0 +1,231 @@
+"""Decisions about single memories, as changes: use, rejection, replacement, and the way back.
+
+Pure: values in, changes out. `store.apply` makes them so.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from reverie.core.errors import BadInput
+from reverie.core.kinds import INTENTION, unverified
+from reverie.core.model import (
+    BETWEEN,
+    Change,
+    Edge,
+    Link,
+    Memory,
+    Record,
+    Reinforcement,
+    Retire,
+    Revise,
+    lineage,
+)
+
+HELPFUL, UNHELPFUL = 0.05, -0.10  # what one explicit verdict does to confidence (B70, B71; CC-52)
+VERDICTS = {
+    "user": (HELPFUL, UNHELPFUL),
+    "host": (HELPFUL, UNHELPFUL),  # the agent that was given it
+    "judge": (
+        0.02,
+        -0.01,
+    ),  # a language model that only looked at it: a weak signal, often repeated
+}
+"""Who judges, and what (helped, did not) does to confidence. CONSTANTS: used helpful / not;
+retrieved, rejected.
+"""
+
+MUTUAL = ("relates_to", "resembles")  # relations that say the same read from either end
+MOST_REINFORCEMENTS = 200  # breadcrumbs kept on one memory; `strength` counts them all
+
+
+def used(
+    memory: Memory,
+    now: float,
+    *,
+    helpful: bool,
+    session: str = "",
+    by: str = "user",
+    at: float | None = None,
+) -> Revise:
+    """It was shown (`at`; default: now) and did help, or did not, as somebody says (CC-52, B70,
+    B71, B78, B79).
+
+    What a judge found to answer was used, but nobody has said it again: strength stays.
+    """
+    if by not in VERDICTS:
+        raise BadInput(f"by={by!r} is nobody who judges; there are {', '.join(VERDICTS)}")
+    at = now if at is None else at
+    gain, loss = VERDICTS[by]
+    most = memory.trust if unverified(memory) else 1.0
+    believed = round(min(most, max(0.0, memory.confidence + (gain if helpful else loss))), 4)
+    fields: dict[str, Any] = {"confidence": believed, "updated_at": now}
+    if helpful:
+        fields |= {
+            "access_count": memory.access_count + 1,
+            "last_accessed_at": max(at, memory.last_accessed_at or at),
+        }
+    if helpful and by != "judge":
+        trail = (*memory.reinforcements, Reinforcement(session=session, at=at))[
+            -MOST_REINFORCEMENTS:
+        ]
+        fields |= {"strength": memory.strength + 1, "reinforcements": trail}
+    return Revise(id=memory.id, fields=fields)
+
+
+def crumbs(memory: Memory, space: str) -> tuple[Reinforcement, ...]:
+    """Where and when a memory was said, and said again, as it is noted on the one of this space
+    that it repeats (B69).
+
+    In another space only when: which sessions a project has is nobody else's business.
+    """
+    first = memory.messages[0] if memory.messages else None
+    found = (
+        Reinforcement(session=memory.session, at=memory.at, message=first),
+        *memory.reinforcements,
+    )
+    return (
+        found
+        if memory.space == space
+        else tuple(Reinforcement(session="", at=crumb.at) for crumb in found)
+    )
+
+
+def seen_instead(old: Memory, new: Memory) -> None:
+    """Refuse to let a memory stand for another that is seen where it is not: it lies in the same
+    space, or above.
+    """
+    if new.space not in lineage(old.space):
+        raise BadInput(
+            f"{new.id} lies in {new.space}: who works in {old.space} could not see it in place of {old.id}. "
+            f"Keep it in {old.space} or above first"
+        )
+
+
+def superseded(old: Memory, new: Memory, now: float) -> list[Change]:
+    """A newer memory takes the place of an older one, which can still be asked about
+    (CC-5, A87).
+    """
+    if old.id == new.id:
+        raise BadInput("A memory cannot supersede itself")
+    for memory in (old, new):
+        if not memory.active:
+            raise BadInput(
+                f"{memory.id} does not count any more ({memory.retired_why}); restore it first"
+            )
+    seen_instead(old, new)
+    return [
+        Retire(id=old.id, at=now, why="superseded", superseded_by=new.id),
+        Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id)),
+    ]
+
+
+def contradicting(one: Memory, other: Memory, now: float) -> list[Change]:
+    """Both are kept and flagged until somebody decides (CC-6, A86)."""
+    return [
+        change
+        for a, b in ((one, other), (other, one))
+        for change in (
+            Link(edge=Edge(src=a.id, rel="contradicts", dst=b.id)),
+            Revise(
+                id=a.id,
+                fields={
+                    "conflicts_with": tuple(dict.fromkeys((*a.conflicts_with, b.id))),
+                    "updated_at": now,
+                },
+            ),
+        )
+    ]
+
+
+def linked(src: str, dst: str, rel: str, weight: float) -> Link:
+    """An edge between two memories."""
+    if rel not in BETWEEN:
+        raise BadInput(f"{rel!r} does not tie memories together; there are {', '.join(BETWEEN)}")
+    if not 0.0 <= weight <= 1.0:
+        raise BadInput(f"weight={weight!r} must lie between 0 and 1")
+    if src == dst:
+        raise BadInput("A memory cannot be linked to itself")
+    return Link(edge=Edge(src=src, rel=rel, dst=dst, weight=weight))
+
+
+def tie(edges: Sequence[Edge], src: str, dst: str, rel: str) -> Edge:
+    """The link of two memories as it stands, or one of weight 0. What has no direction is the same
+    from both ends.
+    """
+    ends = ((src, dst), (dst, src)) if rel in MUTUAL else ((src, dst),)
+    return next(
+        (edge for end in ends for edge in edges if edge.rel == rel and (edge.src, edge.dst) == end),
+        Edge(src=src, rel=rel, dst=dst, weight=0.0),
+    )
+
+
+def restored(memory: Memory, successor_edges: Sequence[Edge], now: float) -> list[Change]:
+    """It counts again; what had superseded it no longer does."""
+    fields: dict[str, Any] = {
+        "retired_at": None,
+        "retired_why": "",
+        "superseded_by": None,
+        "updated_at": now,
+    }
+    if memory.kind == INTENTION:
+        from reverie.memory.intention import reopened
+
+        fields["details"] = reopened(memory)
+    return [
+        Revise(id=memory.id, fields=fields),
+        *(Link(edge=Edge(src=e.src, rel=e.rel, dst=e.dst, weight=0.0)) for e in successor_edges),
+    ]
+
+
+def unmerged(kept: Memory, gone: Memory, now: float) -> list[Change]:
+    """What was merged into another one stands by itself again: the other is as strong as without
+    it. What others wrote had made it no stronger.
+    """
+    if unverified(gone):
+        return []
+    trail = list(kept.reinforcements)
+    for crumb in crumbs(gone, kept.space):
+        if crumb in trail:
+            trail.remove(crumb)
+    fields = {
+        "strength": max(1, kept.strength - gone.strength),
+        "reinforcements": tuple(trail),
+        "updated_at": now,
+    }
+    return [Revise(id=kept.id, fields=fields)]
+
+
+def inverse(records: Sequence[Record], now: float) -> list[Change]:
+    """The changes that take an event back, last thing first. Something added is retired, not
+    erased.
+    """
+    return [undone(record, now) for record in reversed(records)]
+
+
+def undone(record: Record, now: float) -> Change:
+    """The change that takes one line of history back."""
+    match record.op:
+        case "add":
+            return Retire(id=record.memory_id, at=now, why="undone")
+        case "link":
+            return Link(
+                edge=Edge(
+                    src=record.memory_id,
+                    rel=record.before["rel"],
+                    dst=record.before["dst"],
+                    weight=record.before["weight"],
+                )
+            )
+        case _:
+            return Revise(id=record.memory_id, fields=dict(record.before))
+
+
+def moved_on(record: Record, memory: Memory) -> list[str]:
+    """Fields that somebody else changed after this line of history: taking it back would lose their
+    work.
+    """
+    return [
+        name
+        for name, value in record.after.items()
+        if name != "updated_at" and getattr(memory, name, value) != value
+    ]

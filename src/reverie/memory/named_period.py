@@ -1,0 +1,77 @@
+"""What the present time is called: "release-week", "end-of-sprint" (B56). Nobody guesses it:
+somebody says so.
+
+A season belongs to a space and all below it, until it is ended or its time is over. What is kept
+meanwhile carries its name in `details["season"]`; recall in a season of the same name favours that
+by `search.shape.SAME_SEASON`, within the bounds of every prior, so that the checklist of the last
+release week comes up in this one. It is no tag: a tag would tie all that was kept in one week to
+each other.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from reverie.core.errors import BadInput
+from reverie.core.model import Memory
+from reverie.core.privacy_policy import USUAL, Policy
+from reverie.memory.memory_validation import accepted
+
+if TYPE_CHECKING:
+    from reverie.storage import Store
+
+LABEL = r"[a-z0-9][a-z0-9._-]{0,63}"  # compiled when first used: a cold recall names no season
+FIELD = "season"  # in a memory's details
+
+
+class Season(NamedTuple):
+    """A name for a stretch of time. Empty where there is none; `until` None: until it is ended."""
+
+    label: str = ""
+    since: float = 0.0
+    until: float | None = None
+
+    def __bool__(self) -> bool:
+        """Whether there is one."""
+        return bool(self.label)
+
+
+def named(label: object, policy: Policy = USUAL) -> str:
+    """A label as it is kept: a short lower-case word; "Release week" becomes "release-week"."""
+    plain = "-".join(accepted(label, policy).lower().split()) if isinstance(label, str) else ""
+    if not re.fullmatch(LABEL, plain):
+        raise BadInput(
+            f"{label!r} is not a name for a season; write a short one such as release-week"
+        )
+    return plain
+
+
+def place(space: str) -> str:
+    """The name under which a space's season is kept in the store."""
+    return f"season:{space}"
+
+
+def season_of(store: "Store", spaces: Sequence[str], now: float) -> Season:
+    """The season of the nearest of these spaces that has one now."""
+    for space in spaces:
+        if kept := store.meta(place(space)):
+            from json import loads  # a cold recall waits for no JSON where there is no season
+
+            season = Season(*loads(kept))
+            if season and (season.until is None or season.until > now):
+                return season
+    return Season()
+
+
+def written(season: Season) -> str:
+    """A season as it is kept."""
+    from json import dumps
+
+    return dumps(list(season))
+
+
+def stamped(memory: Memory, season: Season) -> Memory:
+    """The memory with the season's name, unless it was given one or comes from before."""
+    if not season or memory.at < season.since or memory.details.get(FIELD):
+        return memory
+    return memory._replace(details={**memory.details, FIELD: season.label})

@@ -1,0 +1,165 @@
+"""How to do something: a name, when it applies, what must be there first, the steps in order, what
+to beware of.
+
+A procedure is a memory of kind `procedure`: its title is the name, its triggers say when it
+applies, its text tells all of it in words (so that search finds it by any step), and `details` keep
+the parts and the record of how it went.
+
+The record counts tries and successes. `rate` is the moving average 0.9·rate + 0.1·outcome from 0.5
+(CC-66; B63–B65); `chance` is the mean of Beta(1 + worked, 1 + failed), which says less after few
+tries. Pure functions.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from reverie.core.errors import BadInput
+from reverie.core.model import Change, Memory, Revise
+from reverie.memory.memory_changes import superseded
+
+KIND = "procedure"
+PARTS = ("steps", "prerequisites", "warnings")  # in the details, besides how it went
+START, ALPHA = 0.5, 0.1  # CONSTANTS: procedural start / EMA
+MOST_PARTS = 100  # steps, prerequisites or warnings
+MOST_PART = 4_000  # characters of one
+
+
+class Record(NamedTuple):
+    """How a procedure went so far."""
+
+    worked: int = 0
+    failed: int = 0
+    rate: float = START  # recent outcomes weigh most
+
+    @property
+    def chance(self) -> float:
+        """How likely it is to work: the mean of Beta(1 + worked, 1 + failed)."""
+        return (1 + self.worked) / (2 + self.worked + self.failed)
+
+
+def parts(values: Sequence[str], what: str) -> tuple[str, ...]:
+    """Steps, prerequisites or warnings: some texts in order."""
+    if isinstance(values, str) or not all(isinstance(value, str) for value in values):
+        raise BadInput(f"The {what} are a list of texts, in order")
+    found = tuple(" ".join(value.split()) for value in values)
+    if not all(found):
+        raise BadInput(f"One of the {what} is empty")
+    if len(found) > MOST_PARTS or any(len(part) > MOST_PART for part in found):
+        raise BadInput(f"At most {MOST_PARTS} {what} of at most {MOST_PART:,} characters")
+    return found
+
+
+def replaced(known: Sequence[Memory], new: Memory) -> list[Change]:
+    """What was taught before under the name of the new one, and in other words, steps
+    back for it.
+    """
+    return [
+        change
+        for old in known
+        if old.title.lower() == new.title.lower() and old.text != new.text
+        for change in superseded(old, new, new.created_at)
+    ]
+
+
+def reworded(old: Memory, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What to revise besides `fields`: where somebody writes a procedure's text anew, that is what
+    holds, and the parts
+
+    that it was made of go. How it went so far stays.
+    """
+    if (
+        old.kind != KIND
+        or "text" not in fields
+        or "details" in fields
+        or fields["text"] == old.text
+    ):
+        return {}
+    return {"details": {name: value for name, value in old.details.items() if name not in PARTS}}
+
+
+def described(
+    name: str, steps: Sequence[str], prerequisites: Sequence[str], warnings: Sequence[str]
+) -> dict[str, Any]:
+    """The text and the details of a procedure."""
+    if not isinstance(name, str) or not name.strip():
+        raise BadInput("A procedure needs a name")
+    first, ordered, careful = (
+        parts(values, what)
+        for values, what in (
+            (prerequisites, "prerequisites"),
+            (steps, "steps"),
+            (warnings, "warnings"),
+        )
+    )
+    if not ordered:
+        raise BadInput("A procedure needs at least one step")
+    lines = [
+        f"{name.strip()}:",
+        *(f"First: {part}." for part in map(bare, first)),
+        *(f"{place}. {part}." for place, part in enumerate(map(bare, ordered), start=1)),
+        *(f"Careful: {part}." for part in map(bare, careful)),
+    ]
+    return {
+        "text": " ".join(lines),
+        "title": name.strip(),
+        "details": {
+            "steps": list(ordered),
+            "prerequisites": list(first),
+            "warnings": list(careful),
+        },
+    }
+
+
+def bare(part: str) -> str:
+    """A part without its full stop."""
+    return part.rstrip(".")
+
+
+def record_of(memory: Memory) -> Record:
+    """How it went so far. Details are anybody's: what is no number counts as nothing."""
+    worked, failed, rate = (memory.details.get(name) for name in ("worked", "failed", "rate"))
+    return Record(
+        worked if isinstance(worked, int) else 0,
+        failed if isinstance(failed, int) else 0,
+        rate if isinstance(rate, float) and 0.0 <= rate <= 1.0 else START,
+    )
+
+
+def best_first(memories: Iterable[Memory]) -> list[Memory]:
+    """Procedures by how well they lately worked, then by how often they were tried (CC-66), ties by
+    id.
+    """
+
+    def order(memory: Memory) -> tuple[float, int, str]:
+        record = record_of(memory)
+        return -record.rate, -(record.worked + record.failed), memory.id
+
+    return sorted(memories, key=order)
+
+
+def after(record: Record, worked: bool) -> Record:
+    """The record with one more outcome."""
+    return Record(
+        record.worked + worked,
+        record.failed + (not worked),
+        (1 - ALPHA) * record.rate + ALPHA * float(worked),
+    )
+
+
+def tried(memory: Memory, worked: bool, now: float) -> Revise:
+    """It was followed and worked, or did not."""
+    if memory.kind != KIND:
+        raise BadInput(f"{memory.id} is a {memory.kind}; outcomes belong to a {KIND}")
+    if not isinstance(worked, bool):
+        raise BadInput(f"worked={worked!r} must be True or False")
+    record = after(record_of(memory), worked)
+    details = {
+        **memory.details,
+        "worked": record.worked,
+        "failed": record.failed,
+        "rate": record.rate,
+    }
+    fields: dict[str, Any] = {"details": details, "updated_at": now}
+    if worked:
+        fields |= {"access_count": memory.access_count + 1, "last_accessed_at": now}
+    return Revise(id=memory.id, fields=fields)

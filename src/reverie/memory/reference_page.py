@@ -1,0 +1,79 @@
+"""A memory becomes a lasting reference: a page of Markdown that says what it says and what it rests
+on (X38). Pure.
+
+The page has a head in YAML with its lineage, so that whoever reads it, and any program, can go
+back: the memories that it comes from, who said them and in which conversations, who approved it,
+when and why. The memory stays, approved, and names its page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from reverie.core.model import Change, Memory, Revise
+from reverie.memory.curation import curated
+from reverie.text.tokenization import short
+
+PAGE = "reference"  # in a memory's details: the page that was made of it
+# of other programs' memories, and what was said to rest on
+STAMPS = (
+    "generated_by",
+    "curated_by",
+    "evidence",
+)
+HEADING = 100  # characters of a title that is made up
+
+
+def page(memory: Memory, before: Sequence[Memory], now: float, *, by: str, note: str) -> str:
+    """What the page says. `before` are the memories that this one came from or took
+    the place of.
+    """
+    import yaml
+
+    sources = [memory, *before]
+    lineage: dict[str, Any] = {
+        "memories": [one.id for one in sources],
+        "said_by": distinct(one.speaker for one in sources),
+        "provenance": memory.provenance,
+        "confidence": round(memory.confidence, 2),
+        "said": memory.strength,
+        "sessions": distinct(session for one in sources for session in one.sources),
+        "files": list(memory.files),
+        **{name: memory.details[name] for name in STAMPS if memory.details.get(name)},
+        "approved_by": by,
+        "approved_at": datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds"),
+        "why": note,
+    }
+    title = memory.title or short(memory.text, HEADING)
+    head = {
+        "title": title,
+        "kind": memory.kind,
+        "tags": list(memory.tags),
+        "lineage": {name: value for name, value in lineage.items() if value not in ("", [])},
+    }
+    return f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---\n\n# {title}\n\n{memory.text}\n"
+
+
+def distinct(names: Any) -> list[str]:
+    """Names, each once, in order."""
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def promoted(memory: Memory, path: str, now: float, *, by: str, note: str) -> list[Change]:
+    """The memory is approved and names its page."""
+    approved = curated(memory, "validated", now, by=by, note=note)
+    return [
+        *approved,
+        Revise(id=memory.id, fields={"details": {**details_in(approved), PAGE: path}}),
+    ]
+
+
+def details_in(changes: Sequence[Change]) -> dict[str, Any]:
+    """The details that changes give."""
+    return next(
+        dict(one.fields["details"])
+        for one in changes
+        if isinstance(one, Revise) and "details" in one.fields
+    )

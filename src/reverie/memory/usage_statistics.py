@@ -1,0 +1,45 @@
+"""How memories are used, and which are worth most (E60, E61). Pure: memories in, figures out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from reverie.core.kinds import DAY, effective
+from reverie.core.model import Memory
+
+LATELY = 30.0  # days in which a memory was used "lately"
+
+
+class Usage(NamedTuple):
+    """What was made of some memories."""
+
+    memories: int = 0
+    used: int = 0  # of these, once at least
+    uses: int = 0  # in all
+    lately: int = 0  # memories that were used in the last 30 days
+    confirmed: int = 0  # memories that were said or found true more than once
+    best: tuple[Memory, ...] = ()  # most valuable first; none that was never used or confirmed
+
+
+def worth(memory: Memory, now: float) -> float:
+    """How often it was used or said again, times how far it is believed now; 0 for what nobody ever
+    needed.
+    """
+    return (memory.access_count + memory.strength - 1) * effective(memory, now)
+
+
+def usage(memories: Sequence[Memory], now: float, limit: int) -> Usage:
+    """The figures, and the most valuable; of equals the newer, then by id."""
+    ranked = sorted(
+        (memory for memory in memories if worth(memory, now) > 0),
+        key=lambda memory: (-worth(memory, now), -memory.at, memory.id),
+    )
+    return Usage(
+        memories=len(memories),
+        used=sum(memory.access_count > 0 for memory in memories),
+        uses=sum(memory.access_count for memory in memories),
+        best=tuple(ranked[:limit]),
+        lately=sum(now - (memory.last_accessed_at or 0.0) <= LATELY * DAY for memory in memories),
+        confirmed=sum(memory.strength > 1 for memory in memories),
+    )

@@ -1,0 +1,148 @@
+"""Working memory: the scratch pad of one conversation (C10 to C15; CC-64). Pure.
+
+It holds what the current task needs just now: the user's last words, which Reverie notes by itself,
+and whatever the agent puts there: the state of its tools, intermediate reasoning, as a text or a
+JSON object. There is one for each conversation; setting it replaces it. It is a memory of kind
+`scratch` in the conversation's own space, below the project, so that it survives a crash and no
+other conversation sees it. It ends with the conversation or its task, or by itself after `MINUTES`
+(CONSTANTS: working TTL).
+"""
+
+import re
+from typing import Any, NamedTuple
+
+from reverie.core.errors import BadInput
+from reverie.core.model import Memory
+from reverie.core.privacy_policy import USUAL, Policy
+from reverie.memory.memory_validation import SEGMENT, built, checked_details
+from reverie.text.tokenization import fingerprint
+
+KIND = "scratch"
+MINUTES = 60.0
+MOST_MINUTES = 24 * 60.0  # what is needed longer is no working memory
+MOST_HELD = 8_000  # characters of what is held, as JSON: a task's notes, not its files
+MOST_TURN = 500  # characters of the user's last words
+
+_ODD = r"[\s/\x00-\x1f\x7f]+"
+
+
+class Held(NamedTuple):
+    """What a conversation's working memory holds; false where there is none."""
+
+    content: Any = None  # what was put there: a text or a JSON object
+    turn: str = ""  # what the user said last
+    at: float = 0.0
+    until: float = 0.0
+    id: str = ""  # of the memory
+
+    def __bool__(self) -> bool:
+        """Whether anything is held."""
+        return bool(self.id)
+
+
+def space_of(home: str, session: str) -> str:
+    """A conversation's own space: below the project, or the space itself if it is the
+    conversation's.
+
+    A project that is named like the conversation is still a project, which others read too: only
+    what lies below one ("me/demo/s1", not "me/demo") can be a conversation's own.
+    """
+    if not session.strip():
+        raise BadInput("Working memory belongs to a conversation; say which: session=…")
+    name = (
+        session
+        if SEGMENT.fullmatch(session) and session not in (".", "..")
+        else f"{re.sub(_ODD, '-', session)[:100]}-{fingerprint(session).hex()[:8]}"
+    )
+    own = home.count("/") > 1 and home.rpartition("/")[2] == name
+    return home if own else f"{home}/{name}"
+
+
+def checked_content(content: object) -> Any:
+    """A text, or a JSON object, that is small enough."""
+    from json import dumps
+
+    if (
+        not isinstance(content, (str, dict))
+        or not content
+        or (isinstance(content, str) and not content.strip())
+    ):
+        raise BadInput(
+            "What is held is a text or a mapping of names to JSON values, and not empty; "
+            "mind.release(session) lets go"
+        )
+    size = len(content if isinstance(content, str) else dumps(content, default=str))
+    if size > MOST_HELD:
+        raise BadInput(
+            f"Working memory holds {MOST_HELD:,} characters, not {size:,}: keep what the task at hand "
+            "needs, and remember the rest"
+        )
+    return content
+
+
+def checked_minutes(minutes: object) -> float:
+    """How long it is held."""
+    if (
+        isinstance(minutes, bool)
+        or not isinstance(minutes, (int, float))
+        or not 0 < minutes <= MOST_MINUTES
+    ):
+        raise BadInput(f"minutes={minutes!r} must be above 0 and at most {MOST_MINUTES:g}")
+    return float(minutes)
+
+
+def held_by(memory: Memory, now: float) -> Held:
+    """What a scratch pad holds at a moment; nothing after its time."""
+    if not memory.active or (memory.expires_at or 0.0) <= now:
+        return Held()
+    return Held(
+        memory.details.get("content"),
+        str(memory.details.get("turn", "")),
+        memory.at,
+        memory.expires_at or 0.0,
+        memory.id,
+    )
+
+
+def pad(
+    id: str,
+    now: float,
+    space: str,
+    session: str,
+    content: Any,
+    turn: str,
+    minutes: float,
+    policy: Policy = USUAL,
+) -> Memory:
+    """A scratch pad with this content. Secrets are taken out of it as of every memory."""
+    from json import dumps
+
+    parts, _ = checked_details(
+        {
+            name: value
+            for name, value in (("content", content), ("turn", turn[:MOST_TURN]))
+            if value
+        },
+        policy,
+    )
+    text = "\n".join(
+        value if isinstance(value, str) else dumps(value, ensure_ascii=False)
+        for value in parts.values()
+    )
+    return built(
+        id,
+        now,
+        text,
+        space=space,
+        kind=KIND,
+        session=session,
+        details=parts,
+        expires_at=now + 60.0 * minutes,
+        policy=policy,
+    )
+
+
+def replaced(old: Memory, new: Memory) -> dict[str, Any]:
+    """The fields that setting it alters."""
+    names = ("text", "details", "at", "expires_at", "updated_at")
+    return {name: getattr(new, name) for name in names if getattr(new, name) != getattr(old, name)}

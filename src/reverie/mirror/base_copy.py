@@ -1,0 +1,126 @@
+"""What was last written on a page, and on the states before it: the hidden copy that a person's
+edits are seen by.
+
+Only memories' lines are kept, no prose. A page names the state it was made from in its first line;
+an editor may save one that was loaded several states ago, so the last KEPT can be told: each as
+what differs from the one after it.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from reverie.core.model import NOTHING
+from reverie.mirror.page_blocks import stamp_of
+from reverie.mirror.page_placement import Line
+from reverie.mirror.three_way_merge import Lines
+
+KEPT = 100  # states of a page; of older ones it is not known what stood there
+
+
+class Copy(NamedTuple):
+    """The lines as they were written last, and the way back to states before, the newest first."""
+
+    stamp: str = ""
+    lines: Lines = NOTHING
+    # stamp, what else its lines were; None: not there
+    before: tuple[tuple[str, dict[str, Line | None]], ...] = ()
+    # fingerprints of the ids of purged memories that stood here
+    erased: frozenset[str] = frozenset()
+
+    def at(self, stamp: str) -> Lines:
+        """The lines of a state; those of the oldest one that is left if it is not known."""
+        lines = dict(self.lines)
+        if stamp == self.stamp:
+            return lines
+        for older, delta in self.before:
+            lines = {**lines, **{id: line for id, line in delta.items() if line is not None}}
+            for id, line in delta.items():
+                if line is None:
+                    lines.pop(id, None)
+            if older == stamp:
+                return lines
+        return lines
+
+    def knows(self, stamp: str) -> bool:
+        """Whether it can tell that state; a copy of nothing does not miss any."""
+        return (
+            not self.stamp or stamp == self.stamp or any(older == stamp for older, _ in self.before)
+        )
+
+    def then(self, lines: Lines) -> "Copy":
+        """The copy once these lines are written."""
+        stamp = stamp_of(lines.items())
+        if stamp == self.stamp:
+            return self._replace(lines=lines)
+        delta = {
+            id: self.lines.get(id)
+            for id in (*self.lines, *lines)
+            if self.lines.get(id) != lines.get(id)
+        }
+        before = ((self.stamp, delta), *self.before)[:KEPT] if self.stamp else ()
+        return Copy(stamp, lines, before, self.erased)
+
+    def without(self, ids: Iterable[str]) -> "Copy":
+        """The copy without anything of these memories but that some stood here."""
+        gone = set(ids)
+        stood = gone & {
+            id for lines in (self.lines, *(delta for _, delta in self.before)) for id in lines
+        }
+        return Copy(
+            self.stamp,
+            {id: line for id, line in self.lines.items() if id not in gone},
+            tuple(
+                (stamp, {id: line for id, line in delta.items() if id not in gone})
+                for stamp, delta in self.before
+            ),
+            self.erased | {_print_of(id) for id in stood},
+        )
+
+    def purged(self, ids: Iterable[str]) -> set[str]:
+        """Those of these memories that stood here and were purged: an old buffer does not bring
+        them back.
+        """
+        return {id for id in ids if _print_of(id) in self.erased} if self.erased else set()
+
+
+def told(copy: Copy) -> str:
+    """A copy as JSON."""
+    return json.dumps(
+        {
+            "stamp": copy.stamp,
+            "lines": dict(copy.lines),
+            "before": copy.before,
+            "erased": sorted(copy.erased),
+        },
+        ensure_ascii=True,
+    )
+
+
+def read(text: str) -> Copy:
+    """A copy from its JSON; what cannot be read is an empty one: then the store's own history has
+    to do.
+    """
+    try:
+        value = json.loads(text)
+        return Copy(
+            str(value["stamp"]),
+            _lines(value["lines"]),
+            tuple(
+                (str(stamp), {id: line and Line(*line) for id, line in delta.items()})
+                for stamp, delta in value["before"]
+            ),
+            frozenset(map(str, value.get("erased", ()))),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Copy()
+
+
+def _print_of(id: str) -> str:
+    from reverie.text.tokenization import fingerprint
+
+    return fingerprint(id).hex()[:16]
+
+
+def _lines(value: dict[str, Any]) -> dict[str, Line]:
+    return {id: Line(*line) for id, line in value.items()}

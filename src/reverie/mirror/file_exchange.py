@@ -1,0 +1,149 @@
+"""A file put in the place of another one without losing what somebody saves at that very moment.
+
+Where the system can exchange two files in one step (Linux), what stood there is looked at after it
+was taken away: if it is not what was read, or somebody still has it open for writing, it is put
+back. Elsewhere it is looked at just before. A file is never half written. `swapped` returns None
+where nothing was done because something else stood there.
+"""
+
+import ctypes
+import errno
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+NO_REPLACE, EXCHANGE = 1, 2  # renameat2(2)
+HERE = -100  # AT_FDCWD: paths as they are
+NOT_POSSIBLE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)  # by this kernel, or on this file system
+
+Look = tuple[int, int, int]  # of a file: when it was altered (ns), bytes, inode
+ABSENT: Look = (0, 0, 0)
+
+
+def look_of(path: Path) -> Look:
+    """How a file looks from outside."""
+    try:
+        seen = path.lstat()
+    except OSError:
+        return ABSENT
+    return (seen.st_mtime_ns, seen.st_size, seen.st_ino)
+
+
+def bytes_of(path: Path) -> bytes | None:
+    """What a file holds; None if it is not there."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def replace(path: Path, data: bytes) -> Look:
+    """Put a file in the place of whatever stands there, whole or not at all. How it looks then."""
+    with beside(path, data) as half:
+        look = look_of(half)  # a rename keeps it
+        half.replace(path)
+    return look
+
+
+def swapped(path: Path, data: bytes, old: bytes | None) -> Look | None:
+    """Put a file in the place of one that holds `old`; None, and nothing is done, if it holds
+    something else.
+    """
+    with beside(path, data) as half:
+        look = look_of(half)
+        return look if placed(half, path, data, old) else None
+
+
+@contextmanager
+def beside(path: Path, data: bytes) -> Iterator[Path]:
+    """A new file beside another one, which is gone afterwards unless it was renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    half = path.with_name(f".{path.name}.{os.getpid()}.part")
+    half.unlink(missing_ok=True)
+    try:
+        with half.open("xb") as file:
+            half.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o600)
+            file.write(data)
+        yield half
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def placed(half: Path, path: Path, data: bytes, old: bytes | None) -> bool:
+    """Whether a file could be put in the place of one that holds `old`; if not, what stood there
+    stands there again.
+    """
+    if bytes_of(path) != old:
+        return False
+    try:
+        renamed(half, path, NO_REPLACE if old is None else EXCHANGE)
+    except OSError as err:
+        if err.errno in (errno.EEXIST, errno.ENOENT):
+            return False
+        if err.errno not in NOT_POSSIBLE:
+            raise
+        half.replace(path)
+        return True
+    if old is None or (not being_written(half) and bytes_of(half) == old):
+        return True
+    put_back(half, path, data)
+    return False
+
+
+def put_back(half: Path, path: Path, ours: bytes) -> None:
+    """Exchange them again; what was added to ours by then is added there, and a later save of the
+    whole holds.
+    """
+    renamed(half, path, EXCHANGE if path.exists() else NO_REPLACE)
+    later = bytes_of(half) or ours
+    if later == ours:
+        return
+    if later.startswith(ours):
+        with path.open("ab") as file:
+            file.write(later[len(ours) :])
+    else:
+        renamed(half, path, EXCHANGE)
+
+
+def being_written(path: Path) -> bool:
+    """Whether somebody has a file open for writing: then no read lease on it is given (fcntl(2),
+    Linux).
+    """
+    if sys.platform != "linux":
+        return False
+    import fcntl
+
+    with path.open("rb") as file:
+        try:
+            # if somebody opens it now: one that ends no process
+            fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        except OSError as err:
+            return err.errno == errno.EAGAIN
+        with suppress(OSError):
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    return False
+
+
+def renamed(one: Path, other: Path, flag: int) -> None:
+    """Rename by renameat2; OSError, with ENOSYS where there is none."""
+    call = renameat2()
+    if call is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    if call(HERE, os.fsencode(one), HERE, os.fsencode(other), flag):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(other))
+
+
+@cache
+def renameat2() -> Any:
+    """The system's call of this name; None where there is none."""
+    return (
+        getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+        if sys.platform == "linux"
+        else None
+    )

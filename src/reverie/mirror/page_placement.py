@@ -1,0 +1,113 @@
+"""Where a memory stands in the mirror: on which page, under which heading, and what its line says.
+
+Episodes and what was said stand on the page of their day (UTC), all else that lasts in MEMORY.md;
+the scratch pad of the current task stands nowhere: it is gone within the hour.
+"""
+
+import re
+from datetime import UTC, date, datetime, time
+from typing import NamedTuple
+
+from reverie.core.kinds import EXCERPT, FILE, GROUPS, KINDS, is_talk, kind_of, unverified
+from reverie.core.model import Memory
+
+LONG = "MEMORY.md"
+HAPPENED, SAID = "What happened", "What was said"
+ON_DAYS = (HAPPENED, SAID)
+IN_LONG = tuple(group for group in GROUPS if group != KINDS["scratch"].group)
+
+ID = re.compile(r"mem_[0-9A-Za-z]{1,64}")
+_DAY = re.compile(r"memory/(\d{4}-\d\d-\d\d)\.md")
+# what a calendar can say: the years 1 to 9999
+EARLIEST, LATEST = (
+    -62_135_596_800.0,
+    253_402_300_799.0,
+)
+
+
+class Line(NamedTuple):
+    """What a page says about one memory. Empty fields say nothing: prose stands around it, or its
+    time was left out.
+    """
+
+    text: str
+    heading: str = ""
+    time: str = ""  # "14:05", on the page of a day
+
+
+class Place(NamedTuple):
+    """A page of a space, by its path, and the line on it."""
+
+    page: str
+    line: Line
+
+
+def place(memory: Memory) -> Place | None:
+    """Where a memory stands; None if it stands nowhere: what is of the moment, passages that left a
+    context, files, and what others wrote, for pages are read as one's own.
+    """
+    kind = kind_of(memory.kind)
+    if (
+        kind.type == "working"
+        or memory.kind in (EXCERPT, FILE)
+        or unverified(memory)
+        or not ID.fullmatch(memory.id)
+    ):
+        return None
+    if is_talk(memory) or kind.type == "episodic":
+        when = moment(memory.at)
+        heading = SAID if is_talk(memory) else HAPPENED
+        return Place(day_page(when), Line(memory.text, heading, f"{when:%H:%M}"))
+    return Place(LONG, Line(memory.text, kind.group))
+
+
+def moment(at: float) -> datetime:
+    """A time as a calendar can say it, in UTC."""
+    return datetime.fromtimestamp(min(max(at, EARLIEST), LATEST), UTC)
+
+
+def day_page(when: datetime) -> str:
+    """The page of a day."""
+    return f"memory/{when.date().isoformat()}.md"
+
+
+def day_of(page: str) -> date | None:
+    """The day that a page is about; None for MEMORY.md."""
+    found = _DAY.fullmatch(page)
+    try:
+        return date.fromisoformat(found[1]) if found else None
+    except ValueError:
+        return None
+
+
+def headings(page: str) -> tuple[str, ...]:
+    """The headings of ours that a page may have, in their order."""
+    return ON_DAYS if day_of(page) else IN_LONG
+
+
+def usual(page: str) -> str:
+    """The heading of what a page is told without one."""
+    return HAPPENED if day_of(page) else KINDS["fact"].group
+
+
+def kind_under(heading: str) -> str:
+    """The kind of what is written under a heading: the first one of its group in the table."""
+    group = HAPPENED if heading == SAID else heading
+    return next(name for name, row in KINDS.items() if row.group == group)
+
+
+def at_of(page: str, told: str, before: float) -> float:
+    """When a line's memory was: the day of its page, at the time that it says or else the time it
+    had.
+    """
+    day = day_of(page)
+    if day is None:
+        return before
+    old = moment(before)
+    if old.date() == day and told in ("", f"{old:%H:%M}"):
+        return before
+    try:
+        clock = time.fromisoformat(told) if told else old.time()
+    except ValueError:
+        clock = old.time()
+    return datetime.combine(day, clock, UTC).timestamp()

@@ -1,0 +1,237 @@
+"""Memories as lines of JSON, in the format of jaato's document: one object a line, for a team to
+commit (E31–E36).
+
+    {"id": "mem_…", "content": "…", "description": "…", "tags": ["…"], "timestamp":
+     "2026-03-01T09:15:00", "usage_count": 3, "last_accessed": null}
+
+Written are these seven names, `generated_by` and `curated_by` where it is known who wrote something
+and who looked at it, and `provenance` of what is believed less than what was extracted; read are
+also those of later versions (maturity, confidence, evidence, …). Times are meant in the time zone
+of the machine that reads or writes them, as that format has it. What cannot be read, and names that
+we do not know, are kept as they stand: nothing is lost by going through here.
+
+`Page.text` of what was read is what was read, but for line ends. Pure: bytes in, values out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from reverie.core.authorship import from_record, to_record
+from reverie.core.clock import derived_id
+from reverie.core.errors import BadInput
+from reverie.core.foreign_numbers import fraction
+from reverie.core.kinds import FILE, MATURITIES, is_ripe, is_talk, kind_of
+from reverie.core.model import TRUST, UNTRUSTED, Memory
+from reverie.mirror.page_placement import EARLIEST, LATEST
+from reverie.text.tokenization import fingerprint, short
+
+SYSTEM = "jaato"
+ORIGIN = "imported_from"  # in a memory's details: {"system", "id", "zone"}
+OURS = re.compile(r"mem_[0-9a-hjkmnp-tv-z]{26}")
+CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?:\s|$)")
+SHORT = 100  # characters of a description that is made up
+# in details, of what others wrote: where we have it from
+HEARD, SHARED = (
+    "heard_from",
+    "a shared file",
+)
+PERSONAL = ("preference",)  # kinds that are the user's own business (E23)
+
+
+class Line(NamedTuple):
+    """One line of a file: a record, or what could not be read and why."""
+
+    raw: str
+    record: Mapping[str, Any]
+    why: str = ""
+
+    @property
+    def id(self) -> str:
+        """The record's id; "" for none."""
+        return "" if self.why else str(self.record["id"])
+
+
+class Page(NamedTuple):
+    """A file of such lines."""
+
+    lines: tuple[Line, ...] = ()
+
+    @property
+    def records(self) -> dict[str, Mapping[str, Any]]:
+        """Records by id; of several with one id the last holds, as after a merge that keeps both
+        sides.
+        """
+        return {line.id: line.record for line in self.lines if not line.why}
+
+    @property
+    def broken(self) -> list[tuple[int, str]]:
+        """(number, why) of the lines that could not be read."""
+        return [(number, line.why) for number, line in enumerate(self.lines, start=1) if line.why]
+
+    @property
+    def conflicting(self) -> bool:
+        """Whether a merge left its marks."""
+        return any(CONFLICT.match(line.raw) for line in self.lines)
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return "".join(f"{line.raw}\n" for line in self.lines)
+
+
+def read(data: bytes) -> Page:
+    """A file's lines; empty ones do not count."""
+    text = data.decode("utf-8-sig", "replace")
+    return Page(tuple(parsed(raw) for raw in re.split(r"\r?\n", text) if raw.strip()))
+
+
+def parsed(raw: str) -> Line:
+    """One line."""
+    try:
+        record = json.loads(raw)
+        if not isinstance(record, dict):
+            raise BadInput("it is no object")
+        for name in ("id", "content"):
+            if not isinstance(record.get(name), str) or not record[name].strip():
+                raise BadInput(f"{name} is missing")
+        if not isinstance(record.get("tags", []), list):
+            raise BadInput("tags is no list")
+    except (ValueError, RecursionError) as err:
+        return Line(raw, {}, str(err).splitlines()[0])
+    return Line(raw, record)
+
+
+def written(record: Mapping[str, Any]) -> Line:
+    """A record as a line."""
+    return Line(json.dumps(record, ensure_ascii=False), record)
+
+
+def belongs(memory: Memory) -> bool:
+    """Whether a memory is knowledge that a team shares: facts, decisions, procedures and the like
+    that count and have proved themselves; not the user's preferences, not what was said, happened
+    or is to be done (E5, E23). What others wrote is theirs to share: it belongs where it came from
+    a shared file.
+    """
+    if memory.provenance == UNTRUSTED:
+        return memory.active and memory.details.get(HEARD) == SHARED
+    return (
+        memory.active
+        and kind_of(memory.kind).type in ("semantic", "procedural")
+        and is_ripe(memory)
+        and memory.kind not in (*PERSONAL, FILE)
+        and not is_talk(memory)
+    )
+
+
+def name_of(memory: Memory) -> str:
+    """What a memory is called in a file: what it was called where it came from, or its id."""
+    origin = memory.details.get(ORIGIN)
+    known = origin if isinstance(origin, Mapping) and origin.get("system") == SYSTEM else {}
+    return str(known.get("id") or memory.id)
+
+
+def record_of(memory: Memory, zone: str) -> dict[str, Any]:
+    """A memory as a record."""
+    return {
+        "id": name_of(memory),
+        "content": memory.text,
+        "description": memory.title or short(memory.text, SHORT),
+        "tags": list(memory.tags),
+        "timestamp": local(memory.at, zone),
+        "usage_count": memory.access_count,
+        "last_accessed": None
+        if memory.last_accessed_at is None
+        else local(memory.last_accessed_at, zone),
+        **to_record(memory),
+        **(
+            {"provenance": memory.provenance}
+            if TRUST[memory.provenance] < TRUST["extracted"]
+            else {}
+        ),
+    }
+
+
+def essence(record: Mapping[str, Any]) -> str:
+    """What a record says, in a few letters: who used it and when is not part of that."""
+    tags = sorted({str(tag).strip().lower() for tag in record.get("tags") or ()})
+    said = [
+        record.get("content"),
+        record.get("description") or short(str(record.get("content")), SHORT),
+        tags,
+    ]
+    return fingerprint(json.dumps(said)).hex()[:32]
+
+
+def id_for(record: Mapping[str, Any], at: float, space: str) -> str:
+    """The id that a record gets here: its own if it is one of ours, else one that follows from it
+    and the space.
+    """
+    name = str(record["id"])
+    return name if OURS.fullmatch(name) else derived_id(f"{space}\n{name}", at)
+
+
+def fields_of(record: Mapping[str, Any], zone: str) -> dict[str, Any]:
+    """A record as the fields of a memory."""
+    name, state = str(record["id"]), record.get("maturity")
+    details: dict[str, Any] = {"evidence": record["evidence"]} if record.get("evidence") else {}
+    if state in MATURITIES and state in ("validated", "escalated"):
+        details["maturity"] = state
+    details |= from_record(record)
+    claimed = record.get("provenance")
+    if not OURS.fullmatch(name):
+        details[ORIGIN] = {"system": SYSTEM, "id": name, "zone": zone}
+    return {
+        "text": record["content"],
+        "title": str(record.get("description") or ""),
+        "tags": [str(tag) for tag in record.get("tags") or ()],
+        "at": moment_in(record.get("timestamp"), zone),
+        "details": details,
+        "trust": fraction(record.get("confidence"), None),
+        "provenance": claimed if claimed in ("inferred", UNTRUSTED) else "extracted",
+    }
+
+
+def dismissed(record: Mapping[str, Any]) -> bool:
+    """Whether somebody put it away there."""
+    return record.get("maturity") == "dismissed"
+
+
+def local(at: float, zone: str) -> str:
+    """A moment as the format has it: ISO 8601 on the wall's clock, without a zone."""
+    from zoneinfo import ZoneInfo
+
+    when = datetime.fromtimestamp(min(max(at, EARLIEST + 86_400), LATEST - 86_400), UTC)
+    return when.astimezone(ZoneInfo(zone)).replace(tzinfo=None).isoformat()
+
+
+def moment_in(text: object, zone: str) -> float | None:
+    """A moment of the format; None for what is none."""
+    from zoneinfo import ZoneInfo
+
+    try:
+        when = datetime.fromisoformat(str(text))
+        return (when if when.tzinfo else when.replace(tzinfo=ZoneInfo(zone))).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def merged(page: Page, ours: Iterable[Mapping[str, Any]], gone: frozenset[str]) -> Page:
+    """The page with what we say: lines that say the same stay to the letter, others are replaced in
+    their place, new ones follow at the end, those of `gone` leave.
+    """
+    wanted = {str(record["id"]): record for record in ours}
+    last = {line.id: place for place, line in enumerate(page.lines) if not line.why}
+    kept = [
+        line
+        if line.why or line.id not in wanted or essence(line.record) == essence(wanted[line.id])
+        else written({**line.record, **wanted[line.id]})
+        for place, line in enumerate(page.lines)
+        if line.why or (last[line.id] == place and line.id not in gone)
+    ]
+    new = [written(record) for id, record in wanted.items() if id not in last]
+    return Page((*kept, *new))

@@ -1,0 +1,183 @@
+"""What a file was before Reverie wrote to it, byte for byte; and writing so that a crash leaves the
+old or the new.
+
+A version is kept in the home under the hash of its bytes, readable by its owner only: it is the
+user's file as it was, secrets and all. The event log says which file had which bytes when
+(`events_of`), so versions can be listed and brought back (CC-74). Nothing is ever thrown away here
+but by a purge, and that only of the mirror's own pages.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from reverie.core.errors import BadInput, NotFound
+from reverie.core.model import Event
+from reverie.core.privacy_policy import USUAL, Policy
+from reverie.privacy import MARK, redact
+
+VERB = "file"  # of the events that tell of a file written
+MOST = 100_000  # of them that are looked at
+MODES = ("append", "replace")
+BOM = "\ufeff"  # a file may begin with it
+ABSENT = ""  # the hash of a file that was not there
+
+
+class Version(NamedTuple):
+    """A file as it was until something was written to it."""
+
+    number: int  # of the event: `restore_file` takes it
+    path: str  # absolute
+    at: float  # when it ceased to be so
+    why: str  # "append", "replace", "restore", "note"
+    hash: str  # of its bytes; empty where there was no file
+    size: int
+
+
+def folder(home: Path) -> Path:
+    """Where versions are kept."""
+    return home / "versions"
+
+
+def hashed(data: bytes) -> str:
+    """The name of a version."""
+    return blake2b(data, digest_size=20).hexdigest()
+
+
+def keep(home: Path, data: bytes) -> str:
+    """Keep these bytes; returns their hash. The same bytes are kept once."""
+    name = hashed(data)
+    place = folder(home) / name[:2] / name
+    if not place.is_file():
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write(place, data, mode=0o600)
+    return name
+
+
+def kept(home: Path, name: str) -> bytes:
+    """The bytes of a version. Raises NotFound where they are gone or damaged."""
+    try:
+        data = (folder(home) / name[:2] / name).read_bytes()
+    except FileNotFoundError as err:
+        raise NotFound(f"The version {name} is not in {folder(home)} any more") from err
+    if hashed(data) != name:
+        raise NotFound(f"The version {name} in {folder(home)} is damaged")
+    return data
+
+
+def erase(
+    home: Path,
+    events: Iterable[Event],
+    ours: Callable[[str], bool],
+    repeats: Callable[[bytes], bool],
+) -> list[Path]:
+    """Erase the versions of files of ours that repeat something; returns those of other files that
+    do.
+    """
+    whose: dict[object, list[str]] = {}
+    for event in events:
+        whose.setdefault(event.payload.get("before"), []).append(str(event.payload.get("path")))
+    left = []
+    for place in sorted(folder(home).glob("*/*")):
+        if not repeats(place.read_bytes()):
+            continue
+        if place.name in whose and all(map(ours, whose[place.name])):
+            place.unlink(missing_ok=True)
+        else:
+            left.append(place)
+    return left
+
+
+def listed(events: Iterable[Event], path: str) -> list[Version]:
+    """The versions of a file, in the order of events."""
+    return [
+        Version(
+            event.seq,
+            path,
+            event.at,
+            str(event.payload.get("mode", "")),
+            str(event.payload.get("before", ABSENT)),
+            int(event.payload.get("size", 0)),
+        )
+        for event in events
+        if event.payload.get("path") == path
+    ]
+
+
+def altered(old: bytes | None, text: str, mode: str, policy: Policy = USUAL) -> bytes:
+    """A file's bytes after text was appended to it or put in its place; secrets are taken out of
+    the text first.
+
+    Appended text begins on a line of its own and ends with a line break; new lines end as most of
+    the file's do. What it is appended to stays as it is, byte for byte.
+    """
+    checked_mode(mode)
+    before = utf8(old or b"")
+    if mode == "replace" and MARK.search(text) and redact(before, policy)[1]:
+        raise BadInput(
+            "The new text has a mark where the file holds a secret, which would be lost. "
+            'Use mode="append", or edit the file by hand'
+        )
+    clean = redact(text, policy, keep_lines=True)[0].replace("\r\n", "\n")
+    clean = clean if clean.endswith("\n") else clean + "\n"
+    kept = (old or b"") if mode == "append" else b""
+    if kept and not before.endswith(("\n", "\r", BOM)):
+        clean = "\n" + clean
+    return kept + clean.replace("\n", line_end(before)).encode("utf-8", "replace")
+
+
+def checked_mode(mode: str) -> None:
+    """BadInput for what is no way of updating a file."""
+    if mode not in MODES:
+        raise BadInput(f"{mode!r} is not a way of updating a file; there are {', '.join(MODES)}")
+
+
+def line_end(text: str) -> str:
+    """How most lines of a text end: LF, CR LF or CR; LF where as many do."""
+    both = text.count("\r\n")
+    ends = {"\n": text.count("\n") - both, "\r\n": both, "\r": text.count("\r") - both}
+    return max(ends, key=lambda end: ends[end])
+
+
+def utf8(data: bytes) -> str:
+    """A file's text, its byte order mark included. What is not UTF-8 could not be written back as
+    it was.
+    """
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as err:
+        raise BadInput(
+            "The file is not UTF-8; nothing was changed. Convert it first, or edit it by hand"
+        ) from err
+
+
+def current(place: Path) -> bytes | None:
+    """A file's bytes; None where there is none."""
+    try:
+        return place.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def write(place: Path, data: bytes, mode: int | None = None) -> None:
+    """Put these bytes in a file's place at once; who reads meanwhile sees the old or the new, never
+    half of it.
+    """
+    with suppress(FileNotFoundError):
+        mode = stat.S_IMODE(place.stat().st_mode) if mode is None else mode
+    half = place.with_name(f".{place.name}.{os.getpid()}.part")
+    try:
+        with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        half.chmod(0o644 if mode is None else mode)
+        half.replace(place)
+    finally:
+        half.unlink(missing_ok=True)

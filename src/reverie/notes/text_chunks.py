@@ -1,0 +1,125 @@
+"""A text in chunks of 400 tokens with 80 tokens of overlap: what is searched, shown and embedded as
+one (C61, C62).
+
+A token is counted as four characters, so a chunk has at most 1,600, of which at most 320 are
+repeated from before, as whole lines (CONSTANTS: chunk / overlap; CC-72). Every line that is not
+blank stands in a chunk, and `first` and `last` are its line numbers, from 1. A line too long for a
+chunk is cut where a word ends.
+
+Where a chunk ends depends only on the lines nearby: of the places in the second half of its room,
+the best one is taken (a heading, then a paragraph, then the end of a sentence), and among equals
+the one with the highest checksum. Whoever inserts a line at the top therefore alters the first
+chunk or two and not all that follow.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+from zlib import crc32
+
+from reverie.storage.note_index_port import Chunk
+from reverie.text.tokenization import fingerprint
+
+TOKEN = 4  # characters that count as a token
+SIZE = 400 * TOKEN  # characters of a chunk, at most
+OVERLAP = 80 * TOKEN  # of them repeated from the chunk before, at most
+ROOM = SIZE - OVERLAP  # new characters in a chunk, at most
+
+_HEADING = re.compile(r"#{1,6}\s")
+
+
+class Piece(NamedTuple):
+    """A line with its line break, or a part of one that is too long."""
+
+    line: int  # its number, from 1
+    text: str
+    whole: bool = True
+
+
+def chunked(text: str) -> list[Chunk]:
+    """The chunks of a text, in order; none of a text of nothing but blanks. Secrets should be gone
+    already.
+    """
+    pieces = list(pieces_of(lines_of(text)))
+    return [chunk for start, end in cores(pieces) if (chunk := built(pieces, start, end))]
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines as an editor numbers them: ended by LF, CR LF or CR, and by nothing else."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def pieces_of(lines: Sequence[str]) -> Iterator[Piece]:
+    """The lines, those cut that would not fit into a chunk."""
+    for number, line in enumerate(lines, start=1):
+        if len(line) < ROOM:
+            yield Piece(number, line + "\n")
+        else:
+            yield from (Piece(number, part, whole=False) for part in parts_of(line + "\n"))
+
+
+def parts_of(line: str) -> Iterator[str]:
+    """A long line in parts that fit, cut after a blank in the second half of the room where there
+    is one.
+    """
+    start = 0
+    while len(line) - start > ROOM:
+        blank = line.rfind(" ", start + ROOM // 2, start + ROOM)
+        end = blank + 1 if blank >= 0 else start + ROOM
+        yield line[start:end]
+        start = end
+    yield line[start:]
+
+
+def cores(pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
+    """(start, end) of the new pieces of each chunk: together they are all pieces, each once."""
+    lengths = [0, *accumulate(len(piece.text) for piece in pieces)]
+    start = 0
+    while start < len(pieces):
+        end = start + 1
+        while end < len(pieces) and lengths[end + 1] - lengths[start] <= ROOM:
+            end += 1
+        if end < len(pieces):
+            late = [
+                place
+                for place in range(start + 1, end + 1)
+                if lengths[place] - lengths[start] >= ROOM // 2
+            ]
+            end = max(late or [end], key=lambda place: strength(pieces, place))
+        yield start, end
+        start = end
+
+
+def strength(pieces: Sequence[Piece], place: int) -> tuple[int, int]:
+    """How good a place before a piece is to cut: by what stands around it, then by its checksum."""
+    before, after = pieces[place - 1].text.rstrip(), pieces[place].text
+    kind = (
+        3
+        if _HEADING.match(after)
+        else 2
+        if not before and after.strip()
+        else 1
+        if before.endswith((".", "!", "?", ":"))
+        else 0
+    )
+    return kind, crc32(f"{before}\n{after}".encode("utf-8", "surrogatepass"))
+
+
+def built(pieces: Sequence[Piece], start: int, end: int) -> Chunk | None:
+    """The chunk of these new pieces, with whole lines from before; None where there is nothing but
+    blanks.
+    """
+    while end > start and not pieces[end - 1].text.strip():
+        end -= 1
+    if end == start:
+        return None
+    first, room = start, OVERLAP
+    while first > 0 and pieces[first - 1].whole and len(pieces[first - 1].text) <= room:
+        first -= 1
+        room -= len(pieces[first].text)
+    while not pieces[first].text.strip():
+        first += 1
+    text = "".join(piece.text for piece in pieces[first:end]).rstrip("\n")
+    return Chunk(pieces[first].line, pieces[end - 1].line, text, fingerprint(text))

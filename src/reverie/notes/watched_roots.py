@@ -1,0 +1,81 @@
+"""Which folders are watched, for whom: the event log says it, so that it survives the loss of the
+index.
+
+A root is a folder and the space whose readers may search it. Beside those that somebody added,
+every space has one of its own: the folder of its Markdown mirror, in which `MEMORY.md` and the
+daily logs count and nothing else (C59).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from reverie.core.model import Event
+
+if TYPE_CHECKING:
+    from reverie.storage import Store
+
+VERB = "folder"  # of the events that add or remove a root
+MOST = 100_000  # events that are read
+# files of a space's mirror, from its folder
+OWN = re.compile(r"MEMORY\.md|memory/\d{4}-\d\d-\d\d\.md")
+
+
+class Root(NamedTuple):
+    """A folder that is searched by those who may see a space."""
+
+    path: str  # absolute, links resolved
+    space: str
+    own: bool = False  # the space's mirror
+
+    @property
+    def there(self) -> bool:
+        """Whether the folder can be seen just now; a drive may be unplugged."""
+        return Path(self.path).is_dir()
+
+
+def roots(store: Store, spaces: Sequence[str], mirror: Callable[[str], Path | None]) -> list[Root]:
+    """The roots of these spaces: what was added, in order, then mirrors that exist; `mirror` tells
+    their folders.
+    """
+    return [
+        *added(store.events(verbs=(VERB,), limit=MOST), spaces),
+        *(
+            root
+            for space in spaces
+            if (folder := mirror(space)) and (root := own(folder, space)).there
+        ),
+    ]
+
+
+def added(events: Iterable[Event], spaces: Sequence[str]) -> list[Root]:
+    """The roots that were added to these spaces and not removed since."""
+    found: dict[Root, bool] = {}
+    for event in events:
+        path = event.payload.get("path")
+        if event.space in spaces and isinstance(path, str):
+            found[Root(path, event.space)] = bool(event.payload.get("watched"))
+    return [root for root, watched in found.items() if watched]
+
+
+def watched(store: Store) -> list[Event]:
+    """For each folder that anybody has, the event that added it."""
+    last = {
+        (event.space, event.payload.get("path")): event
+        for event in store.events(verbs=(VERB,), limit=MOST)
+    }
+    return [event for event in last.values() if event.payload.get("watched")]
+
+
+def own(folder: Path, space: str) -> Root:
+    """The folder of a space's mirror."""
+    return Root(os.path.realpath(folder), space, own=True)
+
+
+def event(root: Root, watched: bool, now: float) -> Event:
+    """That a root is watched from now on, or is not any longer."""
+    return Event(VERB, root.space, now, payload={"path": root.path, "watched": watched})

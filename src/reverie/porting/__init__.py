@@ -1,0 +1,1 @@
+"""Memories in and out: export, import from other programs, lines of JSON that a team shares."""

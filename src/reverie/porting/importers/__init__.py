@@ -1,0 +1,118 @@
+"""Memories of other programs, taken along (SEED-FORMATS): a file for each format, and a row here.
+
+A format says what it is called, what it looks like (`fits`) and what stands in it (`read`, which
+yields `nouns`). What becomes of that is the same for all and decided in `plan`: ids, spaces,
+secrets, links, what is there already. To add a format, write its file and add its row; `detect`
+tries the rows from the top.
+
+Always true: the source is only read; taking in twice adds nothing; one bad record loses no other;
+everything taken in says where it comes from (`details["imported_from"]`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple, Protocol, cast
+
+from reverie.core.errors import BadInput
+from reverie.porting.importers.import_records import Item, Reading
+
+
+class Reader(Protocol):
+    """What the file of a format has."""
+
+    fits: Callable[[Path], bool]
+    read: Callable[[Path, Reading], Iterator[Item]]
+
+
+class Format(NamedTuple):
+    """A program whose memories can be taken along."""
+
+    name: str
+    about: str  # what to name, for people
+    user: str = ""  # where that program itself keeps what it remembers: in the user's home
+    project: str = ""  # … and in a project
+
+    @property
+    def fits(self) -> Callable[[Path], bool]:
+        """Whether a file or folder is one of its."""
+        return self._module().fits
+
+    @property
+    def read(self) -> Callable[[Path, Reading], Iterator[Item]]:
+        """What stands there."""
+        return self._module().read
+
+    def _module(self) -> Reader:
+        return cast(Reader, import_module(f"{__name__}.{self.name.replace('-', '_')}"))
+
+
+FORMATS = (
+    Format("jcode", "~/.jcode, or one of its files", user=".jcode"),
+    Format("zuckerman", "an agent's home, or one of its stores", user=".zuckerman/homedir"),
+    Format("aircher", "~/.aircher, or its episodic.duckdb", user=".aircher"),
+    Format("jaato", ".jaato, or its memories.jsonl", project=".jaato"),
+    Format("mem0", "what get_all gives, saved as JSON"),
+    Format("claude-code", "~/.claude/projects/PROJECT, or its memory folder"),
+    Format("skills", ".claude/skills, or one skill's folder"),
+    Format("basic-memory", "a folder of notes, or one note"),
+)
+NAMES = tuple(row.name for row in FORMATS)
+
+
+def format_of(path: Path, name: str = "") -> Format:
+    """The format of that name, or without one the first that the path has the look of."""
+    if not path.exists():
+        raise BadInput(f"There is no file or folder {path}")
+    if name:
+        if name not in NAMES:
+            raise BadInput(f"{name!r} is not one of {', '.join(NAMES)}")
+        return FORMATS[NAMES.index(name)]
+    found = detect(path)
+    if found is None:
+        raise BadInput(
+            f"{path} does not look like anything of {', '.join(NAMES)}. If it is, say which with --from"
+            f"{projects_in(path)}"
+        )
+    return found
+
+
+def projects_in(path: Path) -> str:
+    """How to take along all projects of Claude Code, where that is what was meant: each has a space
+    of its own.
+    """
+    found = sorted(one.parent.parent.name for one in path.glob("*/memory/MEMORY.md"))
+    return (
+        (
+            f". It holds {len(found):,} projects of Claude Code ({', '.join(found[:3])}, …), and each belongs into a "
+            f"space of its own: reverie import {path / found[0]} --space me/NAME, and so on"
+        )
+        if found
+        else ""
+    )
+
+
+def lying(user: Path, project: Path) -> list[tuple[Format, Path]]:
+    """What lies where its program keeps it, in a user's home and in a project (X46)."""
+    places = [
+        (row, root / name)
+        for row in FORMATS
+        for root, name in ((user, row.user), (project, row.project))
+        if name
+    ]
+    return [(row, path) for row, path in places if path.is_dir() and looks_like(row, path)]
+
+
+def detect(path: Path) -> Format | None:
+    """The first format that the path has the look of; one that cannot be looked at is none."""
+    return next((row for row in FORMATS if looks_like(row, path)), None)
+
+
+def looks_like(row: Format, path: Path) -> bool:
+    """Whether a path has the look of a format; one that cannot be looked at has not."""
+    try:
+        return row.fits(path)
+    except (BadInput, OSError):
+        return False

@@ -1,0 +1,109 @@
+"""What identifies a person: cards, IBANs, US-SSNs (`PERSONAL`); on request, mail and phone
+(`CONTACT`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from reverie.privacy.secret_lookalikes import compiled
+from reverie.privacy.secret_shapes import SHAPES, Shape, Span, shape_spans
+
+
+def _luhn(digits: str) -> bool:
+    total = 0
+    for place, digit in enumerate(reversed(digits)):
+        n = int(digit) * (1 + place % 2)
+        total += n - 9 if n > 9 else n
+    return total % 10 == 0
+
+
+_CARD = (
+    r"^(?:4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|2720\d{12}|3[47]\d{13}"
+    r"|3(?:0[0-5]|[68]\d)\d{11}|6(?:011|5\d\d|4[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17})$"
+)
+
+
+def _is_card(written: str) -> bool:
+    digits = written.replace(" ", "").replace("-", "")
+    if not digits.isascii() or len(set(digits)) < 2:
+        return False
+    groups = re.split(r"[ -]", written)
+    grouped = (
+        len(groups) == 1
+        or all(len(g) == 4 for g in groups[:-1])
+        or [len(g) for g in groups][:2] == [4, 6]
+    )
+    return grouped and bool(compiled(_CARD).match(digits)) and _luhn(digits)
+
+
+# Length of an IBAN by country (ISO 13616 registry).
+_IBAN_COUNTRIES: Mapping[int, str] = {
+    15: "NO",
+    16: "BE",
+    18: "DK FO FI GL NL FK SD",
+    19: "MK SI",
+    20: "AT BA EE KZ LT LU XK MN",
+    21: "CH HR LI LV",
+    22: "BG BH CR DE GB GE IE ME RS VA",
+    23: "AE GI IL IQ OM SO TL",
+    24: "AD CZ ES MD PK RO SA SE SK TN VG",
+    25: "LY PT ST",
+    26: "IS TR",
+    27: "BI DJ FR GR IT MC MR SM",
+    28: "AL AZ BY CY DO GT HU LB NI PL SV",
+    29: "BR EG PS QA UA",
+    30: "JO KW MU YE",
+    31: "MT SC",
+    32: "LC",
+    33: "RU",
+}
+_IBAN_LENGTH = {code: length for length, codes in _IBAN_COUNTRIES.items() for code in codes.split()}
+
+
+def _is_iban(written: str) -> bool:
+    compact = written.replace(" ", "")
+    turned = compact[4:] + compact[:4]
+    return int("".join(str(int(c, 36)) for c in turned)) % 97 == 1
+
+
+PERSONAL: tuple[Shape, ...] = (
+    Shape("payment-card", (), r"(?<![\w.+-])\d(?:[ -]?\d){12,18}(?![\w-]|\.\d)", _is_card),
+    Shape("us-ssn", (), r"(?<![\w.-])(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\w-]|\.\d)"),
+)
+# An address or a number is often the fact to remember ("Ann's mail is …"), so these wait to be
+# asked for.
+CONTACT: tuple[Shape, ...] = (
+    Shape(
+        "email",
+        (),
+        r"(?<![\w.+-])[A-Za-z0-9][\w.+-]{0,63}@"
+        r"[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,24}\b",
+    ),
+    Shape(
+        "phone",
+        (),
+        r"(?<![\w.+])\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d(?:[ .-]?\d){6,11}(?![\w-])",
+    ),
+    Shape("phone", (), r"(?<![\w.+-])(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\w-])"),
+)
+
+
+def iban_spans(text: str) -> Iterator[Span]:
+    """Where IBANs stand: each country's is of one length, in groups or not."""
+    for found in compiled(r"(?<![A-Za-z0-9])[A-Z]{2}\d\d[ A-Z0-9]{11,40}").finditer(text):
+        left = _IBAN_LENGTH.get(text[found.start() : found.start() + 2], 0)
+        end = found.start()
+        while left and end < found.end():
+            left -= text[end] != " "
+            end += 1
+        whole = left == 0 and end > found.start() and not text[end : end + 1].isalnum()
+        if whole and _is_iban(text[found.start() : end]):
+            yield Span(found.start(), end, len(SHAPES) + 1, "iban")
+
+
+def personal_spans(text: str, shapes: tuple[Shape, ...]) -> Iterator[Span]:
+    """Where numbers of `PERSONAL` or `CONTACT` stand."""
+    for shape in shapes:
+        yield from shape_spans(text, shape, len(SHAPES) + 1)

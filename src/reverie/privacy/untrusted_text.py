@@ -1,0 +1,62 @@
+"""What others wrote: a tool's result, a web page, a file, a line that somebody else committed (X36,
+X49).
+
+Its provenance, `untrusted`, is the first defence, and it does not look at words: such a memory
+describes and commands nobody. It is of a kind that takes anybody's word (`kinds.Kind.voice`), or a
+note that names the kind that was asked for in `details["asked_kind"]`; it watches for nothing; it
+is believed as little as its source, whatever is said of it; and it approves itself of nothing. The
+second defence does look at words (`planted`) and is a net with holes: what addresses the assistant
+waits in `pending` for a person, with the reason in `details["planted"]`.
+
+Always true of every way in, for `intake.built` ends here. Pure.
+"""
+
+from __future__ import annotations
+
+from reverie.core.kinds import ANYBODY, kind_of
+from reverie.core.model import TRUST, UNTRUSTED, Memory
+from reverie.privacy.prompt_injection import planted
+
+ASKED, PLANTED, HEARD = "asked_kind", "planted", "heard_from"  # names in details
+RESULT, THEIRS, PASTED = (
+    "a tool's result",
+    "somebody else's memories",
+    "a text that was read or pasted",
+)
+WEIGHTY = ("emotion", "rate", "when", "every", "priority")
+"""Details that would raise its rank or call it up."""
+
+
+def disarmed(memory: Memory) -> Memory:
+    """The memory as what others wrote may be. Doing it twice changes nothing more."""
+    looked_at = "curated" in memory.details
+    details = {
+        name: value
+        for name, value in memory.details.items()
+        if name not in WEIGHTY and (name != "maturity" or looked_at or value == "escalated")
+    }
+    kind = memory.kind
+    if kind_of(kind).voice != ANYBODY:
+        kind, details = "note", {ASKED: kind, **details}
+    most = TRUST[UNTRUSTED]
+    plain = memory._replace(
+        kind=kind,
+        details=details,
+        triggers=(),
+        trust=min(memory.trust, most),
+        confidence=min(memory.confidence, most),
+        salience=min(memory.salience, 0.5),
+    )
+    return plain if looked_at else screened(plain)
+
+
+def screened(memory: Memory) -> Memory:
+    """The memory, waiting for a person if its words address the assistant. Also for what we wrote
+    around words of others, such as the error in a remedy.
+    """
+    why = planted(f"{memory.title}\n{memory.text}")
+    return (
+        memory._replace(details={**memory.details, "maturity": "escalated", PLANTED: why})
+        if why
+        else memory
+    )

@@ -1,0 +1,115 @@
+"""Which words of a sentence are affirmed and which are denied.
+
+"Use pnpm, not npm" affirms one and denies the other; "never commit without tests" affirms both, as
+it asks for tests. Words are looked at in lower case, one after the other; a clause ends at a comma
+or at a word that joins.
+"""
+
+from collections.abc import Iterator
+
+from reverie.reconciliation.paraphrase.concept_vocabulary import BOUND, among, following
+
+_JOINTS, _NOT, _AUX, _AVOID = among("JOINTS"), among("NOTS"), among("AUXILIARIES"), among("AVOIDS")
+_ENDS = among("ENDS")
+_ENDED = ("stop", "stopped", "quit", "ceased")  # with what was done: "stopped drinking coffee"
+_AFTERWARDS, _PREFERS = among("AFTERWARDS"), among("PREFERS")
+
+
+def signs_of(lows: list[str]) -> list[bool]:
+    """For each word whether it is affirmed."""
+    signs = [True] * len(lows)
+    for start, end in _clauses(lows):
+        _clause_signs(lows, signs, start, end)
+    return signs
+
+
+def _clauses(lows: list[str]) -> Iterator[tuple[int, int]]:
+    """Where clauses begin and end."""
+    start = 0
+    for i, low in enumerate(lows):
+        more = low == "and" and following(lows, i) in (*_NOT, "use", "always", "then")
+        joins = more or low in _JOINTS or low in BOUND
+        if joins and i > start:
+            yield start, i
+            start = i
+    yield start, len(lows)
+
+
+def _clause_signs(lows: list[str], signs: list[bool], start: int, end: int) -> None:
+    """Deny what a clause denies: what follows "not", "never", "instead of"; what stands around "is
+    forbidden".
+    """
+    for i in range(start, end):
+        for j in _denied(lows, i, start, end):
+            signs[j] = not signs[j]
+
+
+def _denied(lows: list[str], i: int, start: int, end: int) -> range:
+    """Which places of its clause a word denies."""
+    low = lows[i]
+    if low in _AFTERWARDS:
+        return range(start, end)
+    if low == "worse":
+        return range(start, i)
+    if low == "without" and any(denies(lows, j) for j in range(i)):
+        return range(0)  # never this without that: that is wanted
+    if denies(lows, i):
+        if _requires(lows, i, end):
+            return range(0)
+        alone = all(lows[j] in _AUX for j in range(i + 1, end))
+        return range(start, i) if alone else range(i + 1, end)
+    gone = low == "NOLONGER" or (low in _ENDED and following(lows, i).endswith("ing"))
+    avoids = (
+        low in _NOT or low in _AVOID or (low in ("over", "than", "to") and compares(lows, start, i))
+    )
+    return range(i + 1, end if gone else _reach(lows, i, end)) if gone or avoids else range(0)
+
+
+def _reach(lows: list[str], i: int, end: int) -> int:
+    """How far "instead of this" goes: not into "in Go code"."""
+    return next((j for j in range(i + 2, end) if lows[j] in _ENDS), end)
+
+
+def compares(lows: list[str], start: int, i: int) -> bool:
+    """Whether "over", "than" or "to" set one thing before another."""
+    if lows[i] == "to":
+        return any(low in ("prefer", "prefers") for low in lows[start : i - 1])
+    return any(low in _PREFERS for low in lows[start:i])
+
+
+def denies(lows: list[str], i: int) -> bool:
+    """Whether a "not" denies its whole clause: don't, never, is not; and not the other half of
+    "this, not that".
+    """
+    low = lows[i]
+    if low == "never":
+        return i + 1 < len(lows) and lows[i + 1] not in ("with", "mind")
+    if low not in ("not", "no", "nobody"):
+        return False
+    before = lows[i - 1] if i else "."
+    if low == "nobody":
+        return before in BOUND
+    if low == "no":
+        return before in (".", "!", "?", "\n", "has", "have", "is", "are", "there", "with")
+    return before in (".", "!", "?", "\n", "please", "but") or before in _AUX
+
+
+def bars(lows: list[str], i: int) -> bool:
+    """Whether something is forbidden or avoided here."""
+    starts = not i or lows[i - 1] in BOUND or lows[i - 1] in _AUX
+    return (
+        denies(lows, i)
+        or lows[i] == "FORBIDDEN"
+        or (lows[i] in _AVOID and lows[i].islower() and starts)
+    )
+
+
+def _requires(lows: list[str], i: int, end: int) -> bool:
+    """Whether a denial is one of doing a thing too early: "never commit without tests" asks for
+    tests.
+    """
+    rest = lows[i + 1 :]
+    stop = next((j for j, low in enumerate(rest) if low in ",.;!?\n"), len(rest))
+    return any(low in ("without", "unless", "until", "BEFORE") for low in rest[:stop]) and (
+        end > i + 1
+    )

@@ -1,0 +1,107 @@
+"""Whether a new text agrees with a memory that is known in several wordings.
+
+A memory said in k wordings gives k chances to be recognised, and as many to be denied: who says the
+opposite says the opposite of nearly all of them, who repeats it repeats most. So the wordings vote,
+and a scorer over a few readable shares says how likely the new text is one more wording. Its
+coefficients are in `comparer.json` under "wordings".
+
+Measured on held-out groups (bench/reconcile): one wording or the cosine to the mean of all wordings
+tell much less than the votes do, and the cosine adds nothing to them, so that this works without an
+embedder as well.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+AGAINST = ("contradicts", "updates")
+MOST = 4  # new words that are counted, as in `likeness`
+# of many wordings those count that share most words; twelve tell no more (bench/reconcile)
+FEW_WORDINGS = 8
+WELL_KNOWN = 2  # wordings from which they vote
+SURE = 0.80  # how likely one more wording must be
+OPEN = 0.50  # from this on it is no conflict either
+HALF = 0.5  # of the wordings that must be replaced, to replace all
+
+
+class Look(NamedTuple):
+    """What a new text is to one wording."""
+
+    relation: str  # as `compare` would say of that wording alone
+    confidence: float
+    likely: Mapping[str, float]  # how likely each relation is
+    barred: str  # what forbids to call it the same; "" if nothing
+    gives_up: bool  # whether it says that what this wording says is no more
+    new_words: int  # what it says that no wording says
+
+
+class Coefficients(NamedTuple):
+    """One weight a share, after `means` and `scales` brought the shares to one measure."""
+
+    names: tuple[str, ...]
+    means: tuple[float, ...]
+    scales: tuple[float, ...]
+    weights: tuple[float, ...]
+    bias: float
+
+
+def shares(looks: Sequence[Look]) -> dict[str, float]:
+    """The votes as numbers: what share of the wordings says what, and how surely."""
+    count = len(looks)
+    return {
+        "say the same": sum(look.relation == "same" for look in looks) / count,
+        "are denied": sum(look.relation in AGAINST for look in looks) / count,
+        "likely the same": sum(look.likely["same"] for look in looks) / count,
+        "likely denied": sum(look.likely[r] for look in looks for r in AGAINST) / count,
+        "nothing forbids": sum(not look.barred for look in looks) / count,
+        "new words": min(MOST, *(look.new_words for look in looks)),
+    }
+
+
+def one_more(looks: Sequence[Look]) -> float:
+    """How likely it is one more wording of the same (0..1)."""
+    known, seen = coefficients(), shares(looks)
+    total = known.bias + sum(
+        weight * (seen[name] - mean) / scale
+        for name, mean, scale, weight in zip(
+            known.names, known.means, known.scales, known.weights, strict=True
+        )
+    )
+    return 1 / (1 + math.exp(-total))
+
+
+@cache
+def coefficients() -> Coefficients:
+    """What `python -m bench.reconcile.train` learnt on the develop half."""
+    kept = json.loads((Path(__file__).parent / "comparer.json").read_text("utf-8"))["wordings"]
+    rows = kept["features"]
+    means, scales, weights = (
+        tuple(float(row[name]) for row in rows.values()) for name in ("mean", "scale", "weight")
+    )
+    return Coefficients(tuple(rows), means, scales, weights, float(kept["bias"]))
+
+
+def agreed(looks: Sequence[Look]) -> tuple[str, float]:
+    """What a new text is to the whole of a memory, and how sure that is.
+
+    To replace a memory that was said so often it has to say what is no more, and of most wordings:
+    anything else is a contradiction, about which a person decides.
+    """
+    likely = one_more(looks)
+    if likely >= OPEN and sum(bool(look.barred) for look in looks) > HALF * len(looks):
+        return "near", likely
+    if likely >= SURE:
+        return "same", likely
+    if likely >= OPEN:
+        return "near", likely
+    updates = [look for look in looks if look.relation == "updates"]
+    if len(updates) >= HALF * len(looks) and any(look.gives_up for look in updates):
+        return "updates", max(look.confidence for look in updates)
+    against = [look for look in looks if look.relation in AGAINST]
+    if against:
+        return "contradicts", max(look.confidence for look in against)
+    near = [look for look in looks if look.relation in ("near", "same")]
+    return ("near", max(look.confidence for look in near)) if near else ("apart", 1 - likely)

@@ -1,0 +1,138 @@
+"""What would have been answered at a past moment: the memories of then, as they stood then, ranked
+as today's are.
+
+A memory was there from when it was said (of an imported conversation that is long before it was
+written down), and no longer from when it was retired. The history says what its fields were; the
+candidates of that moment are put into a store in memory and searched in the usual way, so that
+nothing is ranked by rules of its own.
+
+Always true: reading the past alters nothing; what was purged is not there either.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from reverie.core.kinds import holds
+from reverie.core.model import Add, Event, Filter, Hit, Memory, Record, revised
+from reverie.retrieval import search
+from reverie.retrieval.search_query import Query, alive, born
+from reverie.storage import open_store
+from reverie.storage.paging import pages
+from reverie.text.tokenization import fingerprint
+
+if TYPE_CHECKING:
+    from reverie.storage import Store
+
+WIDELY = 20  # candidates from what still counts, for each hit that is wanted
+AT_LEAST = 200
+PAGE = 1_000  # memories looked at at once for those of an earlier time
+
+Embed = Callable[[Sequence[str]], Any]
+
+
+def search_as_of(
+    store: "Store", query: Query, moment: float, embed: Embed | None = None
+) -> list[Hit]:
+    """Hits as of a moment, best first; the memories are as they were."""
+    then = query._replace(now=moment, before=moment)
+    altered = by_memory(store.altered_since(moment, query.spaces))
+    now_there = {memory.id: memory for memory in still_there(store, then)}
+    now_there |= {
+        memory.id: memory for memory in store.get([id for id in altered if id not in now_there])
+    }
+    heirs = {
+        m.id: m for m in store.get([m.superseded_by for m in now_there.values() if m.superseded_by])
+    }
+    there = [
+        was
+        for memory in now_there.values()
+        if (was := as_it_was(memory, altered.get(memory.id, ()), moment, heirs)) is not None
+    ]
+    hits = among(store, there, then._replace(before=None), embed)
+    return [hit._replace(why=(*hit.why, *later(now_there[hit.memory.id]))) for hit in hits]
+
+
+def still_there(store: "Store", then: Query) -> list[Memory]:
+    """Memories that were there and still count: the best for the question, or without one the
+    newest of that time.
+    """
+    most = max(AT_LEAST, WIDELY * then.limit)
+    if then.text.strip():
+        return [hit.memory for hit in search(store, then._replace(limit=most))]
+    found: list[Memory] = []
+    for page in pages(
+        store,
+        Filter(
+            spaces=then.spaces, kinds=then.kinds, without=then.without, tags=then.tags, limit=PAGE
+        ),
+    ):
+        found += [memory for memory in page if alive(memory, then)]
+        if len(found) >= most:
+            break
+    return found
+
+
+def by_memory(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Records of each memory, in the order given."""
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(record.memory_id, []).append(record)
+    return found
+
+
+def as_it_was(
+    memory: Memory, records: Sequence[Record], moment: float, heirs: Mapping[str, Memory]
+) -> Memory | None:
+    """A memory as it stood at a moment, from what was done to it since, newest first; None if it
+    did not count.
+
+    Of a conversation that was written down later, what replaced a memory did so when that was said.
+    """
+    if born(memory) > moment:
+        return None
+    heir = heirs.get(memory.superseded_by or "")
+    if heir is not None and memory.created_at > moment and born(heir) <= moment:
+        return None
+    was = memory
+    for record in records:
+        was = revised(was, record.before)
+    return was if was.active and holds(was, moment) else None
+
+
+def later(memory: Memory) -> tuple[str, ...]:
+    """What has become of it since."""
+    if memory.active:
+        return ()
+    by = f" by {memory.superseded_by}" if memory.superseded_by else ""
+    return (f"since then {memory.retired_why or 'retired'}{by}",)
+
+
+def among(
+    store: "Store", memories: Sequence[Memory], query: Query, embed: Embed | None
+) -> list[Hit]:
+    """The best of some memories, which need not count today."""
+    if not memories:
+        return []
+    there = open_store("sqlite://:memory:")
+    try:
+        there.apply([Add(memory) for memory in memories], Event("past", query.spaces[0], query.now))
+        if query.vector is not None:
+            there.put_vectors(query.model, *vectors(store, memories, query.model, embed))
+        return search(there, query)
+    finally:
+        there.close()
+
+
+def vectors(
+    store: "Store", memories: Sequence[Memory], model: str, embed: Embed | None
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """(vectors by id, hashes by id): those that are known, and those of texts that were altered
+    since.
+    """
+    hashes = {memory.id: fingerprint(memory.text) for memory in memories}
+    known = dict(store.known_vectors(model, list(set(hashes.values()))))
+    missing = {hashes[m.id]: m.text for m in memories if hashes[m.id] not in known}
+    if embed is not None and missing:
+        known.update(zip(missing, embed(list(missing.values())), strict=True))
+    found = {id: known[hash] for id, hash in hashes.items() if hash in known}
+    return found, {id: hashes[id] for id in found}

@@ -1,0 +1,217 @@
+"""Walks over the graph of memories, tags and clusters: what a thought brings up with it.
+
+`cascade` starts from what search found (the seeds) and goes breadth-first along edges. One hop
+leads from a memory to another: straight along an edge, or through a tag, a cluster or a file that
+both are tied to. A hop multiplies the score by the weight of the relation and by the decay, so a
+neighbour always stands below the hit that brought it (CC-20). Edges are walked both ways, but
+`supersedes` only towards the newer (CONSTANTS row 18, CC-21).
+
+A shared tag says the less, the more memories carry it: with n of them seen, its weight is divided
+by 1 + ln(n / 2). For two memories that alone share a tag 0.8 is left, for ten 0.31, for thirty-two
+0.21. A node of very many edges costs no more than one of `FAN`: the heaviest are followed, and of
+equal ones the newest.
+
+`pagerank` ranks the nodes of any graph by how much leads to them, seen from some of them.
+
+Pure: nothing here knows a store. The same edges give the same answer whatever their order, and
+walks end, because a node is gone on from only when a better way to it was found and the number of
+hops is bounded.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import log
+from typing import TYPE_CHECKING, NamedTuple
+
+from reverie.core.model import Edge
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+WEIGHTS = {
+    "has_tag": 0.8,
+    "in_cluster": 0.6,
+    "supersedes": 0.9,
+    "contradicts": 0.3,
+    "derived_from": 0.7,
+}
+"""What a relation hands on (CONSTANTS §2; B37). `relates_to` has a weight of its own
+on each edge.
+"""
+
+OTHER = 0.3  # resembles, about, and whatever is not in the table
+DECAY = 0.7  # kept per hop, once for each (B38, B44)
+# these end at a tag, a cluster, a file: no memory
+THROUGH = frozenset({"has_tag", "in_cluster", "about"})
+FAN = 32  # edges that are followed from one node, and memories that one hop starts from
+NODES = 32  # tags, clusters and files that one hop goes through, those of the best memories
+
+Neighbours = Callable[[Sequence[str]], Sequence[Edge]]
+"""Edges from or to any of these nodes."""
+
+
+class Reached(NamedTuple):
+    """A memory that a walk came to, by its best way."""
+
+    id: str
+    score: float
+    by: str  # the memory before it on the way
+    rel: str
+    via: str = ""  # the tag, cluster or file in between, if there is one
+    hops: int = 1
+
+
+def cascade(
+    seeds: Mapping[str, float],
+    neighbours: Neighbours,
+    *,
+    depth: int,
+    decay: float = DECAY,
+    most: int = 50,
+) -> list[Reached]:
+    """What the seeds bring up within `depth` hops, best first, ties by id, at most `most`, which is
+    1 or more.
+
+    A seed is among them only if another one gives it a higher score than its own. Seeds without
+    edges, and such as nobody knows, bring up nothing (CC-22).
+    """
+    best = dict(seeds)
+    ways: dict[str, Reached] = {}
+    fresh = dict(seeds)  # what the last hop found a better way to
+    for hops in range(1, depth + 1):
+        if not fresh:
+            break
+        improved: dict[str, Reached] = {}
+        for way in hop(fresh, neighbours, decay, hops):
+            if way.score > best.get(way.id, 0.0):
+                best[way.id] = way.score
+                improved[way.id] = way
+        ways |= improved
+        last = ranked(ways.values())[most - 1 : most]
+        # no weight is above 1: what a hop leaves below this cannot come in
+        floor = last[0].score if last else 0.0
+        fresh = {
+            way.id: way.score
+            for way in ranked(improved.values())[:FAN]
+            if way.score * decay > floor
+        }
+    return ranked(ways.values())[:most]
+
+
+def ranked(ways: Iterable[Reached]) -> list[Reached]:
+    """Best first, ties by id."""
+    return sorted(ways, key=lambda way: (-way.score, way.id))
+
+
+def hop(
+    start: Mapping[str, float], neighbours: Neighbours, decay: float, hops: int
+) -> list[Reached]:
+    """All ways of one hop from some memories, in an order that depends on nothing but the edges."""
+    found: list[Reached] = []
+    through: dict[str, list[tuple[float, str]]] = defaultdict(list)  # node → who is tied to it
+    for id, edges in bounded(start, neighbours(tuple(start))).items():
+        for edge in edges:
+            other = edge.dst if edge.src == id else edge.src
+            if edge.rel in THROUGH:
+                through[other].append((start[id] * weight(edge), id))
+            elif edge.rel != "supersedes" or other == edge.src:
+                found.append(
+                    Reached(other, start[id] * weight(edge) * decay, id, edge.rel, hops=hops)
+                )
+    nodes = dict(sorted(through.items(), key=lambda item: (-max(item[1])[0], item[0]))[:NODES])
+    found += [
+        way
+        for node, edges in bounded(nodes, neighbours(tuple(nodes)) if nodes else ()).items()
+        for way in beyond(node, edges, nodes[node], decay, hops)
+    ]
+    return sorted(found, key=lambda way: (way.score, way.by, way.rel, way.via))
+
+
+def beyond(
+    node: str, edges: Sequence[Edge], tied: Sequence[tuple[float, str]], decay: float, hops: int
+) -> list[Reached]:
+    """The memories on the other side of a tag, from the strongest that is tied to it. What is
+    common says less.
+    """
+    members = len(edges)
+    share = decay / (1.0 + log(max(1.0, members / 2)))
+    score, by = max(tied)
+    return [
+        Reached(edge.src, score * share, by, edge.rel, node, hops)
+        for edge in edges
+        if edge.src != by
+    ]
+
+
+def weight(edge: Edge) -> float:
+    """What an edge hands on of a score."""
+    return edge.weight if edge.rel == "relates_to" else WEIGHTS.get(edge.rel, OTHER)
+
+
+def bounded(nodes: Iterable[str], edges: Iterable[Edge]) -> dict[str, list[Edge]]:
+    """The edges of each node, the heaviest first, of equal ones the newest, at most FAN."""
+    of: dict[str, list[Edge]] = {node: [] for node in nodes}
+    for edge in set(edges):
+        for node in {edge.src, edge.dst} & of.keys():
+            of[node].append(edge)
+    # Ids sort by the moment they were made, so the greater id is the newer memory.
+    return {
+        node: sorted(some, key=lambda e: (weight(e), e.src, e.dst, e.rel), reverse=True)[:FAN]
+        for node, some in of.items()
+    }
+
+
+def strengthened(
+    weight: float | None, first: float = 0.5, by: float = 0.05, most: float = 0.95
+) -> float:
+    """The weight of a link that is made once more: it grows up to 0.95, and what is stronger stays
+    (CC-58, B127).
+    """
+    return first if not weight else max(weight, min(most, weight + by))
+
+
+def pagerank(
+    links: "npt.ArrayLike", start: "npt.ArrayLike", damping: float = 0.85, rounds: int = 50
+) -> "npt.NDArray[np.float64]":
+    """How much of the attention that begins at `start` comes to each node (Page et al., 1999,
+    personalised).
+
+    A link is a row (from, to, weight). `start` has a value of 0 or more for each node; all 0 means
+    the same for all. What has no links gives its share back to the start. The ranks sum to 1; a
+    node's is exact to about 0.85 ** rounds.
+    """
+    import numpy as np
+
+    begin = np.asarray(start, float)
+    size = len(begin)
+    if not size:
+        return begin
+    begin = begin / begin.sum() if begin.sum() > 0 else np.full(size, 1 / size)
+    table = np.asarray(links, float).reshape(-1, 3)
+    src, dst, weights = table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2]
+    out = np.bincount(src, weights, size)
+    share = weights / out[src]
+    rank = begin
+    for _ in range(rounds):
+        flow = np.bincount(dst, rank[src] * share, size)
+        rank = damping * (flow + rank[out == 0].sum() * begin) + (1 - damping) * begin
+    return np.asarray(rank)
+
+
+def chained(
+    start: str, edges: Callable[[Sequence[str]], Iterable[Edge]], *, back: bool, most: int
+) -> list[str]:
+    """What led to something (`back`), or what came of it, step by step, each once, `most` at most
+    (X33).
+    """
+    found, front = {start: None}, [start]
+    while front and len(found) <= most:
+        ends = (
+            (edge.dst, edge.src) if back else (edge.src, edge.dst)
+            for edge in edges(front)
+            if edge.rel == "led_to"
+        )
+        front = sorted({to for here, to in ends if here in front and to not in found})
+        found.update(dict.fromkeys(front))
+    return list(found)[1 : most + 1]

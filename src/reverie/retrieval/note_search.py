@@ -1,0 +1,180 @@
+"""Passages of files for a question: words and meaning, fused as 0.7 of the cosine and 0.3 of the
+normalised BM25 (C67).
+
+Both channels propose five times as many chunks as are wanted (CONSTANTS: FTS candidate multiplier);
+meaning alone proposes nothing below a cosine of 0.35 (CONSTANTS: dense similarity floor). A chunk
+that waits for its vector counts as just that alike. Without a model, words decide. What is shown of
+a chunk are the lines around the words of the question, and one line is shown once.
+
+Always true: only files of the given roots; ties break by path and line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from reverie.core.errors import BadInput
+from reverie.retrieval.word_search import covered, lexical
+from reverie.storage.note_index_port import Found, Stamp
+from reverie.text.tokenization import query_terms
+
+if TYPE_CHECKING:
+    from reverie.storage.note_index_port import FileIndex
+
+FLOOR = 0.35  # cosine from which meaning alone proposes
+CANDIDATES = 5  # chunks that a channel proposes for each one that is wanted
+SNIPPET = 700  # characters that are shown of a chunk
+MODES = ("auto", "dense", "words")
+
+
+class Passage(NamedTuple):
+    """Lines of a file that fit a question; `text` is what stands there, without secrets."""
+
+    path: str  # absolute
+    first: int  # line numbers, from 1, both included
+    last: int
+    text: str
+    score: float  # 0..1
+    why: tuple[str, ...]
+    stamp: Stamp  # of the file as it was indexed
+
+
+class Asked(NamedTuple):
+    """A question about files."""
+
+    text: str
+    roots: tuple[str, ...]
+    limit: int = 10
+    mode: str = "auto"
+    vector: Any = None
+    model: str = ""
+
+
+class Candidate(NamedTuple):
+    """A chunk with what the channels say about it."""
+
+    found: Found
+    bm25: float
+    cosine: float | None
+
+
+def find(index: FileIndex, asked: Asked) -> list[Passage]:
+    """The best passages, best first."""
+    if asked.mode not in MODES:
+        raise BadInput(
+            f"{asked.mode!r} is not a way of searching files; there are {', '.join(MODES)}"
+        )
+    if asked.limit <= 0:
+        return []
+    pool = candidates(index, asked)
+    terms = query_terms(asked.text)
+    ranked = sorted(
+        zip(scores(pool, terms), pool, strict=True),
+        key=lambda one: (
+            -one[0],
+            one[1].found.root,
+            one[1].found.file.path,
+            one[1].found.chunk.first,
+        ),
+    )
+    return list(distinct((passage(one, score, terms) for score, one in ranked), asked.limit))
+
+
+def candidates(index: FileIndex, asked: Asked) -> list[Candidate]:
+    """What words and meaning propose."""
+    many = CANDIDATES * asked.limit
+    bm25 = (
+        {}
+        if asked.mode == "dense"
+        else dict(index.words(query_terms(asked.text), asked.roots, many))
+    )
+    cosine: dict[int, float] = {}
+    if asked.vector is not None and asked.mode != "words":
+        cosine = dict(index.nearest(asked.model, asked.vector, asked.roots, many, FLOOR))
+        cosine.update(
+            index.cosines(asked.model, asked.vector, [num for num in bm25 if num not in cosine])
+        )
+    nums = list(dict.fromkeys((*bm25, *cosine)))
+    return [
+        Candidate(one, bm25.get(one.num, 0.0), cosine.get(one.num)) for one in index.chunks(nums)
+    ]
+
+
+def scores(pool: Sequence[Candidate], terms: Sequence[str]) -> list[float]:
+    """How good each candidate is, 0..1; by words alone where none has a vector."""
+    if all(one.cosine is None for one in pool):
+        return [
+            lexical(one.bm25, covered(terms, f"{one.found.file.path} {one.found.chunk.text}"))
+            for one in pool
+        ]
+    import numpy as np
+
+    from reverie.retrieval.hybrid_search import blended
+
+    alike = np.array([FLOOR if one.cosine is None else one.cosine for one in pool])
+    return [float(score) for score in blended(alike, np.array([one.bm25 for one in pool]))]
+
+
+def passage(one: Candidate, score: float, terms: Sequence[str]) -> Passage:
+    """What is shown of a candidate, and why."""
+    found = one.found
+    first, last, text = snippet(found.chunk.text.split("\n"), terms)
+    why = (
+        one.bm25 > 0 and f"words {one.bm25:.1f}",
+        one.cosine is not None and f"meaning {one.cosine:.2f}",
+    )
+    return Passage(
+        str(Path(found.root, found.file.path)),
+        found.chunk.first + first,
+        found.chunk.first + last,
+        text,
+        score,
+        tuple(reason for reason in why if reason),
+        found.file.stamp,
+    )
+
+
+def snippet(lines: Sequence[str], terms: Sequence[str]) -> tuple[int, int, str]:
+    """(first, last, text) of the lines that hold most of the terms, within SNIPPET characters; the
+    first such lines.
+    """
+    weights = [covered(terms, line) for line in lines]
+    best, start, size, here = (-1.0, 0, 0), 0, 0, 0.0
+    for end, line in enumerate(lines):
+        size += len(line) + 1
+        here += weights[end]
+        while start < end and size > SNIPPET:
+            size -= len(lines[start]) + 1
+            here -= weights[start]
+            start += 1
+        if here > best[0] + 1e-9 or (best[1] == start and here > best[0] - 1e-9):
+            best = (here, start, end)
+    _, first, last = best
+    return first, last, "\n".join(lines[first : last + 1])
+
+
+def distinct(passages: Iterator[Passage], limit: int) -> Iterator[Passage]:
+    """The first so many; what shows mostly lines that a better one has shown is left out."""
+    shown: dict[str, list[Passage]] = {}
+    count = 0
+    for one in passages:
+        before = shown.setdefault(one.path, [])
+        if any(overlap(one, other) > 0.5 for other in before):
+            continue
+        before.append(one)
+        yield one
+        count += 1
+        if count >= limit:
+            return
+
+
+def overlap(one: Passage, other: Passage) -> float:
+    """The share of a passage's lines that another one has; parts of one long line are different
+    passages.
+    """
+    if one.first == one.last == other.first == other.last:
+        return float(one.text == other.text)
+    common = min(one.last, other.last) - max(one.first, other.first) + 1
+    return max(0, common) / (one.last - one.first + 1)

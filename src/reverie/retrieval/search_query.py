@@ -1,0 +1,104 @@
+"""One search, as a value: what is asked, from where, and which memories may answer it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from reverie.core.kinds import EXCERPT, UNASKED
+from reverie.core.model import Hit, Memory
+from reverie.retrieval import rescoring
+from reverie.retrieval.graph_walk import DECAY
+from reverie.text.tokenization import query_terms
+
+if TYPE_CHECKING:
+    pass
+
+
+MODES = ("auto", "convex", "rrf", "dense", "words", "judged")
+
+
+class Query(NamedTuple):
+    """A question with all that bears on its answer."""
+
+    text: str
+    spaces: tuple[str, ...]  # what the asker may see, nearest first
+    now: float
+    context: str = ""  # what trigger patterns are held against
+    vector: Any = None  # the text's vector, if there is a model
+    model: str = ""
+    mode: str = "auto"
+    limit: int = 10
+    kinds: tuple[str, ...] = ()
+    without: tuple[str, ...] = UNASKED  # kinds that are left out
+    tags: tuple[str, ...] = ()
+    season: str = ""  # what the present time is called, if it has a name
+    automatic: bool = False  # nobody asked: only what is likely needed may surface
+    ungated: bool = False  # a judge chooses: the whole pool, not only what is likely needed
+    not_session: str = ""  # a conversation whose own memories are not echoed back to it
+    # the spaces in which that name is this conversation's; none: everywhere
+    session_in: tuple[str, ...] = ()
+    exclude: frozenset[str] = frozenset()
+    within: float | None = None  # seconds that words and triggers may take
+    before: float | None = None  # nothing that is younger: neither said nor written down by then
+    depth: int = 0  # hops along the graph; what it is worth: docs/why-ranking.md
+    decay: float = DECAY  # of a score, per hop
+    floor: float = 0.0  # the least score of a candidate, by words and meaning
+
+    @property
+    def gated(self) -> bool:
+        """Whether only what stands out may be in the answer."""
+        return self.automatic and not self.ungated
+
+    @property
+    def terms(self) -> list[str]:
+        """The words worth looking for."""
+        return query_terms(self.text)
+
+
+def alive(memory: Memory, query: Query) -> bool:
+    """Whether a memory counts now, fits the filters, and is not an echo."""
+    return (
+        memory.active
+        and memory.id not in query.exclude
+        and (memory.expires_at is None or memory.expires_at > query.now)
+        and (not query.kinds or memory.kind in query.kinds)
+        and memory.kind not in query.without
+        and set(query.tags) <= set(memory.tags)
+        and not echo(memory, query)
+        and (query.before is None or born(memory) <= query.before)
+        and not (query.automatic and not rescoring.surfaces(memory, query.now))
+    )
+
+
+def echo(memory: Memory, query: Query) -> bool:
+    """Whether a conversation would hear what it said itself; what has left its context it does
+    hear, and, unasked, only it: a passage of another conversation surfaces when somebody looks for
+    it.
+    """
+    own = (
+        bool(query.not_session)
+        and memory.session == query.not_session
+        and echoing(query, memory.space)
+    )
+    return query.automatic and not own if memory.kind == EXCERPT else own
+
+
+def born(memory: Memory) -> float:
+    """From when on a memory was there to be asked: when it was said, or written down if that was
+    earlier.
+    """
+    return min(memory.at, memory.created_at)
+
+
+def echoing(query: Query, space: str) -> bool:
+    """Whether the session that the query must not hear is its own in this space: a name may be
+    another's elsewhere.
+    """
+    return not query.session_in or space in query.session_in
+
+
+SOME = 20  # proposals beyond four times the limit: filters and priors choose among them
+
+
+def admitted(hits: Sequence[Hit], query: Query) -> list[Hit]:
+    """Hits that this asker may be given."""
+    return [hit for hit in hits if alive(hit.memory, query)]

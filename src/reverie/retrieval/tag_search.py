@@ -1,0 +1,171 @@
+"""Memories whose tags a prompt speaks of: what hints are made of (E6, E37–E44; CC-81).
+
+A tag is spoken of exactly where the whole of it stands in the prompt, however its parts are joined,
+or where all its parts stand in one sentence; partly where they stand there with other endings.
+Parts of one sentence belong together, words from all over a page do not, so a sentence of more than
+250 characters, and what a machine wrote (JSON, commands with options), count for whole tags only.
+
+Pure but for `tagged`, which looks up who carries the tags that were met: exact ones before partial
+ones, more tags before fewer, then the newest; ties by id.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from reverie.core.model import Filter, Hit, Memory
+from reverie.retrieval.search_query import Query, admitted
+from reverie.text.tokenization import MAX_QUERY, STOP
+
+if TYPE_CHECKING:
+    from reverie.storage import Store
+
+LONGEST = 250  # characters of a sentence; a longer one is a dump (CC-81)
+SHORTEST = 4  # characters of a word that may match in part, and of a keyword (E44)
+PART = 3  # characters of a part that is asked for: "v2" says nothing of "plan-v2"
+TAG = 2  # characters of a tag (CC-84)
+LETTERS = 0.6  # share of letters from which a line is prose and not what a machine wrote
+MOST_MET = 32  # tags of one prompt that are looked up
+MOST_CARRYING = 100  # newest memories with one tag that are looked at
+
+EXACT, PARTLY, NOT = 2, 1, 0
+
+_SEAM = re.compile(r"[\W_]+")
+_WORD = re.compile(r"[^\W_]+")
+_END = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[。！？；])")
+_OPTION = re.compile(r"(?:^|\s)--?[A-Za-z][\w-]*")
+
+
+_EVERYDAY = """
+ask back bring call change check come day do end find fine get give go good help hold keep kind know last leave less let
+like line long look make mean move need next open order people place play point put read rest right run say see set show
+start state stop take talk tell thing think time try turn use want way well word work world year
+"""
+EVERYDAY = frozenset(_EVERYDAY.split())
+"""Words that everybody uses all the time. As a tag, such as `go`, one is meant only where it stands
+as a name.
+"""
+
+_NAME = re.compile(r"`[^`\n]+`|(?<=[^\W_] )[A-Z]\w*|(?<=, )[A-Z]\w*")
+
+
+class Prompt(NamedTuple):
+    """A prompt as tags are held against it."""
+
+    whole: str  # its words, those that stand apart with a bar between them
+    sentences: tuple[frozenset[str], ...]  # the words of each sentence of prose
+    names: frozenset[str] = frozenset()  # words in backticks, or with a capital within a sentence
+
+
+def read(prompt: str) -> Prompt:
+    """A prompt, taken apart."""
+    text = prompt[:MAX_QUERY].casefold()
+    spoken = (part for part in _END.split(text) if part and len(part) <= LONGEST and is_prose(part))
+    return Prompt(
+        f" {_SEAM.sub(joint, text).strip()} ",
+        tuple(frozenset(_WORD.findall(part)) for part in spoken),
+        names_in(prompt[:MAX_QUERY]),
+    )
+
+
+def names_in(text: str) -> frozenset[str]:
+    """Words that stand as names: in backticks, or with a capital that begins no sentence."""
+    return frozenset(
+        word.casefold() for found in _NAME.finditer(text) for word in _WORD.findall(found[0])
+    )
+
+
+def joint(seam: re.Match[str]) -> str:
+    """What stands between two words: a space where one character joins them, a bar where they stand
+    apart, which they do on two lines.
+    """
+    return " " if "\n" not in seam[0] and (len(seam[0]) == 1 or seam[0].isspace()) else " | "
+
+
+def is_prose(text: str) -> bool:
+    """Whether somebody said it: letters for the most part, and not a command with
+    several options.
+    """
+    solid = "".join(text.split())
+    return bool(solid) and (
+        sum(ch.isalpha() for ch in solid) >= LETTERS * len(solid) and len(_OPTION.findall(text)) < 2
+    )
+
+
+def keywords(words: frozenset[str]) -> list[str]:
+    """The words of a sentence that may meet a tag in part: of four characters or more, no stop
+    words (E42–E44).
+    """
+    return [word for word in words if len(word) >= SHORTEST and word not in STOP]
+
+
+def met(tag: str, prompt: Prompt) -> int:
+    """How a prompt speaks of a tag: EXACT, PARTLY or NOT."""
+    plain = _SEAM.sub(" ", tag.casefold()).strip()
+    if len(plain) < TAG or plain in STOP or (plain in EVERYDAY and plain not in prompt.names):
+        return NOT
+    if (f" {plain} " if plain.isascii() else plain) in prompt.whole:
+        return EXACT
+    parts = [
+        part
+        for part in plain.split()
+        if len(part) >= PART and part not in STOP and not part.isdigit()
+    ]
+    if not parts:
+        return NOT
+    return max((together(parts, words) for words in prompt.sentences), default=NOT)
+
+
+def together(parts: Iterable[str], words: frozenset[str]) -> int:
+    """How the parts of a tag stand in one sentence: as weakly as the weakest of them."""
+    return min(
+        EXACT
+        if part in words
+        else PARTLY
+        if any(akin(part, word) for word in keywords(words))
+        else NOT
+        for part in parts
+    )
+
+
+def akin(part: str, word: str) -> bool:
+    """Whether a keyword and a part of a tag are one word with different endings: "subagent",
+    "subagents" (E40).
+    """
+    short, long = sorted((part, word), key=len)
+    return len(short) >= SHORTEST and long.startswith(short)
+
+
+def tagged(store: Store, query: Query) -> list[Hit]:
+    """Who carries a tag that the query's text speaks of, best first, at most `query.limit`; `why`
+    names the tags.
+    """
+    prompt = read(query.text)
+    known = store.tags(query.spaces) if prompt.whole.strip() else {}
+    grades = {tag: grade for tag in known if (grade := met(tag, prompt))}
+    chosen = sorted(grades, key=lambda tag: (-grades[tag], known[tag], tag))[:MOST_MET]
+    found: dict[str, Memory] = {}
+    for tag in chosen:
+        carrying = Filter(
+            spaces=query.spaces,
+            without=query.without,
+            tags=(tag,),
+            limit=MOST_CARRYING,
+            by_time=True,
+        )
+        found |= {memory.id: memory for memory in store.browse(carrying)}
+    hits = [hit_of(memory, grades) for memory in found.values()]
+    hits.sort(key=lambda hit: (-hit.score, -hit.memory.at, hit.memory.id))
+    return admitted(hits, query)[: query.limit]
+
+
+def hit_of(memory: Memory, grades: dict[str, int]) -> Hit:
+    """A memory with the tags of it that were met: one exact tag weighs more than any number of
+    partial ones.
+    """
+    mine = [tag for tag in memory.tags if tag in grades]
+    exact = sum(grades[tag] == EXACT for tag in mine)
+    score = (exact > 0) * 0.5 + 0.5 * (1 - 0.5 ** (exact or len(mine)))
+    return Hit(memory, score, tuple(f"tag {tag}" for tag in mine))

@@ -1,0 +1,177 @@
+"""Letting go: `forget` can be taken back and so can every other change; only `purge` and `scrub`
+are for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from reverie.core.errors import Conflict, NotFound
+from reverie.core.model import Memory, Record, Retire
+from reverie.memory import memory_changes
+from reverie.privacy.redacted_text import private
+from reverie.runtime.mind.base import Base, alone
+
+if TYPE_CHECKING:
+    from reverie.erasure.scrub import Scrubbed
+    from reverie.storage.backups import Purged
+
+
+class LettingGo(Base):
+    """The verbs that let go, and the way back."""
+
+    @alone
+    def forget(self, ids: Sequence[str] | str, why: str = "forgotten") -> int:
+        """No longer counts; `restore` brings it back. Returns how many counted until now."""
+        now = self._now()
+        found = [memory for memory in self._all(ids) if memory.active]
+        if found:
+            why = private(why, self._policy)
+            self._apply(
+                [Retire(id=memory.id, at=now, why=why) for memory in found],
+                "forget",
+                found[0].space,
+                now,
+            )
+        return len(found)
+
+    @alone
+    def restore(self, id: str) -> Memory:
+        """It counts again, also if it had been superseded or merged; that is not done again
+        unasked.
+        """
+        from reverie.reconciliation.memory_restore import restoring
+
+        memory, now = self._one(id), self._now()
+        if not memory.active:
+            changes, settled = restoring(self.store, memory, now)
+            self._apply(changes, "restore", memory.space, now, settled=settled)
+        return self._one(id)
+
+    def undo(self, event: int, *, force: bool = False) -> int:
+        """Take back everything an event changed. Returns the number of the event that did so, which
+        can be undone too.
+
+        The number of a run of sleep takes back the whole run, batch by batch, for good; what
+        somebody has altered since stays as it is then. Otherwise raises Conflict if somebody has
+        since changed the same fields; with `force` it is taken back all the same. Raises NotFound
+        for an event that changed nothing.
+        """
+        from reverie.consolidation.undo_sleep import run_of, woken
+
+        run = run_of(self.store, event)
+        return (
+            woken(self.store, run, self._now(), force=force)
+            if run
+            else self._undo_one(event, force=force)
+        )
+
+    @alone
+    def _undo_one(self, event: int, *, force: bool) -> int:
+        records = self.store.changes_of(event)
+        if not records:
+            known = self.store.event(event)
+            raise NotFound(
+                f"Event {event} changed no memory" if known else f"There is no event {event}"
+            )
+        if not force:
+            self._refuse_if_moved_on(records)
+        from reverie.pipeline.decided_pairs import taken_back
+
+        now, undone = self._now(), records[0].event
+        return self._apply(
+            memory_changes.inverse(records, now),
+            "undo",
+            undone.space,
+            now,
+            of=event,
+            **taken_back(undone),
+        )
+
+    def _refuse_if_moved_on(self, records: Sequence[Record]) -> None:
+        now_there = {m.id: m for m in self.store.get([r.memory_id for r in records])}
+        last = {
+            (r.memory_id, name): r
+            for r in records
+            for name in r.after
+            if r.op in ("revise", "retire")
+        }
+        for (id, name), record in last.items():
+            if id in now_there and name in memory_changes.moved_on(record, now_there[id]):
+                raise Conflict(
+                    f"{name} of {id} was changed again since event {record.event.seq}. Undo that first, "
+                    "or use force"
+                )
+        for record in records:
+            if newer := record.before.get("superseded_by"):
+                self._refuse_circle(record.memory_id, newer)
+
+    def wordings(self, ids: Sequence[str] | str) -> list[Memory]:
+        """What was merged into these memories, and into that: other wordings of the same, which
+        count no longer.
+        """
+        from reverie.reconciliation.reconcile_reader import merged_into
+
+        asked = {memory.id for memory in self._all(ids)}
+        return [memory for some in merged_into(self.store, asked).values() for memory in some]
+
+    def purge(self, ids: Sequence[str] | str) -> Purged:
+        """Erase for good: text, words, vectors, history, events that repeat it, also in the mirror,
+        in shared files and daily backups.
+
+        What the index of files and the versions of the mirror's pages hold of it is erased too;
+        your own files are not.
+
+        The wordings that were merged into a memory say the same, so they go with it (`wordings`
+        lists them), and `erased` counts them. Records of what was said and done (events, episodes,
+        the scratch pad) keep the rest of what they say; other memories that repeat it, or ever did,
+        stay and are named in `repeated`. What somebody wrote on pages and in shared files by then
+        is taken in first. Cannot be undone. `unreached` names the files of the home that may still
+        hold it; a purge that was stopped is finished by the worker or the next one.
+        """
+        from reverie.erasure.purge import purged
+
+        self._flush()
+        gone, done = purged(self.work, lambda: (*self._all(ids), *self.wordings(ids)), self._now)
+        self._leaving += gone.ids
+        self._withdraw()
+        return done
+
+    def scrub(
+        self,
+        texts: Sequence[str] | str = (),
+        *,
+        write: bool = False,
+        copies: bool = False,
+        on: Callable[[str, int, int | None], None] | None = None,
+    ) -> Scrubbed:
+        """Look through everything that is stored for secrets that today's rules know; with `write`,
+        take them out.
+
+        For what was kept before a shape was known, by an older version or by another program.
+        `texts` are looked for instead, in any letter case: a leaked password that has no shape.
+        What is taken out is gone for good, from the history too; all else about a memory stays.
+        `copies`: with `write`, backups are cleaned as well, and damaged files and versions of files
+        that hold it are deleted; else they are only named. `on` is told (stage, done, total). The
+        answer never holds a secret. A run that is interrupted keeps what it did; the next one goes
+        on.
+        """
+        from reverie.erasure import scrub
+        from reverie.privacy.scrub_rules import Cleaner
+        from reverie.storage import backups
+
+        clean = Cleaner((texts,) if isinstance(texts, str) else tuple(texts), self._policy)
+        self._flush()
+        tell = on or (lambda *_: None)
+        done = scrub.scrubbed(self.work, clean, self._now, tell, write=write)
+        self._leaving += [find.name for find in done.finds if write and find.what == "memory"]
+        self._withdraw()
+        tell("Looking through the copies", 0, None)
+        held = [
+            *backups.holding(self.settings, self.store, clean),
+            *scrub.versions_holding(self.work, clean),
+        ]
+        if write and copies:
+            held = backups.scrub(self.settings, held, clean)
+        return done._replace(copies=tuple(held))

@@ -1,0 +1,270 @@
+"""Keeping: from what a caller passes to memories that are durable and can be found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from reverie.core import clock
+from reverie.core.authorship import guarded, under
+from reverie.core.code_anchors import anchors_of, ties, with_anchors
+from reverie.core.errors import BadInput
+from reverie.core.kinds import INTENTION
+from reverie.core.model import Add, Change, Filter, Link, Memory, lineage
+from reverie.memory.memory_validation import FIELDS, Moment, built, equipped, names
+from reverie.memory.named_period import season_of, stamped
+from reverie.runtime.mind.base import Base, alone
+from reverie.text.argument_checks import question, texts
+
+if TYPE_CHECKING:
+    from reverie.extraction.provenance_check import Claim
+    from reverie.memory.intention import When
+
+MOST_KNOWN = 10_000  # procedures of one space
+CHUNK = 500  # memories of `remember_many` in one transaction: others can write in between
+
+
+class Keeping(Base):
+    """The verbs that keep something."""
+
+    def remember(  # noqa: PLR0913 - the fields of a memory are its arguments
+        self,
+        text: str,
+        *,
+        space: str | None = None,
+        kind: str = "fact",
+        title: str = "",
+        tags: Iterable[str] = (),
+        at: Moment = None,
+        session: str = "",
+        speaker: str = "",
+        provenance: str = "observed",
+        files: Iterable[str] = (),
+        triggers: Iterable[str] = (),
+        details: Mapping[str, Any] | None = None,
+        messages: tuple[int, int] | None = None,
+        valid_from: Moment = None,
+        valid_to: Moment = None,
+        expires_at: Moment = None,
+        trust: float | None = None,
+        salience: float = 0.5,
+        about: Iterable[str] = (),
+    ) -> Memory:
+        """Keep something. Durable and findable by its words when this returns.
+
+        Secrets are taken out first and named in `details["redacted"]`. `at` is when it happened or
+        was said (default: now), `session` and `speaker` say where and by whom, `files` what it is
+        about, `triggers` patterns that call it up; a "negative" one without triggers takes those
+        that its text plainly names, and says so in `details["derived_triggers"]`. `about` are files
+        and symbols of an indexed repository, as of `anchor`: when they change it is told. Raises
+        BadInput for what cannot be kept, Disabled where memory is switched off.
+        """
+        return self._kept(
+            text,
+            self._writable(space, session),
+            kind=kind,
+            title=title,
+            tags=tags,
+            at=at,
+            session=session,
+            speaker=speaker,
+            provenance=provenance,
+            files=files,
+            triggers=triggers,
+            details=details,
+            messages=messages,
+            valid_from=valid_from,
+            valid_to=valid_to,
+            expires_at=expires_at,
+            trust=trust,
+            salience=salience,
+            about=about,
+        )
+
+    def remember_many(
+        self, items: Iterable[Mapping[str, Any]], *, space: str | None = None
+    ) -> list[Memory]:
+        """Keep many things, in order; each item has the names of `remember`'s arguments, its own
+        `space` too.
+
+        Everything is checked before anything is kept. Written in transactions of 500: after a
+        crash, those that were committed are there.
+        """
+        now = self._now()
+        default = self._writable(space)
+        built_ones = [self._built(item, place, default, now) for place, item in enumerate(items)]
+        seasons = {
+            space: season_of(self.store, lineage(space), now)
+            for space in {one.space for one in built_ones}
+        }
+        memories = [stamped(memory, seasons[memory.space]) for memory in built_ones]
+        for start in range(0, len(memories), CHUNK):
+            some = memories[start : start + CHUNK]
+            self._apply(
+                [change for memory in some for change in added(memory)], "remember", default, now
+            )
+        return memories
+
+    def vouch(
+        self,
+        text: str,
+        kind: str = "fact",
+        *,
+        space: str | None = None,
+        said: Iterable[str] = (),
+        heard: Iterable[str] = (),
+    ) -> Claim:
+        """Who stands behind what a model asks to keep: the provenance that it may have, and why if
+        that is lower.
+
+        Its words are looked for in what the user said, and in what others wrote, in this space
+        during the last day; `said` are further words of the user, `heard` further texts of others,
+        such as files that were read. A model's own word is "observed" at most; hand the provenance
+        to `remember`.
+        """
+        from reverie.extraction import provenance_check
+
+        here = self._space(space)
+        known = provenance_check.told(
+            (("user", one) for one in texts(said, "said")),
+            (provenance_check.Heard(one, outside=False) for one in texts(heard, "heard")),
+        )
+        return provenance_check.vouched(
+            question(text, "text"),
+            kind,
+            known.with_more(provenance_check.lately(self.store, here, self._now())),
+        )
+
+    @alone
+    def teach(
+        self,
+        name: str,
+        steps: Sequence[str],
+        *,
+        triggers: Iterable[str] = (),
+        prerequisites: Sequence[str] = (),
+        warnings: Sequence[str] = (),
+        **more: Any,
+    ) -> Memory:
+        """Keep a procedure: its name, its steps in order, when it applies, what must be there
+        first, what to beware of.
+
+        `triggers` are patterns as of `remember` (see `reverie.patterns`); further names are those
+        of `remember`. Taught again under the same name in the same space, the new one takes the
+        place of the old. BadInput without a step.
+        """
+        from reverie.memory import procedure
+
+        told = procedure.described(name, steps, prerequisites, warnings)
+        details = {**more.pop("details", {}), **told.pop("details")}
+        home = self._writable(more.pop("space", None))
+        known = self.store.browse(Filter(spaces=(home,), kinds=(procedure.KIND,), limit=MOST_KNOWN))
+        return self._kept(
+            told.pop("text"),
+            home,
+            lambda kept: procedure.replaced(known, kept),
+            **told,
+            **more,
+            kind=procedure.KIND,
+            triggers=triggers,
+            details=details,
+        )
+
+    def _kept(
+        self,
+        text: str,
+        home: str,
+        besides: Callable[[Memory], list[Change]] | None = None,
+        about: Iterable[str] = (),
+        **fields: Any,
+    ) -> Memory:
+        """A new memory, made durable together with what follows from it."""
+        now = self._now()
+        plain = self._new(text, home, now, **fields)
+        memory = self._about(stamped(plain, season_of(self.store, lineage(home), now)), about)
+        more = besides(memory) if besides else ()
+        self._apply([*added(memory), *more], "remember", home, now, session=memory.session)
+        return memory
+
+    def _new(self, text: Any, home: str, now: float, **fields: Any) -> Memory:
+        """A new memory, kept nowhere yet: nobody has looked at it, whatever a caller says."""
+        if isinstance(details := fields.get("details"), Mapping):
+            fields["details"] = guarded(details)
+        made = built(clock.new_id(), now, text, space=home, **fields, policy=self._policy)
+        return under(equipped(made, now, self._zone), self.settings.curate)
+
+    def _about(self, memory: Memory, places: Iterable[str]) -> Memory:
+        """A new memory with anchors at these places."""
+        if not places:
+            return memory
+        from reverie.code.anchor_reader import places_seen
+
+        return memory._replace(
+            details=with_anchors(memory, places_seen(self.work, texts(places, "about")))
+        )
+
+    def remind(
+        self,
+        text: str,
+        *,
+        when: When = None,
+        every: str = "",
+        context: Iterable[str] | str = (),
+        files: Iterable[str] = (),
+        commands: Iterable[str] = (),
+        priority: float = 0.5,
+        zone: str = "",
+        **more: Any,
+    ) -> Memory:
+        """Keep something to be done later: at a time, again and again, or when the context calls
+        for it.
+
+        `when`: words ("tomorrow at 9", "in 20 minutes"), ISO 8601, a datetime, or seconds since
+        1970; `every`: "every weekday at 8:30", or cron. Both are meant in `zone` (an IANA name;
+        default: the setting of that name, or the machine's) and keep to the clock on its wall.
+        `context`: words, or patterns as of `remember`; `files`: globs of paths; `commands`: globs
+        of what a shell is given. It fires at whichever comes first; `priority` is 0 to 1. Further
+        names are those of `remember`. BadInput for a time that has passed or is not understood.
+        """
+        from reverie.memory import intention
+        from reverie.text.time_expressions import ahead
+
+        # Without secrets before they become patterns, which are escaped: no rule would know one
+        # there any more.
+        topics, paths, typed = (
+            names(texts(given, name), self._policy)
+            for given, name in (
+                ([context] if isinstance(context, str) and context else context or (), "context"),
+                (files, "files"),
+                (commands, "commands"),
+            )
+        )
+        triggers = (
+            *texts(more.pop("triggers", ()), "triggers"),
+            *intention.patterns_for(paths, typed, topics),
+        )
+        if when is None and not every and not triggers:
+            raise BadInput("Remind of it when? Give when=, every=, context=, files= or commands=")
+        details = {**more.pop("details", {}), "priority": priority, "zone": zone, "every": every}
+        if when is not None:
+            details["when"] = ahead(when, self._now(), zone or self._zone())
+        plain = [path for path in map(intention.plain_path, paths) if not set("*?[") & set(path)]
+        return self.remember(
+            text, kind=INTENTION, triggers=triggers, details=details, files=plain, **more
+        )
+
+    def _built(self, item: Mapping[str, Any], place: int, default: str, now: float) -> Memory:
+        try:
+            values = dict(item)
+            if unknown := [name for name in values if name not in (*FIELDS, "about")]:
+                raise BadInput(f"{unknown[0]!r} is not one of {', '.join(FIELDS)}")
+            home = self._writable(values.pop("space", default), values.get("session", ""))
+            about = values.pop("about", ())
+            return self._about(self._new(values.pop("text", None), home, now, **values), about)
+        except (BadInput, TypeError, ValueError) as err:
+            raise BadInput(f"Item {place}: {err}. Nothing was kept") from err
+
+
+def added(memory: Memory) -> list[Change]:
+    """A new memory, tied to the code that it is about."""
+    return [Add(memory=memory), *map(Link, ties(memory, anchors_of(memory)).values())]

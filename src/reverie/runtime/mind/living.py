@@ -1,0 +1,255 @@
+"""Living: what happens beside a conversation and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from reverie.core import clock, config
+from reverie.core.errors import BadInput
+from reverie.core.model import OWN_VERBS, Event
+from reverie.privacy.redacted_text import private
+from reverie.runtime.mind.base import Base
+from reverie.text.argument_checks import whole
+
+if TYPE_CHECKING:
+    from reverie.consolidation.sleep_loop import Slept
+    from reverie.context_window.condensing.summary_draft import Condensed
+    from reverie.context_window.window_fitting import Fitted
+    from reverie.extraction.rule_extraction import Rejected
+    from reverie.extraction.transcript_learning import Learned
+    from reverie.mirror.space_sync import Mirrored
+    from reverie.runtime.companion import Companion
+    from reverie.runtime.mind.agent_hooks import Talk
+    from reverie.runtime.settle import Settled
+    from reverie.text.token_counts import Tokenizer
+
+
+class Living(Base):
+    """The verbs of a memory at work."""
+
+    def record(
+        self,
+        verb: str,
+        payload: Mapping[str, Any] | None = None,
+        *,
+        space: str | None = None,
+        session: str = "",
+    ) -> int:
+        """Write down that something happened: a tool run, a file read or edit, an error. Returns
+        its number.
+        """
+        from reverie.memory.memory_validation import cleaned
+        from reverie.privacy import redact_value
+        from reverie.privacy.sensitive_files import without_contents
+
+        home = self._writable(space, session)
+        if not verb or not verb.isidentifier():
+            raise BadInput(
+                f"{verb!r} is not a verb; use one word such as tool, read, edit or error"
+            )
+        if verb in OWN_VERBS:
+            raise BadInput(
+                f"{verb!r} is what Reverie writes down itself; use another word, such as tool, read or edit"
+            )
+        safe, _ = redact_value(
+            cleaned(dict(without_contents(payload or {}, self._policy))), self._policy
+        )
+        event = Event(
+            verb=verb,
+            space=home,
+            at=self._now(),
+            session=private(session, self._policy),
+            payload=safe,  # type: ignore[arg-type]
+        )
+        return self.store.append([event])[0]
+
+    def companion(self, space: str | None = None, *, session: str = "") -> Companion:
+        """The non-blocking side, beside one conversation.
+
+        The conversation's name is `session`, or the last part of a space below a project
+        ("me/project/session"), or a new one. What it teaches is kept for the project, so that the
+        next conversation has it.
+        """
+        from reverie.runtime.companion import Background, Companion
+
+        where = self._space(space)
+        own = not session and where.startswith(f"{config.ME}/") and where.count("/") >= 2
+        name = private(session, self._policy) or (
+            where.rpartition("/")[2] if own else clock.new_id("ses")
+        )
+        if self._background is None:
+            self._background = Background(
+                self.store, self.embedder, self.settings, self._now, self.llm, self._config
+            )
+        return Companion(self._background, where, name, own, self._now)
+
+    def conversation(
+        self,
+        space: str | None = None,
+        *,
+        limit: int,
+        session: str = "",
+        strategy: str = "hybrid",
+        tokenizer: Tokenizer | None = None,
+    ) -> Talk:
+        """The hooks of one conversation, for an agent of your own: `start`, `before` and `after`
+        each call, `end`.
+
+        `limit` is what the model's context holds, in tokens; `space` and `session` as for
+        `companion`; `strategy` as for `companion.condense`; `tokenizer` is whatever counts tokens.
+        """
+        from reverie.runtime.mind.agent_hooks import Room, Talk
+
+        return Talk(self, self.companion(space, session=session), Room(limit, strategy, tokenizer))  # type: ignore[arg-type]
+
+    def window(
+        self,
+        messages: Sequence[Any],
+        *,
+        limit: int,
+        task: str = "",
+        strategy: str = "ours",
+        tokenizer: Tokenizer | None = None,
+        sticky: Callable[[Any], bool] | None = None,
+    ) -> Fitted:
+        """What `companion.fit` would send and take out, and why: nothing is written down or
+        changed.
+
+        `messages` in OpenAI's or Anthropic's shape; one may say when it came (`at`, seconds since
+        1970) and for which `task`. `strategy` is a key of `reverie.window.strategies.STRATEGIES`,
+        `tokenizer` whatever counts tokens (default: a quarter of the characters). BadInput for what
+        is no list of messages, or no such strategy.
+        """
+        from reverie.context_window.window_fitting import Wish, fit
+        from reverie.text.token_counts import Quarter
+
+        return fit(
+            messages, Wish(limit, task, strategy, tokenizer or Quarter(), sticky), self._now()
+        )
+
+    def condense(
+        self,
+        messages: Sequence[Any],
+        *,
+        limit: int,
+        task: str = "",
+        strategy: str = "hybrid",
+        tokenizer: Tokenizer | None = None,
+        sticky: Callable[[Any], bool] | None = None,
+        ask: bool = False,
+        space: str | None = None,
+    ) -> Condensed:
+        """What `companion.condense` would make of a conversation: nothing of it is written down.
+
+        `messages` as for `window`; `strategy` is a key of
+        `reverie.lifecycle.condense.strategies.STRATEGIES`. With `ask` the language model, if there
+        is one, writes the summary; that call is counted in `space`.
+        """
+        from reverie.context_window.conversation_summary import About, condensed
+        from reverie.context_window.window_fitting import Wish
+        from reverie.text.token_counts import Quarter
+
+        wish = Wish(
+            limit,
+            task,
+            strategy,
+            tokenizer or Quarter(),
+            sticky,
+            start=self.settings.condense_at,
+            policy=self._policy,
+        )
+        return condensed(
+            messages, wish, About(self._space(space)), self._now(), self.llm if ask else None
+        )
+
+    def learn(
+        self, transcript: Sequence[Any], *, space: str | None = None, session: str = ""
+    ) -> Learned:
+        """Extract memories from a finished or crashed conversation: its messages, in OpenAI's or
+        Anthropic's shape.
+
+        A message may say when it was said (`at`). The messages are written down too, under the name
+        `session` (default: one that follows from the messages), so that `sessions` has them. The
+        same transcript twice adds nothing. Returns the memories that are new, and what was left
+        although a rule asked for it, with the reasons.
+        """
+        from reverie.extraction.transcript_learning import learned_from
+
+        home = self._writable(space, session)
+        return learned_from(self.work, transcript, home, private(session, self._policy))
+
+    def rejected(self, limit: int = 20) -> list[Rejected]:
+        """The last sentences that were not kept although a rule asked for it, newest first, with
+        the reasons.
+        """
+        from reverie.extraction.turn_learning import examples
+
+        return examples(self.store, whole(limit))
+
+    def settle(self) -> Settled:
+        """Embed, learn and link what is waiting, now and here; waits while somebody else gets on
+        with it.
+        """
+        from reverie.runtime.settle import settled
+
+        if self._recorder is not None:
+            self._recorder.flush()
+        return settled(lambda: self.work, clock.new_id("settler"))
+
+    def mirror(
+        self, space: str | None = None, *, forget: bool | None = None, afresh: bool = False
+    ) -> list[Mirrored]:
+        """Take in what people wrote into the Markdown mirror and write what is new, now; one result
+        for each space.
+
+        Settling and the companion do it by themselves. Without a space, all of them; a space that
+        is named gets its `MEMORY.md` even if there is nothing in it yet. Where more than 10 lines
+        of a page are gone, or 30 %, or all, nothing of that page is taken in and `questions` says
+        so: `forget=True` forgets them, `forget=False` writes them anew. `afresh` looks at every
+        memory and page, not only at what was altered. Each result names its events, which `undo`
+        takes back. An empty list where there is no mirror.
+        """
+        from reverie.mirror.mirror_sync import mirrored
+        from reverie.mirror.space_sync import Order
+
+        spaces = None if space is None else (self._writable(space),)
+        return mirrored(
+            self.work, spaces, Order(forget, afresh, retry=True, begin=space is not None), self._now
+        )
+
+    def sleep(
+        self,
+        passes: Iterable[str] = (),
+        dry_run: bool = False,
+        within: float | None = None,
+        *,
+        afresh: bool = False,
+        ask: bool = True,
+        merge_text: Callable[[str, str], str] | None = None,
+    ) -> Slept:
+        """Tidy up: merge what is twice, flag what contradicts, archive what has faded, tie and
+        group the rest.
+
+        `passes` are names of passes (default: all of them); `dry_run` only tells what would be
+        done; `within` so many seconds, and the next call goes on there; `afresh` looks at all pairs
+        again, not only at what is new since the last time; `merge_text` may put two texts into one.
+        Where there is a language model, it does that, names groups and says what belongs together;
+        with `ask=False`, or in a dry run, it is not asked. Every change can be taken back:
+        `undo(slept.run)`.
+        """
+        from reverie.consolidation.model_advice import advised
+        from reverie.consolidation.sleep_loop import Wish, chosen, sleep
+        from reverie.runtime.settle import event_queue
+
+        if within is not None and not within >= 0:
+            raise BadInput(f"within={within!r} must be a number of seconds")
+        wish = Wish(
+            chosen(passes), dry=dry_run, within=within, afresh=afresh, merge_text=merge_text
+        )
+        work = self.work
+        wish = advised(work, wish) if ask and not dry_run else wish
+        slept = sleep(work, wish, clock.new_id("sleeper"), self._now, event_queue())
+        self._leaving += slept.retired
+        self._withdraw()
+        return slept

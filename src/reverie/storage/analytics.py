@@ -1,0 +1,257 @@
+"""The log of what was done, opened in DuckDB: SQL over long histories, and Parquet files of them
+(D6-D8, D15, D63).
+
+The store is only read. Events come out of it as the rows that they are kept as and are taken apart
+into the columns of tables in memory, those of one verb when a question first needs them
+(`analysis.sql`). A snapshot: what is recorded after it was opened is not in it. SQLite's own
+`json_extract` answers one question in less time than it takes to copy a million events; DuckDB
+answers each further one in a hundredth of that (`python -m bench.analytics`).
+
+Whoever asks may be anybody: SQL has no way to files, extensions, the network, or values of this
+program, and cannot give itself one, because DuckDB's configuration is locked before the first
+question.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from reverie.core.errors import BadInput, ExtraMissing
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from reverie.storage import Store
+
+BATCH = 100_000  # events that are copied at once
+PATTERN = "pattern"
+TABLES = {
+    "tool_executions": "tool",
+    "file_interactions": "file",
+    "tasks": "task",
+    "commits": "commit",
+    "learned_patterns": PATTERN,
+}  # what is asked → where it comes from: a verb of the log
+SAFE: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,
+    "temp_directory": "",
+}
+
+Pattern = tuple[str, str, float | None, int, float, float]
+"""A row of `learned_patterns`: type, data as JSON text, confidence, count, first and last seen."""
+
+
+class Answer(NamedTuple):
+    """What a question came to: every row, in order."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+
+class Asked(NamedTuple):
+    """Something that can be asked about."""
+
+    name: str
+    about: str
+    columns: Mapping[str, str]  # name → type
+
+
+class Analysis:
+    """The deeds that can be seen from a space, as they are now. A context manager."""
+
+    def __init__(self, store: Store, space: str, patterns: Callable[[], Iterable[Pattern]]) -> None:
+        self._store, self._space, self._patterns = store, space, patterns
+        self._until = store.last_event()
+        self._loaded: set[str] = set()
+        self._db = opened()
+        self._sealed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._db.close()
+
+    def tables(self) -> list[Asked]:
+        """What can be asked about, with the columns of each."""
+        about = dict(self._db.execute(ABOUT).fetchall())
+        columns: dict[str, dict[str, str]] = {name: {} for name in about}
+        for name, column, type in self._db.execute(COLUMNS).fetchall():
+            columns[name][column] = type
+        return [Asked(name, about[name], columns[name]) for name in about]
+
+    def ask(self, query: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> Answer:
+        """The answer to one statement of SQL in DuckDB's dialect.
+
+        `parameters` stand for `?`, `$1` or `$name` in it. Raises BadInput with DuckDB's own words
+        for SQL that does not work, KeyboardInterrupt where somebody stops it.
+        """
+        import duckdb
+
+        self._seal()
+        statement = query.encode("utf-8", "replace").decode()  # half a character is none
+        try:
+            self._need(self._read_by(statement, parameters))
+            done = self._db.execute(statement, parameters or None)
+            return Answer(tuple(column[0] for column in done.description or ()), done.fetchall())
+        except RuntimeError as err:
+            if "interrupt" not in str(err).lower():
+                raise
+            raise KeyboardInterrupt from err
+        except duckdb.InterruptException as err:
+            raise KeyboardInterrupt from err
+        except (duckdb.Error, ValueError, OverflowError) as err:
+            raise BadInput(f"That SQL does not work. {plainly(str(err))}") from err
+
+    def parquet(self, folder: Path) -> dict[str, int]:
+        """Every table as a Parquet file in a new folder, which appears with all of them or not at
+        all.
+
+        Returns how many rows each has. Raises BadInput if something is there already. Before the
+        first `ask` only.
+        """
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise BadInput(f"{folder} exists already. Name a new folder")
+        if not folder.absolute().parent.is_dir():
+            raise BadInput(f"There is no folder {folder.absolute().parent}")
+        self._need(TABLES)
+        rows: dict[str, int] = {}
+        with tempfile.TemporaryDirectory(
+            prefix=f".{folder.name}.", dir=folder.absolute().parent
+        ) as beside:
+            half = Path(beside, "half")
+            half.mkdir(mode=0o700)
+            for name in TABLES:
+                file = half / f"{name}.parquet"
+                relation = self._db.table(name)
+                relation.write_parquet(str(file))
+                rows[name] = relation.count("*").fetchall()[0][0]
+                durable(file)
+            half.replace(folder)
+        return rows
+
+    def _read_by(
+        self, statement: str, parameters: Sequence[Any] | Mapping[str, Any]
+    ) -> Iterable[str]:
+        """Tables that a statement reads. DuckDB tells it of those that only read and have no
+        parameters.
+        """
+        import duckdb
+
+        try:
+            return self._db.get_table_names(statement)
+        except duckdb.BinderException:
+            return mentioned(f"{statement} {parameters}")
+
+    def _seal(self) -> None:
+        """From here on SQL reaches nothing but these tables."""
+        if not self._sealed:
+            self._db.execute("set enable_external_access = false")
+            self._db.execute("set lock_configuration = true")
+            self._sealed = True
+
+    def _need(self, tables: Iterable[str]) -> None:
+        """Have what there is in these tables."""
+        for table in sorted(TABLES.keys() & set(tables) - self._loaded):
+            if (source := TABLES[table]) == PATTERN:
+                self._put(source, PATTERNS, list(self._patterns()))
+            else:
+                self._copy(source)
+            self._db.execute(f"insert into {table} from log.{table}")
+            self._db.execute(f"truncate log.{source}")
+            self._loaded.add(table)
+
+    def _copy(self, verb: str) -> None:
+        """Copy the events of a verb."""
+        after = 0
+        while rows := self._store.logged(
+            verb, space=self._space, after=after, until=self._until, limit=BATCH
+        ):
+            self._put(verb, EVENTS, rows)
+            after = rows[-1][0]
+
+    def _put(
+        self, table: str, columns: Mapping[str, type], rows: Sequence[tuple[Any, ...]]
+    ) -> None:
+        """Append rows to a table, as columns: a row at a time takes a hundred times as long."""
+        import numpy as np
+
+        if rows:
+            values = zip(*rows, strict=True)
+            self._db.register(
+                "batch",
+                {
+                    name: np.array(column, kind)
+                    for (name, kind), column in zip(columns.items(), values, strict=True)
+                },
+            )
+            self._db.execute(f"insert into log.{table} by name select * from batch")
+            self._db.unregister("batch")
+
+
+EVENTS: Mapping[str, type] = {
+    "seq": int,
+    "happened": float,
+    "space": object,
+    "session": object,
+    "payload": object,
+}
+PATTERNS: Mapping[str, type] = {
+    "type": object,
+    "data": object,
+    "confidence": float,
+    "count": int,
+    "first_seen": float,
+    "last_seen": float,
+}
+ABOUT = "select table_name, comment from duckdb_tables() where schema_name = 'main' order by 1"
+COLUMNS = """
+    select table_name, column_name, data_type
+    from duckdb_columns()
+    where not internal and schema_name = 'main'
+    order by column_index
+"""
+
+
+def opened() -> duckdb.DuckDBPyConnection:
+    """A database in memory with the tables, empty. Raises ExtraMissing where DuckDB is not
+    installed.
+    """
+    try:
+        import duckdb
+    except ImportError as err:
+        raise ExtraMissing(
+            "SQL over the log needs DuckDB, which is not installed. "
+            "Install it with: pip install 'reverie[analytics]'"
+        ) from err
+    db = duckdb.connect(":memory:", config=SAFE)
+    db.execute(Path(__file__).with_suffix(".sql").read_text("utf-8"))
+    return db
+
+
+def mentioned(text: str) -> list[str]:
+    """Tables that a text names; all of them where it may put a name together (`query`,
+    `query_table`).
+    """
+    plain = text.lower()
+    return [table for table in TABLES if table in plain or "query" in plain]
+
+
+def plainly(said: str) -> str:
+    """DuckDB's words on one line, without the drawing of the place."""
+    return " ".join(said.partition("\n\n")[0].split())
+
+
+def durable(file: Path) -> None:
+    """Wait until a file is on the disk."""
+    handle = os.open(file, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,334 @@
+"""What Reverie asks of the index of code. All of it is derived: a repository's files say everything
+again.
+
+A `CodeIndex` lives beside the store, in a database of its own; deleting it loses nothing but time.
+Of each file it keeps the stamp and hash, its symbols, the facts that names are resolved from, and
+the edges that resolving has made. `contains` is in the symbols (`parent`); all other kinds of edges
+are rows. No source text is kept but the heads of definitions.
+
+Every writing method is one transaction. Any number of threads and processes may use one index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from reverie.core.errors import NotFound
+from reverie.storage.note_index_port import Indexed
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+GONE = -2  # the number of a symbol that is not there any more
+NONE_MOVED: Mapping[str, Mapping[int, int]] = MappingProxyType({})
+
+
+class Symbol(NamedTuple):
+    """Something that a file defines, by its index among the file's symbols."""
+
+    name: str
+    qual: str  # with the names around it: "Console.print"
+    kind: str  # class, function, method, variable (of a file), attribute (of a class)
+    parent: int  # the symbol it stands in; -1: the file
+    owner: str  # the class that a method or attribute belongs to, wherever that stands
+    first: int  # lines, from 1, both included
+    last: int
+    head: str  # the line that it begins with, without secrets
+    type: str = ""  # the chain of its type; of a function, of what it returns
+    value: str = ""  # the chain of what a variable was given
+    body: str = ""  # a digest of its text: `code.bodies.digest`
+
+
+class Edge(NamedTuple):
+    """One use of a symbol, or a mention that could be one."""
+
+    path: str  # where
+    scope: int  # the symbol that it stands in; -1: the file itself
+    kind: str  # calls, imports, uses, inherits, references
+    name: str  # as it is written there; of an import, the module's
+    line: int
+    to: str = ""  # the file that it leads to; empty: not known, or outside the repository
+    symbol: int = -1  # the symbol in that file; -1: the file itself
+    how: str = ""  # how that is known; for what leads nowhere, why not
+
+
+class Parsed(NamedTuple):
+    """A file to be indexed."""
+
+    file: Indexed
+    language: str
+    symbols: Sequence[Symbol]
+    facts: str  # what resolving needs: `code.facts.packed`
+    modules: Sequence[str] = ()  # the names of modules that it looks for
+
+
+class Linked(NamedTuple):
+    """A file's edges, and what they rest on: they are right as long as none of that changes."""
+
+    path: str
+    edges: Sequence[Edge]
+    rests_on: Collection[str] = ()
+
+
+class Definition(NamedTuple):
+    """Where a name is defined."""
+
+    path: str
+    num: int  # the index of the symbol in its file
+    language: str  # of the file
+    name: str
+    kind: str
+    owner: str
+    parent: int
+
+    @property
+    def top(self) -> bool:
+        """Whether it stands in nothing else."""
+        return self.parent < 0 and not self.owner
+
+
+class Bag(NamedTuple):
+    """The terms of a file."""
+
+    path: str
+    hash: bytes  # of the file's bytes
+    chunks: Sequence[Mapping[str, int]]  # of each, how often which terms occur
+
+
+class Bags(NamedTuple):
+    """The terms of the files of a repository, as columns: by entry i, `term[i]` is in a chunk
+    `times[i]` times.
+    """
+
+    paths: list[str]  # in order
+    terms: Mapping[str, int]  # by number
+    file: npt.NDArray[np.int32]  # the place of the file in `paths`, ascending
+    chunk: npt.NDArray[np.int32]  # the place of the chunk in its file
+    term: npt.NDArray[np.int32]
+    times: npt.NDArray[np.int32]
+
+
+class Graph(NamedTuple):
+    """A repository in rows, for whoever needs all of it at once. Files by number, symbols by that
+    and their index.
+    """
+
+    files: list[tuple[int, str]]  # (number, path), by path
+    # (file, index, parent, name, qualified name, kind), in order
+    symbols: list[tuple[int, int, int, str, str, str]]
+    # (file, scope, to file, symbol, kind of edge, how often)
+    uses: list[tuple[int, int, int, int, str, int]]
+
+
+class Place(NamedTuple):
+    """A symbol and where it is."""
+
+    path: str
+    num: int  # its index among the symbols of the file
+    symbol: Symbol
+
+
+class Size(NamedTuple):
+    """How much of a repository is indexed."""
+
+    files: int = 0
+    symbols: int = 0
+    edges: int = 0
+    resolved: bool = True  # as of `CodeIndex.resolved`
+
+
+class CodeIndex(Protocol):
+    """Files of repositories, what they define, and what that is used by."""
+
+    path: str  # of its database
+
+    def former(self) -> list[Path]:
+        """Files of earlier editions of it, which nobody reads any more."""
+        ...
+
+    def roots(self) -> list[str]:
+        """The repositories that are indexed."""
+        ...
+
+    def texts(self) -> Iterator[str]:
+        """Every text that is kept."""
+        ...
+
+    def scrub(self) -> bool:
+        """Empty it for good: nothing stands in its files any more. False if another process is
+        reading just now.
+        """
+        ...
+
+    def known(self, root: str) -> dict[str, Indexed]:
+        """The files of a repository, by path."""
+        ...
+
+    def put(self, root: str, files: Sequence[Parsed]) -> None:
+        """Make these the files' symbols and facts. Edges from and to them go until `link` is
+        called.
+        """
+        ...
+
+    def amend(
+        self,
+        root: str,
+        files: Sequence[Parsed],
+        gone: Collection[str],
+        linked: Sequence[Linked],
+        moved: Mapping[str, Mapping[int, int]] = NONE_MOVED,
+    ) -> None:
+        """Make these the files' symbols and facts, forget files, and make these the edges of the
+        files that are named.
+
+        Other edges stay: whoever calls knows that they lead where they led before, or, in a file
+        that is in `moved`, to the symbol with the number that the old one has there.
+        """
+        ...
+
+    def stamp(self, root: str, files: Sequence[Indexed]) -> None:
+        """The content of these files is what it was; only their stamps are others."""
+        ...
+
+    def drop(self, root: str, paths: Sequence[str]) -> None:
+        """Forget files, and the edges from and to them."""
+        ...
+
+    def forget(self, root: str) -> None:
+        """Forget a repository: its words leave the file, too, as far as nobody else reads it just
+        now.
+        """
+        ...
+
+    def facts(self, root: str, paths: Sequence[str] | None = None) -> dict[str, str]:
+        """What resolving needs of these files, or of all, by path."""
+        ...
+
+    def modules(self, root: str) -> dict[str, tuple[str, list[str]]]:
+        """The language of each file, and the names of modules that it looks for."""
+        ...
+
+    def definitions(self, root: str, name: str) -> list[Definition]:
+        """What is called so, without attributes and local names, by path and index."""
+        ...
+
+    def joining(self, root: str, name: str) -> list[Definition]:
+        """The members of a class of that name in files without such a class, by path and index."""
+        ...
+
+    def resting(self, root: str, on: Collection[str]) -> set[str]:
+        """The files with edges that rest on any of these; a few others, too."""
+        ...
+
+    def link(self, root: str, linked: Iterable[Linked]) -> None:
+        """Make these all the edges of a repository."""
+        ...
+
+    def resolved(self, root: str) -> bool:
+        """Whether the edges of a repository are those of its files as they are indexed now."""
+        ...
+
+    def size(self, root: str) -> Size:
+        """How much of a repository is indexed."""
+        ...
+
+    def named(self, root: str, name: str, limit: int) -> list[Place]:
+        """Symbols of that name or qualified name, else those whose name it is but for case, else
+        that begin with it.
+        """
+        ...
+
+    def bodies(self, root: str, body: str) -> list[Place]:
+        """Symbols whose text has that digest, by path and index."""
+        ...
+
+    def symbols(self, root: str, paths: Sequence[str] | None = None) -> list[Place]:
+        """The symbols of these files, or of all, by path and index."""
+        ...
+
+    def into(self, root: str, places: Sequence[Place]) -> list[Edge]:
+        """The edges that lead to these symbols, by path and line."""
+        ...
+
+    def out(self, root: str, places: Sequence[Place]) -> list[Edge]:
+        """The edges that begin within these symbols, by path and line."""
+        ...
+
+    def of_file(self, root: str, path: str, kind: str) -> list[Edge]:
+        """The edges of a kind that begin in a file, by line."""
+        ...
+
+    def loose(self, root: str, name: str) -> list[Edge]:
+        """Mentions of that name that could not be resolved."""
+        ...
+
+    def edges(self, root: str) -> list[Edge]:
+        """All edges that lead somewhere."""
+        ...
+
+    def graph(self, root: str) -> Graph:
+        """All symbols, and all edges that lead somewhere, in brief."""
+        ...
+
+    def matching(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
+        """(path, BM25) of files in whose path or symbols any of the terms occurs, best first, ties
+        by path.
+        """
+        ...
+
+    def bagged(self, root: str) -> dict[str, bytes]:
+        """The files whose terms are known, with the hash of the bytes that they are of."""
+        ...
+
+    def put_bags(self, root: str, bags: Sequence[Bag]) -> None:
+        """Make these the terms of files that are indexed."""
+        ...
+
+    def bags(self, root: str) -> Bags:
+        """The terms of all files of a repository."""
+        ...
+
+    def names(self, root: str, kinds: Collection[str]) -> list[tuple[str, str]]:
+        """(path, name) of all symbols of these kinds."""
+        ...
+
+    def state(self, root: str) -> bytes:
+        """Another value whenever another answer may have come true of a repository."""
+        ...
+
+    def verify(self) -> str:
+        """What does not hold together; empty if all does. `clear` mends it."""
+        ...
+
+    def clear(self) -> None:
+        """Throw the whole index away; the next write begins it anew."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the database."""
+        ...
+
+
+def root_of(index: CodeIndex, place: PurePath) -> str:
+    """The innermost indexed repository that a file or folder lies in. Raises NotFound where there
+    is none.
+    """
+    known = [root for root in index.roots() if place.is_relative_to(root)]
+    if not known:
+        raise NotFound(
+            f"{place} is in no repository that was indexed. Index it: reverie index PATH"
+        )
+    return max(known, key=len)
+
+
+def joining(symbols: Sequence[Symbol]) -> Iterator[tuple[str, int]]:
+    """(name of the class, index) of the members in a file whose class stands in another one."""
+    here = {one.name for one in symbols if one.kind == "class"}
+    for num, one in enumerate(symbols):
+        if one.owner and (name := one.owner.rpartition(".")[2]) not in here:
+            yield name, num

@@ -1,0 +1,101 @@
+"""Tables of other programs' databases, SQLite or DuckDB, row by row. Only read, whatever they are;
+never written to.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from reverie.core.errors import BadInput, ExtraMissing
+
+SQLITE = b"SQLite format 3\x00"
+DUCKDB = b"DUCK"  # from the ninth byte of the file
+BATCH = 1_000
+
+
+class TableRow(NamedTuple):
+    """A row, and its number in its table from 1."""
+
+    table: str
+    number: int
+    values: dict[str, Any]
+
+
+def kind_of(path: Path) -> str:
+    """What a file is: "sqlite", "duckdb", or "" for neither."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+    except OSError:
+        return ""
+    return "sqlite" if head == SQLITE else "duckdb" if head[8:12] == DUCKDB else ""
+
+
+def rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
+    """The rows of those tables that are there, in the order in which they were written.
+
+    Raises BadInput for a file that is no such database or is damaged, ExtraMissing where DuckDB is
+    not installed.
+    """
+    kind = kind_of(path)
+    if not kind:
+        raise BadInput(f"{path.name} is no database of SQLite or DuckDB")
+    yield from OPENERS[kind](path, tables)
+
+
+def of_sqlite(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
+    """The rows of a SQLite file. One that nobody is writing is read without the files that locks
+    would make.
+    """
+    busy = path.with_name(f"{path.name}-wal").exists()
+    url = f"{path.absolute().as_uri()}?mode=ro{'' if busy else '&immutable=1'}"
+    try:
+        with closing(sqlite3.connect(url, uri=True)) as db:
+            there = {
+                name
+                for (name,) in db.execute("select name from sqlite_master where type = 'table'")
+            }
+            for table in tables:
+                if table in there:
+                    found = db.execute(f'select * from "{table}" order by rowid')
+                    names = [column[0] for column in found.description]
+                    for number, row in enumerate(found, start=1):
+                        yield TableRow(table, number, dict(zip(names, row, strict=True)))
+    except sqlite3.Error as err:
+        raise BadInput(f"{path.name} cannot be read: {err}") from err
+
+
+def of_duckdb(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
+    """The rows of a DuckDB file."""
+    try:
+        import duckdb
+    except ImportError as err:
+        raise ExtraMissing(
+            f"{path.name} is a DuckDB file, and DuckDB is not installed. "
+            "Install it with: pip install 'reverie[analytics]'"
+        ) from err
+    try:
+        with closing(duckdb.connect(str(path), read_only=True)) as db:
+            there = {
+                name for (name,) in db.execute("select table_name from duckdb_tables()").fetchall()
+            }
+            for table in tables:
+                if table in there:
+                    found = db.execute(f'select * from "{table}" order by rowid')
+                    names, number = [column[0] for column in found.description or ()], 0
+                    while batch := found.fetchmany(BATCH):
+                        for row in batch:
+                            number += 1
+                            yield TableRow(table, number, dict(zip(names, row, strict=True)))
+    except duckdb.Error as err:
+        raise BadInput(
+            f"{path.name} cannot be read: {str(err).splitlines()[0]}. If its program is running, "
+            "end it first"
+        ) from err
+
+
+OPENERS = {"sqlite": of_sqlite, "duckdb": of_duckdb}

@@ -1,0 +1,35 @@
+"""Reading all of something a page at a time, so that no store is too large to go through.
+
+What is added while somebody reads is newer than what is left: memories that come meanwhile are not
+met, for they are read from the newest on; events that come meanwhile are, for they are read from
+the oldest on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reverie.core.model import Event, Filter, Memory
+    from reverie.storage import Store
+
+EVENTS = 1_000  # events read at once
+
+
+def pages(store: Store, where: Filter) -> Iterator[list[Memory]]:
+    """All memories that fit, newest first, in pages of `where.limit`. Each is read when it is asked
+    for.
+    """
+    while page := store.browse(where):
+        yield page
+        if len(page) < where.limit:
+            return
+        where = where._replace(after=page[-1].id)
+
+
+def events_after(store: Store, seq: int, verbs: Sequence[str]) -> Iterator[Event]:
+    """All events of these verbs after a number, oldest first."""
+    while page := store.events(after=seq, verbs=verbs, limit=EVENTS):
+        yield from page
+        seq = page[-1].seq

@@ -1,0 +1,505 @@
+"""The embedded backend: one SQLite file, or `:memory:`.
+
+`SqliteStore` says who may do what when (connections, transactions); the modules beside it say what
+is done: `write`, `read`, `shards` (columns in memory), `check`, `transfer`, `salvage`. Python's own
+sqlite3 must do: no extensions.
+
+A file that cannot be read raises StoreDamaged when it is opened; `repair(url)` mends it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reverie.core.errors import BadInput, StoreDamaged, StoreError, StoreReadOnly
+from reverie.core.model import Change, Edge, Event, Filter, Memory, Record
+from reverie.storage import Problem, Stats, Talk
+from reverie.storage.sqlite import read_queries, write_changes
+from reverie.storage.sqlite.connection import Connections, translated
+from reverie.storage.sqlite.schema_migration import LATEST, migrate, version
+from reverie.storage.sqlite.text_scan import Scrubbing
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from reverie.storage.code_index_port import CodeIndex
+    from reverie.storage.column_cache import Corpus, Floats
+    from reverie.storage.note_index_port import FileIndex
+    from reverie.storage.sqlite.column_shards import Shards
+
+# a lease that reaches further than this many times its length was taken before a clock jump
+FUTURE = 2.0
+
+
+def path_of(url: str) -> str:
+    """The file that a URL names: sqlite:///relative.db, sqlite:////absolute.db,
+    sqlite://:memory:
+    """
+    rest = url.removeprefix("sqlite://")
+    return rest if rest == ":memory:" else rest.removeprefix("/")
+
+
+def open(url: str) -> SqliteStore:
+    """Open the store, creating it if it is not there."""
+    return SqliteStore(url)
+
+
+class SqliteStore(Scrubbing):
+    """`Store` on SQLite. The protocol's docstrings hold; here is only how."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.path = path_of(url)
+        self._db = Connections(self.path)
+        self._writes = 0
+        self._shards: dict[str, tuple[Shards, sqlite3.Connection]] = {}
+        try:
+            if version(self._db.writer) != LATEST:
+                if self._db.read_only and version(self._db.writer) < LATEST:
+                    raise StoreReadOnly(
+                        f"The memory store at {self.path} has an older schema and cannot be written to "
+                        "bring it up to date. Check who may write to the folder."
+                    )
+                migrate(self._db.writer)
+        except sqlite3.Error as err:
+            self._db.close()
+            raise translated(err, self.path) from err
+        except StoreError:
+            self._db.close()
+            raise
+
+    @cached_property
+    def files(self) -> FileIndex:
+        from reverie.storage.sqlite.note_index import SqliteFiles
+
+        return SqliteFiles.beside(self.path, "files")
+
+    @cached_property
+    def code_chunks(self) -> FileIndex:
+        from reverie.storage.sqlite.note_index import SqliteFiles
+
+        return SqliteFiles.beside(self.path, "chunks")
+
+    @cached_property
+    def code(self) -> CodeIndex:
+        from reverie.storage.sqlite.code_index import SqliteCode
+
+        return SqliteCode.beside(self.path, "code")
+
+    # Writing
+
+    def apply(
+        self, changes: Sequence[Change], cause: Event, *, done: tuple[str, int] | None = None
+    ) -> int:
+        with self._db.writing() as db:
+            seq = write_changes.insert_event(db, cause)
+            for place, change in enumerate(changes):
+                write_changes.make(db, seq, place, change)
+            if done:
+                write_changes.claim(db, *done)
+            self._writes += 1
+        return seq
+
+    def append(self, events: Sequence[Event]) -> list[int]:
+        with self._db.writing() as db:
+            return [write_changes.insert_event(db, event) for event in events]
+
+    def advance(self, cursor: str, seq: int) -> None:
+        with self._db.writing() as db:
+            write_changes.advance(db, cursor, seq)
+
+    def purge(self, ids: Sequence[str], more: Collection[str] = ()) -> int:
+        from reverie.storage.sqlite.memory_purge import purge
+
+        with self._db.writing() as db:
+            erased = purge(db, ids, more)
+            self._writes += 1
+        if erased:
+            self._db.checkpoint()  # what was erased must not live on in the journal
+        return erased
+
+    def repeated(self, texts: Collection[str]) -> set[str]:
+        from reverie.storage.sqlite.memory_purge import repeated
+
+        with self._db.reading() as db:
+            return repeated(db, texts)
+
+    def put_vectors(
+        self, model: str, vectors: Mapping[str, np.ndarray], hashes: Mapping[str, bytes]
+    ) -> int:
+        from reverie.storage.sqlite.vector_table import put
+
+        with self._db.writing() as db:
+            self._writes += 1
+            return put(db, model, vectors, hashes)
+
+    def await_vectors(self, model: str) -> int:
+        from reverie.storage.sqlite.vector_table import enqueue
+
+        with self._db.reading() as db:
+            if read_queries.embeds_now(db) == model:  # the usual case: nothing to write
+                return read_queries.how_many_wait(db, model)
+        with self._db.writing() as db:
+            enqueue(db, model)
+            return read_queries.how_many_wait(db, model)
+
+    def set_meta(self, name: str, value: str) -> None:
+        with self._db.writing() as db:
+            db.execute(
+                "insert into meta (name, value) values (?, ?) "
+                "on conflict (name) do update set value = excluded.value",
+                (name, value),
+            )
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        with self._db.writing():
+            yield
+
+    # Coordination
+
+    def acquire(self, lease: str, holder: str, seconds: float, now: float) -> bool:
+        with self._db.writing() as db:
+            row = db.execute("select holder, until from lease where name = ?", (lease,)).fetchone()
+            taken = row and row[0] != holder and now < row[1] < now + FUTURE * seconds
+            if not taken:
+                db.execute(
+                    "insert into lease (name, holder, until) values (?, ?, ?) on conflict (name) "
+                    "do update set holder = excluded.holder, until = excluded.until",
+                    (lease, holder, now + seconds),
+                )
+            return not taken
+
+    def release(self, lease: str, holder: str) -> None:
+        with self._db.writing() as db:
+            db.execute("delete from lease where name = ? and holder = ?", (lease, holder))
+
+    def holder(self, lease: str, now: float) -> str | None:
+        row = self._db.one("select holder from lease where name = ? and until > ?", (lease, now))
+        return row[0] if row else None
+
+    # Reading
+
+    def get(self, ids: Sequence[str]) -> list[Memory]:
+        with self._db.reading() as db:
+            return read_queries.get(db, ids)
+
+    def browse(self, where: Filter) -> list[Memory]:
+        with self._db.reading() as db:
+            return read_queries.browse(db, where)
+
+    def triggered(self, spaces: Sequence[str], *, within: float | None = None) -> list[Memory]:
+        found: list[Memory] = []
+        with self._db.reading() as db, read_queries.deadline(db, within):
+            for memory in read_queries.triggered(db, spaces):
+                found.append(memory)  # noqa: PERF402 - what was read before the deadline stays
+        return found
+
+    def tagged(self, tags: Sequence[str], spaces: Sequence[str]) -> list[int]:
+        with self._db.reading() as db:
+            return read_queries.tagged(db, tags, spaces)
+
+    def tags(self, spaces: Sequence[str]) -> dict[str, int]:
+        with self._db.reading() as db:
+            return read_queries.tags(db, spaces)
+
+    def edges(self, ids: Sequence[str], rels: Sequence[str] = ()) -> list[Edge]:
+        with self._db.reading() as db:
+            return read_queries.edges(db, ids, rels)
+
+    def around(self, nodes: Sequence[str], spaces: Sequence[str], most: int) -> list[Edge]:
+        from reverie.storage.sqlite.graph_neighbourhood import around
+
+        with self._db.reading() as db:
+            return around(db, nodes, spaces, most)
+
+    def every_edge(self, after: tuple[str, str, str], limit: int) -> list[Edge]:
+        with self._db.reading() as db:
+            return read_queries.every_edge(db, after, limit)
+
+    def between(
+        self, rels: Sequence[str], spaces: Sequence[str] = (), limit: int = 100
+    ) -> list[Edge]:
+        with self._db.reading() as db:
+            return read_queries.between(db, rels, spaces, limit)
+
+    def events(
+        self,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        verbs: Sequence[str] = (),
+        session: str | None = None,
+        space: str | None = None,
+        newest: bool = False,
+        limit: int = 1000,
+    ) -> list[Event]:
+        with self._db.reading() as db:
+            return read_queries.events(
+                db,
+                after=after,
+                before=before,
+                verbs=verbs,
+                session=session,
+                space=space,
+                newest=newest,
+                limit=limit,
+            )
+
+    def happened(
+        self,
+        verbs: Sequence[str],
+        *,
+        space: str = "",
+        containing: Sequence[str] = (),
+        since: float | None = None,
+        until: float | None = None,
+        limit: int = 1000,
+    ) -> list[Event]:
+        from reverie.storage.sqlite.log_search import happened
+
+        with self._db.reading() as db:
+            return happened(db, verbs, space, containing, since, until, limit)
+
+    def logged(
+        self, verb: str, *, space: str = "", after: int, until: int, limit: int
+    ) -> list[tuple[int, float, str, str, str]]:
+        from reverie.storage.sqlite.log_search import logged
+
+        with self._db.reading() as db:
+            return logged(db, verb, space, after, until, limit)
+
+    def talks(
+        self,
+        verbs: Sequence[str],
+        *,
+        space: str = "",
+        containing: Sequence[str] = (),
+        limit: int = 100,
+    ) -> list[Talk]:
+        with self._db.reading() as db:
+            return read_queries.talks(db, verbs, space, containing, limit)
+
+    def event(self, seq: int) -> Event | None:
+        with self._db.reading() as db:
+            return read_queries.event(db, seq)
+
+    def history(self, memory_id: str) -> list[Record]:
+        with self._db.reading() as db:
+            return read_queries.history(db, memory_id)
+
+    def changes_of(self, seq: int) -> list[Record]:
+        with self._db.reading() as db:
+            return read_queries.changes_of(db, seq)
+
+    def altered_since(self, at: float, spaces: Sequence[str]) -> list[Record]:
+        with self._db.reading() as db:
+            return read_queries.altered_since(db, at, spaces)
+
+    def altered_after(self, seq: int) -> list[Record]:
+        with self._db.reading() as db:
+            return read_queries.altered_after(db, seq)
+
+    def last_event(self) -> int:
+        return int(self._db.one("select coalesce(max(seq), 0) from event")[0])
+
+    def cursor(self, name: str) -> int:
+        with self._db.reading() as db:
+            return read_queries.cursor(db, name)
+
+    def meta(self, name: str) -> str | None:
+        row = self._db.one("select value from meta where name = ?", (name,))
+        return row[0] if row else None
+
+    # Finding
+
+    def words(
+        self,
+        terms: Sequence[str],
+        spaces: Sequence[str],
+        limit: int,
+        *,
+        within: float | None = None,
+        where: Filter | None = None,
+        now: float | None = None,
+    ) -> list[tuple[str, float]]:
+        found: list[tuple[str, float]] = []
+        fits = (where or Filter())._replace(spaces=tuple(spaces))
+        with self._db.reading() as db, read_queries.deadline(db, within):
+            for found in read_queries.words(db, terms, fits, limit, now):  # noqa: B007 - a deadline leaves what was found
+                pass
+        return found
+
+    def corpus(self, model: str, spaces: Sequence[str]) -> Corpus:
+        from reverie.storage.sqlite.column_shards import Shards
+
+        if model not in self._shards:
+            self._shards[model] = (Shards(model), self._db.extra())
+        shards, db = self._shards[model]
+        with self._db.holding():
+            return shards.corpus(db, self._writes, spaces)
+
+    def scores(self, model: str, corpus: Corpus, terms: Sequence[str]) -> list[Floats]:
+        shards, db = self._shards[model]
+        with self._db.holding():
+            return shards.scores(db, corpus, terms)
+
+    def waiting(self, limit: int, model: str | None = None) -> list[tuple[str, str]]:
+        with self._db.reading() as db:
+            return read_queries.waiting(db, limit, model)
+
+    def known_vectors(self, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
+        from reverie.storage.sqlite.vector_table import known
+
+        with self._db.reading() as db:
+            return known(db, model, hashes)
+
+    def vectors(self, model: str, ids: Sequence[str]) -> dict[str, np.ndarray]:
+        from reverie.storage.sqlite.vector_table import of_memories
+
+        with self._db.reading() as db:
+            return of_memories(db, model, ids)
+
+    # Trust
+
+    def verify(self, repair: bool = False) -> list[Problem]:
+        from reverie.storage.sqlite.integrity_checks import verify
+
+        if self._db.read_only and not repair:
+            with self._db.reading() as db:
+                return verify(db, repair)
+        with self._db.writing() as db:
+            self._writes += 1
+            return verify(db, repair)
+
+    def stats(self, model: str | None = None) -> Stats:
+        with self._db.reading() as db:
+            count = {
+                table: db.execute(f"select count(*) from {table}").fetchone()[0]
+                for table in ("memory", "event", "edge", "vector")
+            }
+            waiting = read_queries.how_many_wait(
+                db, read_queries.embeds_now(db) if model is None else model
+            )
+            kinds = dict(
+                db.execute(
+                    "select kind, count(*) from memory where retired_at is null group by kind"
+                )
+            )
+            spaces = dict(
+                db.execute(
+                    "select space, count(*) from memory where retired_at is null group by space"
+                )
+            )
+            undecided = read_queries.undecided(db)
+            pages, size = (
+                db.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "page_size")
+            )
+        alive = sum(kinds.values())
+        return Stats(
+            memories=alive,
+            retired=count["memory"] - alive,
+            events=count["event"],
+            edges=count["edge"],
+            vectors=count["vector"],
+            waiting=waiting,
+            undecided=undecided,
+            bytes=pages * size,
+            kinds=kinds,
+            spaces=spaces,
+        )
+
+    def backup(self, target: Path) -> None:
+        if target.exists():
+            raise BadInput(f"{target} exists already; choose another name")
+        half = target.with_name(target.name + ".part")
+        half.unlink(missing_ok=True)
+        try:
+            with (
+                self._db.snapshot() as db,
+                closing(sqlite3.connect(half, isolation_level=None)) as copy,
+            ):
+                db.backup(copy)
+                copy.execute("pragma journal_mode = delete")  # one file, whole by itself
+            half.replace(target)
+        except sqlite3.Error as err:
+            raise translated(err, str(target)) from err
+        finally:
+            half.unlink(missing_ok=True)
+
+    def put_back(self, source: Path, kept: Path) -> None:
+        from reverie.storage.sqlite.restore_backup import put_back
+
+        if self.path == ":memory:":
+            raise BadInput("A store in memory cannot be restored; open one on disk")
+        put_back(self.path, source, partial(self.backup, kept))
+        self._writes += 1
+
+    def dump(self, log: bool = True) -> Iterator[dict[str, Any]]:
+        from reverie.storage.sqlite.bulk_transfer import dump
+
+        with self._db.snapshot() as db:
+            # In memory all share one connection: others must not wait for a slow reader, nor alter
+            # what it reads.
+            yield from list(dump(db, log)) if self._db.private else dump(db, log)
+
+    def load(self, rows: Iterable[dict[str, Any]]) -> dict[str, int]:
+        from reverie.storage.sqlite.bulk_transfer import load
+
+        with self._db.writing() as db:
+            self._writes += 1
+            return load(db, rows)
+
+    def current(self) -> bool:
+        with self._db.reading() as db:
+            return version(db) == LATEST
+
+    def close(self) -> None:
+        for shards, _ in self._shards.values():
+            shards.stemmer.close()
+        if "files" in vars(self):  # nobody asked for them otherwise
+            self.files.close()
+        if "code" in vars(self):
+            self.code.close()
+        if "code_chunks" in vars(self):
+            self.code_chunks.close()
+        self._db.close()
+
+
+def repair(url: str, backups: Sequence[Path], stamp: str) -> list[Problem]:
+    """Mend a file that cannot be opened or fails its check: see `salvage`. `stamp` names the
+    damaged copy.
+
+    The new file takes the place of the damaged one only when it is whole: an interrupt leaves
+    everything as it was.
+    """
+    from reverie.storage.sqlite.salvage import salvage
+
+    path = Path(path_of(url))
+    if not path.exists():
+        raise StoreDamaged(f"There is no file at {path}")
+    damaged = path.with_name(f"{path.name}.damaged-{stamp}")
+    half = path.with_name(path.name + ".part")
+    half.unlink(missing_ok=True)
+    try:
+        problems = salvage(half, path, list(backups))
+        for tail in ("-wal", "-shm", ""):
+            part = path.with_name(path.name + tail)
+            if part.exists():
+                part.rename(damaged.with_name(damaged.name + tail))
+        half.replace(path)
+    except sqlite3.Error as err:
+        raise translated(err, str(path)) from err
+    finally:
+        half.unlink(missing_ok=True)
+    return [
+        problem._replace(
+            message=problem.message.replace("a copy of it is kept", f"it is kept as {damaged.name}")
+        )
+        for problem in problems
+    ]

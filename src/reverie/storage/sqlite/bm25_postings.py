@@ -1,0 +1,222 @@
+"""BM25 of whole shards, from FTS5's own index but without FTS5's ranking.
+
+FTS5 needs 2.8 µs for each row it ranks, because it reads every row's size; the bare postings cost
+0.5 µs. So the postings are read (term, row, one line for each occurrence), and the formula is
+worked out on columns. Frequencies are those of the memories that the asker may see: another
+project's texts do not shift the weights here.
+
+BM25 (Robertson and Zaragoza, 2009) with k1 = 1.2 and b = 0.75; lengths in characters over their
+mean.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from reverie.storage.column_cache import Floats, Ints, Shard
+
+K1, B = 1.2, 0.75
+# a word that most memories contain says nothing, but it does say something was said
+IDF_FLOOR = 1e-6
+
+OCCURRENCES = 2_000
+"""Occurrences that one query may read: the rarest terms first, at least one. What does not fit
+stands in more than a few thousand memories each and would move little. Measured at 100,000 memories
+by `python -m bench.scale`.
+"""
+
+FURTHER = 4  # common words that are looked up in small spaces of a large file
+LOOKED_UP = 40_000  # and their memories that are looked at
+NUMBERS = """
+    select group_concat(row, ' ')
+    from (select rowid as row from words where words match ? and rowid between ? and ? order by rowid desc limit ?)
+"""
+
+MOST_COMMON = 50_000  # tokens that are remembered as common
+
+TOKENIZER = "porter unicode61 remove_diacritics 2"  # as in schema.sql
+
+
+class Stemmer:
+    """What the index makes of a term, asked of FTS5 itself in a table of one row. Safe to use from
+    many threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._db.execute(f"create virtual table sample using fts5 (body, tokenize = '{TOKENIZER}')")
+        self._db.execute("create virtual table token using fts5vocab (sample, 'instance')")
+        self.tokens = lru_cache(maxsize=8_192)(self._tokens)
+        self._common: set[str] = set()  # tokens that occur too often to be read
+
+    def _tokens(self, term: str) -> tuple[str, ...]:
+        with self._lock:
+            self._db.execute("insert into sample (rowid, body) values (1, ?)", (term,))
+            found = self._db.execute("select term from token order by offset").fetchall()
+            self._db.execute("delete from sample")
+        return tuple(token for (token,) in found)
+
+    def is_common(self, tokens: Sequence[str]) -> bool:
+        """Whether reading this term was given up before. A store that grows only makes
+        it commoner.
+        """
+        return any(token in self._common for token in tokens)
+
+    def found_common(self, token: str) -> None:
+        """Remember that a token occurs too often to be read."""
+        if len(self._common) > MOST_COMMON:
+            self._common.clear()
+        self._common.add(token)
+
+    def close(self) -> None:
+        """Let go of the sample."""
+        self._db.close()
+
+
+def scores(
+    db: sqlite3.Connection, stemmer: Stemmer, terms: Sequence[str], shards: Sequence[Shard]
+) -> list[Floats]:
+    """BM25 of every row of every shard; 0 where no term occurs."""
+    found = [np.zeros(shard.n, np.float32) for shard in shards]
+    total = sum(shard.n for shard in shards)
+    mean = sum(float(shard.length[: shard.n].sum()) for shard in shards) / total if total else 1.0
+    asked = sorted({stemmer.tokens(term) for term in terms} - {()})
+    for numbers in looked_up(db, stemmer, asked, shards):
+        hits = [rows_of(numbers, shard) for shard in shards]
+        frequency = sum(len(rows) for rows, _ in hits)
+        idf = (
+            max(IDF_FLOOR, float(np.log((total - frequency + 0.5) / (frequency + 0.5))))
+            if frequency
+            else 0.0
+        )
+        for (rows, times), shard, score in zip(hits, shards, found, strict=True):
+            size = K1 * (1 - B + B * shard.length[rows] / max(mean, 1.0))
+            score[rows] += (idf * times * (K1 + 1) / (times + size)).astype(np.float32)
+    for shard, score in zip(shards, found, strict=True):
+        score[~shard.counts[: shard.n]] = 0.0
+    return found
+
+
+def looked_up(
+    db: sqlite3.Connection,
+    stemmer: Stemmer,
+    asked: Sequence[tuple[str, ...]],
+    shards: Sequence[Shard],
+) -> Iterator[tuple[Ints, Ints]]:
+    """(memory numbers, how often) of the terms that can be afforded.
+
+    That is those that together occur at most OCCURRENCES times, the rarest first and at least one.
+    What is common in the file may be rare in the asked spaces: where they are the smaller part,
+    some further terms are looked up there.
+    """
+    read = [
+        (tokens, found)
+        for tokens in asked
+        if (found := affordable(db, stemmer, tokens)) is not None
+    ]
+    common = [tokens for tokens in asked if tokens not in {tokens for tokens, _ in read}]
+    spent = 0
+    for tokens, (numbers, times) in sorted(read, key=lambda one: (int(one[1][1].sum()), one[0])):
+        often = int(times.sum())
+        if not spent or spent + often <= OCCURRENCES:
+            spent += often
+            yield numbers, times
+        else:
+            common.append(tokens)
+    if common and not spent:
+        rarest = min(common, key=lambda tokens: (min(count(db, token) for token in tokens), tokens))
+        common.remove(rarest)
+        yield occurrences(db, rarest)
+    if common and smaller_part(db, shards):
+        for tokens in common[:FURTHER]:
+            yield within(db, tokens, shards)
+
+
+def affordable(
+    db: sqlite3.Connection, stemmer: Stemmer, tokens: Sequence[str]
+) -> tuple[Ints, Ints] | None:
+    """The postings of a term, or None if one of its tokens is too common. Counting first would cost
+    as much again.
+    """
+    if stemmer.is_common(tokens):
+        return None
+    found = None
+    for token in tokens:
+        numbers, times = postings(db, token, OCCURRENCES + 1)
+        if int(times.sum()) > OCCURRENCES:
+            stemmer.found_common(token)
+            return None
+        found = (numbers, times) if found is None else both(found, (numbers, times))
+    return found
+
+
+def both(one: tuple[Ints, Ints], other: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+    """Where two tokens occur together, and how often at least one of them does."""
+    numbers, here, there = np.intersect1d(one[0], other[0], assume_unique=True, return_indices=True)
+    return numbers, np.minimum(one[1][here], other[1][there])
+
+
+def smaller_part(db: sqlite3.Connection, shards: Sequence[Shard]) -> bool:
+    """Whether most memories of the file are in other spaces."""
+    last = db.execute("select max(num) from memory").fetchone()[0] or 0
+    total = sum(shard.n for shard in shards)
+    return 0 < total < last / 2
+
+
+def within(
+    db: sqlite3.Connection, tokens: Sequence[str], shards: Sequence[Shard]
+) -> tuple[Ints, Ints]:
+    """(memory numbers in order, once each) of the newest LOOKED_UP memories with a term, from about
+    these shards.
+    """
+    first = min(int(shard.num[0]) for shard in shards)
+    last = max(int(shard.num[shard.n - 1]) for shard in shards)
+    phrase = f'"{" ".join(tokens)}"'
+    row = db.execute(NUMBERS, (phrase, first, last, LOOKED_UP // FURTHER)).fetchone()
+    numbers = np.sort(np.fromstring(row[0] or "", np.int64, sep=" "))
+    return numbers, np.ones(len(numbers), np.int64)
+
+
+def count(db: sqlite3.Connection, token: str) -> int:
+    """How often a token occurs in the whole file."""
+    row = db.execute("select cnt from vocabulary where term = ?", (token,)).fetchone()
+    return row[0] if row else 0
+
+
+def occurrences(db: sqlite3.Connection, tokens: Sequence[str]) -> tuple[Ints, Ints]:
+    """(memory numbers, how often) of one term; of several tokens, where all of them occur."""
+    found = postings(db, tokens[0])
+    for token in tokens[1:]:
+        found = both(found, postings(db, token))
+    return found
+
+
+# One long text is three times faster than a row each: no Python object is made of any number.
+POSTINGS = "select group_concat(doc, ' ') from (select doc from occurrence where term = ? limit ?)"
+
+
+def postings(db: sqlite3.Connection, token: str, most: int = -1) -> tuple[Ints, Ints]:
+    """(memory numbers in order, how often) of one token; `most` occurrences, -1 for all."""
+    row = db.execute(POSTINGS, (token, most)).fetchone()
+    docs = np.fromstring(row[0] or "", np.int64, sep=" ")
+    starts = np.flatnonzero(np.concatenate([[True], docs[1:] != docs[:-1]])) if len(docs) else docs
+    return docs[starts], np.diff(starts, append=len(docs))  # they come in order
+
+
+def rows_of(found: tuple[Ints, Ints], shard: Shard) -> tuple[Ints, Ints]:
+    """The rows of a shard among memory numbers. A shard's numbers rise."""
+    numbers, times = found
+    if not shard.n or not len(numbers):
+        return numbers[:0], times[:0]
+    first, last = int(shard.num[0]), int(shard.num[shard.n - 1])
+    if last - first == shard.n - 1:  # nobody else wrote in between: the place is the distance
+        low, high = np.searchsorted(numbers, (first, last + 1))
+        return numbers[low:high] - first, times[low:high]
+    places = np.searchsorted(shard.num[: shard.n], numbers)
+    places[places == shard.n] = 0
+    here = shard.num[places] == numbers
+    return places[here], times[here]

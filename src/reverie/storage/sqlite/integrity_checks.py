@@ -1,0 +1,216 @@
+"""Is everything as it should be? Each check is one function that yields problems; repairs rebuild
+what is derived.
+
+Canonical rows are never altered by a repair. What is wrong with them is reported and left to a
+person.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from reverie.core.model import Memory
+from reverie.storage import Problem
+from reverie.storage.sqlite.row_codec import COLUMNS, to_memory
+from reverie.storage.sqlite.write_changes import (
+    AWAITED,
+    INSERT_WORDS,
+    QUEUE_MISSING,
+    UNQUEUED,
+    UPSERT_EDGE,
+    body_of,
+    bump,
+    tag_node,
+)
+from reverie.text.tokenization import fingerprint
+
+UNREADABLE = (ValueError, TypeError, AttributeError)
+
+Check = Callable[[sqlite3.Connection, bool], Iterator[Problem]]
+
+ORPHAN_WORDS = "select rowid from words where rowid not in (select num from memory)"
+MISSING_WORDS = "select num from memory where num not in (select rowid from words)"
+ORPHAN_VECTORS = "select memory from vector where memory not in (select num from memory)"
+ORPHAN_PENDING = f"""
+    select distinct memory from pending
+    where memory not in (select num from memory) or model not in ({AWAITED})
+"""
+EMBEDDED = (
+    "select v.memory, v.serial, v.hash, m.text from vector v join memory m on m.num = v.memory"
+)
+LOOSE_EDGES = """
+    select src, rel, dst from edge
+    where (src like 'mem_%' and src not in (select id from memory))
+       or (dst like 'mem_%' and dst not in (select id from memory))
+"""
+LOST_SUCCESSORS = """
+    select id, superseded_by from memory
+    where superseded_by is not null and superseded_by not in (select id from memory)
+"""
+LOOSE_CHANGES = "select distinct memory from change where seq not in (select seq from event)"
+
+
+def file(db: sqlite3.Connection, _repair: bool) -> Iterator[Problem]:
+    """What SQLite itself finds wrong with its pages."""
+    for (message,) in db.execute("pragma quick_check(20)"):
+        if message != "ok":
+            yield Problem("file", message)
+
+
+def readable(rows: Iterable[tuple[Any, ...]]) -> Iterator[Memory]:
+    """Those rows that are memories; `memories` reports the others."""
+    for row in rows:
+        with suppress(*UNREADABLE):
+            yield to_memory(row)
+
+
+def memories(db: sqlite3.Connection, _repair: bool) -> Iterator[Problem]:
+    """Rows that are not memories, and successors that are not there."""
+    for row in db.execute(f"select {COLUMNS} from memory"):
+        try:
+            to_memory(row)
+        except UNREADABLE as err:
+            yield Problem("memories", f"{row[0]} cannot be read: {err}")
+    for id, newer in db.execute(LOST_SUCCESSORS):
+        yield Problem("memories", f"{id} is superseded by {newer}, which is not there")
+    for (id,) in db.execute(LOOSE_CHANGES):
+        yield Problem("history", f"{id} was changed by an event that is not there")
+
+
+def words(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
+    """The word index against the memories."""
+    wrong = [(num, "has no words") for (num,) in db.execute(MISSING_WORDS)]
+    wrong += [(num, "has words but is gone") for (num,) in db.execute(ORPHAN_WORDS)]
+    rows = db.execute(
+        f"select w.rowid, w.body, {COLUMNS} from words w join memory m on m.num = w.rowid"
+    )
+    wrong += [
+        (num, "has other words than its text")
+        for num, body, *row in rows
+        for memory in readable([tuple(row)])
+        if body != body_of(memory)
+    ]
+    if not wrong:
+        try:
+            db.execute("insert into words (words) values ('integrity-check')")
+        except sqlite3.DatabaseError as err:
+            if (
+                err.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY
+            ):  # a check that SQLite counts as writing
+                wrong.append((0, f"index: {err}"))
+    if wrong and repair:
+        rebuild_words(db)
+    for num, message in wrong[:20]:
+        yield Problem("words", f"memory number {num} {message}", repaired=repair)
+    if len(wrong) > 20:
+        yield Problem("words", f"and {len(wrong) - 20} more", repaired=repair)
+
+
+def rebuild_words(db: sqlite3.Connection) -> None:
+    """The whole word index anew; the old one may be too broken to be emptied."""
+    made = [
+        sql
+        for (sql,) in db.execute(
+            "select sql from sqlite_master where name in ('words', 'vocabulary') order by name desc"
+        )
+    ]
+    db.execute("drop table if exists vocabulary")
+    db.execute("drop table words")
+    for sql in made:
+        db.execute(sql)
+    found = db.execute(f"select num, {COLUMNS} from memory order by num").fetchall()
+    db.executemany(
+        INSERT_WORDS,
+        ((num, body_of(memory)) for num, *row in found for memory in readable([tuple(row)])),
+    )
+
+
+def vectors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
+    """Vectors and the queues for them against the memories.
+
+    Vectors of a model that embeds here no longer are as good as the others, should it come back:
+    they stay until their memory is revised or purged.
+    """
+    missing = len({num for _, num in db.execute(UNQUEUED)})
+    for sql, table, message in (
+        (ORPHAN_VECTORS, "vector", "a vector of a memory that is gone"),
+        (ORPHAN_PENDING, "pending", "a queue of nobody, or for nobody"),
+    ):
+        for (num,) in db.execute(sql).fetchall():
+            if repair:
+                db.execute(f"delete from {table} where memory = ?", (num,))
+            yield Problem("vectors", f"{message}: number {num}", repaired=repair)
+    sizes = db.execute(
+        "select model, length(vec) % 4, count(distinct length(vec)) from vector group by model"
+    )
+    for model, odd, different in sizes.fetchall():
+        if odd or different > 1:
+            if repair:
+                db.execute("delete from vector where model = ?", (model,))
+            yield Problem("vectors", f"vectors of {model} differ in length", repaired=repair)
+    for num, serial, hash, text in db.execute(EMBEDDED).fetchall():
+        if hash != fingerprint(text):
+            if repair:
+                db.execute("delete from vector where serial = ?", (serial,))
+            yield Problem(
+                "vectors", f"the vector of memory number {num} is of another text", repaired=repair
+            )
+    if missing:
+        yield Problem(
+            "vectors", f"{missing} memories lack a vector and do not wait for one", repaired=repair
+        )
+    if repair:
+        db.execute(QUEUE_MISSING)
+
+
+def edges(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
+    """Edges whose ends are gone, and tags that the graph does not know."""
+    for src, rel, dst in db.execute(LOOSE_EDGES).fetchall():
+        if repair:
+            db.execute("delete from edge where src = ? and rel = ? and dst = ?", (src, rel, dst))
+        yield Problem("edges", f"{src} {rel} {dst}: an end is gone", repaired=repair)
+    tagged = set(db.execute("select src, dst from edge where rel = 'has_tag'").fetchall())
+    rows = db.execute(f"select {COLUMNS} from memory where tags is not null")
+    meant = {(memory.id, tag_node(tag)) for memory in readable(rows) for tag in memory.tags}
+    for src, dst in sorted(meant - tagged):
+        if repair:
+            db.execute(UPSERT_EDGE, (src, "has_tag", dst, 1.0))
+        yield Problem("edges", f"{src} lacks its edge to {dst}", repaired=repair)
+    for src, dst in sorted(tagged - meant):
+        if repair:
+            db.execute("delete from edge where src = ? and rel = 'has_tag' and dst = ?", (src, dst))
+        yield Problem("edges", f"{src} has an edge to {dst} but not the tag", repaired=repair)
+
+
+def cursors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
+    """Readers that claim to have read what never happened."""
+    last = db.execute("select coalesce(max(seq), 0) from event").fetchone()[0]
+    for name, seq in db.execute("select name, seq from cursor where seq > ?", (last,)).fetchall():
+        if repair:  # otherwise it would pass over everything that happens until then
+            db.execute("update cursor set seq = ? where name = ?", (last, name))
+        yield Problem(
+            "cursors", f"{name} stands at {seq}, beyond the last event {last}", repaired=repair
+        )
+
+
+CHECKS: tuple[Check, ...] = (file, memories, words, vectors, edges, cursors)
+
+
+def verify(db: sqlite3.Connection, repair: bool) -> list[Problem]:
+    """Every check in order. What makes a check impossible is a problem too, and does not hide the
+    others.
+    """
+    problems: list[Problem] = []
+    for check in CHECKS:
+        try:
+            problems += check(db, repair)
+        except sqlite3.DatabaseError as err:
+            if isinstance(
+                err, sqlite3.OperationalError
+            ):  # busy, full, read-only: not the file's fault
+                raise
+            problems.append(Problem("file", f"{check.__name__} cannot be checked: {err}"))
+    if any(problem.repaired for problem in problems):
+        bump(db)
+    return problems

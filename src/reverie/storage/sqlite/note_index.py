@@ -1,0 +1,323 @@
+"""`FileIndex` on SQLite: a file of its own in the cache, made at the first write.
+
+The protocol's docstrings hold; here is only how. Words are a contentless FTS5 table: a row is taken
+out by telling it again what was in it, which `searchable` works out from the chunk. A file that
+SQLite finds damaged when it is opened is thrown away and begun anew (`derived`): everything in it
+can be read again from the files.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reverie.storage.note_index_port import Chunk, Count, Difference, Entry, Found, Indexed, Stamp
+from reverie.storage.sqlite.derived_database import Derived
+from reverie.storage.sqlite.read_queries import affordable, batches, marks, matching
+from reverie.text.tokenization import indexable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from reverie.storage.sqlite.vector_matrix import Matrix
+
+# texts, beside as many as there are chunks, whose vectors are kept though they may be gone
+SPARE = 1_000
+FILE = "f.path, f.size, f.mtime, f.inode, f.hash"
+CHUNKS = f"""
+    select c.num, f.root, {FILE}, c.first, c.last, c.text, c.hash
+    from chunk c join file f on f.num = c.file
+    where c.num in
+"""
+WAITING = """
+    from chunk c
+    where not exists (select 1 from vector v where v.model = ? and v.hash = c.hash)
+"""
+CHECKS = (
+    "select count(*) from chunk",
+    "select count(*) from words_docsize",  # FTS5's own table, one row for each row
+    "select count(*) from chunk c where not exists (select 1 from file f where f.num = c.file)",
+)
+EMPTYING = (
+    "insert into words (words) values ('delete-all')",
+    "delete from vector",
+    "delete from chunk",
+    "delete from file",
+)
+LAST = "select seq from sqlite_sequence where name = 'chunk'"
+
+
+class SqliteFiles(Derived):
+    """The index of files beside one store."""
+
+    schema = Path(__file__).with_suffix(".sql")
+    edition = 1  # of `searchable` and `indexable`, too
+    emptying = EMPTYING
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._matrix: Matrix | None = None
+        self._embedded: dict[str, int] = {}  # model → number up to which every chunk has a vector
+
+    def _forget(self) -> None:
+        self._matrix = None
+        self._embedded.clear()
+
+    # Writing
+
+    def put(self, root: str, entries: Sequence[Entry]) -> Difference:
+        done = Difference()
+        if entries:
+            with self._connections().writing() as db:
+                for entry in entries:
+                    done = done.plus(put(db, root, entry))
+        return done
+
+    def drop(self, root: str, paths: Sequence[str]) -> int:
+        if not paths:
+            return 0
+        with self._connections().writing() as db:
+            gone = sum(drop(db, root, path) for path in paths)
+            if gone:
+                tidy(db, SPARE + db.execute("select count(*) from chunk").fetchone()[0])
+        return gone
+
+    def forget(self, root: str) -> int:
+        gone = self.drop(root, list(self.known(root)))
+        self.scrub()
+        return gone
+
+    def scrub(self) -> bool:
+        if not self._there():
+            return True
+        with self._connections().writing() as db:
+            tidy(db, 0)
+            # deleted words leave the segments
+            db.execute("insert into words (words) values ('optimize')")
+        with self._lock:
+            self._matrix = None
+        return self._connections().compact()
+
+    def texts(self) -> Iterator[tuple[str, str, str]]:
+        with self._reading() as db:
+            if db is not None:
+                yield from db.execute(
+                    "select f.root, f.path, c.text from chunk c join file f on f.num = c.file"
+                )
+                yield from db.execute("select root, path, path from file")
+
+    def put_vectors(self, model: str, vectors: Mapping[bytes, np.ndarray]) -> None:
+        rows = [
+            (model, hash, part, vector.astype("<f4").tobytes())
+            for hash, parts in vectors.items()
+            for part, vector in enumerate(parts)
+        ]
+        with self._connections().writing() as db:
+            db.executemany(
+                "insert or ignore into vector (model, hash, part, vec) values (?, ?, ?, ?)", rows
+            )
+
+    # Reading
+
+    def roots(self) -> list[str]:
+        with self._reading() as db:
+            return (
+                []
+                if db is None
+                else [root for (root,) in db.execute("select distinct root from file order by 1")]
+            )
+
+    def chunks(self, nums: Sequence[int]) -> list[Found]:
+        found: dict[int, Found] = {}
+        with self._reading() as db:
+            for some in batches(nums) if db else ():
+                for num, root, *rest in db.execute(f"{CHUNKS} ({marks(some)})", some) if db else ():
+                    found[num] = Found(num, root, to_indexed(rest[:5]), Chunk(*rest[5:]))
+        return [found[num] for num in nums if num in found]
+
+    def count(self, roots: Sequence[str] | None, model: str | None = None) -> Count:
+        with self._reading() as db:
+            if db is None:
+                return Count()
+            inside, roots = ("1", ()) if roots is None else (f"f.root in ({marks(roots)})", roots)
+            files = db.execute(
+                f"select count(*) from file f where {inside}", tuple(roots)
+            ).fetchone()[0]
+            chunks = db.execute(
+                f"select count(*) from file f join chunk c on c.file = f.num where {inside}",
+                tuple(roots),
+            ).fetchone()[0]
+            waiting = (
+                0
+                if model is None
+                else db.execute(
+                    f"select count(distinct c.hash) {WAITING} and c.file in (select f.num from file f where {inside})",
+                    (model, *roots),
+                ).fetchone()[0]
+            )
+        return Count(files, chunks, waiting)
+
+    def verify(self) -> str:
+        with self._reading() as db:
+            if db is None:
+                return ""
+            chunks, words, strays = (db.execute(sql).fetchone()[0] for sql in CHECKS)
+        if strays:
+            return f"{strays:,} chunks of files belong to no file"
+        return "" if words == chunks else f"{chunks:,} chunks of files, but words of {words:,}"
+
+    # Finding
+
+    def words(
+        self, terms: Sequence[str], roots: Sequence[str], limit: int
+    ) -> list[tuple[int, float]]:
+        with self._reading() as db:
+            if db is None or not terms or not roots:
+                return []
+            asked = affordable(db, terms, last_number(db))
+            # FTS5 hands rows over best first, so the joins look only at those that are taken.
+            sql = f"""
+                select w.rowid, -w.rank
+                from words w cross join chunk c on c.num = w.rowid cross join file f on f.num = c.file
+                where w.words match ? and f.root in ({marks(roots)})
+                order by w.rank
+                limit ?
+            """
+            found = db.execute(sql, (matching(asked), *roots, limit)).fetchall()
+        return sorted(found, key=lambda row: (-row[1], row[0]))
+
+    def nearest(
+        self, model: str, vector: np.ndarray, roots: Sequence[str], limit: int, floor: float
+    ) -> list[tuple[int, float]]:
+        found: list[tuple[int, float]] = []
+        with self._reading() as db:
+            if db is None or not roots:
+                return found
+            for some in self._columns(db, model).best(vector, 4 * limit, floor):
+                sql = f"""
+                    select c.num, c.hash
+                    from chunk c join file f on f.num = c.file
+                    where c.hash in ({marks(list(some))}) and f.root in ({marks(roots)})
+                """
+                here = db.execute(sql, (*some, *roots)).fetchall()
+                found += sorted(
+                    ((num, some[hash]) for num, hash in here), key=lambda row: (-row[1], row[0])
+                )
+                if len(found) >= limit:
+                    break
+        return found[:limit]
+
+    def cosines(self, model: str, vector: np.ndarray, nums: Sequence[int]) -> dict[int, float]:
+        hashes = {one.num: one.chunk.hash for one in self.chunks(nums)}
+        with self._reading() as db:
+            return {} if db is None else self._columns(db, model).cosines(vector, hashes)
+
+    def waiting(self, model: str, limit: int) -> list[tuple[bytes, str]]:
+        with self._reading() as db:
+            if db is None:
+                return []
+            last = last_number(db)
+            rows = db.execute(
+                f"select c.num, c.hash, c.text {WAITING} and c.num > ? order by c.num limit ?",
+                (model, self._embedded.get(model, 0), limit),
+            ).fetchall()
+            self._embedded[model] = rows[0][0] - 1 if rows else last
+        return list({hash: (hash, text) for _, hash, text in rows}.values())
+
+    def _columns(self, db: sqlite3.Connection, model: str) -> Matrix:
+        """The vectors of a model in memory, with those that were written since the last time."""
+        from reverie.storage.sqlite.vector_matrix import Matrix
+
+        with self._lock:
+            if self._matrix is None or self._matrix.model != model:
+                self._matrix = Matrix(model)
+            self._matrix = self._matrix.caught_up(
+                db.execute(
+                    "select num, hash, vec from vector where model = ? and num > ? order by num",
+                    (model, self._matrix.last),
+                )
+            )
+            return self._matrix
+
+
+def last_number(db: sqlite3.Connection) -> int:
+    """The highest number that was ever given to a chunk."""
+    row = db.execute(LAST).fetchone()
+    return row[0] if row else 0
+
+
+def searchable(path: str, text: str) -> str:
+    """What is found by words: a chunk's text, and the names on the way to its file."""
+    return indexable(f"{path}\n{text}")
+
+
+def to_indexed(row: Sequence[object]) -> Indexed:
+    """A file from the columns of FILE."""
+    path, size, mtime, inode, hash = row
+    return Indexed(path, Stamp(size, mtime, inode), hash)  # type: ignore[arg-type]
+
+
+def put(db: sqlite3.Connection, root: str, entry: Entry) -> Difference:
+    """Make these a file's chunks; those whose text stays are only moved."""
+    (path, stamp, hash), chunks = entry
+    number: int = db.execute(
+        "insert into file (root, path, size, mtime, inode, hash) values (?, ?, ?, ?, ?, ?) on conflict (root, path) "
+        "do update set size = excluded.size, mtime = excluded.mtime, inode = excluded.inode, hash = excluded.hash "
+        "returning num",
+        (root, path, *stamp, hash),
+    ).fetchone()[0]
+    old: dict[bytes, list[int]] = {}
+    for num, known in db.execute(
+        "select num, hash from chunk where file = ? order by first desc", (number,)
+    ):
+        old.setdefault(known, []).append(num)
+    kept = [
+        (chunk.first, chunk.last, old[chunk.hash].pop()) if old.get(chunk.hash) else None
+        for chunk in chunks
+    ]
+    stay = [row for row in kept if row]
+    remove(db, path, [num for nums in old.values() for num in nums])
+    db.executemany("update chunk set first = ?, last = ? where num = ?", stay)
+    new = [chunk for chunk, row in zip(chunks, kept, strict=True) if row is None]
+    first = last_number(db) + 1
+    db.executemany(
+        "insert into chunk (num, file, first, last, hash, text) values (?, ?, ?, ?, ?, ?)",
+        [(num, number, c.first, c.last, c.hash, c.text) for num, c in enumerate(new, first)],
+    )
+    db.executemany(
+        "insert into words (rowid, body) values (?, ?)",
+        [(num, searchable(path, c.text)) for num, c in enumerate(new, first)],
+    )
+    return Difference(len(new), len(stay), sum(map(len, old.values())))
+
+
+def remove(db: sqlite3.Connection, path: str, nums: Sequence[int]) -> None:
+    """Take chunks of a file out of the index."""
+    for some in batches(nums):
+        rows = db.execute(
+            f"select num, text from chunk where num in ({marks(some)})", some
+        ).fetchall()
+        db.executemany(
+            "insert into words (words, rowid, body) values ('delete', ?, ?)",
+            [(num, searchable(path, text)) for num, text in rows],
+        )
+        db.execute(f"delete from chunk where num in ({marks(some)})", some)
+
+
+def drop(db: sqlite3.Connection, root: str, path: str) -> int:
+    """Forget one file; how many chunks it had."""
+    row = db.execute("select num from file where root = ? and path = ?", (root, path)).fetchone()
+    if row is None:
+        return 0
+    nums = [num for (num,) in db.execute("select num from chunk where file = ?", row)]
+    remove(db, path, nums)
+    db.execute("delete from file where num = ?", row)
+    return len(nums)
+
+
+def tidy(db: sqlite3.Connection, most: int) -> None:
+    """Let go of vectors that no chunk needs, once there are those of more than so many texts."""
+    if db.execute("select count(*) from vector where part = 0").fetchone()[0] > most:
+        db.execute("delete from vector where hash not in (select hash from chunk)")

@@ -1,0 +1,150 @@
+"""Memories as rows and as JSON: one codec for the table, the history and the export.
+
+Lists and mappings are JSON text in the table (null when empty) and plain JSON values elsewhere.
+Unknown keys are ignored and missing ones get their defaults, so that files of other versions can be
+read (CC-9).
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from reverie.core.model import Event, Memory, Record, Reinforcement
+
+FIELDS = Memory._fields
+DEFAULTS: dict[str, Any] = {name: Memory._field_defaults.get(name) for name in FIELDS}
+STRUCTURED = {
+    "tags",
+    "messages",
+    "files",
+    "triggers",
+    "details",
+    "reinforcements",
+    "conflicts_with",
+}
+COLUMNS = ", ".join(FIELDS)
+
+_SHAPED = tuple((i, name) for i, name in enumerate(FIELDS) if name in STRUCTURED)
+_PLACE = {name: i for i, name in enumerate(FIELDS)}
+
+
+@cache
+def _encoder() -> Any:
+    """What writes JSON; loaded when something is first written."""
+    from json import JSONEncoder
+
+    return JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def from_json(text: str | None) -> Any:
+    """The value of a JSON text; None stands for None."""
+    if not text:
+        return None
+    from json import loads  # 2 ms to load, and most memories have no list to read
+
+    return loads(text)
+
+
+def to_json(value: Any) -> str:
+    """Compact JSON; what JSON does not know becomes its text, and half a character becomes a
+    question mark.
+    """
+    text: str = _encoder().encode(value)
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def to_plain(name: str, value: Any) -> Any:
+    """A field's value as JSON values."""
+    if name == "reinforcements":
+        return [{"session": r.session, "message": r.message, "at": r.at} for r in value]
+    if name == "details":
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def from_plain(name: str, value: Any) -> Any:
+    """The inverse of `to_plain`; None for a structured field is its default."""
+    if name not in STRUCTURED:
+        return value
+    if not value:
+        return DEFAULTS[name] if name != "details" else {}
+    if name == "reinforcements":
+        return tuple(
+            Reinforcement(
+                session=r.get("session", ""), message=r.get("message"), at=r.get("at", 0.0)
+            )
+            for r in value
+        )
+    return dict(value) if name == "details" else tuple(value)
+
+
+def to_column(name: str, value: Any) -> Any:
+    """A field's value as the table keeps it."""
+    if name in STRUCTURED:
+        return to_json(to_plain(name, value)) if value else None
+    return value
+
+
+def to_row(memory: Memory) -> list[Any]:
+    """A memory as the values of COLUMNS."""
+    row = [getattr(memory, name) for name in FIELDS]
+    for place, name in _SHAPED:
+        row[place] = to_column(name, row[place])
+    return row
+
+
+def to_memory(row: tuple[Any, ...]) -> Memory:
+    """A memory from the values of COLUMNS."""
+    values = list(row)
+    for place, name in _SHAPED:
+        value = values[place]
+        values[place] = from_plain(name, from_json(value))
+    return Memory(**dict(zip(FIELDS, values, strict=True)))
+
+
+def to_dict(memory: Memory) -> dict[str, Any]:
+    """A memory as JSON values; fields at their default are left out."""
+    return {
+        name: to_plain(name, value)
+        for name in FIELDS
+        if (value := getattr(memory, name)) != DEFAULTS[name]
+        or name in ("id", "text", "space", "at")
+    }
+
+
+def from_dict(data: Mapping[str, Any]) -> Memory:
+    """A memory from JSON values. Of the times, those that are missing are the one before."""
+    values = {name: from_plain(name, value) for name, value in data.items() if name in _PLACE}
+    values.setdefault("created_at", values["at"])
+    values.setdefault("updated_at", values["created_at"])
+    return Memory(**values)
+
+
+def to_event(row: tuple[Any, ...]) -> Event:
+    """An event from (seq, at, verb, space, session, payload)."""
+    seq, at, verb, space, session, payload = row
+    return Event(
+        seq=seq, at=at, verb=verb, space=space, session=session, payload=from_json(payload) or {}
+    )
+
+
+def to_record(row: tuple[Any, ...]) -> Record:
+    """A line of history from (memory, op, before, after) and an event's columns."""
+    memory, op, before, after, *event = row
+    return Record(
+        memory_id=memory,
+        op=op,
+        before=to_values(op, before),
+        after=to_values(op, after),
+        event=to_event(tuple(event)),
+    )
+
+
+def to_values(op: str, text: str | None) -> dict[str, Any]:
+    """The values of a history record: those of a memory's fields, or for an edge its name and
+    weight.
+    """
+    plain: dict[str, Any] = from_json(text) or {}
+    return (
+        plain if op == "link" else {name: from_plain(name, value) for name, value in plain.items()}
+    )

@@ -1,0 +1,162 @@
+"""Getting everything readable out of a damaged file. The damaged file itself is kept.
+
+Rows are read table by table; where a page is broken, the range of row numbers is halved until only
+the rows on that page are lost. What the damaged file no longer has is taken from the newest backup,
+if there is one.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from reverie.storage import UNLOGGED, Problem
+from reverie.storage.sqlite.bulk_transfer import dump, load
+from reverie.storage.sqlite.integrity_checks import verify
+from reverie.storage.sqlite.schema_migration import migrate
+
+# Tables with row numbers, and an index that knows them too.
+CANONICAL = {"memory": ("num", "memory_by_space"), "event": ("seq", "event_by_verb")}
+KEYED = {"edge": 4, "change": 6, "cursor": 2, "meta": 2}  # tables without, and their columns
+BLIND = 1 << 14  # numbers that are tried where nothing says how many rows there were
+
+
+def salvage(path: Path, damaged: Path, backups: list[Path]) -> list[Problem]:
+    """A new database at `path` from what is readable in `damaged` and, for the rest, in the newest
+    backup.
+    """
+    problems = []
+    with closing(sqlite3.connect(path, isolation_level=None)) as fresh:
+        migrate(fresh)
+        fresh.execute("begin immediate")
+        lost = copy(damaged, fresh)
+        problems.append(
+            Problem("file", "the file was damaged; a copy of it is kept", repaired=True)
+        )
+        if lost:
+            problems.append(
+                Problem("file", f"could not be read: {', '.join(lost)}", repaired=False)
+            )
+        for backup in backups[:1]:
+            taken = from_backup(backup, fresh)
+            problems.append(
+                Problem(
+                    "file", f"{taken} memories came from the backup {backup.name}", repaired=True
+                )
+            )
+        problems += [problem for problem in verify(fresh, repair=True) if not problem.repaired]
+        fresh.execute("insert or replace into meta (name, value) values (?, 'yes')", (UNLOGGED,))
+        fresh.execute("commit")
+    return problems
+
+
+def copy(damaged: Path, fresh: sqlite3.Connection) -> list[str]:
+    """Copy every readable canonical row; returns what was lost, in words."""
+    with closing(sqlite3.connect(f"{damaged.absolute().as_uri()}?mode=ro", uri=True)) as old:
+        try:
+            old.execute("select count(*) from sqlite_master").fetchone()
+        except sqlite3.Error as err:
+            return [f"the whole file ({err})"]
+        return copy_all(old, fresh)
+
+
+def copy_all(old: sqlite3.Connection, fresh: sqlite3.Connection) -> list[str]:
+    """Copy table by table."""
+    lost = []
+    for table, (key, index) in CANONICAL.items():
+        gaps = 0
+        for row in readable(old, table, key, index):
+            if row is None:
+                gaps += 1
+            else:
+                put(fresh, table, row)
+        if gaps:
+            lost.append(f"{gaps} rows of {table}")
+    lost += [
+        f"some of {table}"
+        for table, width in KEYED.items()
+        if not copy_keyed(old, fresh, table, width)
+    ]
+    return lost
+
+
+def put(fresh: sqlite3.Connection, table: str, row: tuple[object, ...]) -> None:
+    """Keep one row as it was."""
+    marks = ", ".join("?" * len(row))
+    fresh.execute(f"insert or ignore into {table} values ({marks})", row)
+
+
+def copy_keyed(old: sqlite3.Connection, fresh: sqlite3.Connection, table: str, width: int) -> bool:
+    """Copy a table from its start and then from its end until each way meets a broken page."""
+    for order in ("asc", "desc"):
+        whole = True
+        columns = ", ".join(f"{n} {order}" for n in range(1, width + 1))
+        for row in until_broken(old, f"select * from {table} order by {columns}"):
+            if row is None:
+                whole = False
+            else:
+                put(fresh, table, row)
+        if whole:
+            return True
+    return False
+
+
+def until_broken(old: sqlite3.Connection, sql: str) -> Iterator[tuple[object, ...] | None]:
+    """Rows as far as they can be read; None where that ends early."""
+    try:
+        yield from old.execute(sql)
+    except sqlite3.Error:
+        yield None
+
+
+def readable(
+    old: sqlite3.Connection, table: str, key: str, index: str
+) -> Iterator[tuple[object, ...] | None]:
+    """Rows in order of their number; None for each one that cannot be read."""
+    for source in (
+        table,
+        f"{table} indexed by {index}",
+    ):  # where the table's ends are broken, an index knows them
+        try:
+            low, high = old.execute(f"select min({key}), max({key}) from {source}").fetchone()
+        except sqlite3.Error:
+            continue
+        if low is not None:
+            yield from between(old, table, key, low, high)
+        return
+    yield from between(old, table, key, 0, BLIND)
+
+
+def between(
+    old: sqlite3.Connection, table: str, key: str, low: int, high: int
+) -> Iterator[tuple[object, ...] | None]:
+    """Rows `low` to `high`; a broken range is halved until the broken rows stand alone."""
+    try:
+        rows = old.execute(
+            f"select * from {table} where {key} between ? and ? order by {key}", (low, high)
+        ).fetchall()
+    except sqlite3.Error:
+        if low >= high:
+            yield None
+            return
+        middle = (low + high) // 2
+        yield from between(old, table, key, low, middle)
+        yield from between(old, table, key, middle + 1, high)
+        return
+    yield from rows
+
+
+def from_backup(backup: Path, fresh: sqlite3.Connection) -> int:
+    """What the backup has and the salvaged file lacks: memories with their edges, and if no event
+    was left, all.
+    """
+    some = fresh.execute("select 1 from event limit 1").fetchone()
+    wanted = ("memory", "edge") if some else ("memory", "edge", "event", "vector", "cursor")
+    try:
+        # immutable: a backup is a finished file, and reading it must not leave a journal beside it
+        with closing(
+            sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        ) as old:
+            return load(fresh, (row for row in dump(old) if row["type"] in wanted)).get("memory", 0)
+    except sqlite3.Error:
+        return 0

@@ -1,0 +1,106 @@
+"""The terms of files in the index of code: a row of packed columns for each file, and a list of all
+terms.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from reverie.storage.code_index_port import Bag, Bags
+from reverie.storage.sqlite.read_queries import marks
+
+ENTRY = np.dtype([("chunk", "<i4"), ("term", "<i4"), ("times", "<i4")])
+NONE = Bags([], {}, *(np.zeros(0, np.int32) for _ in range(4)))
+
+
+def put(db: sqlite3.Connection, root: str, bags: Sequence[Bag]) -> None:
+    """Make these the terms of their files."""
+    words = {term for bag in bags for chunk in bag.chunks for term in chunk}
+    db.executemany(
+        "insert or ignore into term (text) values (?)", [(word,) for word in sorted(words)]
+    )
+    numbers = {
+        word: db.execute("select id from term where text = ?", (word,)).fetchone()[0]
+        for word in words
+    }
+    db.executemany(
+        "insert or replace into bag (file, hash, entries) select num, ?, ? from file where root = ? and path = ?",
+        [(bag.hash, packed(bag, numbers), root, bag.path) for bag in bags],
+    )
+
+
+def packed(bag: Bag, numbers: dict[str, int]) -> bytes:
+    """The entries of one file, as bytes."""
+    rows = [
+        (place, numbers[term], count)
+        for place, chunk in enumerate(bag.chunks)
+        for term, count in chunk.items()
+    ]
+    return np.array(rows, dtype=ENTRY).tobytes()
+
+
+def known(db: sqlite3.Connection, root: str) -> dict[str, bytes]:
+    """The files that have entries, with the hash of the bytes that those are of."""
+    return dict(
+        db.execute(
+            "select f.path, b.hash from bag b join file f on f.num = b.file where f.root = ?",
+            (root,),
+        )
+    )
+
+
+def read(db: sqlite3.Connection, root: str) -> Bags:
+    """All entries of a repository."""
+    rows = db.execute(
+        "select f.path, b.entries from bag b join file f on f.num = b.file where f.root = ? "
+        "order by f.path",
+        (root,),
+    ).fetchall()
+    terms = dict(db.execute("select text, id from term"))
+    entries = np.frombuffer(b"".join(data for _, data in rows), ENTRY)
+    sizes = [len(data) // ENTRY.itemsize for _, data in rows]
+    file = np.repeat(np.arange(len(rows), dtype=np.int32), sizes)
+    return Bags(
+        [path for path, _ in rows],
+        terms,
+        file,
+        *(np.ascontiguousarray(entries[name]) for name in ("chunk", "term", "times")),
+    )
+
+
+def tidy(db: sqlite3.Connection) -> None:
+    """Delete the terms that no file has any more."""
+    entries = np.frombuffer(
+        b"".join(data for (data,) in db.execute("select entries from bag")), ENTRY
+    )
+    used = {int(number) for number in np.unique(entries["term"])}
+    db.executemany(
+        "delete from term where id = ?",
+        [(number,) for (number,) in db.execute("select id from term") if number not in used],
+    )
+
+
+def names(db: sqlite3.Connection, root: str, kinds: Collection[str]) -> list[tuple[str, str]]:
+    """The names that files define."""
+    return db.execute(
+        "select f.path, s.name from symbol s join file f on f.num = s.file "
+        f"where f.root = ? and s.kind in ({marks(list(kinds))}) order by f.path, s.idx",
+        (root, *kinds),
+    ).fetchall()
+
+
+def state(db: sqlite3.Connection, root: str) -> bytes:
+    """What changes with the files and their terms."""
+    from hashlib import blake2b
+
+    digest = blake2b(digest_size=16)
+    for row in db.execute(
+        "select f.num, f.hash, b.hash from file f left join bag b on b.file = f.num "
+        "where f.root = ? order by f.num",
+        (root,),
+    ):
+        digest.update(repr(row).encode())
+    return digest.digest()

@@ -1,0 +1,236 @@
+"""Making changes so: each function works inside the caller's transaction.
+
+What was there before is kept in `change`, beside the event that caused it; history and undo read it
+there. The word index, tag edges and the queue for vectors follow a memory's text in the same
+transaction.
+"""
+
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from reverie.core.errors import BadInput, Conflict, NotFound
+from reverie.core.model import Add, Change, Edge, Event, Link, Memory, Retire, Revise
+from reverie.storage.sqlite.row_codec import (
+    COLUMNS,
+    FIELDS,
+    to_column,
+    to_json,
+    to_memory,
+    to_plain,
+    to_row,
+)
+from reverie.text.tokenization import indexable
+
+INSERT_EVENT = "insert into event (at, verb, space, session, payload) values (?, ?, ?, ?, ?)"
+INSERT_CHANGE = (
+    "insert into change (memory, seq, place, op, before, after) values (?, ?, ?, ?, ?, ?)"
+)
+INSERT_MEMORY = f"insert into memory ({COLUMNS}) values ({', '.join('?' * len(FIELDS))})"
+INSERT_WORDS = "insert into words (rowid, body) values (?, ?)"
+# whose vectors a text waits for; '' is any
+AWAITED = "select '' as model union all select model from embedder"
+INSERT_PENDING = f"insert or ignore into pending (model, memory) select model, ? from ({AWAITED})"
+DELETE_PENDING = f"delete from pending where memory = ? and model in ({AWAITED})"
+HAS_VECTOR = "delete from pending where memory = ? and model in (?, '')"
+UNQUEUED = f"""
+    select a.model, m.num
+    from ({AWAITED}) a cross join memory m
+    where not exists (select 1 from vector v where v.memory = m.num and (v.model = a.model or a.model = ''))
+      and not exists (select 1 from pending p where p.model = a.model and p.memory = m.num)
+"""
+QUEUE_MISSING = f"insert or ignore into pending (model, memory) {UNQUEUED}"
+SELECT_MEMORY = f"select num, {COLUMNS} from memory where id = ?"
+UPSERT_EDGE = """
+    insert into edge (src, rel, dst, weight) values (?, ?, ?, ?)
+    on conflict (src, rel, dst) do update set weight = excluded.weight
+"""
+CLAIM = """
+    insert into cursor (name, seq) values (?, ?)
+    on conflict (name) do update set seq = excluded.seq where excluded.seq > seq
+"""
+ADVANCE = """
+    insert into cursor (name, seq) values (?, ?)
+    on conflict (name) do update set seq = max(seq, excluded.seq)
+"""
+
+SPOKEN = {"text", "title", "tags", "files"}  # fields that the word index covers
+SHELVED = {
+    "space",
+    "session",
+    "speaker",
+    "kind",
+    "at",
+}  # fields that columns in memory are arranged by
+
+
+def body_of(memory: Memory) -> str:
+    """All words a memory can be found by."""
+    parts = (memory.title, memory.text, " ".join(memory.tags), " ".join(memory.files))
+    return indexable("\n".join(part for part in parts if part))
+
+
+def tag_node(tag: str) -> str:
+    """The name of a tag's node in the graph."""
+    return f"tag:{tag}"
+
+
+def insert_event(db: sqlite3.Connection, event: Event) -> int:
+    """Append one event and return its number."""
+    payload = to_json(event.payload) if event.payload else None
+    cursor = db.execute(INSERT_EVENT, (event.at, event.verb, event.space, event.session, payload))
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid
+
+
+def advance(db: sqlite3.Connection, name: str, seq: int) -> None:
+    """Move a cursor forward; it never moves back."""
+    db.execute(ADVANCE, (name, seq))
+
+
+def claim(db: sqlite3.Connection, name: str, seq: int) -> None:
+    """Move a cursor forward in the transaction that does the work; Conflict if somebody else has
+    done it already.
+
+    A settler that slept through its lease (a stopped process, a closed laptop) would otherwise
+    learn the same twice.
+    """
+    if db.execute(CLAIM, (name, seq)).rowcount == 0:
+        raise Conflict(
+            f"The reader {name} has been beyond event {seq} already: somebody else did this meanwhile"
+        )
+
+
+def make(db: sqlite3.Connection, seq: int, place: int, change: Change) -> None:
+    """Make one change so."""
+    match change:
+        case Add(memory=memory):
+            add(db, memory)
+            note(db, memory.id, seq, place, "add")
+        case Revise(id=id, fields=fields):
+            revise(db, id, fields, seq, place, "revise")
+        case Retire(id=id, at=at, why=why, superseded_by=newer):
+            fields = {"retired_at": at, "retired_why": why, "superseded_by": newer}
+            revise(db, id, fields, seq, place, "retire")
+        case Link(edge=edge):
+            link(db, edge, seq, place)
+
+
+def note(
+    db: sqlite3.Connection,
+    memory: str,
+    seq: int,
+    place: int,
+    op: str,
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+) -> None:
+    """Keep what an event did to a memory."""
+    db.execute(
+        INSERT_CHANGE,
+        (
+            memory,
+            seq,
+            place,
+            op,
+            None if before is None else to_json(before),
+            None if after is None else to_json(after),
+        ),
+    )
+
+
+def add(db: sqlite3.Connection, memory: Memory) -> None:
+    """A new row with its words and tag edges; its text waits for a vector."""
+    try:
+        num = db.execute(INSERT_MEMORY, to_row(memory)).lastrowid
+    except sqlite3.IntegrityError as err:
+        raise Conflict(f"There is already a memory with the id {memory.id}") from err
+    db.execute(INSERT_WORDS, (num, body_of(memory)))
+    db.execute(INSERT_PENDING, (num,))
+    for tag in memory.tags:
+        db.execute(UPSERT_EDGE, (memory.id, "has_tag", tag_node(tag), 1.0))
+
+
+def revise(
+    db: sqlite3.Connection, id: str, fields: Mapping[str, Any], seq: int, place: int, op: str
+) -> None:
+    """Other values in some columns; words, tags and vector follow."""
+    unknown = set(fields) - set(FIELDS) | ({"id"} & set(fields))
+    if unknown:
+        raise BadInput(f"A memory has no field {', '.join(sorted(unknown))} that can be changed")
+    num, old = fetch(db, id)
+    changed = {name: value for name, value in fields.items() if getattr(old, name) != value}
+    if changed:
+        sets = ", ".join(f"{name} = ?" for name in changed)
+        values = [to_column(name, value) for name, value in changed.items()]
+        db.execute(f"update memory set {sets} where num = ?", (*values, num))
+        follow(db, num, old, changed)
+    note(
+        db,
+        id,
+        seq,
+        place,
+        op,
+        {n: to_plain(n, getattr(old, n)) for n in changed},
+        {n: to_plain(n, v) for n, v in changed.items()},
+    )
+
+
+def fetch(db: sqlite3.Connection, id: str) -> tuple[int, Memory]:
+    """The row's number and the memory."""
+    row = db.execute(SELECT_MEMORY, (id,)).fetchone()
+    if row is None:
+        raise NotFound(f"There is no memory with the id {id}")
+    return row[0], to_memory(row[1:])
+
+
+def follow(db: sqlite3.Connection, num: int, old: Memory, changed: Mapping[str, Any]) -> None:
+    """Let what is derived follow the changed fields."""
+    if SPOKEN & changed.keys():
+        new = to_memory(
+            db.execute(f"select {COLUMNS} from memory where num = ?", (num,)).fetchone()
+        )
+        db.execute("update words set body = ? where rowid = ?", (body_of(new), num))
+    if "text" in changed:
+        db.execute("delete from vector where memory = ?", (num,))
+        db.execute(INSERT_PENDING, (num,))
+    if SHELVED & changed.keys():
+        bump(db)
+    if "tags" in changed:
+        for tag in set(old.tags) - set(changed["tags"]):
+            db.execute(
+                "delete from edge where src = ? and rel = 'has_tag' and dst = ?",
+                (old.id, tag_node(tag)),
+            )
+        for tag in changed["tags"]:
+            db.execute(UPSERT_EDGE, (old.id, "has_tag", tag_node(tag), 1.0))
+
+
+def link(db: sqlite3.Connection, edge: Edge, seq: int, place: int) -> None:
+    """Set an edge's weight, or take it away at weight 0."""
+    key = (edge.src, edge.rel, edge.dst)
+    old = db.execute(
+        "select weight from edge where src = ? and rel = ? and dst = ?", key
+    ).fetchone()
+    if edge.weight > 0:
+        db.execute(UPSERT_EDGE, (*key, edge.weight))
+    else:
+        db.execute("delete from edge where src = ? and rel = ? and dst = ?", key)
+    named = {"rel": edge.rel, "dst": edge.dst}
+    note(
+        db,
+        edge.src,
+        seq,
+        place,
+        "link",
+        {**named, "weight": old[0] if old else 0.0},
+        {**named, "weight": edge.weight},
+    )
+
+
+def bump(db: sqlite3.Connection) -> None:
+    """Tell every process that columns in memory are out of date as a whole."""
+    db.execute(
+        "insert into meta (name, value) values ('generation', '1') "
+        "on conflict (name) do update set value = cast(value as integer) + 1"
+    )

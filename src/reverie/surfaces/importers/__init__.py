@@ -1,1 +1,0 @@
-"""Readers of other programs' files. Pure: bytes in, values out."""

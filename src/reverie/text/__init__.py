@@ -1,0 +1,1 @@
+"""Text as data: tokenizing, stop words, sentences, time expressions, host messages, token counts."""

@@ -1,0 +1,174 @@
+"""What of a message is its writer's own words, sentence by sentence.
+
+People paste: logs, READMEs, commit messages, code, what somebody else said. A standing order in
+there is nobody's wish, so it is kept apart: it can be counted as quoted, it is never learned from.
+What a host or Reverie itself put into a message stands between tags and is left out altogether
+(CC-61, CC-62).
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from reverie.text.injection_fence import without_injections
+
+MOST_SENTENCES = 400  # of one message; beyond it somebody has pasted a file
+LONG_QUOTE = 3  # words in double quotes that are somebody else's speech and not a name
+
+
+class Words(NamedTuple):
+    """Sentences, in order: the writer's own, and those that stand in what is quoted or pasted."""
+
+    own: tuple[str, ...] = ()
+    quoted: tuple[str, ...] = ()
+
+
+_TAGGED = re.compile(r"<([a-z][\w-]{2,40})(?:\s[^<>\n]{0,200})?>.*?</\1>", re.DOTALL)
+_CODE = re.compile(r"(?:```|~~~).*?(?:```|~~~|\Z)", re.DOTALL)
+_QUOTE = re.compile(r"[\"“](?P<within>[^\"“”\n]{1,1000})[\"”]")
+_HIDDEN = re.compile("\ue000(\\d+)\ue001")
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
+_END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+(?=\S)")
+_MACRO = re.compile(
+    r"!\s+(?:in|for|on|at|from|with|inside|to|ever|anywhere|when|here|and|or|macro|calls?|because)\b"
+)
+_SHORTENED = re.compile(
+    r"(?:\b(?:e\.g|i\.e|vs|etc|approx|cf|incl|resp|ca|mr|ms|dr|st)|\.\s?\w)\.$|\s\d\.$",
+    re.IGNORECASE,
+)
+
+# After a line like these everything else in the message is pasted: "here's the log:", "the readme
+# says:".
+_PASTE_FOLLOWS = re.compile(
+    r"(?:\b(?:says?|said|reads|wrote|output|logs?|readme|runbook|errors?|trace(?:back)?|stack ?trace|content|contents|"
+    r"docs?|diff|ticket|issue|e?mail|commit message|message|review|comment|paste[ds]?|got this|get this|gives|"
+    r"this is what|prints?|response|transcript|thread)\b[^:\n]{0,60}:|"
+    r"\b(?:log|output|trace|error|content|message|see|pasted?|file|config) below\b.{0,40})\s*$",
+    re.IGNORECASE,
+)
+
+# What stands alone in a line above a part of a ticket; the rest of the message is the ticket.
+_FORM = re.compile(
+    r"^\W{0,4}(?:steps to reproduce|to reproduce|reproduction|expected(?: behaviou?r| results?)?|"
+    r"actual(?: behaviou?r| results?)?|additional (?:context|information|notes?)|environment|"
+    r"acceptance criteria|what happened|screenshots?|possible (?:fix|solution)|workaround)\W{0,3}$",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(r"^#{1,6} \S")
+_OPENED = re.compile(
+    r"</?(?:!doctype|html|head|body|div|span|p|ul|ol|li|table|tr|td|th|h[1-6]|section|article|main|"
+    r"nav|header|footer|script|style|svg|item|entry|rss|feed|note|\?xml)\b[^<>]{0,300}>",
+    re.IGNORECASE,
+)
+DOCUMENT = 2  # headings, or tags of a page, from which on a message holds a document
+
+# Lines that programs wrote, wherever they stand.
+_MACHINE = re.compile(
+    r"^\s*(?:>|\||\$ |#{1,6} |@@ |diff --git|[-+]{3} |\[?\d{4}-\d\d-\d\d[T ]?\d|\[?\d\d:\d\d:\d\d|"
+    r"\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|FATAL|TRACE|NOTICE)\b[\]:\s]|[ewi]: |Traceback |at \S+\(|File \"|"
+    r"(?:error|warning|fatal|hint|note)(?:\[\w+\])?: |npm (?:ERR|WARN)|FAIL(?:ED)?\b|E {2,}|={4,}|-{4,}|\* What went)"
+)
+
+
+def plain(text: str) -> str:
+    """A message without injections, blocks between tags and code."""
+    text = without_injections(text)
+    if "</" in text:
+        text = _TAGGED.sub("\n", text)
+    return _CODE.sub("\n", text).replace("’", "'").replace("‘", "'")
+
+
+def words_of(text: str) -> Words:
+    """A message's sentences, its writer's own apart from what is quoted."""
+    own: list[str] = []
+    quoted: list[str] = []
+    pasting = False
+    lines = plain(text).rstrip().split("\n")
+    end = len(lines) - 1
+    first, last = document_in(lines)
+    for place, line in enumerate(lines):
+        if not line.strip():
+            continue
+        if first <= place <= last or _FORM.match(line):
+            pasting = pasting or first > place or place > last
+            quoted += sentences(_OPENED.sub(" ", line).lstrip("> |#"))
+            continue
+        if pasting or _MACHINE.match(line):
+            quoted += sentences(line.lstrip("> |#"))
+            continue
+        pasting = place < end and _PASTE_FOLLOWS.search(line) is not None
+        mine, theirs = spoken(line)
+        own += mine
+        quoted += theirs
+    return Words(ends(own), ends(quoted))
+
+
+def parted(text: str) -> tuple[str, str]:
+    """A message in two: the lines in which its writer speaks, and the others, with what is fenced,
+    quoted or pasted. Speech that somebody quotes within a line of their own stays in that line.
+    """
+    own = set(words_of(text).own)
+    mine: list[str] = []
+    theirs: list[str] = []
+    for line in without_injections(text).split("\n"):
+        said = line.replace("’", "'").replace("‘", "'")
+        (mine if not own.isdisjoint(spoken(said)[0]) else theirs).append(line)
+    return "\n".join(mine).strip(), "\n".join(theirs).strip()
+
+
+def unquoted(text: str) -> str:
+    """A text without the speech of others in it."""
+    return _QUOTE.sub(
+        lambda found: found[0] if len(found["within"].split()) < LONG_QUOTE else " ", text
+    )
+
+
+def document_in(lines: Sequence[str]) -> tuple[int, int]:
+    """The first and the last line of a document in a message: from its first of several headings to
+    the end, or from its first tag of a page to its last; (1, 0) where there is none.
+    """
+    headings = [place for place, line in enumerate(lines) if _HEADING.match(line)]
+    if len(headings) >= DOCUMENT:
+        return headings[0], len(lines) - 1
+    tags = [place for place, line in enumerate(lines) for _ in _OPENED.finditer(line)]
+    return (tags[0], tags[-1]) if len(tags) >= DOCUMENT and tags[0] < tags[-1] else (1, 0)
+
+
+def ends(found: list[str]) -> tuple[str, ...]:
+    """The first and the last of many: what is asked stands before or after what is pasted."""
+    half = MOST_SENTENCES // 2
+    return tuple(found if len(found) <= MOST_SENTENCES else found[:half] + found[-half:])
+
+
+def spoken(line: str) -> tuple[list[str], list[str]]:
+    """A line's own sentences, and those within quotation marks."""
+    hidden: list[str] = []
+
+    def hide(match: re.Match[str]) -> str:
+        if len(match["within"].split()) < LONG_QUOTE:
+            return match[0]
+        hidden.append(match[0])
+        return f"\ue000{len(hidden) - 1}\ue001"
+
+    masked = _QUOTE.sub(hide, line)
+    mine = [
+        _HIDDEN.sub(lambda m: hidden[int(m[1])] if int(m[1]) < len(hidden) else "", one)
+        for one in sentences(masked)
+    ]
+    return mine, [one for quote in hidden for one in sentences(quote.strip('"“”'))]
+
+
+def sentences(line: str) -> list[str]:
+    """A line cut where sentences end; "e.g. this" and file names stay whole. Lower case begins a
+    sentence too.
+    """
+    line = _BULLET.sub("", line).strip()
+    found: list[str] = []
+    start = 0
+    for end in _END.finditer(line):
+        if not (
+            _SHORTENED.search(line[start : end.start()]) or _MACRO.match(line, end.start() - 1)
+        ):
+            found.append(line[start : end.end()].strip())
+            start = end.end()
+    return [one for one in (*found, line[start:].strip()) if one]

@@ -1,0 +1,458 @@
+"""time language: "tomorrow at 9", "in 20 minutes", "every weekday at 8:30", as moments.
+
+A reminder is meant on the clock on the wall of a time zone: 09:00 stays 09:00 when that clock is
+put forward or back. A time that a change of the clock leaves out (02:30 in spring) is the first
+moment after the gap; one that comes twice is the first of both. Hours and minutes from now, and
+every so many of them, are time that passes, whatever clocks say.
+
+What cannot be understood is refused, and so is what could be read in two ways (03/04/2027). Without
+a time of day, a date means 09:00; a time of day alone is the next one to come. Days are read by
+`dateparser`, cron by `cronsim`; what stands here is what neither does: times of day beside days,
+phrases that recur, the wall's clock. `now` is an argument.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from reverie.core.errors import BadInput
+from reverie.core.foreign_numbers import FARTHEST
+from reverie.text.tokenization import folded
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+Wall = datetime  # what a clock on a wall shows: without a zone
+
+MORNING = time(9)  # a day without a time of day
+PARTS = {
+    "morning": time(9),
+    "noon": time(12),
+    "midday": time(12),
+    "afternoon": time(14),
+    "evening": time(18),
+    "tonight": time(20),
+    "night": time(20),
+    "midnight": time(0),
+}
+LATE = ("afternoon", "evening", "tonight", "night")  # "tonight at 8" is 20:00
+NIGHT, SMALL = ("tonight", "night"), 5  # "tonight at 1" is the next day's, as any hour before 5 is
+LONGEST = 120  # characters of a phrase
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+UNITS = {"minute": 60.0, "hour": 3_600.0}  # time that passes; days and weeks are the wall's
+STEPS = {**UNITS, "day": 86_400.0, "week": 7 * 86_400.0}
+LONGEST_STEP = 3_660 * 86_400.0  # seconds: what comes less often than every ten years is a slip
+
+_PART = re.compile(
+    r"\b(?:(?:at|in the|this) )?(morning|noon|midday|afternoon|evening|tonight|night|midnight)\b"
+)
+_CLOCK = re.compile(
+    r"(?:\b(?:at|by) |@ ?)?\b(?:(?P<hour>\d{1,2})[:.h](?P<minute>\d\d)(?: ?(?P<half>[ap])\.?m\b\.?)?"
+    r"|(?P<hour2>\d{1,2}) ?(?P<half2>[ap])\.?m\b\.?)(?![.:\d])"
+    r"|(?:\bat |@ ?)(?P<hour3>\d{1,2})\b(?![:.\d])"
+)
+_AMOUNT = r"(?:\d+(?:\.\d+)?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve)"
+_PASSING = re.compile(
+    rf"(?:in )?(?:{_AMOUNT} ?(?:hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)"
+    r"(?:,? and |,? ?))+(?: ?from now)?"
+)
+_AHEAD = re.compile(
+    rf"(?:in )?(?:{_AMOUNT} ?(?:days?|weeks?|months?|years?)(?:,? and |,? ?))+(?: ?from now)?"
+)
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]*\.?"
+_WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?"
+_NAMED = (
+    rf"(?:this )?{_WEEKDAY}|(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}|"
+    rf"{_MONTH} (?:the )?\d{{1,2}}(?:st|nd|rd|th)?"
+)  # today too, if that is its name
+_DAY = re.compile(
+    rf"today|(?:the )?day after tomorrow|tomorrow|(?:(?:next|coming) )?{_WEEKDAY}|next week|"
+    rf"next month|(?:{_NAMED})(?:,? \d{{4}})?|yesterday"
+)
+_TODAY_TOO = re.compile(_NAMED)
+_CRON = re.compile(
+    r"(?:[\d*/,LlW#?-]|[a-z]{3}\b)+(?: (?:[\d*/,LlW#?-]|[a-z]{3}\b)+){4}", re.IGNORECASE
+)
+_EVERY = re.compile(
+    rf"(?:every|each) (?:(?P<count>\d+|other|second) )?(?:(?P<unit>minute|min|hour|day|weekday|workday|weekend|week|"
+    rf"month)s?(?: on (?:the )?(?P<of>\d{{1,2}}(?:st|nd|rd|th)?|last day|{_WEEKDAY}))?"
+    rf"|(?P<days>{_WEEKDAY}s?(?:(?:, and|,| and| &) ?{_WEEKDAY}s?)*))"
+)
+_INTERVAL = re.compile(
+    r"every ([1-9]\d{0,9}) (?:(minute|hour)s|(day|week)s at ((?:[01]\d|2[0-3]):[0-5]\d))", re.ASCII
+)
+_PLAINER = (
+    ("half an hour", "30 minutes"),
+    ("daily", "every day"),
+    ("weekly", "every week"),
+    ("hourly", "every hour"),
+    ("monthly", "every month"),
+    ("eod", "today at 17:00"),
+    ("end of day", "today at 17:00"),
+    ("@daily", "every day"),
+)
+_OCLOCK = re.compile(r"(?:\b(?:at|by) )?\b(\d{1,2}) ?o['’]clock\b")
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """A time zone by its IANA name."""
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError, TypeError, AttributeError) as err:
+        raise BadInput(
+            f"{name!r} is not a time zone that this machine knows. Name one such as Europe/Berlin or UTC; "
+            "where all are missing, pip install tzdata"
+        ) from err
+
+
+@lru_cache(maxsize=1_000)
+def is_zone(name: str) -> bool:
+    """Whether a time zone is known here."""
+    try:
+        return bool(zone_of(name))
+    except BadInput:
+        return False
+
+
+def wall_of(at: float, zone: str) -> Wall:
+    """What a clock on the wall shows at a moment."""
+    return datetime.fromtimestamp(at, zone_of(zone)).replace(tzinfo=None, fold=0)
+
+
+def moment_at(wall: Wall, zone: str) -> float:
+    """The moment at which a clock on the wall shows this, for the first time; if it never does, the
+    first one after.
+    """
+    there = wall.replace(tzinfo=zone_of(zone), fold=0)
+    at = there.timestamp()
+    if wall_of(at, zone) == wall:
+        return at
+    # In a gap the offset of fold 0 is that of before, so that `at` lies after the change; fold 1
+    # lies before it.
+    before = int(there.replace(fold=1).timestamp())
+    return float(
+        before + bisect_left(range(before, int(at)), True, key=lambda t: wall_of(t, zone) > wall)
+    )
+
+
+def told(at: float, zone: str) -> str:
+    """A moment as it was understood: "Monday 2026-11-23 09:00 Europe/Berlin"."""
+    wall = wall_of(at, zone)
+    return f"{DAYS[wall.weekday()].title()} {wall:%Y-%m-%d %H:%M} {zone}"
+
+
+def plain(text: str) -> str:
+    """A phrase in small letters, its spaces one each, in words that the patterns know."""
+    if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
+        raise BadInput(f"{str(text)[:40]!r} is not a time. {EXAMPLES}")
+    found = folded(text)
+    for said, meant in _PLAINER:
+        found = re.sub(rf"(?<!\w){re.escape(said)}(?!\w)", meant, found)
+    return _OCLOCK.sub(r"at \1", found)
+
+
+EXAMPLES = (
+    'Say for instance "tomorrow at 9", "in 20 minutes", "next Monday 14:00", "3 December at 8:30" or '
+    '"2026-12-03 08:30"'
+)
+
+
+def ahead(when: str | float | datetime | date, now: float, zone: str) -> float:
+    """The moment meant, which must be still to come; BadInput says what was understood."""
+    at = understood(when, now, zone)
+    if at <= now:
+        raise BadInput(
+            f"{str(when)!r} was understood as {told(at, zone)}, which has passed "
+            f"(it is {told(now, zone)}). Name a time to come"
+        )
+    return at
+
+
+def understood(when: str | float | datetime | date, now: float, zone: str) -> float:
+    """The moment meant: a phrase, ISO 8601, a datetime, a date, seconds since 1970. Without a zone,
+    `zone` is meant.
+    """
+    if isinstance(when, str):
+        when = iso(when) or when
+    if isinstance(when, datetime):
+        return when.timestamp() if when.tzinfo else moment_at(when, zone)
+    if isinstance(when, date):
+        return moment_at(datetime.combine(when, MORNING), zone)
+    if isinstance(when, (int, float)) and not isinstance(when, bool) and 0 <= when < FARTHEST:
+        return float(when)
+    if isinstance(when, str):
+        return of_phrase(when, now, zone)
+    raise BadInput(f"{when!r} is not a time. {EXAMPLES}")
+
+
+def iso(text: str) -> datetime | date | None:
+    """A moment or a day in ISO 8601."""
+    for read in (date.fromisoformat, datetime.fromisoformat):
+        try:
+            return read(text.strip())
+        except ValueError:
+            continue
+    return None
+
+
+def of_phrase(text: str, now: float, zone: str) -> float:
+    """The moment that words mean."""
+    phrase = plain(text)
+    if _PASSING.fullmatch(phrase):
+        there = day_of(phrase, datetime.fromtimestamp(now, UTC).replace(tzinfo=None))
+        return there.replace(tzinfo=UTC).timestamp() if there else refused(text)
+    here = wall_of(now, zone)
+    day, at, over = apart(phrase, text)
+    if not day:
+        return soonest(here, at or MORNING, now, zone)
+    known = _DAY.fullmatch(day) or _AHEAD.fullmatch(day)
+    there = day_of(day, here) if known else None
+    if there is None:
+        return refused(text)
+    if at is None:
+        at = here.time().replace(second=0, microsecond=0) if _AHEAD.fullmatch(day) else MORNING
+    days = [there]
+    if _TODAY_TOO.fullmatch(day) and (first := day_of(day, here - timedelta(days=1))):
+        days.insert(0, first)
+    found = [
+        moment_at(datetime.combine(day.date(), at) + timedelta(days=over), zone) for day in days
+    ]
+    return next((at for at in found if at > now), found[-1])
+
+
+def soonest(here: Wall, at: time, now: float, zone: str) -> float:
+    """The next time that the wall's clock shows this."""
+    wall = datetime.combine(here.date(), at)
+    return (
+        moment_at(wall, zone)
+        if moment_at(wall, zone) > now
+        else moment_at(wall + timedelta(days=1), zone)
+    )
+
+
+def refused(text: str) -> float:
+    """What cannot be understood."""
+    raise BadInput(f"{text!r} is not understood as a time. {EXAMPLES}")
+
+
+class Parts(NamedTuple):
+    """The day and the time of day of a phrase, either of which may be missing."""
+
+    day: str = ""
+    at: time | None = None
+    over: bool = False  # it lies in the small hours of the next day: "Friday night at 1"
+
+
+def apart(phrase: str, text: str) -> Parts:
+    """What a phrase says of the day, and what of the time of day."""
+    clocks, parts = list(_CLOCK.finditer(phrase)), list(_PART.finditer(phrase))
+    if len(clocks) > 1 or len(parts) > 1:
+        refused(text)
+    part = parts[0][1] if parts else ""
+    at = clock_of(clocks[0], part, text) if clocks else PARTS.get(part)
+    rest = _PART.sub(" ", _CLOCK.sub(" ", phrase))
+    day = re.sub(
+        r"^(?:on|by|at)\b|[\s,]+(?:on|at|by)$", "", " ".join(rest.split()).strip(" ,")
+    ).strip(" ,")
+    if not day and at is None:
+        refused(text)
+    over = part in NIGHT and at is not None and at.hour < SMALL
+    today = not over and (
+        part == "tonight" or re.search(r"\bthis (?:morning|afternoon|evening)\b", phrase)
+    )
+    return Parts(day or ("today" if today else ""), at, over)
+
+
+def clock_of(found: re.Match[str], part: str, text: str) -> time:
+    """A time of day: 14:00, 9am, "at 9", "at 8 in the evening", "tonight at 12", which
+    is midnight.
+    """
+    hour, minute = int(found["hour"] or found["hour2"] or found["hour3"]), int(found["minute"] or 0)
+    said = found["half"] or found["half2"] or ""
+    small = part in NIGHT and (hour == 12 or hour < SMALL)
+    half = said or ("a" if small and hour else "p" if part in LATE and 0 < hour < 12 else "")
+    if (
+        (half and not 1 <= hour <= 12)
+        or hour > 23
+        or minute > 59
+        or (hour == 12 and (part == "evening" or (part in NIGHT and said == "p")))
+    ):
+        refused(text)
+    return time(hour % 12 + 12 * (half == "p") if half else hour, minute)
+
+
+def day_of(phrase: str, here: Wall) -> Wall | None:
+    """The day, or with hours and minutes the moment, that a phrase of the known forms means; by
+    `dateparser`.
+    """
+    from dateparser import parse
+
+    found: datetime | None = parse(
+        phrase.removeprefix("the "),
+        languages=["en"],
+        settings={
+            "RELATIVE_BASE": here,
+            "PREFER_DATES_FROM": "future",
+            "RETURN_AS_TIMEZONE_AWARE": False,
+        },
+    )
+    return found if found is not None and found.tzinfo is None else None
+
+
+def recurring(text: str, now: float, zone: str, at: time = MORNING) -> str:
+    """How it recurs, in one of two forms: cron ("30 8 * * 1-5") or "every 2 weeks at 09:00".
+
+    `now` says which day of the month is meant, and `at` which time of day, where the words do not.
+    """
+    phrase = plain(text)
+    if _CRON.fullmatch(cron := " ".join(text.split())):
+        return checked_cron(cron, text)
+    phrase = phrase if phrase.startswith(("every ", "each ")) else f"every {phrase}"
+    found = _EVERY.match(phrase)
+    rest = phrase[found.end() :].strip(" ,") if found else ""
+    if found is None:
+        raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+    said = apart(rest, text) if rest else Parts()
+    if said.day or said.over:
+        raise BadInput(f"{said.day or rest!r} in {text!r} is not understood. {RECURS}")
+    if said.at and found["unit"] in ("minute", "min", "hour"):
+        raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+    return rule_of(found, said.at or at, wall_of(now, zone), text)
+
+
+RECURS = (
+    'Say for instance "every weekday at 8:30", "every Monday and Thursday at 9", "every 2 hours", '
+    '"every month on the 3rd at 10:00", or cron: "30 8 * * 1-5"'
+)
+_CRON_DAYS = {"day": "*", "weekday": "1-5", "workday": "1-5", "weekend": "0,6"}
+
+
+def rule_of(found: re.Match[str], clock: time, here: Wall, text: str) -> str:
+    """The rule of a phrase that recurs."""
+    unit, of = {"min": "minute"}.get(found["unit"] or "", found["unit"]), found["of"] or ""
+    count = {"other": 2, "second": 2}.get(found["count"] or "1") or int(found["count"] or 1)
+    if count < 1:
+        raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+    if found["days"] and count == 1:
+        days = sorted({(day_number(name) + 1) % 7 for name in re.findall(_WEEKDAY, found["days"])})
+        return f"{clock.minute} {clock.hour} * * {','.join(map(str, days))}"
+    if unit == "week" and of and not of[0].isdigit() and count == 1:
+        return f"{clock.minute} {clock.hour} * * {(day_number(of) + 1) % 7}"
+    if unit in _CRON_DAYS and count == 1 and not of:
+        return f"{clock.minute} {clock.hour} * * {_CRON_DAYS[unit]}"
+    if unit == "month" and count == 1 and not re.fullmatch(_WEEKDAY, of):
+        day = (
+            "L"
+            if of.startswith("last")
+            else re.sub(r"\D", "", of) or (str(here.day) if here.day < 29 else "L")
+        )
+        return checked_cron(f"{clock.minute} {clock.hour} {day} * *", text)
+    if unit in UNITS and not of:
+        return checked_interval(f"every {count} {unit}s", text)
+    if unit in ("day", "week") and not of:
+        return checked_interval(f"every {count} {unit}s at {clock:%H:%M}", text)
+    raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+
+
+def day_number(name: str) -> int:
+    """The number of a weekday, Monday 0."""
+    return next(number for number, day in enumerate(DAYS) if day.startswith(name[:3]))
+
+
+def checked_cron(expression: str, text: str) -> str:
+    """A cron expression that comes true some day."""
+    from cronsim import CronSim, CronSimError
+
+    try:
+        next(CronSim(expression, datetime(2000, 1, 1)))
+    except (CronSimError, StopIteration) as err:
+        raise BadInput(f"{text!r} never comes, or is no cron expression: {err}. {RECURS}") from err
+    return expression
+
+
+class Interval(NamedTuple):
+    """Every so many minutes or hours, or so many days or weeks at a time of day."""
+
+    many: int
+    unit: str
+    at: time | None = None  # of days and weeks
+
+
+def interval_of(rule: str) -> Interval | None:
+    """The interval that a rule is; None for cron, and for what comes less often than every ten
+    years.
+    """
+    found = _INTERVAL.fullmatch(rule)
+    if found is None or int(found[1]) * STEPS[found[2] or found[3]] > LONGEST_STEP:
+        return None
+    return Interval(
+        int(found[1]), found[2] or found[3], time.fromisoformat(found[4]) if found[4] else None
+    )
+
+
+def checked_interval(rule: str, text: str) -> str:
+    """An interval that a person lives to see twice."""
+    if interval_of(rule) is None:
+        raise BadInput(f"{text!r} is longer than ten years. {RECURS}")
+    return rule
+
+
+@lru_cache(maxsize=1_000)
+def is_rule(rule: str) -> bool:
+    """Whether it is a rule as `recurring` gives them."""
+    try:
+        return interval_of(rule) is not None or bool(
+            _CRON.fullmatch(rule) and checked_cron(rule, rule)
+        )
+    except BadInput:
+        return False
+
+
+def following(rule: str, last: float, now: float, zone: str) -> float:
+    """The first moment of a rule after both its last one and now: what was missed meanwhile does
+    not come again.
+
+    BadInput if there is none, as after the last year that a calendar knows.
+    """
+    try:
+        return next(
+            at for at in moments_of(rule, last, max(last, now), zone) if at > max(last, now)
+        )
+    except (StopIteration, ValueError, OverflowError, OSError) as err:
+        raise BadInput(f"{rule!r} has no next time after {max(last, now):.0f}. {RECURS}") from err
+
+
+def moments_of(rule: str, last: float, after: float, zone: str) -> Iterator[float]:
+    """Moments of a rule in their order, from one that is at most a day after `after`'s."""
+    interval = interval_of(rule)
+    if interval is None:
+        from cronsim import CronSim
+
+        return (
+            moment_at(wall, zone)
+            for wall in CronSim(rule, wall_of(after, zone) - timedelta(days=1))
+        )
+    if interval.at is None:
+        step = interval.many * UNITS[interval.unit]
+        return iter((last + step * ((after - last) // step + 1),))
+    days = interval.many * (7 if interval.unit == "week" else 1)
+    start = datetime.combine(wall_of(last, zone).date(), interval.at)
+    times = max(0, (wall_of(after, zone) - start).days // days)
+    return (moment_at(start + timedelta(days=days * n), zone) for n in range(times, times + 3))
+
+
+def first_of(rule: str, now: float, zone: str) -> float:
+    """The first moment of a rule from now on. An interval of minutes or hours begins now, one of
+    days at its hour.
+    """
+    interval = interval_of(rule)
+    if interval and interval.at:
+        return soonest(wall_of(now, zone), interval.at, now, zone)
+    return following(rule, now, now, zone)

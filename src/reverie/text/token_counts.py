@@ -1,0 +1,77 @@
+"""How many tokens a text takes: a good guess without a vocabulary, or a count by one that is at
+hand.
+
+The guess is what the documents have (CONSTANTS: tokens estimate), a quarter of the characters.
+Providers do not publish all of their vocabularies, and a library that fetches one at run time does
+not work offline; so a caller who knows the vocabulary gives a `Tokenizer` of their own.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from reverie.core.errors import BadInput
+
+
+class Tokenizer(Protocol):
+    """Whatever counts tokens."""
+
+    def count(self, text: str) -> int:
+        """The tokens of a text."""
+
+
+def tokens(text: str) -> int:
+    """About how many tokens a text takes: a quarter of its characters, scripts without spaces
+    nearly one each.
+    """
+    if text.isascii():
+        return -(-len(text) // 4)
+    wide = sum(map(len, _wide().findall(text)))
+    return -(-(len(text) - wide) // 4) + wide
+
+
+@cache
+def _wide() -> re.Pattern[str]:
+    # from the first radical of CJK on; said the other way it takes 2 ms
+    return re.compile(r"[^\x00-\u2e7f]+")
+
+
+class Quarter:
+    """The guess, as a `Tokenizer`: a fraction of a microsecond a text."""
+
+    def count(self, text: str) -> int:
+        """A quarter of the characters."""
+        return tokens(text)
+
+
+class Vocabulary:
+    """Counts by a `tokenizer.json` that lies on disk, such as the one that comes with the embedding
+    model.
+
+    Exact for that vocabulary, a few microseconds a word. The file is read when the first text is
+    counted.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self._tokenizer: Any = None
+
+    def count(self, text: str) -> int:
+        """The tokens of a text, without those that a model puts around it."""
+        if self._tokenizer is None:
+            self._tokenizer = loaded(self.path)
+        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def loaded(path: Path) -> Any:
+    """The tokenizer in a file; BadInput that says so if there is none."""
+    from tokenizers import Tokenizer as Loaded
+
+    try:
+        tokenizer = Loaded.from_file(str(path))
+    except Exception as err:  # the library raises nothing more special
+        raise BadInput(f"{path} is no tokenizer.json: {err}") from err
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
